@@ -1,0 +1,67 @@
+"""What a user can ask of the engine. Stopping is not a message but an event the engine looks at between rounds: see
+`Engine.stop_reply` and `Engine.cancel_loading`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.config import ReplySettings, TargetSettings
+
+
+@dataclass(frozen=True, slots=True)
+class LoadTarget:
+    """`target` is `starter`, the name of a target loaded before, or a path."""
+
+    target: str
+    settings: TargetSettings = TargetSettings()
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """A new turn. Without a conversation a new one begins, titled after the prompt."""
+
+    prompt: str
+    conversation_id: int | None
+    settings: ReplySettings
+    system_prompt: str = ""  # of a new conversation; an old one keeps its own
+
+
+@dataclass(frozen=True, slots=True)
+class Regenerate:
+    """Write the last reply of the conversation again, beside the old one; answers a prompt that has no reply yet."""
+
+    conversation_id: int
+    settings: ReplySettings
+
+
+@dataclass(frozen=True, slots=True)
+class ListConversations:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class OpenConversation:
+    conversation_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class RenameConversation:
+    conversation_id: int
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteConversation:
+    """Hides the conversation; it can be restored until the next start."""
+
+    conversation_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreConversation:
+    conversation_id: int
+
+
+ChatCommand = LoadTarget | Send | Regenerate
+StoreCommand = ListConversations | OpenConversation | RenameConversation | DeleteConversation | RestoreConversation
+Command = ChatCommand | StoreCommand

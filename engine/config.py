@@ -1,0 +1,85 @@
+"""What can be set, as typed and ranged values that are checked once, where they are made."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+from engine.errors import SettingInvalid
+
+DATA_DIR_VARIABLE = "SLIPSTREAM_DATA_DIR"
+STARTER = "starter"
+
+
+def data_dir() -> Path:
+    """The folder of everything Slipstream keeps: the platform's own, or the one `SLIPSTREAM_DATA_DIR` names."""
+    chosen = os.environ.get(DATA_DIR_VARIABLE)
+    return Path(chosen).expanduser() if chosen else platformdirs.user_data_path("slipstream", appauthor=False)
+
+
+def _check(name: str, value: float, low: float, high: float) -> None:
+    if not low <= value <= high:  # also refuses NaN
+        raise SettingInvalid(f"{name} is {value:g}; choose a value from {low:g} to {high:g}.")
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingSettings:
+    """How a law is made from logits. The defaults, and the order in which they apply, are llama.cpp's."""
+
+    temperature: float = 0.8  # 0 = greedy
+    top_k: int = 40  # 0 = off
+    top_p: float = 0.95  # 1 = off
+    min_p: float = 0.05  # 0 = off
+    repetition_penalty: float = 1.0  # 1 = off
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
+    penalty_window: int = 64  # the last tokens that penalties look at
+    seed: int | None = None  # None = another one each time
+
+    def __post_init__(self) -> None:
+        _check("Temperature", self.temperature, 0.0, 5.0)
+        _check("Top-k", self.top_k, 0, 1_000_000)
+        _check("Top-p", self.top_p, 0.0, 1.0)
+        _check("Min-p", self.min_p, 0.0, 1.0)
+        _check("Repetition penalty", self.repetition_penalty, 0.1, 10.0)
+        _check("Presence penalty", self.presence_penalty, -10.0, 10.0)
+        _check("Frequency penalty", self.frequency_penalty, -10.0, 10.0)
+        _check("Penalty window", self.penalty_window, 0, 1_000_000)
+        if self.seed is not None:
+            _check("Seed", self.seed, 0, 2**64 - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplySettings:
+    sampling: SamplingSettings = SamplingSettings()
+    max_tokens: int | None = None  # None = until the target ends, or the context is full
+    stop_strings: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.max_tokens is not None:
+            _check("Length of a reply", self.max_tokens, 1, 10_000_000)
+        if not all(self.stop_strings):
+            raise SettingInvalid("A stop string is empty; remove it or give it text.")
+
+
+@dataclass(frozen=True, slots=True)
+class TargetSettings:
+    context_size: int | None = None  # tokens; None = what the model was trained for, at most 8,192
+    threads: int | None = None  # None = one per usable physical core
+    gpu_layers: int | None = None  # None = all of them where the build has a GPU
+
+    def __post_init__(self) -> None:
+        if self.context_size is not None:
+            _check("Context size", self.context_size, 32, 16_777_216)
+        if self.threads is not None:
+            _check("Threads", self.threads, 1, 1024)
+        if self.gpu_layers is not None:
+            _check("GPU layers", self.gpu_layers, 0, 100_000)
+
+
+@dataclass(frozen=True, slots=True)
+class EngineConfig:
+    data_dir: Path

@@ -1,0 +1,56 @@
+"""Every error that crosses a border of the engine, drawn in one place.
+
+`MendableError` and its children are what a user can do something about: their message is one finished sentence that says
+what to do, shown as it stands in the window and on the command line (exit code 2). Anything else that is raised is a bug of
+ours and is logged with its traceback.
+"""
+
+from __future__ import annotations
+
+
+class MendableError(Exception):
+    """Something the user can mend. `str(error)` is the sentence shown to them."""
+
+
+class TargetMissing(MendableError):
+    """No file stands where the target should be, or no target has that name."""
+
+
+class TargetUnreadable(MendableError):
+    """The file is not a whole GGUF model: another format, cut short, damaged, or without weights."""
+
+
+class TargetUnsupported(MendableError):
+    """The file is sound, but this build of llama.cpp cannot run it."""
+
+
+class TargetTooLarge(MendableError):
+    """The model or its context does not fit into the memory of this machine."""
+
+
+class LoadCancelled(MendableError):
+    """The user cancelled the loading of a target."""
+
+
+class TemplateFailed(MendableError):
+    """The chat template inside the model cannot be rendered."""
+
+
+class PromptTooLong(MendableError):
+    """The prompt alone does not fit into the context of the target."""
+
+
+class SettingInvalid(MendableError):
+    """A setting is outside its range."""
+
+
+class NoTarget(MendableError):
+    """A reply was asked for while no target is loaded."""
+
+
+class ConversationMissing(MendableError):
+    """The conversation or message is not in the store (any more)."""
+
+
+class StoreUnusable(MendableError):
+    """The store cannot be opened or written: damaged, locked, read-only, from a newer version, or the disk is full."""

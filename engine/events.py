@@ -1,0 +1,133 @@
+"""What the engine tells its listener, in the order it happens. Plain values; emitted on the engine's threads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.commands import Command
+from engine.records import Conversation, ConversationSummary, Message
+
+
+@dataclass(frozen=True, slots=True)
+class TargetInfo:
+    """A loaded target, in words and numbers for the interface."""
+
+    name: str
+    path: str
+    description: str  # architecture, size and quantization as llama.cpp names them
+    context_size: int  # tokens
+    size_bytes: int
+    threads: int
+    can_roll_back: bool
+    notice: str = ""  # one sentence on something the user should know about this target; usually empty
+
+
+@dataclass(frozen=True, slots=True)
+class TargetLoading:
+    name: str
+    progress: float  # 0 … 1
+
+
+@dataclass(frozen=True, slots=True)
+class TargetReady:
+    target: TargetInfo
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationsListed:
+    conversations: tuple[ConversationSummary, ...]  # last used first
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationChanged:
+    """Created, renamed, restored, or used just now."""
+
+    conversation: ConversationSummary
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationDeleted:
+    conversation: ConversationSummary
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationOpened:
+    conversation: Conversation
+
+
+@dataclass(frozen=True, slots=True)
+class PromptKept:
+    """The user's turn is in the store; its reply is being prepared."""
+
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyStarted:
+    """The prompt is rendered. `parent_id` is the prompt that is being answered.
+
+    `left_out_messages` counts the oldest messages that no longer fit into the context.
+    """
+
+    conversation_id: int
+    parent_id: int
+    prompt_tokens: int
+    left_out_messages: int
+
+
+@dataclass(frozen=True, slots=True)
+class PromptProgress:
+    conversation_id: int
+    num_evaluated: int
+    num_total: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyText:
+    """A piece of the reply, in order; never half a character."""
+
+    conversation_id: int
+    text: str
+    num_tokens: int  # of the reply so far
+    tokens_per_s: float  # of the reply so far
+    context_used: int  # tokens
+
+
+@dataclass(frozen=True, slots=True)
+class ContextTrimmed:
+    """The context filled up in the middle of a reply, and the oldest messages left."""
+
+    conversation_id: int
+    left_out_messages: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyFinished:
+    """The reply as it was kept. Its text is final and replaces what was streamed."""
+
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A command failed; the engine goes on with what it had. `sentence` says what to do about it."""
+
+    sentence: str
+    command: Command | None
+
+
+Event = (
+    TargetLoading
+    | TargetReady
+    | ConversationsListed
+    | ConversationChanged
+    | ConversationDeleted
+    | ConversationOpened
+    | PromptKept
+    | ReplyStarted
+    | PromptProgress
+    | ReplyText
+    | ContextTrimmed
+    | ReplyFinished
+    | Failed
+)

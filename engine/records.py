@@ -1,0 +1,95 @@
+"""What the store keeps, as plain frozen values that travel between threads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+
+
+class Role(StrEnum):
+    SYSTEM = "system"
+    USER = "user"
+    ASSISTANT = "assistant"
+
+
+class StopReason(StrEnum):
+    """Why a reply ended."""
+
+    END = "end"  # the target wrote an end-of-generation token
+    STOP_STRING = "stop_string"  # one of the stop strings appeared
+    LENGTH = "length"  # the allowed number of tokens was reached
+    CONTEXT_FULL = "context_full"  # the context is full and nothing older can leave
+    STOPPED = "stopped"  # the user pressed Stop
+    FAILED = "failed"  # an error ended it; the text so far is kept
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyStatistics:
+    """Counts are tokens of the target; times are wall-clock seconds.
+
+    `reply_s` runs from the end of the prompt pass to the last token, so that it measures writing alone.
+    """
+
+    prompt_tokens: int  # length of the rendered prompt
+    evaluated_tokens: int  # of these, evaluated for this reply; the others were still held from the turn before
+    reply_tokens: int
+    prompt_s: float
+    reply_s: float
+    stop_reason: StopReason
+    context_used: int  # tokens held when the reply ended
+    context_size: int
+    left_out_messages: int = 0  # oldest messages that no longer fitted into the context
+
+    @property
+    def tokens_per_s(self) -> float:
+        return self.reply_tokens / self.reply_s if self.reply_s > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One node of a conversation's tree. Siblings (same parent) are the branches that regenerating leaves behind."""
+
+    id: int
+    conversation_id: int
+    parent_id: int | None
+    role: Role
+    text: str
+    created_at: datetime
+    target_name: str | None = None  # who wrote it, for replies
+    statistics: ReplyStatistics | None = None  # None for prompts
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationSummary:
+    id: int
+    title: str
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A conversation with the messages of its current branch, oldest first."""
+
+    summary: ConversationSummary
+    system_prompt: str
+    messages: tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TargetRecord:
+    """A model file the user has loaded before."""
+
+    name: str
+    path: Path
+    size_bytes: int
+    last_used_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ChatTurn:
+    """A message as the chat template sees it."""
+
+    role: Role
+    text: str

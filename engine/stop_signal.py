@@ -1,0 +1,28 @@
+"""A stop sign that Python and native code can both read."""
+
+from __future__ import annotations
+
+import ctypes
+
+
+class StopSignal:
+    """Set once by whoever wants the work to end, read between rounds and, through `address`, inside a running pass.
+
+    The flag is a C string that is empty until the signal is set. Setting it is one store of a byte, so no lock is needed.
+    """
+
+    __slots__ = ("_flag",)
+
+    def __init__(self) -> None:
+        self._flag = ctypes.create_string_buffer(2)
+
+    def set(self) -> None:
+        self._flag[0] = b"\x01"
+
+    def is_set(self) -> bool:
+        return self._flag[0] != b"\x00"
+
+    @property
+    def address(self) -> int:
+        """Where the flag lies; valid as long as this object lives."""
+        return ctypes.addressof(self._flag)
