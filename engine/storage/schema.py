@@ -1,0 +1,131 @@
+"""The tables, and how our values are written in them.
+
+A conversation is a tree of messages (`parent_id`); `head_message_id` names the leaf of its current branch. These
+classes only describe: the repository reads plain rows and returns the records of `engine/records.py`.
+
+Whoever changes a table adds a migration, see `migrations/__init__.py`.
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+
+from sqlalchemy import DateTime, Dialect, Enum, ForeignKey, MetaData, Text, TypeDecorator
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+from engine.records import Role, StopReason
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """An aware datetime, stored as UTC."""
+
+    impl = DateTime
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+        return None if value is None else value.astimezone(UTC).replace(tzinfo=None)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+        return None if value is None else value.replace(tzinfo=UTC)
+
+
+class FilePath(TypeDecorator[Path]):
+    """A path as text, or as its bytes where those are not UTF-8 (POSIX allows such names)."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Path | None, dialect: Dialect) -> str | bytes | None:  # noqa: ARG002
+        if value is None:
+            return None
+        try:
+            str(value).encode()
+        except UnicodeEncodeError:
+            return os.fsencode(value)
+        return str(value)
+
+    def process_result_value(self, value: str | bytes | None, dialect: Dialect) -> Path | None:  # noqa: ARG002
+        return None if value is None else Path(os.fsdecode(value))
+
+
+def _words(kind: type[StrEnum]) -> Enum:
+    """Stored as the member's value. The fixed length lets a new member come without a migration."""
+    return Enum(
+        kind, native_enum=False, length=16, values_callable=lambda members: [member.value for member in members]
+    )
+
+
+class Base(DeclarativeBase):
+    metadata = MetaData(
+        naming_convention={
+            "ix": "ix_%(table_name)s_%(column_0_name)s",
+            "uq": "uq_%(table_name)s_%(column_0_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_name)s_%(referred_table_name)s",
+            "pk": "pk_%(table_name)s",
+        }
+    )
+    type_annotation_map = {  # noqa: RUF012 (SQLAlchemy's own protocol)
+        str: Text(),
+        datetime: UtcDateTime(),
+        Path: FilePath(),
+        Role: _words(Role),
+        StopReason: _words(StopReason),
+    }
+
+
+class ConversationRow(Base):
+    __tablename__ = "conversations"
+    # An id is never given twice, so that a stale one cannot address another conversation after a purge.
+    __table_args__ = {"sqlite_autoincrement": True}  # noqa: RUF012
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    title: Mapped[str]
+    system_prompt: Mapped[str]
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime] = mapped_column(index=True)
+    deleted_at: Mapped[datetime | None]  # hidden since then, waiting for restore or purge
+    head_message_id: Mapped[int | None]  # no foreign key: it would close a circle between the two tables
+
+
+class MessageRow(Base):
+    __tablename__ = "messages"
+    __table_args__ = {"sqlite_autoincrement": True}  # noqa: RUF012
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    conversation_id: Mapped[int] = mapped_column(ForeignKey("conversations.id", ondelete="CASCADE"), index=True)
+    # No cascade here: along a long branch it would exceed SQLite's depth of 1,000 triggers.
+    parent_id: Mapped[int | None] = mapped_column(ForeignKey("messages.id"), index=True)
+    role: Mapped[Role]
+    text: Mapped[str]
+    created_at: Mapped[datetime]
+    target_name: Mapped[str | None]
+
+
+class ReplyStatisticsRow(Base):
+    """One column for each field of `ReplyStatistics`, under the same name."""
+
+    __tablename__ = "reply_statistics"
+
+    message_id: Mapped[int] = mapped_column(ForeignKey("messages.id", ondelete="CASCADE"), primary_key=True)
+    prompt_tokens: Mapped[int]
+    evaluated_tokens: Mapped[int]
+    reply_tokens: Mapped[int]
+    prompt_s: Mapped[float]
+    reply_s: Mapped[float]
+    stop_reason: Mapped[StopReason]
+    context_used: Mapped[int]
+    context_size: Mapped[int]
+    left_out_messages: Mapped[int]
+
+
+class TargetRow(Base):
+    __tablename__ = "targets"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(unique=True)
+    path: Mapped[Path] = mapped_column(unique=True)
+    size_bytes: Mapped[int]
+    last_used_at: Mapped[datetime]

@@ -1,0 +1,64 @@
+"""Real stores in temporary folders."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine, event
+
+from engine.storage import Repository
+from engine.storage.repository import FILE_NAME
+
+OnEveryConnection = Callable[[str], AbstractContextManager[None]]
+
+
+@pytest.fixture
+def data_dir(tmp_path: Path) -> Path:
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def store(data_dir: Path) -> Path:
+    """Where the file of the repository stands."""
+    return data_dir / FILE_NAME
+
+
+@pytest.fixture
+def open_repository(data_dir: Path) -> Iterator[Callable[[], Repository]]:
+    """Opens the store, as often as a test likes; all are closed in the end."""
+    opened = []
+
+    def open_one() -> Repository:
+        opened.append(Repository.open(data_dir))
+        return opened[-1]
+
+    yield open_one
+    for repository in opened:
+        repository.close()
+
+
+@pytest.fixture
+def repository(open_repository: Callable[[], Repository]) -> Repository:
+    return open_repository()
+
+
+@pytest.fixture
+def on_every_connection() -> OnEveryConnection:
+    """Runs a pragma first on every connection that is opened within the block."""
+
+    @contextmanager
+    def block(pragma: str) -> Iterator[None]:
+        def run(connection: sqlite3.Connection, _record: object) -> None:
+            connection.execute(pragma).close()
+
+        event.listen(Engine, "connect", run)
+        try:
+            yield
+        finally:
+            event.remove(Engine, "connect", run)
+
+    return block

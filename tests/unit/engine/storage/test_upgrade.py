@@ -1,0 +1,194 @@
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Engine
+
+from engine.errors import StoreUnusable
+from engine.records import Role
+from engine.storage import Repository, connections
+from engine.storage.schema import Base
+from engine.storage.upgrade import MIGRATIONS, Migrations, alembic_config, upgrade
+
+REBUILD = """
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0002"
+down_revision = "0001"
+
+
+def upgrade() -> None:
+    options = {"recreate": "always", "table_kwargs": {"sqlite_autoincrement": True}}
+    with op.batch_alter_table("conversations", **options) as table:
+        table.add_column(sa.Column("colour", sa.Text()))
+"""
+
+
+@pytest.fixture
+def engine(store: Path) -> Iterator[Engine]:
+    connections.prepare_file(store)
+    engine = connections.engine_for(store)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def older_store(open_repository: Callable[[], Repository]) -> Repository:
+    """A store of today's revision, which the migrations below call an older one."""
+    repository = open_repository()
+    summary = repository.create_conversation("old", "")
+    repository.add_message(summary.id, None, Role.USER, "kept")
+    return repository
+
+
+def with_second_revision(tmp_path: Path, script: str) -> Migrations:
+    folder = shutil.copytree(MIGRATIONS.folder, tmp_path / "100% migrations")
+    (folder / "versions" / "0002_second.py").write_text(script)
+    return Migrations(folder, (*MIGRATIONS.revisions, "0002"))
+
+
+def read(store: Path, statement: str) -> list[Any]:
+    with closing(sqlite3.connect(store)) as connection:
+        return connection.execute(statement).fetchall()
+
+
+def facts(store: Path) -> dict[str, Any]:
+    """Everything that SQLite knows about the tables, whatever the words that made them."""
+    tables = read(store, "SELECT name, sql LIKE '%AUTOINCREMENT%' FROM sqlite_master WHERE type = 'table'")
+    return {
+        name: (
+            autoincrement,
+            sorted(column[1:] for column in read(store, f"PRAGMA table_info({name})")),
+            sorted(key[2:] for key in read(store, f"PRAGMA foreign_key_list({name})")),
+            sorted(
+                (index, unique, read(store, f"PRAGMA index_info({index})"))
+                for _, index, unique, *_ in read(store, f"PRAGMA index_list({name})")
+            ),
+        )
+        for name, autoincrement in tables
+        if name != "alembic_version" and not name.startswith("sqlite_")
+    }
+
+
+def test_our_list_of_revisions_is_alembics() -> None:
+    script = ScriptDirectory(str(MIGRATIONS.folder))
+    assert tuple(revision.revision for revision in script.walk_revisions())[::-1] == MIGRATIONS.revisions
+    assert script.get_current_head() == MIGRATIONS.head
+
+
+def test_migrations_lead_to_the_schema(engine: Engine, store: Path, tmp_path: Path) -> None:
+    upgrade(engine, store)
+    with engine.connect() as connection:
+        options = {"compare_type": True, "compare_server_default": True}
+        context = MigrationContext.configure(connection, opts=options)
+        assert compare_metadata(context, Base.metadata) == []
+
+    described = tmp_path / "described.sqlite3"
+    other = connections.engine_for(described)
+    Base.metadata.create_all(other)
+    other.dispose()
+    assert facts(store) == facts(described)
+
+
+def test_alembic_drafts_the_next_revision(engine: Engine, store: Path, tmp_path: Path) -> None:
+    upgrade(engine, store)
+    folder = shutil.copytree(MIGRATIONS.folder, tmp_path / "migrations")
+    with engine.begin() as connection:
+        config = alembic_config(connection, Migrations(folder, MIGRATIONS.revisions))
+        command.revision(config, "what changes", autogenerate=True, rev_id="0002")
+    (drafted,) = (folder / "versions").glob("0002*.py")
+    assert 'down_revision = "0001"' in drafted.read_text()
+    compile(drafted.read_text(), drafted, "exec")
+
+
+def test_alembic_is_not_imported_for_a_store_that_is_up_to_date(
+    open_repository: Callable[[], Repository], data_dir: Path
+) -> None:
+    open_repository().close()
+    program = (
+        "import sys, pathlib, engine.storage\n"
+        "engine.storage.Repository.open(pathlib.Path(sys.argv[1])).close()\n"
+        "sys.exit('alembic' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", program, data_dir], check=True)
+
+
+def test_store_from_a_newer_version_is_refused_and_left_alone(
+    older_store: Repository, store: Path, data_dir: Path
+) -> None:
+    older_store.close()
+    with closing(sqlite3.connect(store)) as connection, connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    content = store.read_bytes()
+    with pytest.raises(
+        StoreUnusable,
+        match=r"newer version of Slipstream; install that version or choose .* folder with SLIPSTREAM_DATA_DIR\.$",
+    ):
+        Repository.open(data_dir)
+    assert store.read_bytes() == content
+    assert [file.name for file in data_dir.iterdir()] == [store.name]
+
+
+def test_older_store_is_copied_and_then_migrated(
+    older_store: Repository, engine: Engine, store: Path, tmp_path: Path
+) -> None:
+    upgrade(engine, store, with_second_revision(tmp_path, REBUILD))
+    assert read(store, "SELECT version_num FROM alembic_version") == [("0002",)]
+    assert read(store, "SELECT title, colour FROM conversations") == [("old", None)]
+    assert read(store, "SELECT text FROM messages") == [("kept",)]  # though the table it refers to was rebuilt
+    with engine.connect() as connection:
+        assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
+
+    backup = store.with_name(store.name + ".before-0002")
+    older_store.close()
+    assert read(backup, "SELECT version_num FROM alembic_version") == [("0001",)]
+    assert read(backup, "SELECT text FROM messages") == [("kept",)]
+    assert not list(store.parent.glob("*.part*"))
+
+
+def test_copy_of_an_older_store_can_take_its_place(
+    older_store: Repository, engine: Engine, store: Path, tmp_path: Path, open_repository: Callable[[], Repository]
+) -> None:
+    upgrade(engine, store, with_second_revision(tmp_path, REBUILD))
+    engine.dispose()
+    older_store.close()
+    store.with_name(store.name + ".before-0002").replace(store)
+    repository = open_repository()
+    (summary,) = repository.list_conversations()
+    assert repository.open_conversation(summary.id).messages[0].text == "kept"
+    assert read(store, "PRAGMA journal_mode") == [("wal",)]
+
+
+def test_migration_that_fails_changes_nothing(
+    older_store: Repository, engine: Engine, store: Path, tmp_path: Path
+) -> None:
+    before = facts(store)
+    failing = with_second_revision(tmp_path, REBUILD + "    raise RuntimeError('half way')\n")
+    with pytest.raises(RuntimeError, match="half way"):
+        upgrade(engine, store, failing)
+    assert facts(store) == before
+    (summary,) = older_store.list_conversations()
+    older_store.add_message(summary.id, None, Role.USER, "goes on")
+    upgrade(engine, store)  # today's program still takes it
+
+
+def test_migration_that_loses_rows_is_taken_back(
+    older_store: Repository, engine: Engine, store: Path, tmp_path: Path
+) -> None:
+    losing = with_second_revision(tmp_path, REBUILD + "    op.execute('DELETE FROM conversations')\n")
+    with pytest.raises(RuntimeError, match="refer to nothing"):
+        upgrade(engine, store, losing)
+    assert len(older_store.list_conversations()) == 1
