@@ -1,0 +1,86 @@
+"""What the engine needs from a target, whoever runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.stop_signal import StopSignal
+
+FloatRows = npt.NDArray[np.float32]
+
+class TargetFeature(StrEnum):
+    """What a target may or may not offer; a proposer names those it needs."""
+
+    ROLLBACK = "rollback"  # tokens can be taken back one by one
+
+class Interrupted(Exception):
+    """The stop signal was set during a pass. The target holds the tokens it held before the pass."""
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """The tokens of a target as bytes: the truth that every comparison between vocabularies rests on."""
+
+    pieces: tuple[bytes, ...]  # by token id; for special tokens the text that stands for them in a prompt
+    special: frozenset[int]  # control and unknown tokens, which no text of a user or drafter may produce
+    end_of_generation: frozenset[int]
+    begin: int | None  # the token every prompt must start with, if there is one
+    end: int | None
+
+    def __len__(self) -> int:
+        return len(self.pieces)
+
+@dataclass(frozen=True, slots=True)
+class TargetLimits:
+    context_size: int  # tokens
+    max_tokens: int  # of one pass
+    max_rows: int  # of logits that one pass can return
+
+@dataclass(frozen=True, slots=True)
+class TargetDescription:
+    path: Path
+    name: str
+    summary: str  # architecture, size and quantization
+    size_bytes: int  # of the weights
+    threads: int
+    chat_template: str | None
+
+class Target(Protocol):
+    """A loaded model with one sequence of evaluated tokens ("held"). Used by one thread at a time."""
+
+    @property
+    def description(self) -> TargetDescription: ...
+    @property
+    def vocabulary(self) -> Vocabulary: ...
+    @property
+    def limits(self) -> TargetLimits: ...
+    @property
+    def features(self) -> frozenset[TargetFeature]: ...
+    @property
+    def num_held(self) -> int:
+        """How many tokens are evaluated and remembered."""
+        ...
+
+    def tokenize(self, text: str) -> list[int]:
+        """Tokens of a rendered prompt. Special tokens in the text are recognised; none are added."""
+        ...
+
+    def evaluate(self, tokens: Sequence[int], num_rows: int, stop: StopSignal) -> FloatRows:
+        """One pass over `tokens` (1 … max_tokens of them), placed after what is held.
+
+        Returns the logits that follow each of the last `num_rows` (1 … max_rows) tokens, shape (num_rows, vocabulary): a
+        view that the next pass overwrites. Raises `Interrupted` when `stop` is or gets set, and then holds what it held before.
+        """
+        ...
+
+    def roll_back(self, num_kept: int) -> bool:
+        """Forget all held tokens but the first `num_kept`. False where this target cannot: it then holds nothing."""
+        ...
+
+    def close(self) -> None: ...

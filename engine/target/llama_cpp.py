@@ -1,0 +1,386 @@
+"""A target run by llama.cpp, through the low-level functions of llama-cpp-python. The only file that knows either.
+
+The high-level `Llama` class is left alone: it cannot return several rows of logits without keeping a whole context of them, and
+ignores whether a rollback worked.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import sys
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import psutil
+from llama_cpp import llama_cpp as lib
+
+from engine.config import TargetSettings
+from engine.errors import LoadCancelled, TargetMissing, TargetTooLarge, TargetUnreadable, TargetUnsupported
+from engine.stop_signal import StopSignal
+from engine.target.interface import (
+    FloatRows,
+    Interrupted,
+    TargetDescription,
+    TargetFeature,
+    TargetLimits,
+    Vocabulary,
+)
+from engine.target.threads import usable_cores
+
+_logger = logging.getLogger("slipstream.llama_cpp")
+
+DEFAULT_CONTEXT_SIZE = 8192  # tokens; more costs memory that most chats never use
+MAX_TOKENS = 512  # of one pass: enough to keep every core busy
+MAX_ROWS = 64  # of logits: llama.cpp reserves rows × vocabulary floats for them
+
+_ABORTED = 2  # what llama_decode returns when the abort callback ended it
+_NO_SLOT = 1
+_SEQUENCE = 0
+
+# ggml's own numbers; the names in llama-cpp-python are of an older version.
+_LOG_LEVELS = {1: logging.DEBUG, 2: logging.DEBUG, 3: logging.INFO, 4: logging.WARNING}
+_GGML_ERROR = 4
+_GGML_CONTINUED = 5
+
+_recent_errors: deque[str] = deque(maxlen=16)
+
+
+def _receive_log(level: int, text: bytes | None, _user_data: object) -> None:
+    message = (text or b"").decode("utf-8", "replace").strip()
+    if not message or level == _GGML_CONTINUED:  # pieces of progress bars
+        return
+    if level == _GGML_ERROR:
+        _recent_errors.append(message)
+    _logger.log(_LOG_LEVELS.get(level, logging.DEBUG), "%s", message)
+
+
+# Kept alive for as long as the library may call it.
+_log_callback = lib.llama_log_callback(_receive_log)
+lib.llama_log_set(_log_callback, ctypes.c_void_p(0))
+lib.llama_backend_init()
+
+
+def _native_is_set() -> Any:
+    """A native `bool is_set(void *flag)` for llama.cpp's abort callback: C's own strlen, which is 0 as long as the flag is an
+    empty string. A Python callback would take the interpreter's lock five hundred times in every pass."""
+    c_library = ctypes.CDLL("ucrtbase") if sys.platform == "win32" else ctypes.CDLL(None)
+    return ctypes.cast(c_library.strlen, lib.ggml_abort_callback)
+
+
+_IS_SET = _native_is_set()
+
+
+class LlamaCppTarget:
+    """Implements `engine.target.interface.Target`."""
+
+    def __init__(self, path: Path, name: str, model: Any, context: Any, settings: TargetSettings, threads: int) -> None:
+        self._model = model
+        self._context = context
+        self._memory = lib.llama_get_memory(context)
+        self._vocab = lib.llama_model_get_vocab(model)
+        self._batch = lib.llama_batch_init(MAX_TOKENS, 0, 1)
+        for row in range(MAX_TOKENS):
+            self._batch.n_seq_id[row] = 1
+            self._batch.seq_id[row][0] = _SEQUENCE
+        self._batch_tokens = np.ctypeslib.as_array(self._batch.token, (MAX_TOKENS,))
+        self._batch_positions = np.ctypeslib.as_array(self._batch.pos, (MAX_TOKENS,))
+        self._batch_outputs = np.ctypeslib.as_array(self._batch.logits, (MAX_TOKENS,))
+        self._row_views: dict[tuple[int, int], FloatRows] = {}
+        self._num_held = 0
+        self._stop: StopSignal | None = None
+        self._vocabulary = _read_vocabulary(self._vocab)
+        self._limits = TargetLimits(lib.llama_n_ctx(context), min(MAX_TOKENS, lib.llama_n_batch(context)), MAX_ROWS)
+        self._description = TargetDescription(
+            path=path,
+            name=name,
+            summary=_text_from(lambda buffer, size: lib.llama_model_desc(model, buffer, size)),
+            size_bytes=lib.llama_model_size(model),
+            threads=threads,
+            chat_template=_chat_template(model),
+        )
+        self._features = frozenset({TargetFeature.ROLLBACK}) if self._probe_rollback() else frozenset()
+
+    @classmethod
+    def load(
+        cls,
+        path: Path,
+        name: str,
+        settings: TargetSettings,
+        on_progress: Callable[[float], None],
+        stop: StopSignal,
+    ) -> LlamaCppTarget:
+        """Loads a GGUF file. Raises TargetMissing, TargetUnreadable, TargetUnsupported, TargetTooLarge or LoadCancelled."""
+        check_file(path)
+        _check_memory(path)
+        model = _load_model(path, settings, on_progress, stop)
+        try:
+            threads = settings.threads or usable_cores()
+            context = _make_context(model, path, settings, threads)
+            try:
+                return cls(path, name, model, context, settings, threads)
+            except BaseException:
+                lib.llama_free(context)
+                raise
+        except BaseException:
+            lib.llama_model_free(model)
+            raise
+
+    @property
+    def description(self) -> TargetDescription:
+        return self._description
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        return self._vocabulary
+
+    @property
+    def limits(self) -> TargetLimits:
+        return self._limits
+
+    @property
+    def features(self) -> frozenset[TargetFeature]:
+        return self._features
+
+    @property
+    def num_held(self) -> int:
+        return self._num_held
+
+    def tokenize(self, text: str) -> list[int]:
+        data = text.encode("utf-8", "replace")
+        size = len(data) + 16
+        while True:
+            tokens = (lib.llama_token * size)()
+            count = lib.llama_tokenize(self._vocab, data, len(data), tokens, size, False, True)
+            if count >= 0:
+                return tokens[:count]
+            size = -count
+
+    def evaluate(self, tokens: Sequence[int], num_rows: int, stop: StopSignal) -> FloatRows:
+        count = len(tokens)
+        assert 1 <= count <= self._limits.max_tokens
+        assert 1 <= num_rows <= min(count, MAX_ROWS)
+        assert self._num_held + count <= self._limits.context_size
+        if stop.is_set():
+            raise Interrupted
+        self._watch(stop)
+        self._batch_tokens[:count] = tokens
+        self._batch_positions[:count] = np.arange(self._num_held, self._num_held + count)
+        self._batch_outputs[:count] = 0
+        self._batch_outputs[count - num_rows : count] = 1
+        self._batch.n_tokens = count
+        result = lib.llama_decode(self._context, self._batch)
+        if result != 0:
+            self._recover(result)
+        self._num_held += count
+        return self._rows(num_rows)
+
+    def roll_back(self, num_kept: int) -> bool:
+        assert 0 <= num_kept <= self._num_held
+        if num_kept == self._num_held:
+            return True
+        if lib.llama_memory_seq_rm(self._memory, _SEQUENCE, num_kept, -1):
+            self._num_held = num_kept
+            return True
+        self._clear()
+        return False
+
+    def close(self) -> None:
+        if self._context is not None:
+            self._row_views.clear()
+            lib.llama_batch_free(self._batch)
+            lib.llama_free(self._context)
+            lib.llama_model_free(self._model)
+            self._context = None
+
+    def _watch(self, stop: StopSignal) -> None:
+        """Let `stop` end a running pass. Works on the CPU only (llama.h); on a GPU the passes themselves are short."""
+        if stop is not self._stop:
+            lib.llama_set_abort_callback(self._context, _IS_SET, ctypes.c_void_p(stop.address))
+            self._stop = stop  # also keeps the flag alive while llama.cpp knows its address
+
+    def _rows(self, num_rows: int) -> FloatRows:
+        """The logits as they lie in llama.cpp's buffer. Making such a view costs more than using it, so views are kept."""
+        pointer = lib.llama_get_logits(self._context)  # waits for the backend
+        key = (ctypes.addressof(pointer.contents), num_rows)
+        view = self._row_views.get(key)
+        if view is None:
+            if len(self._row_views) > 2 * MAX_ROWS:  # the buffer has moved
+                self._row_views.clear()
+            view = np.ctypeslib.as_array(pointer, (num_rows, len(self._vocabulary)))
+            view.flags.writeable = False
+            self._row_views[key] = view
+        return view
+
+    def _recover(self, result: int) -> None:
+        """Drop what a failed pass left behind, then raise."""
+        held_before = self._num_held
+        self._num_held = max(held_before, lib.llama_memory_seq_pos_max(self._memory, _SEQUENCE) + 1)
+        self.roll_back(held_before)
+        if result == _ABORTED:
+            raise Interrupted
+        if result == _NO_SLOT:
+            raise TargetTooLarge("The context of this model is full; start a new chat or choose a bigger context size.")
+        raise RuntimeError(f"llama_decode failed with {result}: {_last_error()}")
+
+    def _clear(self) -> None:
+        lib.llama_memory_clear(self._memory, True)
+        self._num_held = 0
+
+    def _probe_rollback(self) -> bool:
+        """Evaluate two tokens and take one back: recurrent and hybrid models refuse."""
+        token = self._vocabulary.begin if self._vocabulary.begin is not None else 0
+        self.evaluate([token, token], 1, StopSignal())
+        works = self.roll_back(1)
+        self._clear()
+        return works
+
+
+def check_file(path: Path) -> None:
+    """Refuses, by its first bytes, what is not a GGUF model with weights; the rest is llama.cpp's to judge."""
+    if not path.exists():
+        raise TargetMissing(f"There is no file {path}; choose another model file.")
+    if not path.is_file():
+        raise TargetUnreadable(f"{path} is not a file; choose a model file that ends in .gguf.")
+    try:
+        with path.open("rb") as file:
+            head = file.read(24)
+    except OSError as error:
+        raise TargetUnreadable(f"{path} cannot be read ({error.strerror}); check its permissions.") from error
+    if head[:4] != b"GGUF":
+        raise TargetUnreadable(f"{path.name} is not a GGUF file; choose a model file that ends in .gguf.")
+    if len(head) < 24:
+        raise TargetUnreadable(f"{path.name} is cut short; download it again.")
+    if int.from_bytes(head[8:16], "little") == 0:  # the number of tensors
+        raise TargetUnreadable(f"{path.name} holds a vocabulary but no weights; choose the model itself.")
+
+
+def trial(path: Path) -> str | None:
+    """Loads the model and evaluates one token; what llama.cpp objects to, or None.
+
+    A damaged file can make llama.cpp end the whole process here, so call it in a process of its own.
+    """
+    parameters = lib.llama_model_default_params()
+    parameters.n_gpu_layers = 0
+    parameters.use_extra_bufts = False  # read the weights as they lie in the file instead of arranging them for speed
+    model = lib.llama_model_load_from_file(str(path).encode(), parameters)
+    if not model:
+        return _last_error()
+    sizes = lib.llama_context_default_params()
+    sizes.n_ctx = sizes.n_batch = sizes.n_ubatch = 32
+    context = lib.llama_init_from_model(model, sizes)
+    if not context:
+        return _last_error()
+    token = (lib.llama_token * 1)(0)
+    return None if lib.llama_decode(context, lib.llama_batch_get_one(token, 1)) == 0 else _last_error()
+
+
+def explain(path: Path, complaint: str) -> Exception:
+    """The sentence for what llama.cpp said about a file."""
+    if "unknown model architecture" in complaint:
+        architecture = complaint.rsplit("'", 2)[-2] if complaint.count("'") >= 2 else "unknown"
+        return TargetUnsupported(
+            f"{path.name} has the architecture “{architecture}”, which this version cannot run; choose another model."
+        )
+    if "not within the file bounds" in complaint:
+        return TargetUnreadable(f"{path.name} is cut short; download it again.")
+    if "unable to allocate" in complaint or "failed to allocate" in complaint:
+        return TargetTooLarge(f"{path.name} does not fit into memory; choose a smaller model or quantization.")
+    if "token_embd.weight' not found" in complaint:
+        return TargetUnreadable(f"{path.name} holds no weights of a language model; choose the model itself.")
+    return TargetUnreadable(f"{path.name} is damaged or incomplete; download it again. (llama.cpp: {complaint})")
+
+
+def _check_memory(path: Path) -> None:
+    size, total = path.stat().st_size, psutil.virtual_memory().total
+    if size > total and not lib.llama_supports_gpu_offload():
+        raise TargetTooLarge(
+            f"{path.name} takes {size / 2**30:.1f} GiB, but this machine has {total / 2**30:.1f} GiB of memory; "
+            "choose a smaller model or quantization."
+        )
+
+
+def _load_model(path: Path, settings: TargetSettings, on_progress: Callable[[float], None], stop: StopSignal) -> Any:
+    def report(progress: float, _user_data: object) -> bool:
+        on_progress(progress)
+        return not stop.is_set()
+
+    callback = lib.llama_progress_callback(report)  # named, so that it outlives the call below
+    parameters = lib.llama_model_default_params()
+    parameters.progress_callback = callback
+    if settings.gpu_layers is not None:
+        parameters.n_gpu_layers = settings.gpu_layers
+    _recent_errors.clear()
+    model = lib.llama_model_load_from_file(str(path).encode(), parameters)
+    if not model:
+        if stop.is_set():
+            raise LoadCancelled(f"Loading {path.name} was cancelled.")
+        raise explain(path, _last_error())
+    if not lib.llama_model_has_decoder(model) or lib.llama_model_has_encoder(model):
+        lib.llama_model_free(model)
+        raise TargetUnsupported(f"{path.name} is not a model that writes text on its own; choose a chat model.")
+    return model
+
+
+def _make_context(model: Any, path: Path, settings: TargetSettings, threads: int) -> Any:
+    parameters = lib.llama_context_default_params()
+    trained = lib.llama_model_n_ctx_train(model)
+    parameters.n_ctx = settings.context_size or (min(trained, DEFAULT_CONTEXT_SIZE) if trained > 0 else DEFAULT_CONTEXT_SIZE)
+    parameters.n_batch = parameters.n_ubatch = MAX_TOKENS
+    parameters.n_outputs_max = MAX_ROWS
+    parameters.n_threads = parameters.n_threads_batch = threads
+    parameters.no_perf = True
+    _recent_errors.clear()
+    context = lib.llama_init_from_model(model, parameters)
+    if not context:
+        raise TargetTooLarge(
+            f"The context of {parameters.n_ctx:,} tokens for {path.name} does not fit into memory; "
+            f"choose a smaller context size. (llama.cpp: {_last_error()})"
+        )
+    return context
+
+
+def _last_error() -> str:
+    """The most telling of llama.cpp's last complaints: the last but those that only repeat that loading failed."""
+    telling = [text for text in _recent_errors if "failed to load model" not in text]
+    return (telling or list(_recent_errors) or ["no reason given"])[-1]
+
+
+def _read_vocabulary(vocab: Any) -> Vocabulary:
+    size = lib.llama_vocab_n_tokens(vocab)
+    hidden = lib.LLAMA_TOKEN_ATTR_CONTROL | lib.LLAMA_TOKEN_ATTR_UNKNOWN
+    begin, end = lib.llama_vocab_bos(vocab), lib.llama_vocab_eos(vocab)
+    return Vocabulary(
+        pieces=_read_pieces(vocab, size),
+        special=frozenset(token for token in range(size) if lib.llama_vocab_get_attr(vocab, token) & hidden),
+        end_of_generation=frozenset(token for token in range(size) if lib.llama_vocab_is_eog(vocab, token)),
+        begin=begin if begin >= 0 and lib.llama_vocab_get_add_bos(vocab) else None,
+        end=end if end >= 0 else None,
+    )
+
+
+def _read_pieces(vocab: Any, size: int) -> tuple[bytes, ...]:
+    buffer = ctypes.create_string_buffer(256)
+    pieces = []
+    for token in range(size):
+        length = lib.llama_token_to_piece(vocab, token, buffer, len(buffer), 0, True)
+        if length < 0:
+            buffer = ctypes.create_string_buffer(-length)
+            length = lib.llama_token_to_piece(vocab, token, buffer, len(buffer), 0, True)
+        pieces.append(buffer.raw[:length])
+    return tuple(pieces)
+
+
+def _chat_template(model: Any) -> str | None:
+    template = lib.llama_model_chat_template(model, None)
+    return template.decode("utf-8", "replace") if template else None
+
+
+def _text_from(fill: Callable[[Any, int], int]) -> str:
+    buffer = ctypes.create_string_buffer(256)
+    fill(buffer, len(buffer))
+    return buffer.value.decode("utf-8", "replace")

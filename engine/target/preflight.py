@@ -1,0 +1,63 @@
+"""A first look at an unknown model file in a process of its own.
+
+llama.cpp checks its input well, but some damaged or hostile files still end the whole process (an assertion, a division by
+zero). They end this one instead, and the app goes on.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import time
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from engine.errors import LoadCancelled, TargetUnreadable
+from engine.stop_signal import StopSignal
+from engine.target import llama_cpp
+
+_PATIENCE_S = 60.0
+_GLANCE_S = 0.05
+
+
+def preflight(path: Path, stop: StopSignal) -> None:
+    """Raises what is wrong with the file, or LoadCancelled when `stop` gets set."""
+    llama_cpp.check_file(path)
+    spawn = multiprocessing.get_context("spawn")  # a fork would copy the threads' locks
+    reader, writer = spawn.Pipe(duplex=False)
+    process = spawn.Process(target=_look, args=(path, writer), daemon=True, name="slipstream-preflight")
+    process.start()
+    writer.close()
+    try:
+        complaint = _answer(reader, path, stop)
+    finally:
+        reader.close()
+        process.kill()
+        process.join()
+        process.close()
+    if complaint:
+        raise llama_cpp.explain(path, complaint)
+
+
+def _answer(reader: Connection, path: Path, stop: StopSignal) -> str:
+    crashed = TargetUnreadable(f"{path.name} is damaged: llama.cpp cannot open it; download it again.")
+    deadline = time.monotonic() + _PATIENCE_S
+    while time.monotonic() < deadline:
+        if stop.is_set():
+            raise LoadCancelled(f"Loading {path.name} was cancelled.")
+        if reader.poll(_GLANCE_S):
+            try:
+                return str(reader.recv_bytes(), "utf-8")
+            except EOFError:
+                raise crashed from None
+    raise crashed
+
+
+def _look(path: Path, writer: Connection) -> None:
+    """Runs in the child. Its last words, if any, are llama.cpp's own and go nowhere."""
+    os.environ["GGML_NO_BACKTRACE"] = "1"  # the backtrace starts a debugger, which takes seconds
+    silence = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silence, 1)
+    os.dup2(silence, 2)
+    writer.send_bytes((llama_cpp.trial(path) or "").encode())
+    writer.close()

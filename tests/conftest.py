@@ -1,0 +1,39 @@
+"""What every test finds: no real user folder, no real display, and the starter target where a test asks for it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engine import StopSignal, TargetSettings
+from engine.config import DATA_DIR_VARIABLE
+from engine.target.interface import Target
+from engine.targets import starter_path
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+
+@pytest.fixture(autouse=True)
+def _own_data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(DATA_DIR_VARIABLE, str(tmp_path / "data"))
+
+
+@pytest.fixture(scope="session")
+def starter() -> Iterator[Target]:
+    """The real starter target, loaded once; a test that uses it begins with nothing held."""
+    from engine.target.llama_cpp import LlamaCppTarget
+
+    target = LlamaCppTarget.load(
+        starter_path(), "starter", TargetSettings(context_size=2048), lambda _progress: None, StopSignal()
+    )
+    yield target
+    target.close()
+
+
+@pytest.fixture
+def fresh_starter(starter: Target) -> Target:
+    starter.roll_back(0)
+    return starter

@@ -1,0 +1,100 @@
+"""A target that runs: bytes, a few merged tokens and ChatML's special ones, and logits from a function of what it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from engine.stop_signal import StopSignal
+from engine.target.interface import (
+    FloatRows,
+    Interrupted,
+    TargetDescription,
+    TargetFeature,
+    TargetLimits,
+    Vocabulary,
+)
+
+SPECIAL = (b"<|im_start|>", b"<|im_end|>")
+MERGED = (b"the ", b"ing", b"user", b"assistant", b"system", b"ha", b"hah")
+PIECES = (*(bytes([value]) for value in range(256)), *MERGED, *SPECIAL)
+START, END = len(PIECES) - 2, len(PIECES) - 1
+
+NextToken = Callable[[Sequence[int]], int]
+
+
+class FakeTarget:
+    """Implements `engine.target.interface.Target`. `next_token` says what follows the tokens it is given."""
+
+    def __init__(
+        self,
+        next_token: NextToken = lambda _tokens: END,
+        context_size: int = 512,
+        can_roll_back: bool = True,
+        chat_template: str | None = None,
+        max_tokens: int = 8,
+    ) -> None:
+        self.next_token = next_token
+        self.held: list[int] = []
+        self.num_evaluated = 0
+        self.closed = False
+        self.on_evaluate: Callable[[], None] = lambda: None
+        self._can_roll_back = can_roll_back
+        self.vocabulary = Vocabulary(PIECES, frozenset({START, END}), frozenset({END}), begin=None, end=END)
+        self.limits = TargetLimits(context_size, max_tokens, max_tokens)
+        self.description = TargetDescription(Path("fake.gguf"), "fake", "fake 1B", 1_000, 1, chat_template)
+        self.features = frozenset({TargetFeature.ROLLBACK}) if can_roll_back else frozenset[TargetFeature]()
+
+    @property
+    def num_held(self) -> int:
+        return len(self.held)
+
+    def tokenize(self, text: str) -> list[int]:
+        """Longest match."""
+        data = text.encode()
+        by_length = sorted(range(len(PIECES)), key=lambda token: -len(PIECES[token]))
+        tokens = []
+        while data:
+            token = next(token for token in by_length if data.startswith(PIECES[token]))
+            tokens.append(token)
+            data = data[len(PIECES[token]) :]
+        return tokens
+
+    def evaluate(self, tokens: Sequence[int], num_rows: int, stop: StopSignal) -> FloatRows:
+        assert 1 <= len(tokens) <= self.limits.max_tokens
+        assert 1 <= num_rows <= min(len(tokens), self.limits.max_rows)
+        assert len(self.held) + len(tokens) <= self.limits.context_size
+        self.on_evaluate()
+        if stop.is_set():
+            raise Interrupted
+        self.num_evaluated += len(tokens)
+        rows = np.zeros((num_rows, len(PIECES)), np.float32)
+        for place, token in enumerate(tokens):
+            self.held.append(token)
+            row = place - (len(tokens) - num_rows)
+            if row >= 0:
+                rows[row, self.next_token(self.held)] = 30.0
+        return rows
+
+    def roll_back(self, num_kept: int) -> bool:
+        if num_kept == len(self.held):
+            return True
+        kept = num_kept if self._can_roll_back else 0
+        del self.held[kept:]
+        return self._can_roll_back
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def says(text: str, then: int = END) -> NextToken:
+    """Byte by byte, whatever the prompt; every reply begins after the last `assistant\\n`."""
+    data = text.encode()
+
+    def next_token(tokens: Sequence[int]) -> int:
+        spoken = b"".join(PIECES[token] for token in tokens).rsplit(b"assistant\n", 1)[-1]
+        return data[len(spoken)] if len(spoken) < len(data) else then
+
+    return next_token

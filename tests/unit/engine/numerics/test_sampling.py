@@ -1,0 +1,144 @@
+"""The law against a slow plain version of itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.config import SamplingSettings
+from engine.numerics.sampling import Law, LogitRow, LogitsBroken, make_law
+
+OFF = SamplingSettings(temperature=1.0, top_k=0, top_p=1.0, min_p=0.0)
+
+
+def slow_law(logits: LogitRow, settings: SamplingSettings, history: list[int]) -> dict[int, float]:
+    """Every step over the whole vocabulary, one token at a time, in the order of llama.cpp's samplers."""
+    values = {token: float(value) for token, value in enumerate(logits)}
+    for token in set(history[-settings.penalty_window :] if settings.penalty_window else []):
+        count = history[-settings.penalty_window :].count(token)
+        value = values[token]
+        value = (
+            value * settings.repetition_penalty if value <= 0 else value / settings.repetition_penalty
+        )
+        values[token] = value - count * settings.frequency_penalty - settings.presence_penalty
+    ranked = sorted(values, key=lambda token: -values[token])
+    if settings.temperature == 0:
+        return {ranked[0]: 1.0}
+    if settings.top_k > 0:
+        ranked = ranked[: settings.top_k]
+    if settings.top_p < 1:
+        chances = softmax([values[token] for token in ranked])
+        total, kept = 0.0, []
+        for token, chance in zip(ranked, chances, strict=True):
+            kept.append(token)
+            total += chance
+            if total >= settings.top_p:
+                break
+        ranked = kept
+    if settings.min_p > 0:
+        ranked = [token for token in ranked if values[token] >= values[ranked[0]] + np.log(settings.min_p)]
+    chances = softmax([values[token] / settings.temperature for token in ranked])
+    return dict(zip(ranked, chances, strict=True))
+
+
+def softmax(values: list[float]) -> list[float]:
+    weights = np.exp(np.array(values) - max(values))
+    return list(weights / weights.sum())
+
+
+def as_dict(law: Law) -> dict[int, float]:
+    return dict(zip(law.ids.tolist(), law.probabilities.tolist(), strict=True))
+
+
+settings_strategy = st.builds(
+    SamplingSettings,
+    temperature=st.sampled_from([0.0, 0.3, 0.8, 1.0, 2.0]),
+    top_k=st.sampled_from([0, 1, 5, 40, 300, 5000]),
+    top_p=st.sampled_from([0.1, 0.5, 0.95, 1.0]),
+    min_p=st.sampled_from([0.0, 0.05, 0.3]),
+    repetition_penalty=st.sampled_from([1.0, 1.3]),
+    presence_penalty=st.sampled_from([0.0, 0.5]),
+    frequency_penalty=st.sampled_from([0.0, 0.25]),
+    penalty_window=st.sampled_from([0, 4, 64]),
+)
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    size=st.sampled_from([1, 3, 63, 64, 65, 1000, 4100]),
+    scale=st.sampled_from([0.1, 3.0, 12.0]),
+    settings=settings_strategy,
+    data=st.data(),
+)
+def test_law_equals_the_slow_plain_one(
+    seed: int, size: int, scale: float, settings: SamplingSettings, data: st.DataObject
+) -> None:
+    # A permutation keeps logits apart, so that no rounding decides who is in.
+    random = np.random.default_rng(seed)
+    logits = (scale * (random.permutation(size) / size * 8 - 4) + 1e-3).astype(np.float32)
+    history = data.draw(st.lists(st.integers(0, size - 1), max_size=12))
+    before = logits.copy()
+
+    law = make_law(logits, settings, history)
+
+    expected = slow_law(logits, settings, history)
+    found = as_dict(law)
+    border = {token for token in expected.keys() ^ found.keys()}
+    if border:  # a cumulated probability may round to either side of top-p; then one token more or less is right
+        assert settings.top_p < 1
+        assert len(border) == 1
+        logits_of = dict(enumerate(before.tolist()))
+        assert logits_of[border.pop()] <= max(logits_of.values())
+    else:
+        for token, chance in expected.items():
+            assert found[token] == pytest.approx(chance, abs=2e-6)
+    assert law.probabilities.sum() == pytest.approx(1.0, abs=1e-12)
+    assert np.all(np.diff(law.probabilities) <= 0)
+    assert np.array_equal(logits, before), "the target's own row must stay as it is"
+
+
+def test_temperature_zero_is_a_point_on_the_largest_logit() -> None:
+    law = make_law(np.array([1, 5, 3], np.float32), replace(OFF, temperature=0.0), [])
+    assert as_dict(law) == {1: 1.0}
+
+
+def test_penalties_apply_to_greedy_too() -> None:
+    settings = replace(OFF, temperature=0.0, presence_penalty=4.0)
+    assert as_dict(make_law(np.array([1, 5, 3], np.float32), settings, [1])) == {2: 1.0}
+
+
+def test_a_row_with_nan_is_refused_instead_of_sampled() -> None:
+    for size in (10, 10_000):
+        logits = np.ones(size, np.float32)
+        logits[7] = np.nan
+        for settings in (OFF, replace(OFF, temperature=0.0), replace(OFF, top_k=5), replace(OFF, top_p=0.5), replace(OFF, min_p=0.1)):
+            with pytest.raises(LogitsBroken):
+                make_law(logits, settings, [])
+
+
+def test_masked_tokens_are_never_drawn() -> None:
+    logits = np.full(200, -np.inf, np.float32)
+    logits[[3, 9]] = 1.0
+    law = make_law(logits, replace(OFF, top_k=40), [])
+    random = np.random.default_rng(0)
+    assert {law.draw(random) for _ in range(50)} == {3, 9}
+
+
+def test_draws_follow_the_law() -> None:
+    law = make_law(np.log(np.array([0.5, 0.3, 0.15, 0.05])).astype(np.float32), OFF, [])
+    random = np.random.default_rng(1)
+    num_draws = 40_000
+    counts = np.bincount([law.draw(random) for _ in range(num_draws)], minlength=4)
+    expected = np.array([0.5, 0.3, 0.15, 0.05]) * num_draws
+    chi_square = float(((counts - expected) ** 2 / expected).sum())
+    assert chi_square < 16.27  # 0.1 % of a chi-square with 3 degrees of freedom
+
+
+def test_same_seed_same_draws() -> None:
+    law = make_law(np.zeros(500, np.float32), OFF, [])
+    first, second = (np.random.default_rng(7) for _ in range(2))
+    assert [law.draw(first) for _ in range(20)] == [law.draw(second) for _ in range(20)]
