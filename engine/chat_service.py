@@ -1,0 +1,191 @@
+"""Carries out what a user asks of the target: load it, answer, answer again."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from engine.commands import LoadTarget, Regenerate, Send
+from engine.config import ReplySettings, TargetSettings
+from engine.errors import ConversationMissing, NoTarget
+from engine.events import (
+    ContextTrimmed,
+    ConversationChanged,
+    Event,
+    PromptKept,
+    PromptProgress,
+    ReplyFinished,
+    ReplyStarted,
+    ReplyText,
+    TargetInfo,
+    TargetLoading,
+    TargetReady,
+)
+from engine.records import ChatTurn, Conversation, Message, Role
+from engine.reply import ReplyWriter
+from engine.stop_signal import StopSignal
+from engine.storage import Repository
+from engine.target.interface import Target, TargetFeature
+from engine.targets import TargetFile, resolve_target
+
+_logger = logging.getLogger("slipstream.chat")
+
+LoadFile = Callable[[TargetFile, TargetSettings, Callable[[float], None], StopSignal], Target]
+Emit = Callable[[Event], None]
+
+_TITLE_LENGTH = 60
+
+
+class ChatService:
+    """Owns the target and everything built on it. All methods run on one thread."""
+
+    def __init__(self, repository: Repository, load_file: LoadFile, emit: Emit) -> None:
+        self._repository = repository
+        self._load_file = load_file
+        self._emit = emit
+        self._target: Target | None = None
+        self._writer: ReplyWriter | None = None
+
+    def handle(self, command: LoadTarget | Send | Regenerate, stop: StopSignal) -> None:
+        match command:
+            case LoadTarget():
+                self._load(command, stop)
+            case Send():
+                self._send(command, stop)
+            case Regenerate():
+                self._regenerate(command, stop)
+
+    def close(self) -> None:
+        if self._target is not None:
+            self._target.close()
+            self._target = self._writer = None
+
+    def _load(self, command: LoadTarget, stop: StopSignal) -> None:
+        """The target in use stays until the new one is ready, so that a failure changes nothing."""
+        file = resolve_target(command.target, self._repository)
+        self._emit(TargetLoading(file.name, 0.0))
+        target = self._load_file(file, command.settings, _ProgressEvents(file.name, self._emit), stop)
+        try:
+            writer = ReplyWriter(target)
+        except BaseException:
+            target.close()
+            raise
+        self.close()
+        self._target, self._writer = target, writer
+        self._emit(TargetReady(_describe(target)))
+        self._repository.remember_target(file.name, file.path, file.path.stat().st_size)
+
+    def _send(self, command: Send, stop: StopSignal) -> None:
+        _, writer = self._ready()
+        conversation = self._opened(command.conversation_id)
+        system_prompt = conversation.system_prompt if conversation else command.system_prompt
+        branch = conversation.messages if conversation else ()
+        turns = [*_turns(system_prompt, branch), ChatTurn(Role.USER, command.prompt)]
+        writer.prepare(turns, command.conversation_id)  # what cannot be answered is not kept
+        summary = (
+            conversation.summary
+            if conversation
+            else self._repository.create_conversation(_title(command.prompt), command.system_prompt)
+        )
+        parent_id = branch[-1].id if branch else None
+        prompt = self._repository.add_message(summary.id, parent_id, Role.USER, command.prompt)
+        self._announce(summary.id)
+        self._emit(PromptKept(prompt))
+        self._reply(turns, prompt, command.settings, stop)
+
+    def _regenerate(self, command: Regenerate, stop: StopSignal) -> None:
+        self._ready()
+        conversation = self._repository.open_conversation(command.conversation_id)
+        branch = list(conversation.messages)
+        while branch and branch[-1].role is not Role.USER:
+            branch.pop()
+        if not branch:
+            raise ConversationMissing("There is nothing to answer in this conversation yet; write a message first.")
+        self._reply(_turns(conversation.system_prompt, branch), branch[-1], command.settings, stop)
+
+    def _reply(self, turns: list[ChatTurn], prompt: Message, settings: ReplySettings, stop: StopSignal) -> None:
+        target, writer = self._ready()
+        conversation_id = prompt.conversation_id
+        events = _ReplyEvents(prompt, self._emit)
+        reply = writer.write(turns, settings, stop, events, conversation_id)
+        message = self._repository.add_message(
+            conversation_id, prompt.id, Role.ASSISTANT, reply.text, target.description.name, reply.statistics
+        )
+        self._emit(ReplyFinished(message))
+        self._announce(conversation_id)
+        if reply.failure is not None:
+            raise reply.failure
+
+    def _ready(self) -> tuple[Target, ReplyWriter]:
+        if self._target is None or self._writer is None:
+            raise NoTarget("No model is loaded yet; choose one, or wait until it is ready.")
+        return self._target, self._writer
+
+    def _opened(self, conversation_id: int | None) -> Conversation | None:
+        return None if conversation_id is None else self._repository.open_conversation(conversation_id)
+
+    def _announce(self, conversation_id: int) -> None:
+        try:
+            self._emit(ConversationChanged(self._repository.find_conversation(conversation_id)))
+        except ConversationMissing:
+            _logger.debug("conversation %d was deleted while it was being answered", conversation_id)
+
+
+class _ReplyEvents:
+    """Turns what a reply writer tells into events of one conversation."""
+
+    def __init__(self, prompt: Message, emit: Emit) -> None:
+        self._conversation_id = prompt.conversation_id
+        self._prompt_id = prompt.id
+        self._emit = emit
+
+    def on_prompt(self, num_tokens: int, num_left_out: int) -> None:
+        self._emit(ReplyStarted(self._conversation_id, self._prompt_id, num_tokens, num_left_out))
+
+    def on_prompt_progress(self, num_evaluated: int, num_total: int) -> None:
+        self._emit(PromptProgress(self._conversation_id, num_evaluated, num_total))
+
+    def on_text(self, text: str, num_tokens: int, tokens_per_s: float, context_used: int) -> None:
+        self._emit(ReplyText(self._conversation_id, text, num_tokens, tokens_per_s, context_used))
+
+    def on_trimmed(self, num_left_out: int) -> None:
+        self._emit(ContextTrimmed(self._conversation_id, num_left_out))
+
+
+class _ProgressEvents:
+    """Passes on a loading's progress in whole percents; llama.cpp reports every tensor."""
+
+    def __init__(self, name: str, emit: Emit) -> None:
+        self._name = name
+        self._emit = emit
+        self._percent = 0
+
+    def __call__(self, progress: float) -> None:
+        percent = int(progress * 100)
+        if percent > self._percent:
+            self._percent = percent
+            self._emit(TargetLoading(self._name, progress))
+
+
+def _describe(target: Target) -> TargetInfo:
+    description = target.description
+    return TargetInfo(
+        name=description.name,
+        path=str(description.path),
+        description=description.summary,
+        context_size=target.limits.context_size,
+        size_bytes=description.size_bytes,
+        threads=description.threads,
+        can_roll_back=TargetFeature.ROLLBACK in target.features,
+        notice="" if description.chat_template else "This model brings no chat template; ChatML is used, which may not suit it.",
+    )
+
+
+def _turns(system_prompt: str, branch: tuple[Message, ...] | list[Message]) -> list[ChatTurn]:
+    system = [ChatTurn(Role.SYSTEM, system_prompt)] if system_prompt.strip() else []
+    return system + [ChatTurn(message.role, message.text) for message in branch if message.text]
+
+
+def _title(prompt: str) -> str:
+    line = " ".join(prompt.split())
+    return line if len(line) <= _TITLE_LENGTH else line[:_TITLE_LENGTH].rsplit(" ", 1)[0] + "…"

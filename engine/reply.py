@@ -1,0 +1,200 @@
+"""One reply of a target, from the turns before it to its last character. Synchronous; whoever calls it drives it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from engine.config import ReplySettings
+from engine.decoding import Decoder
+from engine.errors import PromptTooLong
+from engine.prompt import Prompt, PromptBuilder
+from engine.records import ChatTurn, ReplyStatistics, StopReason
+from engine.session import Session
+from engine.stop_signal import StopSignal
+from engine.target.interface import FloatRows, Interrupted, Target
+from engine.text_stream import TextStream
+
+
+class ReplyListener(Protocol):
+    """Told about a reply while it is being written, on the thread that writes it."""
+
+    def on_prompt(self, num_tokens: int, num_left_out: int) -> None:
+        """The prompt is rendered; so many of the oldest turns did not fit."""
+
+    def on_prompt_progress(self, num_evaluated: int, num_total: int) -> None: ...
+
+    def on_text(self, text: str, num_tokens: int, tokens_per_s: float, context_used: int) -> None: ...
+
+    def on_trimmed(self, num_left_out: int) -> None:
+        """The context filled up during the reply, and so many of the oldest turns are out now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    text: str
+    statistics: ReplyStatistics
+    failure: Exception | None = None  # what ended it, where the reason is FAILED
+
+
+class ReplyWriter:
+    """Writes replies with one target, keeping what it holds from one reply to the next."""
+
+    def __init__(self, target: Target) -> None:
+        """Raises TemplateFailed when the target's chat template cannot be used."""
+        self._target = target
+        self._prompts = PromptBuilder(target)
+        self._session = Session(target)
+        self._left_out: tuple[Hashable, int] = (None, 0)  # of the conversation that was answered last
+
+    @property
+    def target_name(self) -> str:
+        return self._target.description.name
+
+    def prepare(self, turns: Sequence[ChatTurn], conversation: Hashable = None) -> Prompt:
+        """The prompt for `turns`, without evaluating it. Raises PromptTooLong or TemplateFailed.
+
+        `conversation` is any key that stays the same from reply to reply, so that turns which left once stay out.
+        """
+        return self._prompts.build(turns, self._session.tokens, self._left_out_of(conversation))
+
+    def write(
+        self,
+        turns: Sequence[ChatTurn],
+        settings: ReplySettings,
+        stop: StopSignal,
+        listener: ReplyListener,
+        conversation: Hashable = None,
+    ) -> Reply:
+        """Writes the reply to `turns`. Stopping is an ordinary end of a reply: what was written until then comes back.
+
+        Raises PromptTooLong or TemplateFailed before anything is evaluated; a failure after that is in the reply.
+        """
+        prompt = self.prepare(turns, conversation)
+        listener.on_prompt(len(prompt.tokens), prompt.num_left_out)
+        run = _Run(self._target, self._prompts, self._session, turns, prompt, settings, stop, listener)
+        reply = run.finish()
+        self._left_out = (conversation, run.num_left_out)
+        return reply
+
+    def _left_out_of(self, conversation: Hashable) -> int:
+        known, num_left_out = self._left_out
+        return num_left_out if known == conversation else 0
+
+
+class _Run:
+    """What one reply needs to remember while it is written."""
+
+    def __init__(
+        self,
+        target: Target,
+        prompts: PromptBuilder,
+        session: Session,
+        turns: Sequence[ChatTurn],
+        prompt: Prompt,
+        settings: ReplySettings,
+        stop: StopSignal,
+        listener: ReplyListener,
+    ) -> None:
+        self._vocabulary = target.vocabulary
+        self._context_size = target.limits.context_size
+        self._prompts = prompts
+        self._session = session
+        self._turns = turns
+        self._prompt = prompt
+        self._settings = settings
+        self._stop = stop
+        self._listener = listener
+        self._decoder = Decoder(session, settings.sampling)
+        self._stream = TextStream(settings.stop_strings)
+        self._pieces: list[str] = []
+        self._tokens: list[int] = []
+        self._num_evaluated = 0
+        self._prompt_s = 0.0
+        self._reply_s = 0.0
+        self._began_at = 0.0
+        self.num_left_out = prompt.num_left_out
+
+    def finish(self) -> Reply:
+        failure: Exception | None = None
+        try:
+            reason = self._write()
+        except Interrupted:
+            reason = StopReason.STOPPED
+        except Exception as error:  # what was written until now is the user's, whatever happened
+            reason, failure = StopReason.FAILED, error
+        if self._began_at:
+            self._reply_s = time.perf_counter() - self._began_at
+        self._show(self._stream.finish())
+        return Reply("".join(self._pieces), self._statistics(reason), failure)
+
+    def _write(self) -> StopReason:
+        rows = self._read_prompt()
+        self._began_at = time.perf_counter()
+        while True:
+            reason = self._write_into_room(rows)
+            if reason is not None:
+                return reason
+            refreshed = self._make_room()
+            if refreshed is None:
+                return StopReason.CONTEXT_FULL
+            rows = refreshed
+
+    def _read_prompt(self) -> FloatRows:
+        start = time.perf_counter()
+        held_before = len(self._session.tokens)
+        try:
+            rows, self._num_evaluated = self._session.read(self._prompt.tokens, self._stop, self._listener.on_prompt_progress)
+        except Interrupted:
+            self._num_evaluated = max(0, len(self._session.tokens) - held_before)
+            raise
+        finally:
+            self._prompt_s = time.perf_counter() - start
+        return rows
+
+    def _write_into_room(self, rows: FloatRows) -> StopReason | None:
+        """Writes until the reply ends, or None when the context is full."""
+        for token in self._decoder.rounds(rows, self._stop):
+            if token in self._vocabulary.end_of_generation:
+                return StopReason.END
+            self._tokens.append(token)
+            self._show(self._stream.push(self._vocabulary.pieces[token]))
+            if self._stream.stopped:
+                return StopReason.STOP_STRING
+            if self._settings.max_tokens is not None and len(self._tokens) >= self._settings.max_tokens:
+                return StopReason.LENGTH
+        return None
+
+    def _make_room(self) -> FloatRows | None:
+        """Let the oldest turns leave and read the rest with the reply so far anew; None when nothing can leave."""
+        try:
+            prompt = self._prompts.build(self._turns, self._session.tokens, self.num_left_out, num_extra=len(self._tokens))
+        except PromptTooLong:
+            return None
+        if prompt.num_left_out == self.num_left_out:
+            return None
+        self.num_left_out = prompt.num_left_out
+        self._listener.on_trimmed(self.num_left_out)
+        rows, _ = self._session.read([*prompt.tokens, *self._tokens], self._stop)
+        return rows
+
+    def _show(self, text: str) -> None:
+        if text:
+            self._pieces.append(text)
+            elapsed_s = time.perf_counter() - self._began_at
+            self._listener.on_text(text, len(self._tokens), len(self._tokens) / elapsed_s, len(self._session.tokens))
+
+    def _statistics(self, reason: StopReason) -> ReplyStatistics:
+        return ReplyStatistics(
+            prompt_tokens=len(self._prompt.tokens),
+            evaluated_tokens=self._num_evaluated,
+            reply_tokens=len(self._tokens),
+            prompt_s=self._prompt_s,
+            reply_s=self._reply_s,
+            stop_reason=reason,
+            context_used=len(self._session.tokens),
+            context_size=self._context_size,
+            left_out_messages=self.num_left_out,
+        )

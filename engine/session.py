@@ -1,0 +1,53 @@
+"""What one target holds of a conversation: the tokens evaluated so far, and the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from engine.prompt import common_prefix_length
+from engine.stop_signal import StopSignal
+from engine.target.interface import FloatRows, Target
+
+
+class Session:
+    """The only one to move the target forwards and back, so that `tokens` is always what the target holds."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self.tokens: list[int] = []
+
+    @property
+    def room(self) -> int:
+        """How many more tokens the target can hold."""
+        return self._target.limits.context_size - len(self.tokens)
+
+    def read(
+        self,
+        prompt: Sequence[int],
+        stop: StopSignal,
+        on_progress: Callable[[int, int], None] = lambda _evaluated, _total: None,
+    ) -> tuple[FloatRows, int]:
+        """Makes the target hold exactly `prompt`, evaluating only what it does not hold yet.
+
+        Returns the logits after its last token, shape (1, vocabulary), and how many tokens were evaluated. Raises Interrupted
+        when `stop` gets set; what was evaluated until then stays held.
+        """
+        # The last token is always evaluated: its logits are what the reply begins with.
+        self.keep(min(common_prefix_length(self.tokens, prompt), len(prompt) - 1))
+        new = prompt[len(self.tokens) :]
+        step = self._target.limits.max_tokens
+        for start in range(0, len(new), step):
+            rows = self.extend(new[start : start + step], stop, num_rows=1)
+            on_progress(min(start + step, len(new)), len(new))
+        return rows, len(new)
+
+    def extend(self, tokens: Sequence[int], stop: StopSignal, num_rows: int) -> FloatRows:
+        """One pass over `tokens`; see `Target.evaluate`."""
+        rows = self._target.evaluate(tokens, num_rows, stop)
+        self.tokens.extend(tokens)
+        return rows
+
+    def keep(self, num_kept: int) -> None:
+        """Forget all but the first `num_kept` tokens; where the target cannot, it forgets everything and will read anew."""
+        rolled_back = self._target.roll_back(num_kept)
+        del self.tokens[num_kept if rolled_back else 0 :]

