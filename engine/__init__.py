@@ -23,6 +23,7 @@ from engine.config import (
     data_dir,
 )
 from engine.stop_signal import StopSignal
+from engine.targets import starter_path
 
 __all__ = [
     "STARTER",
@@ -44,6 +45,7 @@ __all__ = [
     "data_dir",
     "open_repository",
     "open_writer",
+    "starter_path",
 ]
 
 # Without a handler of its own, Python would print warnings to the terminal.

@@ -1,7 +1,7 @@
 """Builds the engine from its configuration; the only file that names every concrete class.
 
-Slow libraries (llama.cpp, SQLAlchemy) are imported here and inside functions on purpose: they load on the engine's own threads,
-after the window is up.
+Slow libraries (llama.cpp, SQLAlchemy) are imported here and inside functions on purpose: they load on the engine's
+own threads, after the window is up.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class Engine:
         self._store.start()
 
     def post(self, command: Command) -> StopSignal:
-        """Have the command carried out. Setting the returned signal ends it early; the engine then says how far it came."""
+        """Have the command carried out. Setting the returned signal ends it early; the engine then says how far it
+        came."""
         worker = self._chat if isinstance(command, LoadTarget | Send | Regenerate) else self._store
         return worker.post(command)
 

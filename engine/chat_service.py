@@ -177,7 +177,9 @@ def _describe(target: Target) -> TargetInfo:
         size_bytes=description.size_bytes,
         threads=description.threads,
         can_roll_back=TargetFeature.ROLLBACK in target.features,
-        notice="" if description.chat_template else "This model brings no chat template; ChatML is used, which may not suit it.",
+        notice=""
+        if description.chat_template
+        else "This model brings no chat template; ChatML is used, which may not suit it.",
     )
 
 

@@ -10,14 +10,17 @@ from typing import Any, NoReturn
 
 import jinja2
 import jinja2.ext
-from jinja2.sandbox import ImmutableSandboxedEnvironment, SecurityError
+from jinja2.exceptions import SecurityError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from engine.errors import TemplateFailed
 from engine.records import ChatTurn, Role
 
 # What llama.cpp falls back to as well for models that carry none.
 CHATML = (
-    "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>\n' }}{% endfor %}"
+    "{% for message in messages %}"
+    "{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>\n' }}"
+    "{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
 )
 
@@ -91,7 +94,8 @@ class ChatTemplate:
 
 
 def _joined(turns: Sequence[ChatTurn]) -> list[ChatTurn]:
-    """Neighbouring turns of one role as one: many templates insist on alternation, and a prompt may have stayed unanswered."""
+    """Neighbouring turns of one role as one: many templates insist on alternation, and a prompt may have stayed
+    unanswered."""
     joined: list[ChatTurn] = []
     for turn in turns:
         if joined and joined[-1].role is turn.role:

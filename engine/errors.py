@@ -1,8 +1,8 @@
 """Every error that crosses a border of the engine, drawn in one place.
 
-`MendableError` and its children are what a user can do something about: their message is one finished sentence that says
-what to do, shown as it stands in the window and on the command line (exit code 2). Anything else that is raised is a bug of
-ours and is logged with its traceback.
+`MendableError` and its children are what a user can do something about: their message is one finished sentence that
+says what to do, shown as it stands in the window and on the command line (exit code 2). Anything else that is raised
+is a bug of ours and is logged with its traceback.
 """
 
 from __future__ import annotations

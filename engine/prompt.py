@@ -14,7 +14,8 @@ from engine.target.interface import Target
 # A prompt must leave this much of the context for its reply, or the oldest turns leave.
 _REPLY_SHARE = 8
 _REPLY_TOKENS = 256
-# After turns had to leave, the prompt fills at most this share, so that not every following turn evaluates all of it anew.
+# After turns had to leave, the prompt fills at most this share, so that not every following turn evaluates all of it
+# anew.
 _ROOMY_SHARE = 0.5
 # Without older turns a prompt may fill all but this; it must leave room for a sentence.
 _MIN_REPLY_TOKENS = 16
@@ -37,14 +38,18 @@ class PromptBuilder:
             begin=_piece(target, vocabulary.begin),
             end=_piece(target, vocabulary.end),
         )
-        self._template.render([ChatTurn(Role.USER, "Hello."), ChatTurn(Role.ASSISTANT, "Hi."), ChatTurn(Role.USER, "Bye.")])
+        self._template.render(
+            [ChatTurn(Role.USER, "Hello."), ChatTurn(Role.ASSISTANT, "Hi."), ChatTurn(Role.USER, "Bye.")]
+        )
 
-    def build(self, turns: Sequence[ChatTurn], held: Sequence[int], num_left_out: int = 0, num_extra: int = 0) -> Prompt:
+    def build(
+        self, turns: Sequence[ChatTurn], held: Sequence[int], num_left_out: int = 0, num_extra: int = 0
+    ) -> Prompt:
         """The prompt of as many turns as fit, oldest out first.
 
-        `held` is what the target holds, `num_left_out` how many turns had to leave before (they stay out, so that the held
-        tokens stay useful), `num_extra` how many tokens will follow the prompt at once. Raises PromptTooLong when the last turn
-        alone is too long.
+        `held` is what the target holds, `num_left_out` how many turns had to leave before (they stay out, so that the
+        held tokens stay useful), `num_extra` how many tokens will follow the prompt at once. Raises PromptTooLong
+        when the last turn alone is too long.
         """
         starts = _possible_starts(turns)
         lengths: dict[int, tuple[int, ...]] = {}
@@ -71,8 +76,8 @@ class PromptBuilder:
         tokens = tokens_from(start)
         if len(tokens) > room - min(_MIN_REPLY_TOKENS, size // _REPLY_SHARE):
             raise PromptTooLong(
-                f"This message takes {len(tokens):,} tokens, but {self._target.description.name} reads at most {size:,} at once; "
-                "shorten it, or choose a bigger context size."
+                f"This message takes {len(tokens):,} tokens, but {self._target.description.name} reads at most "
+                f"{size:,} at once; shorten it, or choose a bigger context size."
             )
         return Prompt(tokens, start)
 
@@ -89,14 +94,16 @@ class PromptBuilder:
 
 
 def common_prefix_length(first: Sequence[int], second: Sequence[int]) -> int:
-    return next((i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), min(len(first), len(second)))
+    return next(
+        (i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), min(len(first), len(second))
+    )
 
 
 def _continued(target: Target, text: str, held: Sequence[int], tokens: list[int]) -> list[int]:
     """`tokens` of `text`, or other tokens of the same text that share more with `held`.
 
-    A reply is not always written in the tokens its text would be tokenized into. As far as the held tokens spell the text, up to a
-    special token (a border that no tokenizer merges across), they are kept as they are.
+    A reply is not always written in the tokens its text would be tokenized into. As far as the held tokens spell the
+    text, up to a special token (a border that no tokenizer merges across), they are kept as they are.
     """
     shared = common_prefix_length(held, tokens)
     if shared == len(held) or shared == len(tokens):
@@ -115,7 +122,9 @@ def _continued(target: Target, text: str, held: Sequence[int], tokens: list[int]
         if token in vocabulary.special:
             border = (index + 1, place)
     else:
-        if any(data.startswith(vocabulary.pieces[token], place) for token in vocabulary.special if vocabulary.pieces[token]):
+        if any(
+            data.startswith(vocabulary.pieces[token], place) for token in vocabulary.special if vocabulary.pieces[token]
+        ):
             border = (len(held), place)  # the special token that ended the last reply was drawn, but never evaluated
     num_kept, num_bytes = border
     if num_kept <= shared:

@@ -146,7 +146,9 @@ class _Run:
         start = time.perf_counter()
         held_before = len(self._session.tokens)
         try:
-            rows, self._num_evaluated = self._session.read(self._prompt.tokens, self._stop, self._listener.on_prompt_progress)
+            rows, self._num_evaluated = self._session.read(
+                self._prompt.tokens, self._stop, self._listener.on_prompt_progress
+            )
         except Interrupted:
             self._num_evaluated = max(0, len(self._session.tokens) - held_before)
             raise
@@ -170,7 +172,9 @@ class _Run:
     def _make_room(self) -> FloatRows | None:
         """Let the oldest turns leave and read the rest with the reply so far anew; None when nothing can leave."""
         try:
-            prompt = self._prompts.build(self._turns, self._session.tokens, self.num_left_out, num_extra=len(self._tokens))
+            prompt = self._prompts.build(
+                self._turns, self._session.tokens, self.num_left_out, num_extra=len(self._tokens)
+            )
         except PromptTooLong:
             return None
         if prompt.num_left_out == self.num_left_out:

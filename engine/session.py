@@ -29,8 +29,8 @@ class Session:
     ) -> tuple[FloatRows, int]:
         """Makes the target hold exactly `prompt`, evaluating only what it does not hold yet.
 
-        Returns the logits after its last token, shape (1, vocabulary), and how many tokens were evaluated. Raises Interrupted
-        when `stop` gets set; what was evaluated until then stays held.
+        Returns the logits after its last token, shape (1, vocabulary), and how many tokens were evaluated. Raises
+        Interrupted when `stop` gets set; what was evaluated until then stays held.
         """
         # The last token is always evaluated: its logits are what the reply begins with.
         self.keep(min(common_prefix_length(self.tokens, prompt), len(prompt) - 1))
@@ -48,6 +48,7 @@ class Session:
         return rows
 
     def keep(self, num_kept: int) -> None:
-        """Forget all but the first `num_kept` tokens; where the target cannot, it forgets everything and will read anew."""
+        """Forget all but the first `num_kept` tokens; where the target cannot, it forgets everything and will read
+        anew."""
         rolled_back = self._target.roll_back(num_kept)
         del self.tokens[num_kept if rolled_back else 0 :]

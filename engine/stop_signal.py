@@ -8,7 +8,8 @@ import ctypes
 class StopSignal:
     """Set once by whoever wants the work to end, read between rounds and, through `address`, inside a running pass.
 
-    The flag is a C string that is empty until the signal is set. Setting it is one store of a byte, so no lock is needed.
+    The flag is a C string that is empty until the signal is set. Setting it is one store of a byte, so no lock is
+    needed.
     """
 
     __slots__ = ("_flag",)

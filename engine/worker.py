@@ -77,4 +77,6 @@ class Worker:
         except Exception as error:
             _logger.exception("%s failed", type(command).__name__)
             reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-            self._emit(Failed(f"Something went wrong inside Slipstream ({reason}). What was kept is safe; try again.", command))
+            self._emit(
+                Failed(f"Something went wrong inside Slipstream ({reason}). What was kept is safe; try again.", command)
+            )

@@ -1,8 +1,9 @@
 """From logits to a law, and from a law to a token.
 
-One pure function, `make_law`, used wherever the target's distribution is needed, so that plain and speculative decoding share
-the very same law. The order is llama.cpp's default chain: penalties, top-k, top-p, min-p, temperature. It stays sparse: the whole
-row is read once or twice by vectorised maxima and comparisons, everything else works on the few candidates left.
+One pure function, `make_law`, used wherever the target's distribution is needed, so that plain and speculative
+decoding share the very same law. The order is llama.cpp's default chain: penalties, top-k, top-p, min-p, temperature.
+It stays sparse: the whole row is read once or twice by vectorised maxima and comparisons, everything else works on
+the few candidates left.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ class Law:
 
 
 def make_law(logits: LogitRow, settings: SamplingSettings, history: Sequence[int]) -> Law:
-    """The law of the next token, given its row of logits (shape (vocabulary,), left unchanged) and the tokens before it.
+    """The law of the next token, given its row of logits (shape (vocabulary,), left unchanged) and the tokens before
+    it.
 
     Raises `LogitsBroken` for a row with NaN.
     """
@@ -112,7 +114,8 @@ def _nucleus(logits: LogitRow, top_p: float) -> tuple[Ids, Probabilities]:
 
 
 def _top(logits: LogitRow, k: int) -> tuple[Ids, Probabilities]:
-    """The k largest, descending. The k-th largest of the group maxima bounds them from below, which leaves few to sort."""
+    """The k largest, descending. The k-th largest of the group maxima bounds them from below, which leaves few to
+    sort."""
     groups = len(logits) // _NUM_GROUPS
     if k >= groups:
         _checked_max(logits)
@@ -150,4 +153,5 @@ def _num_reaching(probabilities: Probabilities, share: float) -> int:
 
 def _softmax(values: Probabilities) -> Probabilities:
     weights: Probabilities = np.exp(values - values[0])
-    return weights / weights.sum()
+    probabilities: Probabilities = weights / weights.sum()
+    return probabilities

@@ -15,13 +15,16 @@ from engine.stop_signal import StopSignal
 
 FloatRows = npt.NDArray[np.float32]
 
+
 class TargetFeature(StrEnum):
     """What a target may or may not offer; a proposer names those it needs."""
 
     ROLLBACK = "rollback"  # tokens can be taken back one by one
 
+
 class Interrupted(Exception):
     """The stop signal was set during a pass. The target holds the tokens it held before the pass."""
+
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
@@ -36,11 +39,13 @@ class Vocabulary:
     def __len__(self) -> int:
         return len(self.pieces)
 
+
 @dataclass(frozen=True, slots=True)
 class TargetLimits:
     context_size: int  # tokens
     max_tokens: int  # of one pass
     max_rows: int  # of logits that one pass can return
+
 
 @dataclass(frozen=True, slots=True)
 class TargetDescription:
@@ -50,6 +55,7 @@ class TargetDescription:
     size_bytes: int  # of the weights
     threads: int
     chat_template: str | None
+
 
 class Target(Protocol):
     """A loaded model with one sequence of evaluated tokens ("held"). Used by one thread at a time."""
@@ -74,8 +80,9 @@ class Target(Protocol):
     def evaluate(self, tokens: Sequence[int], num_rows: int, stop: StopSignal) -> FloatRows:
         """One pass over `tokens` (1 … max_tokens of them), placed after what is held.
 
-        Returns the logits that follow each of the last `num_rows` (1 … max_rows) tokens, shape (num_rows, vocabulary): a
-        view that the next pass overwrites. Raises `Interrupted` when `stop` is or gets set, and then holds what it held before.
+        Returns the logits that follow each of the last `num_rows` (1 … max_rows) tokens, shape (num_rows,
+        vocabulary): a view that the next pass overwrites. Raises `Interrupted` when `stop` is or gets set, and then
+        holds what it held before.
         """
         ...
 

@@ -1,7 +1,7 @@
 """A target run by llama.cpp, through the low-level functions of llama-cpp-python. The only file that knows either.
 
-The high-level `Llama` class is left alone: it cannot return several rows of logits without keeping a whole context of them, and
-ignores whether a rollback worked.
+The high-level `Llama` class is left alone: it cannot return several rows of logits without keeping a whole context of
+them, and ignores whether a rollback worked.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import psutil
 from llama_cpp import llama_cpp as lib
 
@@ -66,8 +65,8 @@ lib.llama_backend_init()
 
 
 def _native_is_set() -> Any:
-    """A native `bool is_set(void *flag)` for llama.cpp's abort callback: C's own strlen, which is 0 as long as the flag is an
-    empty string. A Python callback would take the interpreter's lock five hundred times in every pass."""
+    """A native `bool is_set(void *flag)` for llama.cpp's abort callback: C's own strlen, which is 0 as long as the
+    flag is an empty string. A Python callback would take the interpreter's lock five hundred times in every pass."""
     c_library = ctypes.CDLL("ucrtbase") if sys.platform == "win32" else ctypes.CDLL(None)
     return ctypes.cast(c_library.strlen, lib.ggml_abort_callback)
 
@@ -78,7 +77,7 @@ _IS_SET = _native_is_set()
 class LlamaCppTarget:
     """Implements `engine.target.interface.Target`."""
 
-    def __init__(self, path: Path, name: str, model: Any, context: Any, settings: TargetSettings, threads: int) -> None:
+    def __init__(self, path: Path, name: str, model: Any, context: Any, threads: int) -> None:
         self._model = model
         self._context = context
         self._memory = lib.llama_get_memory(context)
@@ -114,7 +113,8 @@ class LlamaCppTarget:
         on_progress: Callable[[float], None],
         stop: StopSignal,
     ) -> LlamaCppTarget:
-        """Loads a GGUF file. Raises TargetMissing, TargetUnreadable, TargetUnsupported, TargetTooLarge or LoadCancelled."""
+        """Loads a GGUF file. Raises TargetMissing, TargetUnreadable, TargetUnsupported, TargetTooLarge or
+        LoadCancelled."""
         check_file(path)
         _check_memory(path)
         model = _load_model(path, settings, on_progress, stop)
@@ -122,7 +122,7 @@ class LlamaCppTarget:
             threads = settings.threads or usable_cores()
             context = _make_context(model, path, settings, threads)
             try:
-                return cls(path, name, model, context, settings, threads)
+                return cls(path, name, model, context, threads)
             except BaseException:
                 lib.llama_free(context)
                 raise
@@ -204,7 +204,8 @@ class LlamaCppTarget:
             self._stop = stop  # also keeps the flag alive while llama.cpp knows its address
 
     def _rows(self, num_rows: int) -> FloatRows:
-        """The logits as they lie in llama.cpp's buffer. Making such a view costs more than using it, so views are kept."""
+        """The logits as they lie in llama.cpp's buffer. Making such a view costs more than using it, so views are
+        kept."""
         pointer = lib.llama_get_logits(self._context)  # waits for the backend
         key = (ctypes.addressof(pointer.contents), num_rows)
         view = self._row_views.get(key)
@@ -329,7 +330,9 @@ def _load_model(path: Path, settings: TargetSettings, on_progress: Callable[[flo
 def _make_context(model: Any, path: Path, settings: TargetSettings, threads: int) -> Any:
     parameters = lib.llama_context_default_params()
     trained = lib.llama_model_n_ctx_train(model)
-    parameters.n_ctx = settings.context_size or (min(trained, DEFAULT_CONTEXT_SIZE) if trained > 0 else DEFAULT_CONTEXT_SIZE)
+    parameters.n_ctx = settings.context_size or (
+        min(trained, DEFAULT_CONTEXT_SIZE) if trained > 0 else DEFAULT_CONTEXT_SIZE
+    )
     parameters.n_batch = parameters.n_ubatch = MAX_TOKENS
     parameters.n_outputs_max = MAX_ROWS
     parameters.n_threads = parameters.n_threads_batch = threads

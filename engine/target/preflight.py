@@ -1,7 +1,7 @@
 """A first look at an unknown model file in a process of its own.
 
-llama.cpp checks its input well, but some damaged or hostile files still end the whole process (an assertion, a division by
-zero). They end this one instead, and the app goes on.
+llama.cpp checks its input well, but some damaged or hostile files still end the whole process (an assertion, a
+division by zero). They end this one instead, and the app goes on.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""A target that runs: bytes, a few merged tokens and ChatML's special ones, and logits from a function of what it holds."""
+"""A target that runs: bytes, a few merged tokens and ChatML's special ones, and logits from a function of what it
+holds."""
 
 from __future__ import annotations
 

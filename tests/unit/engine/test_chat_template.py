@@ -11,7 +11,8 @@ SYSTEM = ChatTurn(Role.SYSTEM, "Be brief.")
 REPLY = ChatTurn(Role.ASSISTANT, "Hello!")
 
 GEMMA_LIKE = (
-    "{{ bos_token }}{% if messages[0]['role'] == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}"
+    "{{ bos_token }}"
+    "{% if messages[0]['role'] == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}"
     "{% for message in messages %}{% if (message['role'] == 'user') != (loop.index0 % 2 == 0) %}"
     "{{ raise_exception('Conversation roles must alternate') }}{% endif %}"
     "[{{ message['role'] }}]{{ message['content'] | trim }}{% endfor %}"
@@ -37,7 +38,10 @@ def test_prompts_left_unanswered_are_joined_so_that_roles_alternate() -> None:
 
 
 def test_helpers_that_templates_expect_are_there() -> None:
-    source = "{% for m in messages %}{% if loop.first %}{% continue %}{% endif %}{{ m | tojson }}{% endfor %}{{ strftime_now('%Y') }}"
+    source = (
+        "{% for m in messages %}{% if loop.first %}{% continue %}{% endif %}{{ m | tojson }}{% endfor %}"
+        "{{ strftime_now('%Y') }}"
+    )
     assert render(source, USER, REPLY).startswith('{"role": "assistant", "content": "Hello!"}2')
 
 
@@ -58,5 +62,7 @@ def test_helpers_that_templates_expect_are_there() -> None:
     ],
 )
 def test_a_template_that_fails_or_does_harm_is_refused_with_a_sentence(source: str) -> None:
-    with pytest.raises(TemplateFailed, match=r"^The chat template inside this model cannot be used \(.+\); choose another model"):
+    with pytest.raises(
+        TemplateFailed, match=r"^The chat template inside this model cannot be used \(.+\); choose another model"
+    ):
         render(source, USER)

@@ -21,9 +21,7 @@ def slow_law(logits: LogitRow, settings: SamplingSettings, history: list[int]) -
     for token in set(history[-settings.penalty_window :] if settings.penalty_window else []):
         count = history[-settings.penalty_window :].count(token)
         value = values[token]
-        value = (
-            value * settings.repetition_penalty if value <= 0 else value / settings.repetition_penalty
-        )
+        value = value * settings.repetition_penalty if value <= 0 else value / settings.repetition_penalty
         values[token] = value - count * settings.frequency_penalty - settings.presence_penalty
     ranked = sorted(values, key=lambda token: -values[token])
     if settings.temperature == 0:
@@ -87,7 +85,7 @@ def test_law_equals_the_slow_plain_one(
 
     expected = slow_law(logits, settings, history)
     found = as_dict(law)
-    border = {token for token in expected.keys() ^ found.keys()}
+    border = expected.keys() ^ found.keys()
     if border:  # a cumulated probability may round to either side of top-p; then one token more or less is right
         assert settings.top_p < 1
         assert len(border) == 1
@@ -115,7 +113,13 @@ def test_a_row_with_nan_is_refused_instead_of_sampled() -> None:
     for size in (10, 10_000):
         logits = np.ones(size, np.float32)
         logits[7] = np.nan
-        for settings in (OFF, replace(OFF, temperature=0.0), replace(OFF, top_k=5), replace(OFF, top_p=0.5), replace(OFF, min_p=0.1)):
+        for settings in (
+            OFF,
+            replace(OFF, temperature=0.0),
+            replace(OFF, top_k=5),
+            replace(OFF, top_p=0.5),
+            replace(OFF, min_p=0.1),
+        ):
             with pytest.raises(LogitsBroken):
                 make_law(logits, settings, [])
 

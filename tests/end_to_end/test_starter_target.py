@@ -1,0 +1,208 @@
+"""The real starter target through llama.cpp."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import time
+
+import numpy as np
+import pytest
+from llama_cpp import llama_cpp as lib
+
+from engine.config import ReplySettings, SamplingSettings
+from engine.numerics.sampling import make_law
+from engine.records import ChatTurn, Role, StopReason
+from engine.reply import ReplyWriter
+from engine.session import Session
+from engine.stop_signal import StopSignal
+from engine.target.interface import Interrupted, Target, TargetFeature
+from engine.target.llama_cpp import LlamaCppTarget
+from tests.fakes.listener import RecordingListener
+
+pytestmark = pytest.mark.starter
+
+PROMPT = "<|im_start|>user\nName three colours.<|im_end|>\n<|im_start|>assistant\n"
+GREEDY = SamplingSettings(temperature=0)
+
+
+def test_it_describes_itself(fresh_starter: Target) -> None:
+    assert fresh_starter.features == {TargetFeature.ROLLBACK}
+    assert fresh_starter.limits.context_size == 2048
+    assert "Q4_1" in fresh_starter.description.summary
+    assert fresh_starter.description.threads >= 1
+    assert fresh_starter.description.chat_template is not None
+
+
+def test_vocabulary_bytes_are_what_llama_cpp_writes(fresh_starter: LlamaCppTarget) -> None:
+    vocabulary = fresh_starter.vocabulary
+    assert len(vocabulary) == 49152
+    text = "Grüße, 世界! 🌊 def f(x):\n\treturn x  # “quoted”"
+    tokens = fresh_starter.tokenize(text)
+    assert b"".join(vocabulary.pieces[token] for token in tokens) == text.encode()
+    buffer = ctypes.create_string_buffer(64)
+    for token in range(0, len(vocabulary), 7):
+        ids = (lib.llama_token * 1)(token)
+        length = lib.llama_detokenize(fresh_starter._vocab, ids, 1, buffer, len(buffer), False, True)
+        if length >= 0:
+            assert buffer.raw[:length] == vocabulary.pieces[token]
+
+
+def test_special_and_end_tokens_are_known(fresh_starter: Target) -> None:
+    vocabulary = fresh_starter.vocabulary
+    (end,) = fresh_starter.tokenize("<|im_end|>")
+    assert end in vocabulary.special
+    assert end in vocabulary.end_of_generation
+    assert fresh_starter.tokenize("Hello")[0] not in vocabulary.special
+
+
+def test_a_pass_returns_views_of_the_logits_not_copies(fresh_starter: Target) -> None:
+    tokens = fresh_starter.tokenize(PROMPT)
+    first = fresh_starter.evaluate(tokens, 4, StopSignal())
+    assert first.shape == (4, len(fresh_starter.vocabulary))
+    assert not first.flags.owndata
+    assert not first.flags.writeable
+    address = first.ctypes.data
+    fresh_starter.roll_back(0)
+    assert fresh_starter.evaluate(tokens, 4, StopSignal()).ctypes.data == address
+
+
+def test_rolling_back_gives_the_same_logits_again(fresh_starter: Target) -> None:
+    tokens = fresh_starter.tokenize(PROMPT)
+    fresh_starter.evaluate(tokens[:-1], 1, StopSignal())
+    expected = fresh_starter.evaluate(tokens[-1:], 1, StopSignal()).copy()
+    fresh_starter.evaluate(tokens[:5], 1, StopSignal())
+    assert fresh_starter.roll_back(len(tokens) - 1)
+    assert fresh_starter.num_held == len(tokens) - 1
+    again = fresh_starter.evaluate(tokens[-1:], 1, StopSignal())
+    np.testing.assert_array_equal(again, expected)
+
+
+def test_a_stop_signal_ends_a_running_pass_and_takes_it_back(fresh_starter: Target) -> None:
+    fresh_starter.evaluate(fresh_starter.tokenize("Once"), 1, StopSignal())
+    held = fresh_starter.num_held
+    stop = StopSignal()
+    timer = threading.Timer(0.02, stop.set)
+    timer.start()
+    began = time.perf_counter()
+    with pytest.raises(Interrupted):
+        fresh_starter.evaluate([500] * 512, 1, stop)  # takes far longer than the timer
+    timer.join()
+    assert fresh_starter.num_held == held
+    assert time.perf_counter() - began < 30  # hung otherwise; how quickly is measured by the benchmark
+    fresh_starter.evaluate(fresh_starter.tokenize(" upon"), 1, StopSignal())
+    assert fresh_starter.num_held == held + 1
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        SamplingSettings(),
+        SamplingSettings(temperature=1.5, top_k=0, top_p=0.9, min_p=0.0),
+        SamplingSettings(temperature=0.7, top_k=0, top_p=1.0, min_p=0.1),
+        SamplingSettings(temperature=1.0, top_k=100, top_p=0.8, min_p=0.02),
+        SamplingSettings(repetition_penalty=1.3, presence_penalty=0.4, frequency_penalty=0.2),
+        SamplingSettings(temperature=1.0, top_k=0, top_p=1.0, min_p=0.0),
+    ],
+)
+def test_the_law_is_that_of_llama_cpps_own_samplers(fresh_starter: Target, settings: SamplingSettings) -> None:
+    tokens = fresh_starter.tokenize(PROMPT + "The colour of the sea is")
+    row = fresh_starter.evaluate(tokens, 1, StopSignal())[0]
+    theirs = llama_cpp_law(row, settings, tokens)
+    ours = make_law(row, settings, tokens)
+    assert set(ours.ids.tolist()) == set(theirs)
+    for token, chance in zip(ours.ids.tolist(), ours.probabilities.tolist(), strict=True):
+        assert chance == pytest.approx(theirs[token], abs=1e-5)
+
+
+def llama_cpp_law(row: np.ndarray, settings: SamplingSettings, history: list[int]) -> dict[int, float]:
+    """The same settings through a chain of llama.cpp's samplers."""
+    chain = lib.llama_sampler_chain_init(lib.llama_sampler_chain_default_params())
+    penalties = lib.llama_sampler_init_penalties(
+        len(row),
+        settings.penalty_window,
+        settings.repetition_penalty,
+        settings.frequency_penalty,
+        settings.presence_penalty,
+    )
+    steps = [
+        penalties,
+        lib.llama_sampler_init_top_k(settings.top_k),
+        lib.llama_sampler_init_top_p(settings.top_p, 1),
+        lib.llama_sampler_init_min_p(settings.min_p, 1),
+        lib.llama_sampler_init_temp(settings.temperature),
+        lib.llama_sampler_init_dist(0),  # the one that turns logits into probabilities
+    ]
+    for step in steps:
+        lib.llama_sampler_chain_add(chain, step)
+    for token in history:
+        lib.llama_sampler_accept(penalties, token)
+    candidates = (lib.llama_token_data * len(row))(
+        *(lib.llama_token_data(token, float(value), 0.0) for token, value in enumerate(row))
+    )
+    array = lib.llama_token_data_array(candidates, len(row), -1, False)
+    lib.llama_sampler_apply(chain, ctypes.byref(array))
+    law = {int(array.data[place].id): float(array.data[place].p) for place in range(array.size)}
+    lib.llama_sampler_free(chain)
+    return law
+
+
+def test_greedy_replies_are_the_same_every_time_and_the_second_turn_reuses_the_first(fresh_starter: Target) -> None:
+    turns = [ChatTurn(Role.USER, "Name three colours.")]
+    settings = ReplySettings(GREEDY, max_tokens=40)
+    first = ReplyWriter(fresh_starter).write(turns, settings, StopSignal(), RecordingListener())
+    fresh_starter.roll_back(0)
+    writer = ReplyWriter(fresh_starter)
+    again = writer.write(turns, settings, StopSignal(), RecordingListener())
+    assert first.text == again.text != ""
+
+    turns += [ChatTurn(Role.ASSISTANT, again.text), ChatTurn(Role.USER, "And two animals.")]
+    second = writer.write(turns, settings, StopSignal(), RecordingListener())
+    held = again.statistics.prompt_tokens + again.statistics.reply_tokens
+    new = second.statistics.prompt_tokens - held
+    assert second.statistics.evaluated_tokens in (
+        new,
+        new + 1,
+    )  # the last token of a reply cut at its length was not evaluated
+    assert second.statistics.evaluated_tokens <= 20
+
+
+def test_the_same_seed_gives_the_same_reply(fresh_starter: Target) -> None:
+    settings = ReplySettings(SamplingSettings(temperature=1.0, seed=11), max_tokens=20)
+    texts = []
+    for _ in range(2):
+        fresh_starter.roll_back(0)
+        writer = ReplyWriter(fresh_starter)
+        texts.append(writer.write([ChatTurn(Role.USER, "Hi")], settings, StopSignal(), RecordingListener()).text)
+    assert texts[0] == texts[1]
+
+
+def test_a_long_prompt_is_read_in_pieces_with_the_same_result(fresh_starter: Target) -> None:
+    tokens = fresh_starter.tokenize("one two three four five six seven eight nine ten " * 60)
+    assert len(tokens) > fresh_starter.limits.max_tokens
+    rows, num_evaluated = Session(fresh_starter).read(tokens, StopSignal())
+    assert num_evaluated == len(tokens) == fresh_starter.num_held
+    in_one_way = rows[-1].copy()
+    fresh_starter.roll_back(0)
+    other = Session(fresh_starter)
+    other.read(tokens[:300], StopSignal())
+    rows, num_evaluated = other.read(tokens, StopSignal())
+    assert num_evaluated == len(tokens) - 300
+    np.testing.assert_allclose(rows[-1], in_one_way, atol=0.5)  # other batch sizes use other kernels
+
+
+def test_a_conversation_longer_than_the_context_goes_on(fresh_starter: Target) -> None:
+    turns = [ChatTurn(Role.SYSTEM, "You are brief.")]
+    for number in range(30):
+        turns += [
+            ChatTurn(Role.USER, f"Fact {number}: " + "blue is a colour. " * 20),
+            ChatTurn(Role.ASSISTANT, "Noted."),
+        ]
+    turns.append(ChatTurn(Role.USER, "Say hello."))
+    reply = ReplyWriter(fresh_starter).write(
+        turns, ReplySettings(GREEDY, max_tokens=8), StopSignal(), RecordingListener()
+    )
+    assert reply.failure is None
+    assert reply.statistics.left_out_messages > 0
+    assert reply.statistics.context_used <= fresh_starter.limits.context_size
+    assert reply.statistics.stop_reason in (StopReason.LENGTH, StopReason.END)

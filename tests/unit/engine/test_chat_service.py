@@ -1,0 +1,259 @@
+"""The service with a real store and a fake target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from engine.chat_service import ChatService
+from engine.commands import LoadTarget, Regenerate, Send
+from engine.config import ReplySettings, SamplingSettings, TargetSettings
+from engine.errors import ConversationMissing, NoTarget, PromptTooLong, TargetMissing, TargetUnreadable, TemplateFailed
+from engine.events import (
+    ConversationChanged,
+    Event,
+    PromptKept,
+    ReplyFinished,
+    ReplyStarted,
+    ReplyText,
+    TargetLoading,
+    TargetReady,
+)
+from engine.records import Role, StopReason
+from engine.stop_signal import StopSignal
+from engine.storage import Repository
+from engine.target.interface import Target
+from engine.targets import TargetFile
+from tests.fakes.target import FakeTarget, says
+
+GREEDY = ReplySettings(SamplingSettings(temperature=0))
+
+
+class Desk:
+    """A service, what it told, and the targets it was given."""
+
+    def __init__(self, repository: Repository, folder: Path) -> None:
+        self.repository = repository
+        self.events: list[Event] = []
+        self.targets: dict[str, FakeTarget | Exception] = {}
+        self.trusted: dict[str, bool] = {}
+        self._folder = folder
+        self.service = ChatService(repository, self._load, self.events.append)
+
+    def add(self, name: str, target: FakeTarget | Exception) -> str:
+        path = self._folder / f"{name}.gguf"
+        path.write_bytes(b"GGUF")
+        self.targets[str(path)] = target
+        return str(path)
+
+    def _load(
+        self, file: TargetFile, _settings: TargetSettings, on_progress: Callable[[float], None], _stop: StopSignal
+    ) -> Target:
+        self.trusted[file.name] = file.trusted
+        target = self.targets[str(file.path)]
+        if isinstance(target, Exception):
+            raise target
+        on_progress(0.5)
+        on_progress(0.501)
+        return target
+
+    def told(self, kind: type[Event]) -> list[Event]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+    def do(self, command: LoadTarget | Send | Regenerate, stop: StopSignal | None = None) -> None:
+        self.events.clear()
+        self.service.handle(command, stop or StopSignal())
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    repository = Repository.open(tmp_path / "store")
+    yield Desk(repository, tmp_path)
+    repository.close()
+
+
+@pytest.fixture
+def talking(desk: Desk) -> Desk:
+    desk.do(LoadTarget(desk.add("fake", FakeTarget(says("Hello.")))))
+    return desk
+
+
+def finished(desk: Desk) -> ReplyFinished:
+    (event,) = desk.told(ReplyFinished)
+    assert isinstance(event, ReplyFinished)
+    return event
+
+
+def test_loading_tells_its_progress_in_whole_percents_and_remembers_the_target(desk: Desk) -> None:
+    path = desk.add("fake", FakeTarget())
+    desk.do(LoadTarget(path))
+    assert desk.told(TargetLoading) == [TargetLoading("fake", 0.0), TargetLoading("fake", 0.5)]
+    (ready,) = desk.told(TargetReady)
+    assert isinstance(ready, TargetReady)
+    assert (ready.target.name, ready.target.can_roll_back) == ("fake", True)
+    assert "ChatML" in ready.target.notice, "a model without a template is said to have none"
+    (record,) = desk.repository.list_targets()
+    assert str(record.path) == path
+
+
+def test_only_a_file_that_was_loaded_before_and_kept_its_size_is_trusted(desk: Desk) -> None:
+    path = desk.add("fake", FakeTarget())
+    desk.do(LoadTarget(path))
+    assert desk.trusted["fake"] is False
+    desk.do(LoadTarget("fake"))  # by its name now
+    assert desk.trusted["fake"] is True
+    Path(path).write_bytes(b"GGUF and more")
+    desk.do(LoadTarget(path))
+    assert desk.trusted["fake"] is False
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [TargetUnreadable("fake2 is damaged."), FakeTarget(chat_template="{{ raise_exception('no') }}")],
+)
+def test_a_target_that_fails_to_load_leaves_the_one_in_use(talking: Desk, broken: FakeTarget | Exception) -> None:
+    with pytest.raises((TargetUnreadable, TemplateFailed)):
+        talking.do(LoadTarget(talking.add("broken", broken)))
+    if isinstance(broken, FakeTarget):
+        assert broken.closed
+    talking.do(Send("Hi", None, GREEDY))
+    assert finished(talking).message.text == "Hello."
+
+
+def test_switching_closes_the_old_target(talking: Desk) -> None:
+    old = talking.targets[str(talking._folder / "fake.gguf")]
+    talking.do(LoadTarget(talking.add("other", FakeTarget(says("Bonjour.")))))
+    assert isinstance(old, FakeTarget)
+    assert old.closed
+    talking.do(Send("Hi", None, GREEDY))
+    assert finished(talking).message.target_name == "fake"  # every fake is called so
+
+
+def test_a_missing_file_is_named(desk: Desk) -> None:
+    with pytest.raises(TargetMissing, match=r"no model file .*nowhere\.gguf"):
+        desk.do(LoadTarget("/nowhere.gguf"))
+    path = desk.add("gone", FakeTarget())
+    desk.do(LoadTarget(path))
+    Path(path).unlink()
+    with pytest.raises(TargetMissing, match="The file of gone is gone"):
+        desk.do(LoadTarget("gone"))
+
+
+def test_the_first_prompt_begins_a_conversation_named_after_it(talking: Desk) -> None:
+    talking.do(Send("What is\nthe " + "very " * 20 + "end?", None, GREEDY, system_prompt="Be kind."))
+    kinds = [type(event) for event in talking.events if not isinstance(event, ReplyText)]
+    assert kinds[:3] == [ConversationChanged, PromptKept, ReplyStarted]
+    assert kinds[-2:] == [ReplyFinished, ConversationChanged]
+    (summary,) = talking.repository.list_conversations()
+    assert summary.title.startswith("What is the very very")
+    assert len(summary.title) <= 61
+    conversation = talking.repository.open_conversation(summary.id)
+    assert [(message.role, message.text) for message in conversation.messages][1:] == [(Role.ASSISTANT, "Hello.")]
+    assert conversation.system_prompt == "Be kind."
+
+
+def test_the_statistics_of_a_reply_are_kept_with_it(talking: Desk) -> None:
+    talking.do(Send("Hi", None, GREEDY))
+    message = finished(talking).message
+    kept = talking.repository.open_conversation(message.conversation_id).messages[-1]
+    assert kept == message
+    assert kept.statistics is not None
+    assert kept.statistics.reply_tokens == len("Hello.")
+    assert kept.statistics.stop_reason is StopReason.END
+
+
+def test_a_second_turn_continues_the_conversation(talking: Desk) -> None:
+    talking.do(Send("Hi", None, GREEDY))
+    conversation_id = finished(talking).message.conversation_id
+    talking.do(Send("And?", conversation_id, GREEDY))
+    assert len(talking.repository.open_conversation(conversation_id).messages) == 4
+    statistics = finished(talking).message.statistics
+    assert statistics is not None
+    assert statistics.evaluated_tokens < statistics.prompt_tokens
+
+
+def test_regenerating_leaves_the_old_reply_as_a_branch(talking: Desk) -> None:
+    talking.do(Send("Hi", None, GREEDY))
+    first = finished(talking).message
+    talking.do(Regenerate(first.conversation_id, GREEDY))
+    second = finished(talking).message
+    assert second.parent_id == first.parent_id
+    assert second.id != first.id
+    assert talking.repository.open_conversation(first.conversation_id).messages[-1] == second
+
+
+def test_an_unanswered_prompt_is_answered_by_regenerating(talking: Desk) -> None:
+    summary = talking.repository.create_conversation("t", "")
+    prompt = talking.repository.add_message(summary.id, None, Role.USER, "Hi")
+    talking.do(Regenerate(summary.id, GREEDY))
+    assert finished(talking).message.parent_id == prompt.id
+
+
+def test_what_cannot_be_answered_is_not_kept(talking: Desk) -> None:
+    with pytest.raises(PromptTooLong):
+        talking.do(Send("x" * 5000, None, GREEDY))
+    assert talking.repository.list_conversations() == ()
+    assert talking.events == []
+
+
+def test_without_a_target_nothing_is_kept(desk: Desk) -> None:
+    with pytest.raises(NoTarget):
+        desk.do(Send("Hi", None, GREEDY))
+    assert desk.repository.list_conversations() == ()
+
+
+def test_a_deleted_conversation_is_refused_and_an_empty_one_cannot_be_regenerated(talking: Desk) -> None:
+    summary = talking.repository.create_conversation("t", "")
+    with pytest.raises(ConversationMissing, match="nothing to answer"):
+        talking.do(Regenerate(summary.id, GREEDY))
+    talking.repository.delete_conversation(summary.id)
+    with pytest.raises(ConversationMissing):
+        talking.do(Send("Hi", summary.id, GREEDY))
+
+
+def test_a_reply_is_kept_though_its_conversation_was_deleted_meanwhile(talking: Desk) -> None:
+    talking.do(Send("Hi", None, GREEDY))
+    conversation_id = finished(talking).message.conversation_id
+    target = talking.targets[str(talking._folder / "fake.gguf")]
+    assert isinstance(target, FakeTarget)
+
+    def delete() -> None:
+        talking.repository.delete_conversation(conversation_id)
+
+    target.on_evaluate = delete
+    talking.do(Send("And?", conversation_id, GREEDY))
+    talking.repository.restore_conversation(conversation_id)
+    assert len(talking.repository.open_conversation(conversation_id).messages) == 4
+
+
+def test_a_stopped_reply_is_kept_as_far_as_it_came(talking: Desk) -> None:
+    target = talking.targets[str(talking._folder / "fake.gguf")]
+    assert isinstance(target, FakeTarget)
+    target.next_token = lambda _tokens: ord("a")
+    stop = StopSignal()
+    passes = iter(range(100))
+    target.on_evaluate = lambda: stop.set() if next(passes) == 10 else None
+    talking.do(Send("Hi", None, GREEDY), stop)
+    message = finished(talking).message
+    assert message.statistics is not None
+    assert message.statistics.stop_reason is StopReason.STOPPED
+    assert talking.repository.open_conversation(message.conversation_id).messages[-1].text == message.text != ""
+
+
+def test_a_failed_reply_is_kept_and_the_failure_told(talking: Desk) -> None:
+    target = talking.targets[str(talking._folder / "fake.gguf")]
+    assert isinstance(target, FakeTarget)
+    passes = iter(range(100))
+
+    def fail() -> None:
+        if next(passes) == 4:
+            raise RuntimeError("the backend is gone")
+
+    target.on_evaluate = fail
+    with pytest.raises(RuntimeError, match="backend"):
+        talking.do(Send("Hi", None, GREEDY))
+    message = finished(talking).message
+    assert message.statistics is not None
+    assert message.statistics.stop_reason is StopReason.FAILED
