@@ -1,13 +1,14 @@
 """The system libraries that Qt needs on Linux: which are missing, and what Debian and Ubuntu call them.
 
-Plain standard library, because it runs before anything is installed: `python3 app/system_libraries.py` prints the missing packages.
+Plain standard library, because it runs before anything is installed: `python3 app/system_libraries.py` prints the
+missing packages.
 """
 
 from __future__ import annotations
 
 import ctypes
-import os
 import sys
+from pathlib import Path
 
 # Needed to import Qt at all.
 _ALWAYS = {
@@ -38,7 +39,12 @@ _WINDOW = {
     "libxkbcommon-x11.so.0": "libxkbcommon-x11-0",
 }
 _FONTS = "fonts-dejavu-core"
-_FONT_FOLDERS = ("/usr/share/fonts", "/usr/local/share/fonts", os.path.expanduser("~/.local/share/fonts"), os.path.expanduser("~/.fonts"))
+_FONT_FOLDERS = (
+    Path("/usr/share/fonts"),
+    Path("/usr/local/share/fonts"),
+    Path.home() / ".local/share/fonts",
+    Path.home() / ".fonts",
+)
 
 
 def missing_packages() -> list[str]:
@@ -46,7 +52,7 @@ def missing_packages() -> list[str]:
     if not sys.platform.startswith("linux"):
         return []
     missing = [package for library, package in {**_ALWAYS, **_WINDOW}.items() if not _loads(library)]
-    if not any(files for folder in _FONT_FOLDERS for _, _, files in os.walk(folder)):
+    if not any(file.is_file() for folder in _FONT_FOLDERS for file in folder.rglob("*.?t?")):
         missing.append(_FONTS)  # Qt brings no fonts, and without any it draws empty boxes
     return missing
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,14 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 @pytest.fixture(autouse=True)
 def _own_data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(DATA_DIR_VARIABLE, str(tmp_path / "data"))
+
+
+@pytest.fixture(autouse=True)
+def _garbage_on_this_thread() -> Iterator[None]:
+    """As in the app (`app/garbage.py`): what Qt owns is freed on the interface thread only."""
+    gc.disable()
+    yield
+    gc.collect(1)  # all that came into being since the last test
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,105 @@
+"""Start-up of the app, step by step: check what Qt needs, show the window, and only then wake the engine.
+
+llama.cpp, SQLAlchemy and torch are never imported here: the engine does that on its own threads, after the first paint.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+
+from app import system_libraries
+from engine.config import DATA_DIR_VARIABLE, EngineConfig, data_dir
+from engine.errors import MendableError
+
+_HEADLESS_PLATFORMS = ("offscreen", "minimal", "vnc")
+
+
+class CannotOpenWindow(MendableError):
+    """This machine lacks something that a window needs."""
+
+
+def run(target: str | None, smoke: Path | None) -> int:
+    """Opens the window and returns the exit code when it is closed. Raises CannotOpenWindow."""
+    check_machine()
+    with _data_folder(temporary=smoke is not None) as folder:
+        return _run(folder, target, smoke)
+
+
+def check_machine() -> None:
+    """Qt itself would end the process with a message for developers."""
+    if not sys.platform.startswith("linux"):
+        return
+    platform = os.environ.get("QT_QPA_PLATFORM", "").split(":")[0]
+    headless = platform in _HEADLESS_PLATFORMS
+    missing = system_libraries.missing_packages()
+    if missing and (not headless or system_libraries.cannot_import_qt()):
+        raise CannotOpenWindow(f"Slipstream's window needs these system packages: sudo apt install {' '.join(missing)}")
+    if not headless and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        raise CannotOpenWindow(
+            "There is no display to open a window on; start Slipstream on a desktop, "
+            "or use `slipstream chat` in the terminal."
+        )
+
+
+@contextmanager
+def _data_folder(temporary: bool) -> Iterator[Path]:
+    """A smoke run leaves nothing in the user's own folder."""
+    if temporary and not os.environ.get(DATA_DIR_VARIABLE):
+        with tempfile.TemporaryDirectory(prefix="slipstream-") as folder:
+            yield Path(folder)
+    else:
+        yield data_dir()
+
+
+def _run(folder: Path, target: str | None, smoke: Path | None) -> int:
+    from PySide6.QtCore import QTimer
+    from PySide6.QtWidgets import QApplication
+
+    from app.chat_controller import ChatController
+    from app.engine_bridge import EngineBridge
+    from app.garbage import InterfaceGarbage
+    from app.logs import log_to_file
+    from app.main_window import MainWindow
+    from app.settings import SettingsFile
+    from app.smoke import SmokeRun, smoke_settings
+    from app.theme import apply_theme
+
+    application = QApplication([sys.argv[0]])
+    application.setApplicationName("Slipstream")
+    application.setDesktopFileName("slipstream")
+    InterfaceGarbage(application)
+    log_to_file(folder)
+    settings_file = SettingsFile(folder)
+    settings = settings_file.load()
+    window = MainWindow(apply_theme(application), version("slipstream"))
+    window.restore(base64.b64decode(settings.window))
+    window.show()
+
+    bridge = EngineBridge(EngineConfig(folder))
+    controller = ChatController(
+        window, bridge, smoke_settings() if smoke else settings.reply_settings(), settings.system_prompt
+    )
+    check = SmokeRun(window, bridge, smoke) if smoke else None
+    QTimer.singleShot(0, controller, lambda: controller.start(target or settings.target))
+
+    def close() -> None:
+        settings.target = controller.chosen_target
+        settings.window = base64.b64encode(window.state()).decode()
+        try:
+            settings_file.save(settings)
+        except OSError as error:
+            print(f"The settings could not be saved: {error.strerror}.", file=sys.stderr)
+        bridge.close()
+
+    window.closing.connect(close)
+    code = application.exec()
+    if check is not None and check.failure:
+        raise CannotOpenWindow(check.failure)
+    return code

@@ -1,0 +1,344 @@
+"""Decides what the window shows when the engine tells something, and what the engine does when the user wants
+something."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Qt, Slot
+
+from app.engine_bridge import EngineBridge
+from app.main_window import MainWindow
+from app.throttle import Throttle
+from engine import (
+    STARTER,
+    DeleteConversation,
+    ListConversations,
+    LoadTarget,
+    OpenConversation,
+    Regenerate,
+    RenameConversation,
+    ReplySettings,
+    RestoreConversation,
+    Send,
+    StopSignal,
+)
+from engine.events import (
+    ContextTrimmed,
+    ConversationChanged,
+    ConversationDeleted,
+    ConversationOpened,
+    ConversationsListed,
+    Event,
+    Failed,
+    PromptKept,
+    PromptProgress,
+    ReplyFinished,
+    ReplyStarted,
+    ReplyText,
+    TargetInfo,
+    TargetLoading,
+    TargetReady,
+)
+from engine.records import ConversationSummary, Message
+
+_STATUS_INTERVAL_MS = 100
+
+
+@dataclass
+class _ReplyUnderWay:
+    stop: StopSignal
+    conversation_id: int | None  # None until a new conversation is kept
+    prompt_kept: bool = False
+    pieces: list[str] = field(default_factory=list)
+
+
+@dataclass
+class _Loading:
+    target: str
+    stop: StopSignal
+
+
+class ChatController(QObject):
+    """Connects one window with one engine."""
+
+    def __init__(
+        self,
+        window: MainWindow,
+        bridge: EngineBridge,
+        reply_settings: ReplySettings,
+        system_prompt: str,
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._window = window
+        self._bridge = bridge
+        self._reply_settings = reply_settings
+        self._system_prompt = system_prompt
+        self._target: TargetInfo | None = None
+        self._loading: _Loading | None = None
+        self._open_id: int | None = None
+        self._reply: _ReplyUnderWay | None = None
+        self._last_finished: Message | None = None
+        self._latest_text: ReplyText | None = None
+        self._left_out: dict[int, int] = {}  # by conversation: how many messages the user knows to be left out
+        self._status = Throttle(self._show_latest_status, _STATUS_INTERVAL_MS, parent=self)
+        self.chosen_target = STARTER
+        self._connect()
+
+    def start(self, target: str) -> None:
+        """Lists what was kept and loads the target."""
+        self._bridge.post(ListConversations())
+        self.load_target(target)
+
+    @Slot(str)
+    def load_target(self, target: str) -> None:
+        if self._loading is not None:
+            self._loading.stop.set()
+        self._loading = _Loading(target, self._bridge.post(LoadTarget(target)))
+        self._window.target_bar.show_loading(Path(target).stem, 0.0)
+
+    def _connect(self) -> None:
+        window = self._window
+        self._bridge.happened.connect(self._on_event, Qt.ConnectionType.QueuedConnection)
+        window.prompt_box.submitted.connect(self._send)
+        window.prompt_box.stop_requested.connect(self._stop)
+        window.transcript.regenerate_requested.connect(self._regenerate)
+        window.conversations.new_requested.connect(self._begin_chat)
+        window.conversations.chosen.connect(self._open)
+        window.conversations.renamed.connect(self._rename)
+        window.conversations.deleted.connect(self._delete)
+        window.target_bar.target_chosen.connect(self.load_target)
+        window.target_bar.cancel_requested.connect(self._cancel_loading)
+        window.prompt_box.set_ready(False)
+
+    # What the user wants
+
+    @Slot(str)
+    def _send(self, prompt: str) -> None:
+        stop = self._bridge.post(Send(prompt, self._open_id, self._reply_settings, self._system_prompt))
+        self._begin_reply(_ReplyUnderWay(stop, self._open_id))
+
+    @Slot()
+    def _regenerate(self) -> None:
+        if self._reply is not None or self._open_id is None:
+            return
+        if self._target is None:
+            self._window.toasts.show_info("The model is still loading; try again when it is ready.")
+            return
+        stop = self._bridge.post(Regenerate(self._open_id, self._reply_settings))
+        self._window.transcript.drop_last_reply()
+        self._begin_reply(_ReplyUnderWay(stop, self._open_id, prompt_kept=True))
+        self._window.transcript.begin_reply()
+
+    @Slot()
+    def _stop(self) -> None:
+        if self._reply is not None:
+            self._reply.stop.set()
+
+    @Slot()
+    def _begin_chat(self) -> None:
+        self._open_id = None
+        self._window.conversations.set_chosen(None)
+        self._window.transcript.clear()
+        self._window.status_line.clear()
+
+    @Slot(int)
+    def _open(self, conversation_id: int) -> None:
+        if conversation_id != self._open_id:
+            self._open_id = conversation_id
+            self._window.conversations.set_chosen(conversation_id)
+            self._bridge.post(OpenConversation(conversation_id))
+
+    @Slot(int, str)
+    def _rename(self, conversation_id: int, title: str) -> None:
+        self._bridge.post(RenameConversation(conversation_id, title))
+
+    @Slot(int)
+    def _delete(self, conversation_id: int) -> None:
+        if self._reply is not None and self._reply.conversation_id == conversation_id:
+            self._reply.stop.set()
+        self._bridge.post(DeleteConversation(conversation_id))
+
+    @Slot()
+    def _cancel_loading(self) -> None:
+        if self._loading is not None:
+            self._loading.stop.set()
+
+    # What the engine tells
+
+    @Slot(object)
+    def _on_event(self, event: Event) -> None:
+        match event:
+            case TargetLoading(name, progress):
+                self._window.target_bar.show_loading(name, progress)
+            case TargetReady(target):
+                self._on_target_ready(target)
+            case ConversationsListed(conversations):
+                self._window.conversations.set_conversations(conversations)
+            case ConversationChanged(summary):
+                self._window.conversations.upsert(summary)
+            case ConversationDeleted(summary):
+                self._on_deleted(summary)
+            case ConversationOpened(conversation):
+                self._on_opened(conversation.summary.id, conversation.messages)
+            case PromptKept(message):
+                self._on_prompt_kept(message)
+            case ReplyStarted():
+                self._tell_left_out(event.conversation_id, event.left_out_messages)
+            case ContextTrimmed(conversation_id, left_out_messages):
+                self._tell_left_out(conversation_id, left_out_messages)
+            case PromptProgress():
+                if event.conversation_id == self._open_id:
+                    self._window.transcript.show_prompt_progress(event.num_evaluated, event.num_total)
+            case ReplyText():
+                self._on_text(event)
+            case ReplyFinished(message):
+                self._on_reply_finished(message)
+            case Failed():
+                self._on_failed(event)
+
+    def _on_target_ready(self, target: TargetInfo) -> None:
+        asked_for = self._loading.target if self._loading is not None else target.path
+        self.chosen_target = STARTER if asked_for == STARTER else target.path
+        self._loading = None
+        self._target = target
+        window = self._window
+        window.target_bar.set_target(target)
+        window.prompt_box.set_target_name(target.name)
+        window.prompt_box.set_ready(True)
+        if target.notice:
+            window.toasts.show_info(target.notice)
+
+    def _on_deleted(self, summary: ConversationSummary) -> None:
+        was_open = summary.id == self._open_id
+        self._window.conversations.remove(summary.id)
+        if was_open:
+            self._begin_chat()
+
+        def undo() -> None:
+            self._bridge.post(RestoreConversation(summary.id))
+            if was_open:
+                self._open(summary.id)
+
+        self._window.toasts.show_info(f"“{summary.title}” was deleted.", "Undo", undo)
+
+    def _on_opened(self, conversation_id: int, messages: tuple[Message, ...]) -> None:
+        if conversation_id != self._open_id:
+            return  # the user has moved on
+        finished = self._last_finished
+        if messages and finished and finished.parent_id == messages[-1].id:
+            messages = (*messages, finished)  # it ended while the conversation was being read
+        transcript = self._window.transcript
+        transcript.show_messages(messages)
+        self._window.conversations.set_chosen(conversation_id)
+        self._show_statistics(messages[-1] if messages else None)
+        if self._reply is not None and self._reply.conversation_id == conversation_id:
+            transcript.begin_reply()
+            transcript.append_reply_text("".join(self._reply.pieces))
+
+    def _on_prompt_kept(self, message: Message) -> None:
+        reply = self._reply
+        if reply is None:
+            return
+        if reply.conversation_id is None and self._open_id is None:
+            self._open_id = message.conversation_id
+            self._window.conversations.set_chosen(message.conversation_id)
+        reply.conversation_id = message.conversation_id
+        reply.prompt_kept = True
+        if message.conversation_id == self._open_id:
+            self._window.transcript.append_message(message)
+            self._window.transcript.begin_reply()
+
+    def _on_text(self, event: ReplyText) -> None:
+        if self._reply is not None:
+            self._reply.pieces.append(event.text)
+        if event.conversation_id == self._open_id:
+            self._window.transcript.append_reply_text(event.text)
+            self._latest_text = event
+            self._status.request()
+
+    def _on_reply_finished(self, message: Message) -> None:
+        self._last_finished = message
+        self._end_reply()
+        if message.conversation_id == self._open_id:
+            self._window.transcript.finish_reply(message)
+            self._show_statistics(message)
+
+    def _on_failed(self, event: Failed) -> None:
+        window = self._window
+        match event.command:
+            case LoadTarget(target):
+                self._on_loading_failed(target, event.sentence)
+                return
+            case Send(prompt):
+                if self._reply is not None and not self._reply.prompt_kept and not window.prompt_box.text:
+                    window.prompt_box.set_text(prompt)  # nothing the user wrote is lost
+                self._end_reply()
+            case Regenerate(conversation_id):
+                self._end_reply()
+                if conversation_id == self._open_id:
+                    self._bridge.post(OpenConversation(conversation_id))  # the reply that was there still is
+            case OpenConversation(conversation_id) if conversation_id == self._open_id:
+                self._begin_chat()
+                self._bridge.post(ListConversations())
+            case _:
+                self._bridge.post(ListConversations()) if event.command != ListConversations() else None
+        window.toasts.show_error(event.sentence)
+
+    def _on_loading_failed(self, target: str, sentence: str) -> None:
+        if self._loading is None or self._loading.target != target:
+            return  # another one was chosen meanwhile
+        cancelled = self._loading.stop.is_set()
+        self._loading = None
+        window = self._window
+        window.target_bar.end_loading()
+        if cancelled:
+            window.toasts.show_info(sentence)
+        else:
+            window.toasts.show_error(sentence)
+        if self._target is None:
+            window.prompt_box.set_ready(False, "No model is loaded; open one with Ctrl+O")
+            if target != STARTER and not cancelled:
+                self.load_target(STARTER)
+
+    # Helpers
+
+    def _begin_reply(self, reply: _ReplyUnderWay) -> None:
+        self._reply = reply
+        self._window.set_busy(True)
+
+    def _end_reply(self) -> None:
+        self._reply = None
+        self._latest_text = None
+        self._window.set_busy(False)
+
+    def _tell_left_out(self, conversation_id: int, num_left_out: int) -> None:
+        """Once for every time that more messages leave."""
+        if num_left_out > self._left_out.get(conversation_id, 0):
+            self._left_out[conversation_id] = num_left_out
+            if conversation_id == self._open_id:
+                what = (
+                    "oldest message no longer fits"
+                    if num_left_out == 1
+                    else f"{num_left_out} oldest messages no longer fit"
+                )
+                self._window.transcript.show_note(
+                    f"The {what} into the model's context; it does not see them any more."
+                )
+
+    def _show_latest_status(self) -> None:
+        latest = self._latest_text
+        if latest is not None and self._target is not None:
+            self._window.status_line.set_speed(latest.num_tokens, latest.tokens_per_s)
+            self._window.status_line.set_context(latest.context_used, self._target.context_size)
+
+    def _show_statistics(self, message: Message | None) -> None:
+        status = self._window.status_line
+        if message is None or message.statistics is None:
+            status.clear()
+            return
+        statistics = message.statistics
+        status.set_speed(statistics.reply_tokens, statistics.tokens_per_s)
+        status.set_context(statistics.context_used, statistics.context_size)

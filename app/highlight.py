@@ -1,0 +1,160 @@
+"""Colours for code: Pygments tokens reduced to seven kinds, as plain values that may travel between threads.
+
+The kinds are the theme's `code_…` colours, so another theme needs no other lexing. Pygments is imported at first use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtGui import QColor, QTextCharFormat
+from shiboken6 import isValid
+
+from app.theme import Theme
+
+if TYPE_CHECKING:
+    from pygments.lexer import Lexer
+
+SHORT_CODE = 2_500  # characters that are lexed in a few milliseconds
+LONGEST_CODE = 400_000  # characters; what is longer stays plain
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A part of one line; positions count UTF-16 units, as Qt does."""
+
+    start: int
+    length: int
+    kind: str  # a colour of the theme, such as "code_keyword"
+
+
+Line = tuple[Span, ...]
+
+# Pygments' token types by the beginning of their names; the first match counts.
+_KINDS = (
+    ("Token.Comment.Preproc", "code_keyword"),
+    ("Token.Comment", "code_comment"),
+    ("Token.Keyword.Type", "code_type"),
+    ("Token.Keyword", "code_keyword"),
+    ("Token.Operator.Word", "code_keyword"),
+    ("Token.Name.Function", "code_name"),
+    ("Token.Name.Tag", "code_keyword"),
+    ("Token.Name.Attribute", "code_name"),
+    ("Token.Name.Class", "code_type"),
+    ("Token.Name.Builtin", "code_type"),
+    ("Token.Name.Decorator", "code_type"),
+    ("Token.Name.Exception", "code_type"),
+    ("Token.Name.Constant", "code_number"),
+    ("Token.Literal.Number", "code_number"),
+    ("Token.Literal", "code_string"),
+    ("Token.Generic.Deleted", "code_error"),
+    ("Token.Generic.Inserted", "code_string"),
+    ("Token.Generic.Heading", "code_keyword"),
+    ("Token.Generic.Subheading", "code_type"),
+)
+
+
+def lex(language: str, code: str) -> tuple[Line, ...]:
+    """The coloured spans of each line; empty where the language is unknown. No language is ever guessed."""
+    lexer = _lexer(language)
+    if lexer is None or len(code) > LONGEST_CODE:
+        return ()
+    lines: list[Line] = []
+    line: list[Span] = []
+    column = 0
+    for _, token_type, text in lexer.get_tokens_unprocessed(code):
+        kind = _kind(str(token_type))
+        for index, part in enumerate(text.split("\n")):
+            if index:
+                lines.append(tuple(line))
+                line = []
+                column = 0
+            if part:
+                length = len(part) if part.isascii() else len(part.encode("utf-16-le", "surrogatepass")) // 2
+                if kind:
+                    line.append(Span(column, length, kind))
+                column += length
+    lines.append(tuple(line))
+    return tuple(lines)
+
+
+def formats(theme: Theme) -> dict[str, QTextCharFormat]:
+    """How each kind is drawn in a theme."""
+    result: dict[str, QTextCharFormat] = {}
+    for kind in {kind for _, kind in _KINDS}:
+        result[kind] = QTextCharFormat()
+        result[kind].setForeground(QColor(getattr(theme, kind)))
+    result["code_comment"].setFontItalic(True)
+    return result
+
+
+class Lexing(QObject):
+    """Lexes short code at once and long code beside the interface thread.
+
+    A Python thread instead of QThreadPool: Qt's waits for its jobs in a destructor that holds the interpreter lock,
+    which the job needs in order to end.
+
+    Signals:
+        done(int, tuple): the number that `request` returned, and the lines.
+    """
+
+    done = Signal(int, tuple)
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._thread = ThreadPoolExecutor(1, "lexing")
+        self._num_requests = 0
+        self._warm: set[str] = set()  # languages whose import, far slower than lexing, is over
+        self.destroyed.connect(_stopper(self._thread))
+
+    def lex_now(self, language: str, code: str) -> tuple[Line, ...] | None:
+        """The lines, or None where finding them would hold up the interface: then `request` them."""
+        return lex(language, code) if language in self._warm and len(code) <= SHORT_CODE else None
+
+    def request(self, language: str, code: str) -> int:
+        self._num_requests += 1
+        number = self._num_requests
+
+        def deliver(future: Future[tuple[Line, ...]]) -> None:
+            if not future.cancelled() and isValid(self):
+                self._warm.add(language)
+                self.done.emit(number, future.result())
+
+        self._thread.submit(lex, language, code).add_done_callback(deliver)
+        return number
+
+    def prepare(self) -> None:
+        """Imports what the first reply needs, while nothing else is to be done."""
+        self._thread.submit(_import_slow_libraries)
+
+
+def _stopper(thread: ThreadPoolExecutor) -> Callable[[], None]:
+    return lambda: thread.shutdown(wait=False, cancel_futures=True)
+
+
+def _import_slow_libraries() -> None:
+    import markdown_it  # noqa: F401
+
+    lex("python", "")
+
+
+@lru_cache(maxsize=64)
+def _lexer(language: str) -> Lexer | None:
+    from pygments.lexers import get_lexer_by_name
+    from pygments.util import ClassNotFound
+
+    try:
+        lexer = get_lexer_by_name(language) if language else None
+    except ClassNotFound:
+        lexer = None
+    return lexer
+
+
+@lru_cache(maxsize=512)
+def _kind(token_type: str) -> str:
+    return next((kind for prefix, kind in _KINDS if token_type.startswith(prefix)), "")

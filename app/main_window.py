@@ -1,0 +1,250 @@
+"""The window: arrangement and wiring, no decisions."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QByteArray, QDataStream, QIODevice, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence, QShowEvent
+from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QMenu, QMessageBox, QSplitter, QVBoxLayout, QWidget
+
+from app.icons import app_icon
+from app.theme import ThemeKeeper
+from app.widgets.conversation_list import ConversationList
+from app.widgets.prompt_box import PromptBox
+from app.widgets.status_line import StatusLine
+from app.widgets.target_bar import TargetBar
+from app.widgets.toast import Toasts
+from app.widgets.transcript import Transcript
+from app.widgets.virtual_column import COLUMN_PX, MARGIN_PX
+
+SIDEBAR_PX = 260
+PREPARE_AFTER_MS = 400  # when the first paint is long over
+
+SHORTCUTS = (
+    ("Enter", "Send the message"),
+    ("Shift+Enter", "Break the line"),
+    ("Esc", "Stop the reply"),
+    ("Ctrl+N", "New chat"),
+    ("Ctrl+O", "Open a model"),
+    ("Ctrl+R", "Write the last reply again"),
+    ("Ctrl+B", "Show or hide the sidebar"),
+    ("Ctrl+L", "Go to the message box"),
+    ("F2, Del", "Rename or delete the chosen conversation"),
+    ("Page Up, Page Down", "Scroll the conversation"),
+)
+
+
+class MainWindow(QMainWindow):
+    """Holds the widgets, which others set and listen to.
+
+    Signals:
+        closing(): the window is about to close.
+    """
+
+    closing = Signal()
+
+    def __init__(self, keeper: ThemeKeeper, version: str = "", parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._version = version
+        self.setWindowTitle("Slipstream")
+        self.setWindowIcon(app_icon())
+        self.setMinimumSize(640, 480)
+        self.resize(1100, 760)
+        self.setAcceptDrops(True)
+        self.conversations = ConversationList(keeper)
+        self.target_bar = TargetBar(keeper)
+        self.transcript = Transcript(keeper)
+        self.toasts = Toasts(keeper)
+        self.prompt_box = PromptBox(keeper)
+        self.status_line = StatusLine(keeper)
+        self._splitter = QSplitter(Qt.Orientation.Horizontal)
+        self._splitter.setHandleWidth(1)
+        self._splitter.addWidget(self.conversations)
+        self._splitter.addWidget(self._chat())
+        self._splitter.setStretchFactor(1, 1)
+        self._splitter.setCollapsible(1, False)
+        self._splitter.setSizes([SIDEBAR_PX, 1100 - SIDEBAR_PX])
+        self.conversations.setMinimumWidth(180)
+        self.setCentralWidget(self._splitter)
+        self._make_actions()
+        self._make_menus()
+        self.target_bar.sidebar_requested.connect(self.toggle_sidebar)
+        self.transcript.example_chosen.connect(self._use_example)
+        self.prompt_box.pages_requested.connect(self.transcript.scroll_pages)
+        self.conversations.new_requested.connect(self.prompt_box.setFocus)
+        self.set_busy(False)
+        self.prompt_box.setFocus()
+
+    def set_busy(self, busy: bool) -> None:
+        """Whether a reply is under way."""
+        self.prompt_box.set_busy(busy)
+        self.transcript.set_busy(busy)
+        self.stop_action.setEnabled(busy)
+        self.regenerate_action.setEnabled(not busy)
+
+    def state(self) -> bytes:
+        """Place, size and sidebar, for `restore`."""
+        state = QByteArray()
+        stream = QDataStream(state, QIODevice.OpenModeFlag.WriteOnly)
+        stream << self.saveGeometry() << self._splitter.saveState()
+        stream.writeBool(not self.conversations.isHidden())
+        return bytes(state.data())
+
+    def restore(self, state: bytes) -> None:
+        """Takes up a `state` of before; what is not one changes nothing."""
+        stream = QDataStream(QByteArray(state))
+        geometry, splitter = QByteArray(), QByteArray()
+        stream >> geometry >> splitter
+        shown = stream.readBool()
+        if stream.status() == QDataStream.Status.Ok and self.restoreGeometry(geometry):
+            self._splitter.restoreState(splitter)
+            self.conversations.setVisible(shown)
+
+    @Slot()
+    def toggle_sidebar(self) -> None:
+        self.conversations.setVisible(self.conversations.isHidden())
+
+    # Qt's own
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        QTimer.singleShot(PREPARE_AFTER_MS, self.transcript.lexing.prepare)
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        self.closing.emit()
+        super().closeEvent(event)
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if _model_file(event):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        path = _model_file(event)
+        if path:
+            event.acceptProposedAction()
+            self.target_bar.target_chosen.emit(path)
+
+    # Arrangement
+
+    def _chat(self) -> QWidget:
+        chat = QWidget()
+        chat.setObjectName("chat")
+        chat.setMinimumWidth(380)
+        foot = QWidget(chat)
+        foot.setMaximumWidth(COLUMN_PX + 2 * MARGIN_PX)
+        below = QVBoxLayout(foot)
+        below.setContentsMargins(MARGIN_PX, 4, MARGIN_PX, 8)
+        below.setSpacing(6)
+        below.addWidget(self.toasts)
+        below.addWidget(self.prompt_box)
+        below.addWidget(self.status_line)
+        centred = QHBoxLayout()
+        centred.setContentsMargins(0, 0, 0, 0)
+        centred.addStretch(1)
+        centred.addWidget(foot, 1000)
+        centred.addStretch(1)
+        column = QVBoxLayout(chat)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.target_bar)
+        column.addWidget(self.transcript, 1)
+        column.addLayout(centred)
+        return chat
+
+    def _make_actions(self) -> None:
+        self.new_action = self._action("New chat", "Ctrl+N")
+        self.new_action.triggered.connect(self._on_new)
+        self.open_action = self._action("Open model…", "Ctrl+O")
+        self.open_action.triggered.connect(self.target_bar.choose)
+        self.quit_action = self._action("Quit", QKeySequence(QKeySequence.StandardKey.Quit))
+        self.quit_action.triggered.connect(self.close)
+        self.stop_action = self._action("Stop the reply")
+        self.stop_action.setShortcuts([QKeySequence("Esc"), QKeySequence("Ctrl+.")])
+        self.stop_action.triggered.connect(self.prompt_box.stop_requested)
+        self.regenerate_action = self._action("Write the last reply again", "Ctrl+R")
+        self.regenerate_action.triggered.connect(self._on_regenerate)
+        self.rename_action = self._action("Rename the conversation")
+        self.rename_action.triggered.connect(self.conversations.rename_current)
+        self.delete_action = self._action("Delete the conversation")
+        self.delete_action.triggered.connect(self.conversations.delete_current)
+        self.sidebar_action = self._action("Show or hide the sidebar", "Ctrl+B")
+        self.sidebar_action.triggered.connect(self.toggle_sidebar)
+        self.focus_action = self._action("Go to the message box", "Ctrl+L")
+        self.focus_action.triggered.connect(self.prompt_box.setFocus)
+        self.shortcuts_action = self._action("Keyboard shortcuts", "F1")
+        self.shortcuts_action.triggered.connect(self._show_shortcuts)
+        self.about_action = self._action("About Slipstream")
+        self.about_action.triggered.connect(self._show_about)
+        self.about_action.setMenuRole(QAction.MenuRole.AboutRole)
+        self.quit_action.setMenuRole(QAction.MenuRole.QuitRole)
+
+    def _action(self, words: str, shortcut: QKeySequence | str = "") -> QAction:
+        action = QAction(words, self)
+        action.setShortcut(QKeySequence(shortcut))
+        self.addAction(action)
+        return action
+
+    def _make_menus(self) -> None:
+        groups: tuple[tuple[str, tuple[QAction, ...]], ...] = (
+            ("File", (self.new_action, self.open_action, self.quit_action)),
+            ("Chat", (self.stop_action, self.regenerate_action, self.rename_action, self.delete_action)),
+            ("View", (self.sidebar_action, self.focus_action)),
+            ("Help", (self.shortcuts_action, self.about_action)),
+        )
+        if self.menuBar().isNativeMenuBar():  # the bar at the top of the screen
+            for name, actions in groups:
+                self.menuBar().addMenu(name).addActions(actions)
+            self.target_bar.menu_button.hide()
+            return
+        self.menuBar().hide()
+        menu = QMenu(self)
+        for _, actions in groups:
+            menu.addActions([action for action in actions if action is not self.quit_action])
+            menu.addSeparator()
+        menu.addAction(self.quit_action)  # last, as everywhere
+        self.target_bar.menu_button.setMenu(menu)
+
+    # What actions do
+
+    @Slot()
+    def _on_new(self) -> None:
+        self.conversations.new_requested.emit()
+
+    @Slot()
+    def _on_regenerate(self) -> None:
+        if self.transcript.can_regenerate():
+            self.transcript.regenerate_requested.emit()
+
+    @Slot(str)
+    def _use_example(self, prompt: str) -> None:
+        self.prompt_box.set_text(prompt)
+        self.prompt_box.setFocus()
+
+    @Slot()
+    def _show_shortcuts(self) -> None:
+        rows = "".join(
+            f"<tr><td><b>{keys}</b>&nbsp;&nbsp;&nbsp;</td><td>{words}</td></tr>" for keys, words in SHORTCUTS
+        )
+        self._show_box("Keyboard shortcuts", f"<table cellpadding='4'>{rows}</table>")
+
+    @Slot()
+    def _show_about(self) -> None:
+        self._show_box(
+            "About Slipstream",
+            f"<h3>Slipstream {self._version}</h3><p>Chat with language models on your own computer.<br>"
+            "Nothing you write leaves it.</p>",
+        )
+
+    def _show_box(self, title: str, html: str) -> None:
+        box = QMessageBox(self)
+        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        box.setWindowTitle(title)
+        box.setTextFormat(Qt.TextFormat.RichText)
+        box.setText(html)
+        box.open()
+
+
+def _model_file(event: QDropEvent) -> str:
+    """The one model file that is being dropped, or nothing."""
+    urls = event.mimeData().urls()
+    path = urls[0].toLocalFile() if len(urls) == 1 else ""
+    return path if path.lower().endswith(".gguf") else ""

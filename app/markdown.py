@@ -1,0 +1,238 @@
+"""Markdown of a reply to blocks that widgets can show, while the reply is still being written.
+
+A top-level block is complete once another one has begun on a complete line below it; it is then never parsed again,
+only the text from the start of the last block on is. Link definitions are the one thing that reaches back over finished
+blocks, so a text that contains any is parsed once more, whole, when it is finished.
+
+What a model writes is not to be trusted: raw HTML is shown as text, images become links, and links lead nowhere but to
+http, https and mailto. Blocks longer than `LONGEST_BLOCK` are shown as plain text, in pieces, for a single paragraph
+of some hundred thousand characters would hold up the interface for seconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # slow to import, and not needed before the first reply
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+PROSE_PIECE = 2_000  # characters of HTML after which a new prose block begins, so that no widget becomes slow to set
+LONGEST_BLOCK = 24_000  # characters of Markdown
+PLAIN_PIECE = 4_000  # characters of a block that is shown as plain text
+OPENABLE_SCHEMES = ("http:", "https:", "mailto:")
+
+
+@dataclass(frozen=True, slots=True)
+class ProseBlock:
+    html: str  # of one or several top-level blocks, in the subset that QTextDocument knows
+
+
+@dataclass(frozen=True, slots=True)
+class CodeBlock:
+    language: str  # as the model named it, lower case; may be empty
+    code: str  # without the last line break
+
+
+Block = ProseBlock | CodeBlock
+
+
+def parse(text: str) -> tuple[Block, ...]:
+    """The blocks of a finished text."""
+    stream = MarkdownStream()
+    stream.feed(text)
+    return stream.finish()
+
+
+class MarkdownStream:
+    """Blocks of a text that arrives in pieces.
+
+    After `finish` they are those of the whole text parsed at once, however it was cut. On the way, only links whose
+    definition has not come yet may differ.
+    """
+
+    def __init__(self) -> None:
+        self._parser = _block_parser()
+        self._text: list[str] = []
+        self._tail = ""  # from the last top-level block on, with \n as line end
+        self._held = ""  # a \r that may be half of a line end
+        self._complete = _Pieces()  # everything before the tail
+        self._definitions: dict[str, Any] = {}  # link definitions before the tail
+        self._blocks: tuple[Block, ...] = ()
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        return self._blocks
+
+    def feed(self, piece: str) -> tuple[Block, ...]:
+        """Takes the next piece of the text and returns all blocks so far; complete ones are the same objects again."""
+        piece = self._held + piece
+        self._held = "\r" if piece.endswith("\r") else ""
+        piece = piece.removesuffix("\r").replace("\r\n", "\n").replace("\r", "\n")
+        self._text.append(piece)
+        self._tail += piece
+        env = self._environment()
+        tail_blocks = self._settle(_top_level_blocks(self._parser, self._tail, env))
+        pieces = self._complete.copy()
+        for block in tail_blocks:
+            pieces.add(block, self._parser, env)
+        self._blocks = pieces.blocks()
+        return self._blocks
+
+    def finish(self) -> tuple[Block, ...]:
+        """The blocks of the whole text; nothing may be fed afterwards."""
+        if self._held:
+            self.feed("\n")
+        env = self._environment()
+        _top_level_blocks(self._parser, self._tail, env)
+        if env["references"]:
+            text = "".join(self._text)
+            env = {"references": {}}
+            pieces = _Pieces()
+            for block in _top_level_blocks(self._parser, text, env):
+                pieces.add(block, self._parser, env)
+            self._blocks = pieces.blocks()
+        return self._blocks
+
+    def _environment(self) -> dict[str, Any]:
+        return {"references": dict(self._definitions)}
+
+    def _settle(self, blocks: list[_TopLevel]) -> list[_TopLevel]:
+        """Moves the blocks that can no longer change from the tail to the complete ones and returns the others.
+
+        Of an incomplete line it is not yet known which block it belongs to (`#` is a heading, `#x` is not), so a block
+        that begins on one completes nothing.
+        """
+        num_complete_lines = self._tail.count("\n")
+        started = [block for block in blocks if block.first_line < num_complete_lines]
+        settled = started[:-1]
+        if not settled:
+            return blocks
+        lines = self._tail.split("\n")
+        first_line = blocks[len(settled)].first_line
+        env = self._environment()
+        # Once more without the tail, whose definitions may be cut in the middle.
+        for block in _top_level_blocks(self._parser, "\n".join(lines[:first_line]) + "\n", env):
+            self._complete.add(block, self._parser, env)
+        self._definitions = env["references"]
+        self._tail = "\n".join(lines[first_line:])
+        return blocks[len(settled) :]
+
+
+@dataclass(frozen=True, slots=True)
+class _TopLevel:
+    tokens: list[Token]  # of the block level; inline text is not parsed yet
+    first_line: int
+    source: str
+
+
+class _Pieces:
+    """Joins neighbouring prose into pieces of bounded size; the same blocks always give the same pieces."""
+
+    def __init__(self) -> None:
+        self._full: list[Block] = []
+        self._open = ""
+
+    def copy(self) -> _Pieces:
+        other = _Pieces()
+        other._full = list(self._full)
+        other._open = self._open
+        return other
+
+    def add(self, block: _TopLevel, parser: MarkdownIt, env: dict[str, Any]) -> None:
+        first = block.tokens[0]
+        if first.type in ("fence", "code_block"):
+            self._close()
+            language = first.info.split()[0].lower() if first.info.strip() else ""
+            self._full.append(CodeBlock(language, first.content.removesuffix("\n")))
+        elif len(block.source) > LONGEST_BLOCK:
+            for begin in range(0, len(block.source), PLAIN_PIECE):
+                self._close()
+                self._open = "<p>" + _plain(block.source[begin : begin + PLAIN_PIECE]) + "</p>"
+        else:
+            self._open += _html_of_blocks(block.tokens, parser, env)
+        if len(self._open) >= PROSE_PIECE:
+            self._close()
+
+    def blocks(self) -> tuple[Block, ...]:
+        return (*self._full, ProseBlock(self._open)) if self._open else tuple(self._full)
+
+    def _close(self) -> None:
+        if self._open:
+            self._full.append(ProseBlock(self._open))
+            self._open = ""
+
+
+def _block_parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    # Inline text is parsed by `_html_of_blocks`, after overlong blocks have been sorted out.
+    return parser.disable(["html_block", "html_inline", "inline", "text_join"])
+
+
+def _top_level_blocks(parser: MarkdownIt, text: str, env: dict[str, Any]) -> list[_TopLevel]:
+    tokens = parser.parse(text, env)
+    lines = text.split("\n")
+    blocks: list[_TopLevel] = []
+    begin = 0
+    for index, token in enumerate(tokens):
+        if token.level == 0 and token.nesting <= 0:
+            first, last = tokens[begin].map or [0, 0]
+            blocks.append(_TopLevel(tokens[begin : index + 1], first, "\n".join(lines[first:last])))
+            begin = index + 1
+    return blocks
+
+
+def _html_of_blocks(tokens: list[Token], parser: MarkdownIt, env: dict[str, Any]) -> str:
+    html: list[str] = []
+    for token in tokens:
+        if token.type == "inline":
+            children: list[Token] = []
+            parser.inline.parse(token.content, parser, env, children)
+            html.append(_html_of_inline(children))
+        elif token.type in ("fence", "code_block"):
+            html.append(f"<pre>{escape(token.content.removesuffix(chr(10)))}</pre>")
+        elif token.type in ("th_open", "td_open"):
+            side = str(token.attrs.get("style", "")).removeprefix("text-align:") or "left"
+            html.append(f'<{token.tag} align="{side}">')
+        elif token.type == "ordered_list_open":
+            html.append(f'<ol start="{int(token.attrs.get("start", 1))}">')
+        elif token.type == "table_open":
+            html.append('<table cellspacing="0" cellpadding="7">')
+        elif token.hidden:  # the paragraph of a tight list item
+            continue
+        else:
+            html.append(f"</{token.tag}>" if token.nesting < 0 else f"<{token.tag}>")
+    return "".join(html)
+
+
+def _html_of_inline(tokens: list[Token]) -> str:
+    html: list[str] = []
+    for token in tokens:
+        if token.type in ("text", "text_special"):
+            html.append(escape(token.content))
+        elif token.type in ("softbreak", "hardbreak"):  # models break lines where they mean it
+            html.append("<br>")
+        elif token.type == "code_inline":
+            html.append(f"<code>{escape(token.content)}</code>")
+        elif token.type == "link_open":
+            html.append(_link_open(str(token.attrs.get("href", ""))))
+        elif token.type == "image":
+            words = _html_of_inline(token.children or []) or "image"
+            html.append(f"{_link_open(str(token.attrs.get('src', '')))}{words}</a>")
+        elif token.tag in ("em", "strong", "s", "a"):
+            html.append(f"</{token.tag}>" if token.nesting < 0 else f"<{token.tag}>")
+        else:
+            html.append(escape(token.content))
+    return "".join(html)
+
+
+def _link_open(address: str) -> str:
+    return f'<a href="{escape(address)}">' if address.lower().startswith(OPENABLE_SCHEMES) else "<a>"
+
+
+def _plain(text: str) -> str:
+    return escape(text).replace("\n", "<br>")

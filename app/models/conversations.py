@@ -1,0 +1,120 @@
+"""The conversations of the sidebar, last used first."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
+
+from engine.records import ConversationSummary
+
+_Index = QModelIndex | QPersistentModelIndex
+_ROOT = QModelIndex()
+
+
+class ConversationsModel(QAbstractListModel):
+    """Kept in order by `updated_at`; each row knows the heading of its group of days.
+
+    Signals:
+        renamed(int, str): the user has given the conversation with this id another title.
+    """
+
+    IdRole = Qt.ItemDataRole.UserRole + 1
+    GroupRole = Qt.ItemDataRole.UserRole + 2  # the heading above this row; empty where the row before has the same
+
+    renamed = Signal(int, str)
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._summaries: list[ConversationSummary] = []
+
+    def set_all(self, summaries: tuple[ConversationSummary, ...]) -> None:
+        self.beginResetModel()
+        self._summaries = sorted(summaries, key=_used_at, reverse=True)
+        self.endResetModel()
+
+    def upsert(self, summary: ConversationSummary) -> None:
+        """Adds a conversation, or changes one; it moves to where its time belongs."""
+        row = self.row_of(summary.id)
+        others = [other for other in self._summaries if other.id != summary.id]
+        target = sum(_used_at(other) > _used_at(summary) for other in others)
+        if row is None:
+            self.beginInsertRows(_ROOT, target, target)
+            self._summaries.insert(target, summary)
+            self.endInsertRows()
+        elif row == target:
+            self._summaries[row] = summary
+        else:
+            # Qt names the place before which the row comes while it is still counted at its old one.
+            self.beginMoveRows(_ROOT, row, row, _ROOT, target + 1 if target > row else target)
+            self._summaries.pop(row)
+            self._summaries.insert(target, summary)
+            self.endMoveRows()
+        self._all_changed()
+
+    def remove(self, conversation_id: int) -> None:
+        row = self.row_of(conversation_id)
+        if row is not None:
+            self.beginRemoveRows(_ROOT, row, row)
+            self._summaries.pop(row)
+            self.endRemoveRows()
+            self._all_changed()
+
+    def row_of(self, conversation_id: int) -> int | None:
+        return next((row for row, summary in enumerate(self._summaries) if summary.id == conversation_id), None)
+
+    def summary(self, row: int) -> ConversationSummary:
+        return self._summaries[row]
+
+    def rowCount(self, parent: _Index = _ROOT) -> int:
+        return 0 if parent.isValid() else len(self._summaries)
+
+    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if not index.isValid():
+            return None
+        summary = self._summaries[index.row()]
+        match role:
+            case Qt.ItemDataRole.DisplayRole | Qt.ItemDataRole.EditRole | Qt.ItemDataRole.ToolTipRole:
+                return summary.title
+            case self.IdRole:
+                return summary.id
+            case self.GroupRole:
+                return self._heading(index.row())
+        return None
+
+    def setData(self, index: _Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
+        title = " ".join(str(value).split())
+        old = self._summaries[index.row()]
+        if role != Qt.ItemDataRole.EditRole or not title or title == old.title:
+            return False
+        self._summaries[index.row()] = ConversationSummary(old.id, title, old.updated_at)
+        self.dataChanged.emit(index, index)
+        self.renamed.emit(old.id, title)
+        return True
+
+    def flags(self, index: _Index) -> Qt.ItemFlag:
+        flags = super().flags(index)
+        return flags | Qt.ItemFlag.ItemIsEditable if index.isValid() else flags
+
+    def _heading(self, row: int) -> str:
+        today = datetime.now().astimezone().date()
+        group = group_of(self._summaries[row].updated_at, today)
+        return group if row == 0 or group_of(self._summaries[row - 1].updated_at, today) != group else ""
+
+    def _all_changed(self) -> None:
+        if self._summaries:  # the headings of neighbours may be others now
+            self.dataChanged.emit(self.index(0), self.index(len(self._summaries) - 1))
+
+
+def group_of(used_at: datetime, today: date) -> str:
+    day = used_at.astimezone().date() if used_at.tzinfo else used_at.date()
+    if day >= today:
+        return "Today"
+    if day == today - timedelta(days=1):
+        return "Yesterday"
+    return "Previous 7 days" if day >= today - timedelta(days=7) else "Older"
+
+
+def _used_at(summary: ConversationSummary) -> float:
+    return summary.updated_at.timestamp()

@@ -1,0 +1,65 @@
+"""What the app remembers between two starts, in one small JSON file."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from engine import STARTER, ReplySettings, SamplingSettings
+
+
+class AppSettings(BaseModel):
+    """Defaults are those of the engine. Unknown fields of a newer version are kept as they are."""
+
+    model_config = ConfigDict(extra="allow", validate_assignment=True)
+
+    version: int = Field(default=1, ge=1, description="Format of this file")
+    target: str = Field(
+        default=STARTER, min_length=1, description="`starter`, or the path of the model to open at start"
+    )
+    system_prompt: str = Field(default="", description="What every new chat tells the model first")
+    temperature: float = Field(default=SamplingSettings().temperature, ge=0, le=5)
+    top_k: int = Field(default=SamplingSettings().top_k, ge=0)
+    top_p: float = Field(default=SamplingSettings().top_p, ge=0, le=1)
+    min_p: float = Field(default=SamplingSettings().min_p, ge=0, le=1)
+    window: str = Field(default="", description="Size and place of the window, as Qt saves it, in base64")
+
+    def reply_settings(self) -> ReplySettings:
+        return ReplySettings(SamplingSettings(self.temperature, self.top_k, self.top_p, self.min_p))
+
+
+class SettingsFile:
+    """Reads and writes the settings of one data folder. A file that makes no sense is set aside, never lost."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self._path = data_dir / "settings.json"
+
+    def load(self) -> AppSettings:
+        try:
+            return AppSettings.model_validate_json(self._path.read_bytes())
+        except FileNotFoundError:
+            return AppSettings()
+        except (ValidationError, OSError):
+            self._set_aside()
+            return AppSettings()
+
+    def save(self, settings: AppSettings) -> None:
+        """Whole or not at all. Raises OSError."""
+        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handle, name = tempfile.mkstemp(dir=self._path.parent, prefix=".settings-")  # readable by this user only
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(settings.model_dump_json(indent=2))
+            Path(name).replace(self._path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+
+    def _set_aside(self) -> None:
+        try:
+            self._path.replace(self._path.with_suffix(".unreadable.json"))
+        except OSError:
+            return

@@ -1,0 +1,1 @@
+"""Widgets take values and emit signals; none of them knows the engine."""

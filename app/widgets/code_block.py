@@ -1,0 +1,230 @@
+"""Code of a reply: its language and a Copy button above, colours once they are known."""
+
+from __future__ import annotations
+
+from math import ceil
+
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QTextCursor, QTextLayout, QWheelEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QWidget
+
+from app.highlight import Lexing, Line, formats
+from app.theme import ThemeKeeper
+from app.widgets.copy_button import CopyButton
+from app.widgets.fonts import code_font
+
+HEADER_PX = 34
+PADDING_PX = 12
+LINES_PER_SLICE = 100  # coloured in one go; about 3 ms
+LINES_LEXED_AGAIN = 40  # of a block that still grows
+_SCROLL_KEYS = frozenset(
+    {Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown, Qt.Key.Key_Home, Qt.Key.Key_End}
+)
+
+
+class CodeBlockView(QFrame):
+    """One block of code; long lines scroll sideways.
+
+    Signals:
+        copied(str): the code went to the clipboard.
+    """
+
+    copied = Signal(str)
+
+    def __init__(self, keeper: ThemeKeeper, lexing: Lexing, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setProperty("kind", "code")
+        self._keeper = keeper
+        self._lexing = lexing
+        self._language = ""
+        self._code = ""
+        self._request: int | None = None
+        self._first_requested_line = 0
+        self._lines: list[Line] = []  # spans, as far as they are known
+        self._next_line = 0  # the first that has not got its colours yet
+        self._longest_px = 0
+        self._header = QWidget(self)
+        self._header.setProperty("kind", "code-header")
+        self._name = QLabel(self._header)
+        self._name.setProperty("kind", "quiet")
+        self.copy_button = CopyButton(keeper, "Copy code", self._header)
+        self.copy_button.pressed_for_text.connect(self._copy)
+        row = QHBoxLayout(self._header)
+        row.setContentsMargins(14, 2, 6, 0)
+        row.addWidget(self._name)
+        row.addStretch()
+        row.addWidget(self.copy_button)
+        self.body = _Body(self)
+        self._slicer = QTimer(self)
+        self._slicer.setInterval(0)
+        self._slicer.timeout.connect(self._colour_slice)
+        lexing.done.connect(self._on_lexed)
+        keeper.changed.connect(self._colour_again)
+
+    @property
+    def code(self) -> str:
+        return self._code
+
+    def set_code(self, language: str, code: str, finished: bool) -> None:
+        """Shows the code. While it still grows only its end is coloured again; once `finished`, all of it."""
+        if language != self._language:
+            self._language = language
+            self._name.setText(language or "text")
+        if code != self._code:
+            self._write(code)
+        self._lex(finished)
+
+    def arrange(self, width: int) -> int:
+        inner = width - 2
+        scrolls = self._longest_px + 2 * PADDING_PX > inner
+        policy = Qt.ScrollBarPolicy.ScrollBarAlwaysOn if scrolls else Qt.ScrollBarPolicy.ScrollBarAlwaysOff
+        self.body.setHorizontalScrollBarPolicy(policy)
+        height = self.body.lines_px() + 2 * PADDING_PX + 1  # else the last line counts as cut off
+        if scrolls:
+            height += self.body.horizontalScrollBar().sizeHint().height()
+        self._header.setGeometry(1, 1, inner, HEADER_PX)
+        self.body.setGeometry(1, 1 + HEADER_PX, inner, height)
+        total = height + HEADER_PX + 2
+        self.resize(width, total)
+        return total
+
+    def _write(self, code: str) -> None:
+        if code.startswith(self._code) and self._code:
+            added = code[len(self._code) :]
+            cursor = QTextCursor(self.body.document())
+            cursor.movePosition(QTextCursor.MoveOperation.End)
+            cursor.insertText(added)
+            last_line = self._code.rfind("\n") + 1
+            self._longest_px = max(self._longest_px, self.body.longest_line_px(code[last_line:]))
+        else:
+            self.body.setPlainText(code)
+            self._lines = []
+            self._next_line = 0
+            self._longest_px = self.body.longest_line_px(code)
+        self._code = code
+        self.body.set_ascii(code.isascii())
+
+    def _lex(self, finished: bool) -> None:
+        if self._request is not None and not finished:
+            return  # the end is lexed with the next piece
+        first = 0 if finished else _line_to_start_from(self._code)
+        code = "\n".join(self._code.split("\n")[first:]) if first else self._code
+        lines = self._lexing.lex_now(self._language, code)
+        if lines is None:
+            self._first_requested_line = first
+            self._request = self._lexing.request(self._language, code)
+        else:
+            self._request = None
+            self._take(first, lines)
+
+    @Slot(int, tuple)
+    def _on_lexed(self, number: int, lines: tuple[Line, ...]) -> None:
+        if number == self._request:
+            self._request = None
+            self._take(self._first_requested_line, lines)
+
+    def _take(self, first: int, lines: tuple[Line, ...]) -> None:
+        self._lines[first:] = lines
+        self._next_line = min(self._next_line, first)
+        self._colour_slice()
+
+    @Slot()
+    def _colour_again(self) -> None:
+        self._next_line = 0
+        self._colour_slice()
+
+    @Slot()
+    def _colour_slice(self) -> None:
+        document = self.body.document()
+        known = formats(self._keeper.theme)
+        first = self._next_line
+        last = min(first + LINES_PER_SLICE, len(self._lines), document.blockCount())
+        block = document.findBlockByNumber(first)
+        begin = block.position()
+        for line in self._lines[first:last]:
+            ranges = []
+            for span in line:
+                part = QTextLayout.FormatRange()
+                part.start, part.length, part.format = span.start, span.length, known[span.kind]
+                ranges.append(part)
+            block.layout().setFormats(ranges)
+            end = block.position() + block.length()
+            block = block.next()
+        if last > first:
+            document.markContentsDirty(begin, end - begin)
+        self._next_line = max(first, last)
+        if self._next_line < min(len(self._lines), document.blockCount()):
+            self._slicer.start()
+        else:
+            self._slicer.stop()
+
+    @Slot()
+    def _copy(self) -> None:
+        QGuiApplication.clipboard().setText(self._code)
+        self.copied.emit(self._code)
+
+
+class _Body(QPlainTextEdit):
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._ascii = True
+        self.setProperty("kind", "code")
+        self.setAccessibleName("Code")
+        self.setReadOnly(True)
+        self.setUndoRedoEnabled(False)
+        self.setAcceptDrops(False)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
+        self.setFont(code_font())
+        self.document().setDocumentMargin(PADDING_PX)
+        self.setTabStopDistance(4 * self.fontMetrics().horizontalAdvance(" "))
+        self.viewport().setAutoFillBackground(False)
+
+    def lines_px(self) -> int:
+        """The height of all lines. Those with signs of other alphabets may be higher and are measured one by one."""
+        ordinary = ceil(self._line_px())
+        height = 0
+        block = self.document().begin()
+        num_blocks = self.blockCount()
+        if self._ascii:
+            return num_blocks * ordinary
+        while block.isValid():
+            height += ordinary if block.text().isascii() else ceil(self.blockBoundingRect(block).height())
+            block = block.next()
+        return height
+
+    def _line_px(self) -> float:
+        """The height of a line as it is laid out; the font's metrics are rounded otherwise."""
+        block = self.document().lastBlock()
+        self.blockBoundingRect(block)
+        return block.layout().lineAt(0).height()
+
+    def set_ascii(self, is_ascii: bool) -> None:
+        self._ascii = is_ascii
+
+    def longest_line_px(self, code: str) -> int:
+        longest = max((line.expandtabs(4) for line in code.split("\n")), key=lambda line: len(line.encode()))
+        return self.fontMetrics().horizontalAdvance(longest) + 8
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in _SCROLL_KEYS:
+            event.ignore()
+        else:
+            super().keyPressEvent(event)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        if abs(event.angleDelta().x()) > abs(event.angleDelta().y()):
+            super().wheelEvent(event)
+        else:
+            event.ignore()
+
+
+def _line_to_start_from(code: str) -> int:
+    """A blank line some way before the end, where most languages may be lexed from afresh."""
+    lines = code.split("\n")
+    line = max(0, len(lines) - LINES_LEXED_AGAIN)
+    while line and lines[line].strip():
+        line -= 1
+    return line

@@ -1,0 +1,172 @@
+"""Selectable rich text that is as high as what it says."""
+
+from __future__ import annotations
+
+from html import escape
+from math import ceil
+
+from PySide6.QtCore import QByteArray, QRectF, Qt, QUrl, Slot
+from PySide6.QtGui import (
+    QColor,
+    QDesktopServices,
+    QKeyEvent,
+    QPainter,
+    QPaintEvent,
+    QTextBlock,
+    QTextCursor,
+    QTextFormat,
+    QTextOption,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QFrame, QTextBrowser, QWidget
+
+from app.theme import Theme, ThemeKeeper
+from app.widgets.fonts import code_font, reading_font
+
+OPENABLE_SCHEMES = frozenset({"http", "https", "mailto"})
+_QUOTE_INDENT = 20.0
+_SCROLL_KEYS = frozenset(
+    {Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown, Qt.Key.Key_Home, Qt.Key.Key_End}
+)
+
+
+class Prose(QTextBrowser):
+    """Shows HTML that `app.markdown` made, or plain text, without scroll bars.
+
+    Nothing is ever loaded: neither files nor addresses, whatever the text names. Links are opened on a click, in the
+    system's browser, where their scheme is http, https or mailto.
+    """
+
+    def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._keeper = keeper
+        self._html = ""
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        # The width is said by `arrange`; a hidden QTextEdit would wrap at the width of a viewport not laid out yet.
+        self.setLineWrapMode(QTextBrowser.LineWrapMode.FixedPixelWidth)
+        self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+        self.setOpenLinks(False)
+        self.setUndoRedoEnabled(False)
+        self.setAcceptDrops(False)
+        self.viewport().setAutoFillBackground(False)
+        self.setFont(reading_font())
+        self.document().setDocumentMargin(0)
+        self.document().setIndentWidth(26)
+        self.document().setDefaultStyleSheet(_style_sheet(keeper.theme))
+        self.anchorClicked.connect(self._open)
+        keeper.changed.connect(self._draw_again)
+
+    def set_html(self, html: str) -> None:
+        self._html = html
+        cursor = self.textCursor()
+        anchor, position = cursor.anchor(), cursor.position()
+        self.setHtml(html)
+        if anchor != position:  # the user selects while the reply is still growing
+            self._select(anchor, position)
+        has_links = "<a href" in html
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus if has_links else Qt.FocusPolicy.ClickFocus)
+
+    def set_plain_text(self, text: str) -> None:
+        self.set_html(f'<div style="white-space:pre-wrap">{escape(text)}</div>')
+
+    def ideal_width(self, widest: int) -> int:
+        """The width of the longest line, where lines are wrapped at `widest`."""
+        self.setLineWrapColumnOrWidth(widest)
+        return ceil(self.document().idealWidth()) + 1
+
+    def arrange(self, width: int) -> int:
+        """Takes this width and the height it needs, and returns the height."""
+        self.setLineWrapColumnOrWidth(width)
+        height = ceil(self.document().size().height())
+        self.resize(width, height)
+        return height
+
+    def loadResource(self, type: int, name: QUrl | str) -> QByteArray:  # noqa: ARG002
+        return QByteArray()  # what says nothing at all makes QTextDocument read files by itself
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in _SCROLL_KEYS:
+            event.ignore()
+        else:
+            super().keyPressEvent(event)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        event.ignore()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if "<blockquote>" in self._html:
+            self._paint_quote_bars()
+
+    def _paint_quote_bars(self) -> None:
+        painter = QPainter(self.viewport())
+        layout = self.document().documentLayout()
+        block = self.document().begin()
+        while block.isValid():
+            level = _quote_level(block)
+            following = block.next()
+            area = layout.blockBoundingRect(block)
+            for depth in range(level):
+                ends = _quote_level(following) <= depth
+                bottom = area.bottom() if ends else layout.blockBoundingRect(following).top()
+                bar = QRectF(depth * _QUOTE_INDENT + 2, area.top(), 3, bottom - area.top())
+                painter.fillRect(bar, QColor(self._keeper.theme.border_strong))
+            block = following
+        painter.end()
+
+    def _select(self, anchor: int, position: int) -> None:
+        end = self.document().characterCount() - 1
+        cursor = self.textCursor()
+        cursor.setPosition(min(anchor, end))
+        cursor.setPosition(min(position, end), QTextCursor.MoveMode.KeepAnchor)
+        self.setTextCursor(cursor)
+
+    @Slot(QUrl)
+    def _open(self, address: QUrl) -> None:
+        if address.scheme().lower() in OPENABLE_SCHEMES:
+            QDesktopServices.openUrl(address)
+
+    @Slot()
+    def _draw_again(self) -> None:
+        self.document().setDefaultStyleSheet(_style_sheet(self._keeper.theme))
+        self.set_html(self._html)
+
+
+def _quote_level(block: QTextBlock) -> int:
+    """How deep the block is quoted; Qt's own property says only that it is."""
+    if not block.isValid() or not block.blockFormat().hasProperty(QTextFormat.Property.BlockQuoteLevel.value):
+        return 0
+    return round(block.blockFormat().leftMargin() / _QUOTE_INDENT)
+
+
+def _style_sheet(theme: Theme) -> str:
+    points = reading_font().pointSizeF()
+    mono = code_font()
+    return f"""
+        body {{ color: {theme.text}; }}
+        p {{ margin-top: 0; margin-bottom: 10px; line-height: 145%; }}
+        div {{ line-height: 140%; }}
+        h1, h2, h3, h4, h5, h6 {{ font-weight: 600; line-height: 125%; margin-top: 14px; margin-bottom: 8px; }}
+        h1 {{ font-size: {points * 1.45:.1f}pt; }}
+        h2 {{ font-size: {points * 1.25:.1f}pt; }}
+        h3 {{ font-size: {points * 1.1:.1f}pt; }}
+        h4, h5, h6 {{ font-size: {points:.1f}pt; }}
+        ul, ol {{ margin-top: 0; margin-bottom: 10px; }}
+        ul ul, ul ol, ol ul, ol ol {{ margin-bottom: 0; }}
+        li {{ line-height: 145%; margin-bottom: 3px; }}
+        li p {{ margin-bottom: 4px; }}
+        blockquote {{ margin-top: 2px; margin-bottom: 8px; margin-left: {_QUOTE_INDENT}px; margin-right: 0;
+                      color: {theme.quiet}; }}
+        code {{ font-family: '{mono.family()}'; font-size: {points * 0.93:.1f}pt; white-space: pre-wrap;
+                background-color: {theme.inline_code}; }}
+        pre {{ font-family: '{mono.family()}'; font-size: {points * 0.93:.1f}pt; white-space: pre-wrap;
+               line-height: 100%; background-color: {theme.code_background}; margin-top: 4px; margin-bottom: 8px; }}
+        table {{ border-collapse: collapse; border-style: solid; border-color: {theme.border}; margin-top: 4px;
+                 margin-bottom: 12px; }}
+        th {{ font-weight: 600; background-color: {theme.code_header}; border: 1px solid {theme.border}; }}
+        td {{ border: 1px solid {theme.border}; }}
+        hr {{ background-color: {theme.border_strong}; }}
+        a {{ color: {theme.link}; text-decoration: none; }}
+    """

@@ -1,0 +1,120 @@
+"""The bar above the conversation: which target answers."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
+
+from app.theme import ThemeKeeper
+from app.widgets.elided_label import ElidedLabel
+from app.widgets.icon_button import IconButton
+from engine.events import TargetInfo
+
+MODEL_FILES = "Models (*.gguf)"
+_PROGRESS_STEPS = 1_000
+
+
+class TargetBar(QWidget):
+    """Name and kind of the target, and the progress while one is loading.
+
+    Signals:
+        target_chosen(str): the path of a model file that is to be loaded.
+        cancel_requested(): the loading under way is to end.
+        sidebar_requested(): the sidebar is to be shown or hidden.
+    """
+
+    target_chosen = Signal(str)
+    cancel_requested = Signal()
+    sidebar_requested = Signal()
+
+    def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._target: TargetInfo | None = None
+        self.setObjectName("target_bar")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self.sidebar_button = IconButton(keeper, "sidebar", "Show or hide the sidebar  (Ctrl+B)", parent=self)
+        self.sidebar_button.clicked.connect(self._on_sidebar)
+        self.name = QLabel(self)
+        self.name.setProperty("kind", "title")
+        self.name.setTextFormat(Qt.TextFormat.PlainText)
+        self.description = ElidedLabel(self)
+        self.description.setProperty("kind", "quiet")
+        self.cancel_button = QPushButton("Cancel", self)
+        self.cancel_button.setProperty("kind", "link")
+        self.cancel_button.setAccessibleDescription("Stops loading the model")
+        self.cancel_button.clicked.connect(self._on_cancel)
+        self.open_button = QPushButton("Open model…", self)
+        self.open_button.setProperty("kind", "outlined")
+        self.open_button.setToolTip("Choose a model file, or drop one on the window  (Ctrl+O)")
+        self.open_button.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.open_button.clicked.connect(self.choose)
+        self.menu_button = IconButton(keeper, "menu", "Menu", parent=self)
+        self.menu_button.setPopupMode(self.menu_button.ToolButtonPopupMode.InstantPopup)
+        self.progress = QProgressBar(self)
+        self.progress.setRange(0, _PROGRESS_STEPS)
+        self.progress.setTextVisible(False)
+        self.progress.setFixedHeight(3)
+        self.progress.setAccessibleName("Loading the model")
+        row = QHBoxLayout()
+        row.setContentsMargins(10, 7, 10, 4)
+        row.setSpacing(8)
+        row.addWidget(self.sidebar_button)
+        row.addWidget(self.name)
+        row.addWidget(self.description, 1)
+        row.addWidget(self.cancel_button)
+        row.addWidget(self.open_button)
+        row.addWidget(self.menu_button)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 1)
+        column.setSpacing(0)
+        column.addLayout(row)
+        column.addWidget(self.progress)
+        size = self.progress.sizePolicy()
+        size.setRetainSizeWhenHidden(True)
+        self.progress.setSizePolicy(size)
+        self.set_target(None)
+
+    def set_target(self, target: TargetInfo | None) -> None:
+        """Shows a target that is ready, or that there is none; loading is over either way."""
+        self._target = target
+        self.progress.hide()
+        self.cancel_button.hide()
+        self.open_button.show()
+        if target is None:
+            self.name.setText("No model")
+            self.description.set_words("Open a model file to begin")
+            self.name.setToolTip("")
+        else:
+            self.name.setText(target.name)
+            self.name.setToolTip(
+                f"{target.path}\n{target.size_bytes / 1e9:.2f} GB on disk, {target.context_size:,} tokens of context, "
+                f"{target.threads} threads"
+            )
+            self.description.set_words(target.description)
+
+    def show_loading(self, name: str, progress: float) -> None:
+        """Shows that a target is being loaded; `progress` runs from 0 to 1."""
+        self.name.setText(name)
+        self.description.set_words(f"Loading… {progress:.0%}")
+        self.progress.setValue(round(progress * _PROGRESS_STEPS))
+        self.progress.show()
+        self.cancel_button.show()
+        self.open_button.hide()
+
+    def end_loading(self) -> None:
+        """Loading was cancelled or has failed; the target of before is shown again."""
+        self.set_target(self._target)
+
+    @Slot()
+    def choose(self) -> None:
+        path, _ = QFileDialog.getOpenFileName(self.window(), "Open a model", "", MODEL_FILES)
+        if path:
+            self.target_chosen.emit(path)
+
+    @Slot()
+    def _on_cancel(self) -> None:
+        self.cancel_requested.emit()
+
+    @Slot()
+    def _on_sidebar(self) -> None:
+        self.sidebar_requested.emit()

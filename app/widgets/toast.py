@@ -1,0 +1,145 @@
+"""Short messages of the app, above the prompt box."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from app.theme import ThemeKeeper
+from app.widgets.icon_button import IconButton
+
+MOST_TOASTS = 2
+INFO_MS = 7_000
+
+
+class ToastKind(StrEnum):
+    INFO = "info"
+    ERROR = "error"
+
+
+class Toast(QFrame):
+    """One message.
+
+    Signals:
+        acted(): its action button was pressed; it closes.
+        closed(): it is gone, for whatever reason.
+    """
+
+    acted = Signal()
+    closed = Signal()
+
+    def __init__(
+        self, keeper: ThemeKeeper, text: str, kind: ToastKind, action: str, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self.kind = kind
+        self._keeper = keeper
+        self.setProperty("kind", "toast")
+        self.setProperty("level", kind.value)
+        self._sign = QLabel(self)
+        self._sign.setFixedWidth(20)
+        self.words = QLabel(text, self)
+        self.words.setTextFormat(Qt.TextFormat.PlainText)
+        self.words.setWordWrap(True)
+        self.words.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(12, 6, 6, 6)
+        row.setSpacing(6)
+        row.addWidget(self._sign)
+        row.addWidget(self.words, 1)
+        self.action_button: QPushButton | None = None
+        if action:
+            self.action_button = QPushButton(action, self)
+            self.action_button.setProperty("kind", "link")
+            self.action_button.setCursor(Qt.CursorShape.PointingHandCursor)
+            self.action_button.clicked.connect(self._on_action)
+            row.addWidget(self.action_button)
+        self.close_button = IconButton(keeper, "close", "Dismiss", icon_px=15, parent=self)
+        self.close_button.clicked.connect(self.dismiss)
+        row.addWidget(self.close_button)
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.timeout.connect(self.dismiss)
+        keeper.changed.connect(self._draw)
+        self._draw()
+
+    def close_after(self, time_ms: int) -> None:
+        self._timer.start(time_ms)
+
+    @Slot()
+    def dismiss(self) -> None:
+        self._timer.stop()
+        self.hide()
+        self.closed.emit()
+
+    @Slot()
+    def _on_action(self) -> None:
+        self.acted.emit()
+        self.dismiss()
+
+    @Slot()
+    def _draw(self) -> None:
+        name, token = ("error", "error") if self.kind == ToastKind.ERROR else ("info", "accent")
+        self._sign.setPixmap(self._keeper.icon(name, token).pixmap(16, 16))
+
+
+class Toasts(QWidget):
+    """At most two messages, the latest below. Errors stay until they are closed, others for some seconds."""
+
+    def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._keeper = keeper
+        self._toasts: list[Toast] = []
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setSpacing(6)
+        self.hide()
+
+    @property
+    def shown(self) -> tuple[Toast, ...]:
+        return tuple(self._toasts)
+
+    def show_info(
+        self, text: str, action: str = "", on_action: Callable[[], None] | None = None, time_ms: int = INFO_MS
+    ) -> Toast:
+        toast = self._show(text, ToastKind.INFO, action, on_action)
+        toast.close_after(time_ms)
+        return toast
+
+    def show_error(self, text: str, action: str = "", on_action: Callable[[], None] | None = None) -> Toast:
+        for toast in self._toasts:
+            if toast.kind == ToastKind.ERROR and toast.words.text() == text:
+                toast.dismiss()
+                break
+        return self._show(text, ToastKind.ERROR, action, on_action)
+
+    def clear(self) -> None:
+        for toast in self.shown:
+            toast.dismiss()
+
+    def _show(self, text: str, kind: ToastKind, action: str, on_action: Callable[[], None] | None) -> Toast:
+        while len(self._toasts) >= MOST_TOASTS:
+            self._toasts[0].dismiss()
+        toast = Toast(self._keeper, text, kind, action, self)
+        if on_action is not None:
+            toast.acted.connect(on_action)
+        toast.closed.connect(self._on_closed)
+        self._toasts.append(toast)
+        self._column.addWidget(toast)
+        self.show()
+        toast.show()
+        QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(toast, text))
+        return toast
+
+    @Slot()
+    def _on_closed(self) -> None:
+        for toast in self.shown:
+            if toast.isHidden():
+                self._toasts.remove(toast)
+                self._column.removeWidget(toast)
+                toast.deleteLater()
+        self.setVisible(bool(self._toasts))

@@ -1,0 +1,130 @@
+"""What the transcript holds for each message, whether or not it has a widget just now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+
+from PySide6.QtGui import QFontMetrics
+from PySide6.QtWidgets import QWidget
+
+from app.highlight import Lexing
+from app.markdown import Block, MarkdownStream, parse
+from app.theme import ThemeKeeper
+from app.widgets.fonts import reading_font
+from app.widgets.message_view import BUBBLE_SHARE, SHORTENED_LINES, PromptView, ReplyView
+from app.widgets.note_view import NoteView
+from engine.records import Message
+
+NOTE_PX = 40
+FRAME_PX = 60  # of a message, around its text
+TYPICAL_PROMPT_CHARACTERS = 2_400  # a longer one is shortened
+
+
+class TextMeasure:
+    """Guesses the height of text from its numbers of characters and lines."""
+
+    def __init__(self) -> None:
+        metrics = QFontMetrics(reading_font())
+        self._character_px = metrics.averageCharWidth() * 1.05
+        self._line_px = metrics.height() * 1.45
+
+    def height(self, num_characters: int, num_lines: int, width: int) -> int:
+        per_line = max(8.0, width / self._character_px)
+        return ceil((num_characters / per_line + 0.6 * num_lines) * self._line_px)
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What rows need in order to build their widgets."""
+
+    keeper: ThemeKeeper
+    lexing: Lexing
+    measure: TextMeasure
+
+
+class PromptRow:
+    def __init__(self, stage: Stage, message: Message) -> None:
+        self.message = message
+        self._stage = stage
+        self._num_lines = min(message.text.count("\n") + 1, SHORTENED_LINES)
+
+    def estimate(self, width: int) -> int:
+        num_characters = min(len(self.message.text), TYPICAL_PROMPT_CHARACTERS)
+        return self._stage.measure.height(num_characters, self._num_lines, int(width * BUBBLE_SHARE)) + FRAME_PX
+
+    def build(self, parent: QWidget) -> PromptView:
+        return PromptView(self._stage.keeper, self.message.text, parent)
+
+
+class NoteRow:
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def estimate(self, width: int) -> int:  # noqa: ARG002
+        return NOTE_PX
+
+    def build(self, parent: QWidget) -> NoteView:
+        return NoteView(self._text, parent)
+
+
+class ReplyRow:
+    """A finished reply, parsed when it first comes near."""
+
+    def __init__(self, stage: Stage, message: Message, blocks: tuple[Block, ...] | None = None) -> None:
+        self.message = message
+        self.can_regenerate = False
+        self._stage = stage
+        self._blocks = blocks
+        self._num_lines = message.text.count("\n") + 1
+
+    def estimate(self, width: int) -> int:
+        return self._stage.measure.height(len(self.message.text), self._num_lines, width) + FRAME_PX
+
+    def build(self, parent: QWidget) -> ReplyView:
+        view = ReplyView(self._stage.keeper, self._stage.lexing, parent)
+        self.show_in(view)
+        return view
+
+    def show_in(self, view: ReplyView) -> None:
+        if self._blocks is None:
+            self._blocks = parse(self.message.text)
+        view.set_blocks(self._blocks, finished=True)
+        view.set_message(self.message)
+        view.set_regenerate(self.can_regenerate)
+
+
+class GrowingRow:
+    """The reply that is being written."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self._stream = MarkdownStream()
+        self._text: list[str] = []
+        self._words = ""  # on what is awaited, before the first text
+
+    def estimate(self, width: int) -> int:  # noqa: ARG002
+        return FRAME_PX
+
+    def build(self, parent: QWidget) -> ReplyView:
+        view = ReplyView(self._stage.keeper, self._stage.lexing, parent)
+        self.show_in(view)
+        return view
+
+    def wait_for(self, words: str) -> None:
+        self._words = words
+
+    def feed(self, piece: str) -> None:
+        self._text.append(piece)
+        self._stream.feed(piece)
+
+    def show_in(self, view: ReplyView) -> None:
+        if self._stream.blocks:
+            view.set_blocks(self._stream.blocks, finished=False)
+        else:
+            view.show_waiting(self._words)
+
+    def finished(self, message: Message) -> ReplyRow:
+        """The row that takes over; what has grown is parsed again only where the final text is another."""
+        blocks = self._stream.finish() if message.text == "".join(self._text) else None
+        return ReplyRow(self._stage, message, blocks)

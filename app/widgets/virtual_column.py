@@ -1,0 +1,303 @@
+"""A long column of rows of which only those near the visible part exist as widgets."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Protocol
+
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QKeyEvent, QResizeEvent, QShowEvent
+from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QFrame, QWidget
+
+from app.widgets.icon_button import IconButton
+from app.widgets.row_view import RowView
+
+COLUMN_PX = 780
+MARGIN_PX = 24
+AHEAD_PX = 500  # rows this near are built before they can be seen
+KEEP_PX = 2_500  # rows farther away are given up
+STEP_PX = 20  # of the arrow keys; a notch of the wheel is three
+PAGE_OVERLAP_PX = 48
+
+
+class Row(Protocol):
+    """What the column needs of a row that may have no widget yet."""
+
+    def estimate(self, width: int) -> int:
+        """About how high it will be, in pixels."""
+        ...
+
+    def build(self, parent: QWidget) -> RowView: ...
+
+
+@dataclass(slots=True, eq=False)
+class _Slot:
+    row: Row
+    height: int
+    view: RowView | None = None
+    arranged_width: int | None = None  # None = the height is an estimate, or out of date
+
+
+class VirtualColumn(QAbstractScrollArea):
+    """Scrolls over rows whose heights are estimated until they come near.
+
+    When a height above turns out different, the first visible row stays where it is. While it *follows*, the end stays
+    visible whatever grows; scrolling up ends that, scrolling to the end takes it up again.
+
+    Signals:
+        following_changed(bool): the user has left the end, or come back.
+        view_built(QWidget): a row has got its widget, to which signals may now be connected.
+    """
+
+    following_changed = Signal(bool)
+    view_built = Signal(QWidget)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._slots: list[_Slot] = []
+        self._tops: list[int] = [0]  # of each row, and the end
+        self._estimated_width = 0
+        self._following = True
+        self._placing = False
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.viewport().setAutoFillBackground(False)
+        self.verticalScrollBar().setSingleStep(STEP_PX)
+        self._ahead = QTimer(self)
+        self._ahead.setSingleShot(True)
+        self._ahead.setInterval(0)
+        self._ahead.timeout.connect(self._build_ahead)
+        application = QApplication.instance()
+        if isinstance(application, QApplication):
+            application.focusChanged.connect(self._on_focus_changed)
+
+    @property
+    def following(self) -> bool:
+        return self._following
+
+    @property
+    def num_views(self) -> int:
+        return sum(slot.view is not None for slot in self._slots)
+
+    def set_rows(self, rows: Iterable[Row]) -> None:
+        """Shows other rows, from their end."""
+        for slot in self._slots:
+            self._drop(slot)
+        width = self._column_width()
+        self._slots = [_Slot(row, row.estimate(width)) for row in rows]
+        self._follow(True)
+        self._place()
+
+    def append(self, row: Row) -> None:
+        self._slots.append(_Slot(row, row.estimate(self._column_width())))
+        self._place()
+
+    def insert_before(self, row: Row, other: Row) -> None:
+        self._slots.insert(self._index(row), _Slot(other, other.estimate(self._column_width())))
+        self._place()
+
+    def remove(self, row: Row) -> None:
+        index = self._index(row)
+        self._drop(self._slots.pop(index))
+        self._place()
+
+    def replace(self, row: Row, other: Row) -> None:
+        """Lets another row take over the place and the widget of one, as a finished reply does from a growing one."""
+        self._slots[self._index(row)].row = other
+
+    def view_of(self, row: Row) -> RowView | None:
+        return self._slots[self._index(row)].view
+
+    def scroll_to_end(self) -> None:
+        self._follow(True)
+        self._place()
+
+    def visible_rows(self) -> Sequence[tuple[Row, int]]:
+        """The rows in sight, each with the position of its top within the viewport."""
+        first, last = self._range(0)
+        value = self.verticalScrollBar().value()
+        return [(self._slots[index].row, self._tops[index] - value) for index in range(first, last)]
+
+    # Qt's own
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._estimate_again()
+        self._place()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._place()
+
+    def scrollContentsBy(self, dx: int, dy: int) -> None:  # noqa: ARG002
+        if not self._placing:
+            bar = self.verticalScrollBar()
+            self._follow(bar.value() >= bar.maximum() - 4)
+            self._place()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        bar = self.verticalScrollBar()
+        if event.key() == Qt.Key.Key_Home:
+            bar.setValue(bar.minimum())
+        elif event.key() == Qt.Key.Key_End:
+            self.scroll_to_end()
+        else:
+            super().keyPressEvent(event)
+
+    # Placing
+
+    def _place(self) -> None:
+        """Builds and measures what is in sight, until nothing changes any more, and moves it there."""
+        if self._placing or not self.isVisible():
+            return
+        self._placing = True
+        try:
+            width = self._column_width()
+            anchor = self._anchor(width)
+            self._tops = self._sum_up()
+            self._scroll_to(anchor)
+            while self._measure(*self._range(0), width):
+                self._tops = self._sum_up()
+                self._scroll_to(anchor)
+            self._move(width)
+        finally:
+            self._placing = False
+        self._ahead.start()
+
+    def _anchor(self, width: int) -> tuple[_Slot, int] | None:
+        """The first visible row whose height is known, and where its top is; None while following the end."""
+        if self._following or not self._slots:
+            return None
+        first, last = self._range(0)
+        value = self.verticalScrollBar().value()
+        known = (i for i in range(first, last) if self._slots[i].arranged_width == width)
+        index = next(known, first)
+        return self._slots[index], self._tops[index] - value
+
+    def _scroll_to(self, anchor: tuple[_Slot, int] | None) -> None:
+        bar = self.verticalScrollBar()
+        height = self.viewport().height()
+        bar.setRange(0, max(0, self._tops[-1] - height))
+        bar.setPageStep(max(1, height - PAGE_OVERLAP_PX))
+        if anchor is None:
+            bar.setValue(bar.maximum())
+        elif anchor[0] in self._slots:
+            bar.setValue(self._tops[self._slots.index(anchor[0])] - anchor[1])
+
+    def _measure(self, first: int, last: int, width: int) -> bool:
+        """Builds and arranges these rows; True if one has another height now."""
+        changed = False
+        for slot in self._slots[first:last]:
+            if slot.view is None:
+                slot.view = slot.row.build(self.viewport())
+                slot.view.height_changed.connect(self._on_height_changed)
+                slot.arranged_width = None
+                self.view_built.emit(slot.view)
+            if slot.arranged_width != width:
+                height = slot.view.arrange(width)
+                changed |= height != slot.height
+                slot.height = height
+                slot.arranged_width = width
+        return changed
+
+    def _move(self, width: int) -> None:
+        value = self.verticalScrollBar().value()
+        left = (self.width() - width) // 2  # in the middle with and without a scroll bar
+        height = self.viewport().height()
+        for slot, top in zip(self._slots, self._tops, strict=False):
+            if slot.view is None:
+                continue
+            if slot.arranged_width == width and top + slot.height - value > -KEEP_PX and top - value < height + KEEP_PX:
+                slot.view.setGeometry(left, top - value, width, slot.height)
+                if slot.view.isHidden():
+                    slot.view.show()
+            elif not _has_focus(slot.view):
+                self._drop(slot)
+
+    @Slot()
+    def _build_ahead(self) -> None:
+        """Builds one row near the visible ones; the next follows when the interface has nothing else to do."""
+        width = self._column_width()
+        first, last = self._range(AHEAD_PX)
+        for index in range(first, last):
+            if self._slots[index].arranged_width != width or self._slots[index].view is None:
+                anchor = self._anchor(width)
+                self._placing = True
+                try:
+                    self._measure(index, index + 1, width)
+                    self._tops = self._sum_up()
+                    self._scroll_to(anchor)
+                    self._move(width)
+                finally:
+                    self._placing = False
+                self._ahead.start()
+                return
+
+    @Slot()
+    def _on_height_changed(self) -> None:
+        view = self.sender()
+        for slot in reversed(self._slots):
+            if slot.view is view:
+                slot.arranged_width = None
+                break
+        self._place()
+
+    def _range(self, margin_px: int) -> tuple[int, int]:
+        """The rows within the viewport and a margin around it, as first and one behind the last."""
+        value = self.verticalScrollBar().value()
+        num = len(self._slots)
+        first = bisect_right(self._tops, max(0, value - margin_px)) - 1
+        last = bisect_left(self._tops, value + self.viewport().height() + margin_px)
+        return max(0, min(first, num)), min(last, num)
+
+    def _estimate_again(self) -> None:
+        width = self._column_width()
+        if width != self._estimated_width:
+            self._estimated_width = width
+            for slot in self._slots:
+                if slot.view is None:
+                    slot.arranged_width = None
+                    slot.height = slot.row.estimate(width)
+
+    @Slot(QWidget, QWidget)
+    def _on_focus_changed(self, old: QWidget | None, new: QWidget | None) -> None:  # noqa: ARG002
+        """Brings a button that was reached by Tab into sight."""
+        if not isinstance(new, IconButton) or not new.reached_by_tab or not self.viewport().isAncestorOf(new):
+            return
+        top = new.mapTo(self.viewport(), new.rect().topLeft()).y()
+        overhang = top + new.height() + MARGIN_PX - self.viewport().height()
+        if overhang > 0 or top < 0:
+            bar = self.verticalScrollBar()
+            bar.setValue(bar.value() + (overhang if overhang > 0 else top - MARGIN_PX))
+
+    def _sum_up(self) -> list[int]:
+        return list(accumulate((slot.height for slot in self._slots), initial=0))
+
+    def _column_width(self) -> int:
+        return max(120, min(COLUMN_PX, self.width() - 2 * MARGIN_PX))
+
+    def _index(self, row: Row) -> int:
+        for index in range(len(self._slots) - 1, -1, -1):
+            if self._slots[index].row is row:
+                return index
+        raise ValueError("this row is not in the column")
+
+    def _follow(self, following: bool) -> None:
+        if following != self._following:
+            self._following = following
+            self.following_changed.emit(following)
+
+    def _drop(self, slot: _Slot) -> None:
+        if slot.view is not None:
+            slot.view.hide()
+            slot.view.deleteLater()
+            slot.view = None
+
+
+def _has_focus(view: RowView) -> bool:
+    focused = QApplication.focusWidget()
+    return focused is not None and view.isAncestorOf(focused)

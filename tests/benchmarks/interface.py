@@ -1,0 +1,185 @@
+"""How fast the window shows a long conversation, and how smooth it stays while a reply streams.
+
+    python -m tests.benchmarks.interface
+
+Opens 2,000 messages in the real window, then streams a reply of 1,500 tokens at 200 pieces per second while a precise
+timer beats every millisecond; the longest pause between two beats, less the millisecond, is how long the interface was
+held up.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from datetime import UTC, datetime
+from time import perf_counter
+
+from PySide6.QtCore import QEventLoop, QObject, Qt, QTimer, Signal, Slot
+from PySide6.QtWidgets import QApplication
+
+from app.main_window import MainWindow
+from app.theme import apply_theme
+from engine.records import Message, ReplyStatistics, Role, StopReason
+
+NUM_MESSAGES = 2_000
+NUM_TOKENS = 1_500
+PIECES_PER_S = 200
+LATE_COLOURS_MS = 300  # what is coloured after the last piece is part of the reply
+OPEN_BAR_MS = 500.0
+BLOCK_BAR_MS = 50.0
+
+PROSE = (
+    "A rainbow appears when **sunlight** meets raindrops. Each drop bends the light, spreads it into its colours and "
+    "sends it *back* towards you; see `Snell's law` or [a book](https://example.org/optics).\n\n"
+)
+TABLE = "| Way | Speed | Safe |\n|:--|--:|:-:|\n" + "".join(
+    f"| `way{n}` | {n * 37} MB/s | {'yes' if n % 2 else 'no'} |\n" for n in range(12)
+)
+CODE_LINES = (
+    "def distance(first: Point, second: Point) -> float:",
+    '    """The length of the straight line between two points."""',
+    "    across = first.x - second.x  # metres",
+    "    return math.sqrt(across * across + (first.y - second.y) ** 2)",
+    "",
+)
+CODE = "```python\n" + "".join(f"{CODE_LINES[n % len(CODE_LINES)]}\n" for n in range(150)) + "```\n\n"
+LIST = "".join(f"{n}. Point **{n}** of the list, with a few words and `code`\n" for n in range(1, 61)) + "\n"
+
+
+def conversation(num_messages: int = NUM_MESSAGES) -> tuple[Message, ...]:
+    """Prompts and replies in turn; the replies are prose, tables, lists and code."""
+    now = datetime.now(UTC)
+    replies = (PROSE * 3, PROSE + TABLE, CODE + PROSE, PROSE * 2 + LIST)
+    statistics = ReplyStatistics(400, 40, 214, 0.3, 6.9, StopReason.END, 1204, 8192)
+    return tuple(
+        Message(n, 1, None, Role.ASSISTANT, replies[n // 2 % len(replies)], now, "SmolLM2-135M-Instruct", statistics)
+        if n % 2
+        else Message(n, 1, None, Role.USER, f"Question {n}: " + "what about this? " * (n % 9 + 1), now)
+        for n in range(num_messages)
+    )
+
+
+def reply_pieces(num_tokens: int = NUM_TOKENS) -> list[str]:
+    text = PROSE * 2 + TABLE + "\n" + CODE + LIST + PROSE * 2
+    size = max(1, round(len(text) / num_tokens))
+    return [text[begin : begin + size] for begin in range(0, len(text), size)]
+
+
+class Heartbeat(QObject):
+    """Beats every millisecond of a free interface thread and notes by how much each beat is late."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.late_ms: list[float] = []
+        self._last = 0.0
+        self._timer = QTimer(self)
+        self._timer.setTimerType(Qt.TimerType.PreciseTimer)
+        self._timer.setInterval(1)
+        self._timer.timeout.connect(self._beat)
+
+    def start(self) -> None:
+        self._last = perf_counter()
+        self._timer.start()
+
+    def stop(self) -> None:
+        self._timer.stop()
+
+    @Slot()
+    def _beat(self) -> None:
+        now = perf_counter()
+        self.late_ms.append(max(0.0, (now - self._last) * 1000 - 1))
+        self._last = now
+
+
+class Writer(QObject):
+    """Streams a reply into the window as the engine's bridge does: piece by piece, by the clock.
+
+    Signals:
+        finished(): the reply is complete and shown.
+    """
+
+    finished = Signal()
+
+    def __init__(self, window: MainWindow, pieces: list[str]) -> None:
+        super().__init__()
+        self._window = window
+        self._pieces = pieces
+        self._num_written = 0
+        self._started = 0.0
+        self._timer = QTimer(self)
+        self._timer.setTimerType(Qt.TimerType.PreciseTimer)
+        self._timer.setInterval(1000 // PIECES_PER_S)
+        self._timer.timeout.connect(self._write)
+
+    def start(self) -> None:
+        self._window.set_busy(True)
+        self._window.transcript.begin_reply()
+        self._started = perf_counter()
+        self._timer.start()
+
+    @Slot()
+    def _write(self) -> None:
+        due = min(len(self._pieces), int((perf_counter() - self._started) * PIECES_PER_S) + 1)
+        for number in range(self._num_written, due):
+            self._window.transcript.append_reply_text(self._pieces[number])
+            self._window.status_line.set_speed(number + 1, float(PIECES_PER_S))
+            self._window.status_line.set_context(1000 + number, 8192)
+        self._num_written = due
+        if due == len(self._pieces):
+            self._timer.stop()
+            statistics = ReplyStatistics(400, 40, due, 0.3, due / PIECES_PER_S, StopReason.END, 1000 + due, 8192)
+            text = "".join(self._pieces)
+            message = Message(9_999, 1, None, Role.ASSISTANT, text, datetime.now(UTC), "SmolLM2", statistics)
+            self._window.transcript.finish_reply(message)
+            self._window.set_busy(False)
+            QTimer.singleShot(LATE_COLOURS_MS, self._on_late_colours)
+
+    @Slot()
+    def _on_late_colours(self) -> None:
+        self.finished.emit()
+
+
+def open_ms(window: MainWindow, messages: tuple[Message, ...]) -> float:
+    """From values to pixels."""
+    started = perf_counter()
+    window.transcript.show_messages(messages)
+    window.repaint()
+    QApplication.processEvents()
+    return (perf_counter() - started) * 1000
+
+
+def stream(window: MainWindow, pieces: list[str]) -> list[float]:
+    """By how many milliseconds each beat of the interface thread was late."""
+    heartbeat = Heartbeat()
+    writer = Writer(window, pieces)
+    loop = QEventLoop()
+    writer.finished.connect(loop.quit)
+    heartbeat.start()
+    writer.start()
+    loop.exec()
+    heartbeat.stop()
+    return heartbeat.late_ms
+
+
+def main() -> int:
+    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+    started = perf_counter()
+    application = QApplication(sys.argv[:1])
+    window = MainWindow(apply_theme(application))
+    window.show()
+    QApplication.processEvents()
+    print(f"window until painted:          {(perf_counter() - started) * 1000:7.1f} ms")
+    opened_ms = open_ms(window, conversation())
+    print(f"{NUM_MESSAGES:,} messages until painted:  {opened_ms:7.1f} ms  (bar {OPEN_BAR_MS:.0f} ms)")
+    again_ms = open_ms(window, conversation())
+    print(f"the same again, warm:          {again_ms:7.1f} ms")
+    late_ms = sorted(stream(window, reply_pieces()))
+    longest_ms, rare_ms = late_ms[-1], late_ms[int(0.99 * len(late_ms))]
+    print(f"longest block while streaming: {longest_ms:7.1f} ms  (bar {BLOCK_BAR_MS:.0f} ms)")
+    print(f"99th percentile:               {rare_ms:7.1f} ms  of {len(late_ms):,} beats")
+    window.close()
+    return 0 if opened_ms < OPEN_BAR_MS and longest_ms < BLOCK_BAR_MS else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

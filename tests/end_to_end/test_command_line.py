@@ -1,0 +1,91 @@
+"""`slipstream` as a user runs it: a process of its own."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.starter
+
+
+def slipstream(*arguments: str, prompt: str | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "app", *arguments],
+        input=prompt,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+
+
+def test_chat_as_json_has_text_counts_and_times() -> None:
+    result = slipstream(
+        "chat", "--target", "starter", "--prompt", "Write a haiku about the sea.", "--temperature", "0", "--json"
+    )
+    assert result.returncode == 0
+    assert result.stderr == "", "llama.cpp's log belongs into the log"
+    answer = json.loads(result.stdout.splitlines()[-1])
+    assert set(answer) == {
+        "text", "target", "prompt_tokens", "reply_tokens", "prompt_s", "reply_s", "tokens_per_s", "stop_reason",
+    }  # fmt: skip
+    assert answer["text"]
+    assert answer["stop_reason"] == "end"
+    assert answer["reply_tokens"] == pytest.approx(answer["tokens_per_s"] * answer["reply_s"], rel=0.02)
+
+
+def test_chat_streams_text_and_reads_its_prompt_from_standard_input() -> None:
+    result = slipstream("chat", "--max-tokens", "5", "--temperature", "0", prompt="Name a colour.")
+    assert result.returncode == 0
+    assert len(result.stdout.split()) >= 1
+    assert result.stdout.endswith("\n")
+
+
+def test_a_prompt_longer_than_the_context_is_one_sentence() -> None:
+    result = slipstream("chat", "--context", "256", prompt="word " * 400)
+    assert result.returncode == 2
+    assert "reads at most 256 at once" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_damaged_file_is_one_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "model.gguf"
+    path.write_bytes(b"GGUF" + b"\x03\x00\x00\x00" + b"\xff" * 100)
+    result = slipstream("chat", "--prompt", "Hi", "--target", str(path))
+    assert result.returncode == 2
+    assert result.stderr.startswith("model.gguf is damaged")
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+def test_ctrl_c_ends_the_reply_in_good_order() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "app", "chat", "--prompt", "Count to ten thousand.", "--max-tokens", "0", "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(4)  # there is no signal to wait for while a reply is being written as JSON
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert json.loads(out)["stop_reason"] in ("stopped", "end")
+
+
+def test_the_smoke_run_takes_a_picture_of_an_answered_chat(tmp_path: Path) -> None:
+    picture = tmp_path / "smoke.png"
+    result = slipstream("--smoke", str(picture))
+    assert (result.returncode, result.stderr) == (0, "")
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_smoke_run_that_cannot_save_says_so(tmp_path: Path) -> None:
+    result = slipstream("--smoke", str(tmp_path / "missing" / "smoke.png"))
+    assert result.returncode == 2
+    assert "could not be written" in result.stderr

@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication
+
+from app.theme import ThemeKeeper, apply_theme
+
+# Of the plugin without a display, whatever the window.
+OFFSCREEN_NOISE = "This plugin does not support propagateSizeHints"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.qt_log_ignore(OFFSCREEN_NOISE))
+
+
+@pytest.fixture
+def keeper(qapp: QApplication) -> Iterator[ThemeKeeper]:
+    keeper = apply_theme(qapp)
+    keeper.show_scheme(Qt.ColorScheme.Light)
+    yield keeper
+    keeper.deleteLater()

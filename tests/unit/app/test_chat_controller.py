@@ -1,0 +1,282 @@
+"""What the window shows and the engine is asked, event by event, on a real window and a bridge without an engine."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import cast
+
+import pytest
+from PySide6.QtCore import QCoreApplication
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from app.chat_controller import ChatController
+from app.engine_bridge import EngineBridge
+from app.main_window import MainWindow
+from app.theme import ThemeKeeper
+from engine import (
+    STARTER,
+    Command,
+    DeleteConversation,
+    ListConversations,
+    LoadTarget,
+    OpenConversation,
+    Regenerate,
+    RenameConversation,
+    ReplySettings,
+    RestoreConversation,
+    Send,
+)
+from engine.events import (
+    ContextTrimmed,
+    ConversationChanged,
+    ConversationDeleted,
+    ConversationOpened,
+    ConversationsListed,
+    Event,
+    Failed,
+    PromptKept,
+    ReplyFinished,
+    ReplyStarted,
+    ReplyText,
+    TargetInfo,
+    TargetLoading,
+    TargetReady,
+)
+from engine.records import Conversation, ConversationSummary, Message, ReplyStatistics, Role, StopReason
+from tests.fakes.bridge import FakeBridge
+
+NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
+TARGET = TargetInfo("Tiny", "/models/tiny.gguf", "llama 1B Q4", 1000, 10, 2, can_roll_back=True)
+STATISTICS = ReplyStatistics(10, 10, 3, 0.1, 0.5, StopReason.END, 13, 1000)
+
+
+def summary(number: int, title: str = "Chat") -> ConversationSummary:
+    return ConversationSummary(number, title, NOW)
+
+
+def prompt(number: int, conversation_id: int, text: str = "Hi") -> Message:
+    return Message(number, conversation_id, None, Role.USER, text, NOW)
+
+
+def reply(number: int, parent: Message, text: str = "Hello.") -> Message:
+    return Message(number, parent.conversation_id, parent.id, Role.ASSISTANT, text, NOW, "Tiny", STATISTICS)
+
+
+class Desk:
+    """A window, its controller, and what stands in for the engine."""
+
+    def __init__(self, window: MainWindow) -> None:
+        self.window = window
+        self.bridge = FakeBridge()
+        self.settings = ReplySettings()
+        self.controller = ChatController(window, cast(EngineBridge, self.bridge), self.settings, "Be kind.")
+
+    def tell(self, *events: Event) -> None:
+        for event in events:
+            self.bridge.happened.emit(event)
+        QCoreApplication.processEvents()
+
+    def take(self) -> list[Command]:
+        posted = self.bridge.posted.copy()
+        self.bridge.posted.clear()
+        return posted
+
+    def write(self, text: str) -> None:
+        self.window.prompt_box.set_text(text)
+        self.window.prompt_box.submit()
+
+    @property
+    def shown(self) -> list[str]:
+        return [message.text for message in self.window.transcript.messages]
+
+
+@pytest.fixture
+def desk(qtbot: QtBot, qapp: QApplication) -> Desk:
+    window = MainWindow(ThemeKeeper(qapp))
+    qtbot.addWidget(window)
+    window.show()
+    desk = Desk(window)
+    desk.controller.start("starter")
+    return desk
+
+
+@pytest.fixture
+def ready(desk: Desk) -> Desk:
+    desk.tell(TargetReady(TARGET), ConversationsListed((summary(1, "Old"),)))
+    desk.take()
+    return desk
+
+
+def answered(desk: Desk, conversation_id: int = 7) -> tuple[Message, Message]:
+    """Goes through a whole first turn."""
+    asked = prompt(70, conversation_id)
+    answer = reply(71, asked)
+    desk.write("Hi")
+    desk.tell(
+        ConversationChanged(summary(conversation_id, "Hi")),
+        PromptKept(asked),
+        ReplyStarted(conversation_id, asked.id, 10, 0),
+        ReplyText(conversation_id, "Hello.", 3, 6.0, 13),
+        ReplyFinished(answer),
+    )
+    return asked, answer
+
+
+def test_starting_lists_what_was_kept_and_loads_the_target(desk: Desk) -> None:
+    assert desk.take() == [ListConversations(), LoadTarget("starter")]
+    desk.write("Hi")
+    assert desk.take() == [], "nothing is sent before a target is ready"
+    assert desk.window.prompt_box.text == "Hi", "and nothing typed is lost"
+
+
+def test_a_prompt_goes_to_a_new_conversation_which_is_then_the_open_one(ready: Desk) -> None:
+    ready.write("Hi")
+    assert ready.take() == [Send("Hi", None, ready.settings, "Be kind.")]
+    asked = prompt(70, 7)
+    ready.tell(ConversationChanged(summary(7, "Hi")), PromptKept(asked))
+    assert ready.window.conversations.chosen_id == 7
+    assert ready.shown == ["Hi"]
+    ready.tell(ReplyText(7, "Hel", 1, 5.0, 11), ReplyFinished(reply(71, asked)))
+    assert ready.shown == ["Hi", "Hello."]
+    ready.write("And?")
+    assert ready.take() == [Send("And?", 7, ready.settings, "Be kind.")]
+
+
+def test_stop_sets_the_signal_of_the_reply_under_way(ready: Desk) -> None:
+    ready.write("Hi")
+    ready.window.prompt_box.stop_requested.emit()
+    assert ready.bridge.stops[-1].is_set()
+
+
+def test_a_prompt_that_could_not_be_kept_comes_back_into_the_box(ready: Desk) -> None:
+    ready.write("A long story")
+    (command,) = ready.take()
+    ready.tell(Failed("This message takes too many tokens; shorten it.", command))
+    assert ready.window.prompt_box.text == "A long story"
+    assert [toast.words.text() for toast in ready.window.toasts.shown] == [
+        "This message takes too many tokens; shorten it."
+    ]
+    ready.write("Short")
+    assert len(ready.take()) == 1, "the engine can be asked again"
+
+
+def test_another_conversation_can_be_read_while_a_reply_is_written(ready: Desk) -> None:
+    ready.write("Hi")
+    asked = prompt(70, 7)
+    ready.tell(ConversationChanged(summary(7)), PromptKept(asked), ReplyText(7, "Hel", 1, 5.0, 11))
+    ready.take()
+    ready.window.conversations.chosen.emit(1)
+    assert ready.take() == [OpenConversation(1)]
+    old = prompt(10, 1, "Old prompt")
+    ready.tell(ConversationOpened(Conversation(summary(1), "", (old,))), ReplyText(7, "lo.", 2, 5.0, 12))
+    assert ready.shown == ["Old prompt"]
+    # Back, while the reply still grows: all of its text so far is there.
+    ready.window.conversations.chosen.emit(7)
+    ready.tell(ConversationOpened(Conversation(summary(7), "", (asked,))), ReplyText(7, " Bye", 3, 5.0, 13))
+    ready.tell(ReplyFinished(reply(71, asked, "Hello. Bye")))
+    assert ready.shown == ["Hi", "Hello. Bye"]
+
+
+def test_a_reply_that_ends_while_its_conversation_is_being_read_is_shown(ready: Desk) -> None:
+    asked, answer = answered(ready)
+    ready.window.conversations.chosen.emit(1)
+    ready.window.conversations.chosen.emit(7)
+    ready.tell(ConversationOpened(Conversation(summary(7), "", (asked,))))  # read before the reply was kept
+    assert ready.shown == [asked.text, answer.text]
+
+
+def test_what_was_opened_too_late_is_not_shown(ready: Desk) -> None:
+    ready.window.conversations.chosen.emit(1)
+    ready.window.conversations.new_requested.emit()
+    ready.tell(ConversationOpened(Conversation(summary(1), "", (prompt(10, 1, "Old prompt"),))))
+    assert ready.shown == []
+
+
+def test_regenerating_replaces_the_last_reply_and_brings_it_back_when_that_fails(ready: Desk) -> None:
+    asked, answer = answered(ready)
+    ready.take()
+    ready.window.transcript.regenerate_requested.emit()
+    assert ready.take() == [Regenerate(7, ready.settings)]
+    assert ready.shown == ["Hi"]
+    ready.tell(Failed("Something is wrong; try again.", Regenerate(7, ready.settings)))
+    assert ready.take() == [OpenConversation(7)]
+    ready.tell(ConversationOpened(Conversation(summary(7), "", (asked, answer))))
+    assert ready.shown == ["Hi", "Hello."]
+
+
+def test_deleting_can_be_undone(ready: Desk) -> None:
+    answered(ready)
+    ready.take()
+    ready.window.conversations.deleted.emit(7)
+    assert ready.take() == [DeleteConversation(7)]
+    ready.tell(ConversationDeleted(summary(7, "Hi")))
+    assert ready.shown == []
+    (toast,) = ready.window.toasts.shown
+    toast.acted.emit()
+    assert ready.take() == [RestoreConversation(7), OpenConversation(7)]
+
+
+def test_deleting_the_conversation_of_a_reply_stops_it(ready: Desk) -> None:
+    ready.write("Hi")
+    ready.tell(ConversationChanged(summary(7)), PromptKept(prompt(70, 7)))
+    stop = ready.bridge.stops[-1]
+    ready.window.conversations.deleted.emit(7)
+    assert stop.is_set()
+
+
+def test_renaming(ready: Desk) -> None:
+    ready.window.conversations.renamed.emit(1, "Better")
+    assert ready.take() == [RenameConversation(1, "Better")]
+
+
+def test_the_user_is_told_once_for_every_time_messages_leave(ready: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    notes: list[str] = []
+    monkeypatch.setattr(ready.window.transcript, "show_note", notes.append)
+    answered(ready)
+    ready.tell(ReplyStarted(7, 70, 10, 2), ReplyStarted(7, 70, 10, 2), ContextTrimmed(7, 6))
+    assert len(notes) == 2
+    assert "2 oldest messages" in notes[0]
+    assert "6 oldest messages" in notes[1]
+
+
+def test_a_failed_start_falls_back_to_the_starter(desk: Desk) -> None:
+    desk.take()
+    desk.controller.load_target("/models/gone.gguf")
+    assert desk.take() == [LoadTarget("/models/gone.gguf")]
+    desk.tell(Failed("There is no such file; choose another.", LoadTarget("/models/gone.gguf")))
+    assert desk.take() == [LoadTarget(STARTER)]
+    desk.tell(Failed("The starter model is not installed.", LoadTarget(STARTER)))
+    assert desk.take() == []
+    desk.write("Hi")
+    assert desk.window.prompt_box.text == "Hi"
+
+
+def test_a_target_that_cannot_be_loaded_leaves_the_one_in_use(ready: Desk) -> None:
+    ready.window.target_bar.target_chosen.emit("/models/bad.gguf")
+    ready.tell(TargetLoading("bad", 0.5), Failed("bad.gguf is damaged.", LoadTarget("/models/bad.gguf")))
+    assert ready.window.target_bar.name.text() == "Tiny"
+    ready.write("Hi")
+    assert isinstance(ready.take()[-1], Send)
+
+
+def test_loading_can_be_cancelled(ready: Desk) -> None:
+    ready.window.target_bar.target_chosen.emit("/models/big.gguf")
+    ready.window.target_bar.cancel_requested.emit()
+    assert ready.bridge.stops[-1].is_set()
+
+
+def test_choosing_another_target_gives_up_the_one_being_loaded(ready: Desk) -> None:
+    ready.window.target_bar.target_chosen.emit("/models/a.gguf")
+    first = ready.bridge.stops[-1]
+    ready.window.target_bar.target_chosen.emit("/models/b.gguf")
+    assert first.is_set()
+    ready.tell(Failed("Loading a was cancelled.", LoadTarget("/models/a.gguf")))
+    assert ready.window.toasts.shown == (), "the user knows"
+    ready.tell(TargetReady(TargetInfo("b", "/models/b.gguf", "", 1000, 10, 2, can_roll_back=True)))
+    assert ready.controller.chosen_target == "/models/b.gguf"
+
+
+def test_a_notice_about_the_target_is_shown(desk: Desk) -> None:
+    desk.tell(TargetReady(TargetInfo("b", "/b.gguf", "", 1000, 10, 2, True, notice="No template; ChatML is used.")))
+    assert [toast.words.text() for toast in desk.window.toasts.shown] == ["No template; ChatML is used."]

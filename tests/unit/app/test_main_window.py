@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDropEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QMessageBox
+from pytestqt.qtbot import QtBot
+
+from app.main_window import MainWindow
+from app.theme import ThemeKeeper
+from tests.unit.app.widgets.messages import prompt, reply
+
+
+@pytest.fixture
+def window(qtbot: QtBot, keeper: ThemeKeeper) -> MainWindow:
+    window = MainWindow(keeper, "1.2.3")
+    qtbot.addWidget(window)
+    with qtbot.waitExposed(window):
+        window.show()
+    return window
+
+
+def drop(window: MainWindow, *paths: str) -> bool:
+    """Drops files on the window; whether it would take them."""
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(path) for path in paths])
+    buttons, keys = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    enter = QDragEnterEvent(QPoint(50, 50), Qt.DropAction.CopyAction, data, buttons, keys)
+    enter.ignore()
+    QApplication.sendEvent(window, enter)
+    if enter.isAccepted():
+        QApplication.sendEvent(window, QDropEvent(QPointF(50, 50), Qt.DropAction.CopyAction, data, buttons, keys))
+    return enter.isAccepted()
+
+
+def test_writing_can_begin_at_once(window: MainWindow) -> None:
+    assert window.focusWidget() is window.prompt_box.editor
+
+
+def test_a_dropped_model_is_chosen(qtbot: QtBot, window: MainWindow) -> None:
+    with qtbot.waitSignal(window.target_bar.target_chosen) as chosen:
+        assert drop(window, "/models/x.GGUF")
+    assert chosen.args == ["/models/x.GGUF"]
+
+
+@pytest.mark.parametrize("paths", [("/x.txt",), ("/x.gguf", "/y.gguf"), ()])
+def test_other_files_are_refused(window: MainWindow, paths: tuple[str, ...]) -> None:
+    assert not drop(window, *paths)
+
+
+def test_state_is_restored(qtbot: QtBot, keeper: ThemeKeeper, window: MainWindow) -> None:
+    window.resize(700, 500)
+    window.toggle_sidebar()
+    other = MainWindow(keeper)
+    qtbot.addWidget(other)
+    other.restore(window.state())
+    assert other.size() == window.size()
+    assert other.conversations.isHidden()
+
+
+@pytest.mark.parametrize("state", [b"", b"nonsense", b"\xff" * 100])
+def test_damaged_state_changes_nothing(window: MainWindow, state: bytes) -> None:
+    size = window.size()
+    window.restore(state)
+    assert window.size() == size
+
+
+def test_closing_is_told(qtbot: QtBot, window: MainWindow) -> None:
+    with qtbot.waitSignal(window.closing):
+        window.close()
+
+
+def test_keys_reach_their_widgets(qtbot: QtBot, window: MainWindow) -> None:
+    window.transcript.show_messages((prompt(0), reply(1)))
+    with qtbot.waitSignal(window.conversations.new_requested):
+        QTest.keyClick(window, Qt.Key.Key_N, Qt.KeyboardModifier.ControlModifier)
+    with qtbot.waitSignal(window.transcript.regenerate_requested):
+        QTest.keyClick(window, Qt.Key.Key_R, Qt.KeyboardModifier.ControlModifier)
+    QTest.keyClick(window, Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier)
+    assert window.conversations.isHidden()
+
+
+def test_escape_stops_from_everywhere(qtbot: QtBot, window: MainWindow) -> None:
+    window.set_busy(True)
+    window.transcript.column.setFocus()
+    with qtbot.waitSignal(window.prompt_box.stop_requested):
+        QTest.keyClick(window, Qt.Key.Key_Escape)
+    assert not window.regenerate_action.isEnabled()
+
+
+def test_an_example_is_put_into_the_box(window: MainWindow) -> None:
+    QTest.mouseClick(window.transcript.welcome.example_buttons[0], Qt.MouseButton.LeftButton)
+    assert "rainbow" in window.prompt_box.text
+
+
+def test_about_names_the_version(window: MainWindow) -> None:
+    window.about_action.trigger()
+    box = window.findChild(QMessageBox)
+    assert isinstance(box, QMessageBox)
+    assert "1.2.3" in box.text()
+    box.close()

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import json
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+from app.settings import AppSettings, SettingsFile
+
+
+def test_without_a_file_the_defaults_hold(tmp_path: Path) -> None:
+    assert SettingsFile(tmp_path).load() == AppSettings()
+
+
+def test_settings_come_back_as_saved(tmp_path: Path) -> None:
+    settings = AppSettings(target="/models/a.gguf", temperature=0.3, system_prompt="Be kind.")
+    SettingsFile(tmp_path / "new").save(settings)
+    assert SettingsFile(tmp_path / "new").load() == settings
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions")
+def test_only_the_user_can_read_them(tmp_path: Path) -> None:
+    SettingsFile(tmp_path).save(AppSettings())
+    assert stat.S_IMODE((tmp_path / "settings.json").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\x00", b"[]", b'{"temperature": 99}', b'{"version": 0}'])
+def test_a_file_that_makes_no_sense_is_set_aside(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "settings.json").write_bytes(content)
+    assert SettingsFile(tmp_path).load() == AppSettings()
+    assert (tmp_path / "settings.unreadable.json").read_bytes() == content
+
+
+def test_fields_of_a_newer_version_survive(tmp_path: Path) -> None:
+    (tmp_path / "settings.json").write_text('{"version": 2, "colour": "teal"}')
+    file = SettingsFile(tmp_path)
+    file.save(file.load())
+    assert json.loads((tmp_path / "settings.json").read_text())["colour"] == "teal"

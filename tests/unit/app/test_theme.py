@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import math
+import re
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor, QPalette
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from app.icons import ICONS, app_icon
+from app.theme import ThemeKeeper, load_theme
+
+THEMES = ("light", "dark")
+
+
+def contrast(first: str, second: str) -> float:
+    """The contrast ratio of the Web Content Accessibility Guidelines."""
+
+    def luminance(colour: str) -> float:
+        parts = (QColor(colour).redF(), QColor(colour).greenF(), QColor(colour).blueF())
+        linear = [part / 12.92 if part <= 0.04045 else math.pow((part + 0.055) / 1.055, 2.4) for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    light, dark = sorted((luminance(first), luminance(second)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("name", THEMES)
+def test_the_style_sheet_has_no_open_words(name: str) -> None:
+    sheet = re.sub(r"/\*.*?\*/", "", load_theme(name).style_sheet(), flags=re.DOTALL)
+    assert "@" not in sheet
+
+
+@pytest.mark.parametrize("name", THEMES)
+def test_text_can_be_read(name: str) -> None:
+    theme = load_theme(name)
+    grounds = (theme.window, theme.sidebar, theme.surface)
+    for ground in grounds:
+        assert contrast(theme.text, ground) > 10
+        assert contrast(theme.quiet, ground) > 4.5
+        assert contrast(theme.faint, ground) > 3.5
+    assert contrast(theme.on_accent, theme.accent) > 4.5
+    assert contrast(theme.text, theme.bubble) > 7
+    assert contrast(theme.link, theme.window) > 4.5
+    for field in ("keyword", "name", "string", "number", "comment", "type", "error"):
+        assert contrast(getattr(theme, f"code_{field}"), theme.code_background) > 3.8, field
+
+
+def test_another_scheme_changes_palette_and_says_so(qtbot: QtBot, qapp: QApplication, keeper: ThemeKeeper) -> None:
+    with qtbot.waitSignal(keeper.changed) as changed:
+        keeper.show_scheme(Qt.ColorScheme.Dark)
+    assert changed.args == [load_theme("dark")]
+    assert qapp.palette().color(QPalette.ColorRole.Window) == QColor(load_theme("dark").window)
+    with qtbot.assertNotEmitted(keeper.changed):
+        keeper.show_scheme(Qt.ColorScheme.Dark)
+
+
+def test_icons_take_the_colour_of_the_theme(keeper: ThemeKeeper) -> None:
+    def strongest() -> QColor:
+        image = keeper.icon("stop", "text").pixmap(48, 48).toImage()
+        return image.pixelColor(image.width() // 2, image.height() // 2)
+
+    assert strongest() == QColor(load_theme("light").text)
+    keeper.show_scheme(Qt.ColorScheme.Dark)
+    assert strongest() == QColor(load_theme("dark").text)
+
+
+def test_every_icon_can_be_drawn(keeper: ThemeKeeper) -> None:
+    names = [entry.name.removesuffix(".svg") for entry in ICONS.iterdir() if entry.name.endswith(".svg")]
+    assert len(names) > 10
+    for name in names:
+        assert not keeper.icon(name).isNull()
+    assert not app_icon().pixmap(16, 16).isNull()

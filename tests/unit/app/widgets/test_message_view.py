@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from app.theme import ThemeKeeper
+from app.widgets.message_view import PromptView
+from app.widgets.reply_footer import details, facts
+from tests.unit.app.widgets.messages import STATISTICS, prompt, reply
+
+
+def test_prompts_are_plain_text(qtbot: QtBot, keeper: ThemeKeeper) -> None:
+    view = PromptView(keeper, "**not bold**\n<b>nor this</b>")
+    qtbot.addWidget(view)
+    assert view.prose.toPlainText() == "**not bold**\n<b>nor this</b>"
+
+
+def test_short_prompts_have_small_bubbles(qtbot: QtBot, keeper: ThemeKeeper) -> None:
+    view = PromptView(keeper, "Hi")
+    qtbot.addWidget(view)
+    view.arrange(700)
+    assert view.prose.width() < 60
+    assert view.prose.geometry().right() < 700
+
+
+def test_long_prompts_are_shortened_until_asked_for(qtbot: QtBot, keeper: ThemeKeeper) -> None:
+    view = PromptView(keeper, "a line of words\n" * 500)
+    qtbot.addWidget(view)
+    short = view.arrange(700)
+    with qtbot.waitSignal(view.height_changed):
+        QTest.mouseClick(view.all_button, Qt.MouseButton.LeftButton)
+    assert view.arrange(700) > 5 * short
+    assert view.prose.toPlainText().count("a line") == 500
+
+
+def test_facts_name_only_what_is_known() -> None:
+    assert facts(reply(1)) == "SmolLM2  ·  214 tokens  ·  31 tok/s  ·  stopped"
+    assert facts(prompt(1)) == ""
+
+
+def test_details_tell_what_was_reused() -> None:
+    assert "412 tokens, of which 38 were read now and 374 were still known" in details(STATISTICS)

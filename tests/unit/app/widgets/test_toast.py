@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from app.theme import ThemeKeeper
+from app.widgets.toast import MOST_TOASTS, Toasts
+
+
+@pytest.fixture
+def toasts(qtbot: QtBot, keeper: ThemeKeeper) -> Toasts:
+    toasts = Toasts(keeper)
+    qtbot.addWidget(toasts)
+    return toasts
+
+
+def test_undo_is_told_once_and_closes(toasts: Toasts) -> None:
+    undone: list[bool] = []
+    toast = toasts.show_info("Deleted", "Undo", lambda: undone.append(True))
+    assert toasts.isVisible()
+    assert toast.action_button is not None
+    QTest.mouseClick(toast.action_button, Qt.MouseButton.LeftButton)
+    assert undone == [True]
+    assert toasts.shown == ()
+    assert not toasts.isVisible()
+
+
+def test_infos_go_by_themselves(qtbot: QtBot, toasts: Toasts) -> None:
+    toast = toasts.show_info("Saved", time_ms=1)
+    with qtbot.waitSignal(toast.closed):
+        pass
+    assert toasts.shown == ()
+
+
+def test_errors_stay_until_closed(toasts: Toasts) -> None:
+    toast = toasts.show_error("Broken")
+    assert not toast._timer.isActive()
+    QTest.mouseClick(toast.close_button, Qt.MouseButton.LeftButton)
+    assert toasts.shown == ()
+
+
+def test_the_oldest_gives_way(toasts: Toasts) -> None:
+    for number in range(5):
+        toasts.show_info(f"Number {number}")
+    assert [toast.words.text() for toast in toasts.shown] == ["Number 3", "Number 4"]
+    assert len(toasts.shown) == MOST_TOASTS
+
+
+def test_the_same_error_is_shown_once(toasts: Toasts) -> None:
+    toasts.show_error("Broken")
+    toasts.show_error("Broken")
+    assert len(toasts.shown) == 1
+
+
+def test_markup_in_messages_is_shown_as_it_is(toasts: Toasts) -> None:
+    assert toasts.show_error("<b>x</b>").words.textFormat() == Qt.TextFormat.PlainText

@@ -1,0 +1,290 @@
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from app.theme import ThemeKeeper
+from app.widgets.message_view import ReplyView
+from app.widgets.prose import Prose
+from app.widgets.transcript import Transcript
+from app.widgets.transcript_rows import ReplyRow
+from app.widgets.virtual_column import VirtualColumn
+from tests.unit.app.widgets.messages import conversation, prompt, reply
+
+
+@pytest.fixture
+def transcript(qtbot: QtBot, keeper: ThemeKeeper) -> Transcript:
+    transcript = Transcript(keeper)
+    qtbot.addWidget(transcript)
+    transcript.resize(900, 600)
+    with qtbot.waitExposed(transcript):
+        transcript.show()
+    return transcript
+
+
+def settled(qtbot: QtBot, column: VirtualColumn) -> None:
+    qtbot.waitUntil(lambda: not column._ahead.isActive())
+
+
+def at_end(column: VirtualColumn) -> bool:
+    return column.verticalScrollBar().value() == column.verticalScrollBar().maximum()
+
+
+def reply_views(transcript: Transcript) -> list[ReplyView]:
+    return [view for view in transcript.column.viewport().findChildren(ReplyView) if not view.isHidden()]
+
+
+def test_only_rows_near_the_visible_ones_have_widgets(qtbot: QtBot, transcript: Transcript) -> None:
+    transcript.show_messages(conversation(2_000))
+    settled(qtbot, transcript.column)
+    assert len(transcript.messages) == 2_000
+    assert 2 <= transcript.column.num_views < 60
+    assert at_end(transcript.column)
+    bar = transcript.column.verticalScrollBar()
+    for share in (0.5, 0.1, 0.9, 0.0):
+        bar.setValue(int(bar.maximum() * share))
+        settled(qtbot, transcript.column)
+        assert transcript.column.num_views < 60
+
+
+def test_visible_rows_have_their_true_heights(transcript: Transcript) -> None:
+    transcript.show_messages(conversation(400))
+    bar = transcript.column.verticalScrollBar()
+    bar.setValue(bar.maximum() // 2)
+    rows = transcript.column.visible_rows()
+    for (row, top), (_, following) in itertools.pairwise(rows):
+        view = transcript.column.view_of(row)
+        assert view is not None
+        assert view.height() == following - top
+        assert view.y() == top
+
+
+def test_scrolling_up_never_moves_what_is_in_sight(qtbot: QtBot, transcript: Transcript) -> None:
+    transcript.show_messages(conversation(300))
+    bar = transcript.column.verticalScrollBar()
+    bar.setValue(bar.maximum() // 2)  # far above, nothing is measured
+    for _ in range(60):
+        before = {id(row): top for row, top in transcript.column.visible_rows()}
+        bar.setValue(bar.value() - 60)
+        moved = {top - before[id(row)] for row, top in transcript.column.visible_rows() if id(row) in before}
+        assert moved == {60}
+        settled(qtbot, transcript.column)  # rows above are measured now, and correct the heights
+        after = {top - before[id(row)] for row, top in transcript.column.visible_rows() if id(row) in before}
+        assert after == {60}
+
+
+def test_another_width_keeps_the_first_visible_message(transcript: Transcript) -> None:
+    transcript.show_messages(conversation(300))
+    bar = transcript.column.verticalScrollBar()
+    bar.setValue(bar.maximum() // 2)
+    row, top = transcript.column.visible_rows()[0]
+    transcript.resize(600, 600)
+    assert transcript.column.visible_rows()[0] == (row, top)
+
+
+def test_home_and_end_lead_to_the_borders(transcript: Transcript) -> None:
+    transcript.show_messages(conversation(300))
+    QTest.keyClick(transcript.column, Qt.Key.Key_Home)
+    assert transcript.column.verticalScrollBar().value() == 0
+    QTest.keyClick(transcript.column, Qt.Key.Key_PageDown)
+    assert 0 < transcript.column.verticalScrollBar().value() < 600
+    QTest.keyClick(transcript.column, Qt.Key.Key_End)
+    assert at_end(transcript.column)
+
+
+def test_the_end_stays_in_sight_while_a_reply_grows(qtbot: QtBot, transcript: Transcript) -> None:
+    transcript.show_messages(conversation(50))
+    transcript.begin_reply()
+    for number in range(60):
+        transcript.append_reply_text(f"paragraph {number}\n\n")
+    qtbot.waitUntil(lambda: not transcript._pending)
+    assert at_end(transcript.column)
+
+
+def test_who_has_scrolled_up_stays_there(qtbot: QtBot, transcript: Transcript) -> None:
+    transcript.show_messages(conversation(50))
+    transcript.begin_reply()
+    transcript.append_reply_text("begin\n\n")
+    assert not transcript.latest_button.isVisible()
+    bar = transcript.column.verticalScrollBar()
+    bar.setValue(bar.value() - 300)
+    assert transcript.latest_button.isVisible()
+    row, top = transcript.column.visible_rows()[0]
+    for number in range(60):
+        transcript.append_reply_text(f"paragraph {number}\n\n")
+    qtbot.waitUntil(lambda: not transcript._pending)
+    assert transcript.column.visible_rows()[0] == (row, top)
+    QTest.mouseClick(transcript.latest_button, Qt.MouseButton.LeftButton)
+    assert at_end(transcript.column)
+    assert not transcript.latest_button.isVisible()
+
+
+def test_a_new_prompt_leads_back_to_the_end(transcript: Transcript) -> None:
+    transcript.show_messages(conversation(50))
+    transcript.column.verticalScrollBar().setValue(0)
+    transcript.append_message(prompt(50))
+    assert at_end(transcript.column)
+
+
+def test_a_finished_reply_keeps_its_widget(transcript: Transcript) -> None:
+    transcript.append_message(prompt(0))
+    transcript.begin_reply()
+    transcript.append_reply_text("some *words*")
+    (view,) = reply_views(transcript)
+    transcript.finish_reply(reply(1, "some *words*"))
+    assert reply_views(transcript) == [view]
+    assert view.footer is not None
+    assert view.footer.facts.words == "SmolLM2  ·  214 tokens  ·  31 tok/s  ·  stopped"
+
+
+def test_the_final_text_replaces_what_was_streamed(transcript: Transcript) -> None:
+    transcript.begin_reply()
+    transcript.append_reply_text("streamed\n\n```\ncode\n```")
+    transcript.finish_reply(reply(1, "final"))
+    (view,) = reply_views(transcript)
+    (prose,) = view.block_views
+    assert isinstance(prose, Prose)
+    assert prose.toPlainText() == "final"
+
+
+def test_progress_is_shown_until_the_first_text(transcript: Transcript) -> None:
+    transcript.begin_reply()
+    transcript.show_prompt_progress(40, 100)
+    (view,) = reply_views(transcript)
+    assert view._waiting is not None
+    assert view._waiting.words == "Reading the prompt… 40 %"
+    transcript.append_reply_text("text")
+    assert view._waiting is None
+
+
+def test_an_abandoned_reply_is_gone(transcript: Transcript) -> None:
+    transcript.append_message(prompt(0))
+    transcript.begin_reply()
+    transcript.append_reply_text("text")
+    transcript.append_reply_text("more")
+    transcript.abandon_reply()
+    assert reply_views(transcript) == []
+    transcript.append_reply_text("a late piece")
+    assert [message.id for message in transcript.messages] == [0]
+
+
+def test_only_the_last_reply_can_be_written_again(qtbot: QtBot, transcript: Transcript) -> None:
+    transcript.show_messages((prompt(0), reply(1), prompt(2), reply(3)))
+
+    def offers() -> list[bool]:
+        views = sorted(reply_views(transcript), key=lambda view: view.y())
+        return [view.footer is not None and not view.footer.regenerate_button.isHidden() for view in views]
+
+    assert offers() == [False, True]
+    transcript.set_busy(True)
+    assert offers() == [False, False]
+    transcript.set_busy(False)
+    last = max(reply_views(transcript), key=lambda view: view.y())
+    assert last.footer is not None
+    with qtbot.waitSignal(transcript.regenerate_requested):
+        QTest.mouseClick(last.footer.regenerate_button, Qt.MouseButton.LeftButton)
+
+
+def test_dropping_the_last_reply_leaves_its_prompt(transcript: Transcript) -> None:
+    transcript.show_messages((prompt(0), reply(1), prompt(2), reply(3)))
+    transcript.show_note("a note")
+    transcript.drop_last_reply()
+    assert [message.id for message in transcript.messages] == [0, 1, 2]
+    transcript.drop_last_reply()  # there is none below the last prompt
+    assert [message.id for message in transcript.messages] == [0, 1, 2]
+
+
+def test_replies_are_copied_as_they_were_written(qtbot: QtBot, transcript: Transcript) -> None:
+    transcript.show_messages((prompt(0), reply(1, "with *stars*")))
+    (view,) = reply_views(transcript)
+    assert view.footer is not None
+    with qtbot.waitSignal(transcript.copied) as copied:
+        QTest.mouseClick(view.footer.copy_button, Qt.MouseButton.LeftButton)
+    assert copied.args == ["with *stars*"]
+    assert QApplication.clipboard().text() == "with *stars*"
+    assert view.footer.copy_button.text() == "Copied"
+
+
+def test_an_empty_conversation_offers_examples(qtbot: QtBot, transcript: Transcript) -> None:
+    assert transcript.welcome.isVisible()
+    with qtbot.waitSignal(transcript.example_chosen) as chosen:
+        QTest.mouseClick(transcript.welcome.example_buttons[1], Qt.MouseButton.LeftButton)
+    assert "e-mail" in str(chosen.args)
+    transcript.append_message(prompt(0))
+    assert not transcript.welcome.isVisible()
+    transcript.clear()
+    assert transcript.welcome.isVisible()
+
+
+def test_notes_stand_above_a_growing_reply(transcript: Transcript) -> None:
+    transcript.append_message(prompt(0))
+    transcript.begin_reply()
+    transcript.show_note("older messages are left out")
+    rows = [type(row).__name__ for row, _ in transcript.column.visible_rows()]
+    assert rows == ["PromptRow", "NoteRow", "GrowingRow"]
+
+
+def test_another_theme_draws_messages_again(keeper: ThemeKeeper, transcript: Transcript) -> None:
+    transcript.show_messages((prompt(0), reply(1, "a `word` of\n\n```py\nreturn\n```")))
+    (view,) = reply_views(transcript)
+    prose = view.block_views[0]
+    assert isinstance(prose, Prose)
+    before = transcript.grab().toImage()
+    keeper.show_scheme(Qt.ColorScheme.Dark)
+    assert keeper.theme.inline_code in prose.document().defaultStyleSheet()
+    assert keeper.theme.inline_code in prose.document().toHtml()
+    assert transcript.grab().toImage() != before
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "word " * 40_000,
+        "<img src='file:///etc/passwd'> ![x](file:///etc/passwd) [x](javascript:alert(1))",
+        ">" * 3_000 + "deep",
+        "```python\n" + "x = [1, 2]\n" * 3_000,
+        "| a |\n|---|\n" + "| 1 |\n" * 300,
+        "\N{WOMAN}\N{ZERO WIDTH JOINER}\N{PERSONAL COMPUTER} \u202eright to left",
+    ],
+)
+def test_hostile_replies_are_shown(qtbot: QtBot, transcript: Transcript, text: str) -> None:
+    transcript.begin_reply()
+    transcript.append_reply_text(text)
+    transcript.finish_reply(reply(1, text))
+    settled(qtbot, transcript.column)
+    assert at_end(transcript.column)
+
+
+def test_a_reply_that_was_scrolled_away_grows_on(qtbot: QtBot, transcript: Transcript) -> None:
+    transcript.show_messages(conversation(200))
+    transcript.begin_reply()
+    transcript.append_reply_text("first ")
+    transcript.column.verticalScrollBar().setValue(0)
+    settled(qtbot, transcript.column)
+    transcript.append_reply_text("second")
+    transcript.finish_reply(reply(999, "first second"))
+    transcript.column.scroll_to_end()
+    last = max(reply_views(transcript), key=lambda view: view.y())
+    (prose,) = last.block_views
+    assert isinstance(prose, Prose)
+    assert prose.toPlainText() == "first second"
+
+
+def row_count(transcript: Transcript, wanted: Callable[[object], bool]) -> int:
+    return sum(wanted(row) for row in transcript._rows)
+
+
+def test_another_conversation_ends_a_growing_reply(transcript: Transcript) -> None:
+    transcript.begin_reply()
+    transcript.append_reply_text("text")
+    transcript.show_messages((prompt(0), reply(1)))
+    transcript.append_reply_text("a late piece")
+    transcript.abandon_reply()
+    assert row_count(transcript, lambda row: isinstance(row, ReplyRow)) == 1
+    assert [message.id for message in transcript.messages] == [0, 1]
