@@ -24,9 +24,12 @@ class InterfaceGarbage(QObject):
         self._timer = QTimer(self)
         self._timer.setInterval(_INTERVAL_MS)
         self._timer.timeout.connect(self._collect)
+        QTimer.singleShot(_START_MS, self, self._begin)
+
+    @Slot()
+    def _begin(self) -> None:
+        gc.freeze()  # what exists by now is code and will stay: looking at it again would hold up the interface
         self._timer.start()
-        # What exists after the start is code and will stay; looking at it again and again would hold up the interface.
-        QTimer.singleShot(_START_MS, self, gc.freeze)
 
     @Slot()
     def _collect(self) -> None:

@@ -20,6 +20,7 @@ from PySide6.QtWidgets import QApplication
 from app.main_window import MainWindow
 from app.theme import apply_theme
 from engine.records import Message, ReplyStatistics, Role, StopReason
+from tests.benchmarks.heartbeat import Heartbeat
 
 NUM_MESSAGES = 2_000
 NUM_TOKENS = 1_500
@@ -63,32 +64,6 @@ def reply_pieces(num_tokens: int = NUM_TOKENS) -> list[str]:
     text = PROSE * 2 + TABLE + "\n" + CODE + LIST + PROSE * 2
     size = max(1, round(len(text) / num_tokens))
     return [text[begin : begin + size] for begin in range(0, len(text), size)]
-
-
-class Heartbeat(QObject):
-    """Beats every millisecond of a free interface thread and notes by how much each beat is late."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.late_ms: list[float] = []
-        self._last = 0.0
-        self._timer = QTimer(self)
-        self._timer.setTimerType(Qt.TimerType.PreciseTimer)
-        self._timer.setInterval(1)
-        self._timer.timeout.connect(self._beat)
-
-    def start(self) -> None:
-        self._last = perf_counter()
-        self._timer.start()
-
-    def stop(self) -> None:
-        self._timer.stop()
-
-    @Slot()
-    def _beat(self) -> None:
-        now = perf_counter()
-        self.late_ms.append(max(0.0, (now - self._last) * 1000 - 1))
-        self._last = now
 
 
 class Writer(QObject):
@@ -148,8 +123,8 @@ def open_ms(window: MainWindow, messages: tuple[Message, ...]) -> float:
     return (perf_counter() - started) * 1000
 
 
-def stream(window: MainWindow, pieces: list[str]) -> list[float]:
-    """By how many milliseconds each beat of the interface thread was late."""
+def stream(window: MainWindow, pieces: list[str]) -> Heartbeat:
+    """How the interface thread fared meanwhile."""
     heartbeat = Heartbeat()
     writer = Writer(window, pieces)
     loop = QEventLoop()
@@ -158,7 +133,7 @@ def stream(window: MainWindow, pieces: list[str]) -> list[float]:
     writer.start()
     loop.exec()
     heartbeat.stop()
-    return heartbeat.late_ms
+    return heartbeat
 
 
 def main() -> int:
@@ -173,10 +148,10 @@ def main() -> int:
     print(f"{NUM_MESSAGES:,} messages until painted:  {opened_ms:7.1f} ms  (bar {OPEN_BAR_MS:.0f} ms)")
     again_ms = open_ms(window, conversation())
     print(f"the same again, warm:          {again_ms:7.1f} ms")
-    late_ms = sorted(stream(window, reply_pieces()))
-    longest_ms, rare_ms = late_ms[-1], late_ms[int(0.99 * len(late_ms))]
+    heartbeat = stream(window, reply_pieces())
+    longest_ms, rare_ms = heartbeat.longest_ms(), heartbeat.percentile_ms(0.99)
     print(f"longest block while streaming: {longest_ms:7.1f} ms  (bar {BLOCK_BAR_MS:.0f} ms)")
-    print(f"99th percentile:               {rare_ms:7.1f} ms  of {len(late_ms):,} beats")
+    print(f"99th percentile:               {rare_ms:7.1f} ms  of {heartbeat.num_beats:,} beats")
     window.close()
     return 0 if opened_ms < OPEN_BAR_MS and longest_ms < BLOCK_BAR_MS else 1
 

@@ -1,0 +1,189 @@
+"""The whole app on the starter target, timed as its user would feel it.
+
+    python -m tests.benchmarks.end_to_end [--tokens 400]
+
+Prints: from the start of the process to the first painted window, and to the first reply; how long the interface thread
+was blocked while the engine woke up and while replies streamed; how quickly a stop ends a long prompt and a reply; what
+the second turn evaluated; how long closing takes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+from PySide6.QtCore import QCoreApplication, QEventLoop, QObject, QTimer, Slot
+from PySide6.QtWidgets import QApplication
+
+from app.chat_controller import ChatController
+from app.engine_bridge import EngineBridge
+from app.garbage import InterfaceGarbage
+from app.main_window import MainWindow
+from app.theme import apply_theme
+from engine import EngineConfig, ReplySettings, SamplingSettings, Send
+from engine.events import Event, PromptProgress, ReplyFinished, ReplyText, TargetReady
+from engine.records import ReplyStatistics
+from tests.benchmarks.heartbeat import Heartbeat
+from tests.fakes.ear import Ear
+
+_PATIENCE_MS = 120_000
+_FIRST_PAINT = """
+import os, sys, time
+import psutil
+from PySide6.QtCore import QTimer
+import app.application as application
+from app.main_window import MainWindow
+painted = MainWindow.paintEvent
+def paint(self, event):
+    painted(self, event)
+    print(time.time() - psutil.Process().create_time(), flush=True)
+    os._exit(0)
+MainWindow.paintEvent = paint
+application.run(target=None, smoke=None)
+"""
+
+
+class _Clock(QObject):
+    """Knows when the engine said what, and lets the caller wait for it."""
+
+    def __init__(self, ear: Ear) -> None:
+        super().__init__()
+        self.heard: list[tuple[float, Event]] = []
+        self._waiting: tuple[type[Event], QEventLoop] | None = None
+        ear.heard.connect(self._note)
+
+    @Slot(object)
+    def _note(self, event: Event) -> None:
+        self.heard.append((time.perf_counter(), event))
+        if self._waiting is not None and isinstance(event, self._waiting[0]):
+            self._waiting[1].quit()
+            self._waiting = None
+
+    def wait_for(self, kind: type[Event], start: Callable[[], object]) -> tuple[float, Event]:
+        """When it came, and what came."""
+        loop = QEventLoop()
+        self._waiting = (kind, loop)
+        QTimer.singleShot(_PATIENCE_MS, loop, lambda: loop.exit(1))
+        start()
+        if loop.exec() == 1:
+            raise TimeoutError(kind.__name__)
+        return next((at, event) for at, event in reversed(self.heard) if isinstance(event, kind))
+
+
+def _statistics(event: Event) -> ReplyStatistics:
+    assert isinstance(event, ReplyFinished)
+    assert event.message.statistics is not None
+    return event.message.statistics
+
+
+def _first_paint_s() -> float:
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "SLIPSTREAM_DATA_DIR": folder}
+        command = [sys.executable, "-c", _FIRST_PAINT]
+        output = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    return float(output)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tokens", type=int, default=400)
+    options = parser.parse_args()
+
+    paints = sorted(_first_paint_s() for _ in range(5))
+    print(
+        f"first window painted: median {paints[2]:.2f} s after the start of the process "
+        f"({paints[0]:.2f} … {paints[-1]:.2f})"
+    )
+
+    application = QApplication([])
+    garbage = InterfaceGarbage()
+    window = MainWindow(apply_theme(application))
+    window.show()
+    QCoreApplication.processEvents()
+    heart = Heartbeat()
+    heart.start()
+    with tempfile.TemporaryDirectory() as folder:
+        began = time.perf_counter()
+        bridge = EngineBridge(EngineConfig(Path(folder)))
+        settings = ReplySettings(SamplingSettings(temperature=0), options.tokens)
+        controller = ChatController(window, bridge, settings, "")
+        ear = Ear(bridge)  # after the controller: what is heard here, the window has heard
+        clock = _Clock(ear)
+        ready_at, _ = clock.wait_for(TargetReady, lambda: controller.start("starter"))
+        print(
+            f"target ready: {ready_at - began:.2f} s after the window; "
+            f"longest block of the interface thread meanwhile {heart.longest_ms():.0f} ms"
+        )
+
+        heart.start()
+        asked = time.perf_counter()
+        _, event = clock.wait_for(
+            ReplyFinished, lambda: _say(window, "Write a Python class for a bank account, and explain every method.")
+        )
+        first = _statistics(event)
+        first_text_at = next(at for at, event in clock.heard if isinstance(event, ReplyText))
+        print(
+            f"first turn: {first.prompt_tokens} prompt tokens, {first.evaluated_tokens} evaluated; first text after "
+            f"{1000 * (first_text_at - asked):.0f} ms of which the prompt pass took {1000 * first.prompt_s:.0f} ms; "
+            f"{first.reply_tokens} tokens at {first.tokens_per_s:.1f} per second"
+        )
+        _, event = clock.wait_for(ReplyFinished, lambda: _say(window, "Now make a table of its methods."))
+        second = _statistics(event)
+        new = second.prompt_tokens - first.prompt_tokens - first.reply_tokens
+        print(
+            f"second turn: {second.prompt_tokens} prompt tokens, {second.evaluated_tokens} evaluated; "
+            f"the new turn with its template is {new}"
+        )
+        print(
+            f"interface thread while {first.reply_tokens + second.reply_tokens} tokens streamed: longest block "
+            f"{heart.longest_ms():.0f} ms, 99th percentile {heart.percentile_ms(0.99):.0f} ms"
+        )
+
+        delays = [_stop_delay_ms(clock, bridge, PromptProgress, prompt="many words " * 3500) for _ in range(3)]
+        print(
+            f"stop during a long prompt: {', '.join(f'{delay:.0f}' for delay in delays)} ms until the reply had ended"
+        )
+        delays = [_stop_delay_ms(clock, bridge, ReplyText, prompt="Tell me a long story.") for _ in range(3)]
+        print(f"stop during a reply: {', '.join(f'{delay:.0f}' for delay in delays)} ms until the reply had ended")
+
+        began = time.perf_counter()
+        clock.wait_for(ReplyText, lambda: _say(window, "Tell me a long story."))
+        closing = time.perf_counter()
+        window.close()
+        ended = bridge.close()
+        print(
+            f"closing in the middle of a reply: {1000 * (time.perf_counter() - closing):.0f} ms, "
+            f"all threads ended: {ended}"
+        )
+    del garbage
+
+
+def _say(window: MainWindow, text: str) -> None:
+    window.prompt_box.set_text(text)
+    window.prompt_box.submit()
+
+
+def _stop_delay_ms(clock: _Clock, bridge: EngineBridge, when: type[Event], prompt: str) -> float:
+    stops = []
+    command = Send(prompt, None, ReplySettings(SamplingSettings(temperature=0)))
+    clock.wait_for(when, lambda: stops.append(bridge.post(command)))
+    stopped: list[float] = []
+
+    def stop() -> None:
+        stopped.append(time.perf_counter())
+        stops[0].set()
+
+    ended_at, _ = clock.wait_for(ReplyFinished, lambda: QTimer.singleShot(30, clock, stop))
+    return 1000 * (ended_at - stopped[0])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,157 @@
+"""The real window with the real engine and the starter target, used as a person would."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from app.chat_controller import ChatController
+from app.engine_bridge import EngineBridge
+from app.main_window import MainWindow
+from app.theme import ThemeKeeper, apply_theme
+from engine import EngineConfig, ReplySettings, SamplingSettings
+from engine.events import Event, Failed, ReplyFinished, TargetReady
+from engine.records import StopReason
+from tests.fakes.ear import Ear
+
+pytestmark = [pytest.mark.starter, pytest.mark.qt_log_ignore("propagateSizeHints")]
+
+GREEDY = SamplingSettings(temperature=0)
+_PATIENCE_MS = 60_000
+
+
+class Desk:
+    """A person in front of the window."""
+
+    def __init__(self, qtbot: QtBot, keeper: ThemeKeeper, folder: Path, max_tokens: int | None) -> None:
+        self._qtbot = qtbot
+        self.window = MainWindow(keeper)
+        self.bridge = EngineBridge(EngineConfig(folder))
+        self.controller = ChatController(self.window, self.bridge, ReplySettings(GREEDY, max_tokens), "", self.window)
+        self._ear = Ear(self.bridge)  # after the controller: what the test hears, the window has heard
+        qtbot.addWidget(self.window)
+        with qtbot.waitExposed(self.window):
+            self.window.show()
+        with self.waiting_for(TargetReady):
+            self.controller.start("starter")
+
+    @property
+    def events(self) -> list[Event]:
+        return self._ear.events
+
+    @contextmanager
+    def waiting_for(self, kind: type[Event]) -> Iterator[None]:
+        def is_it(event: Event) -> bool:
+            return isinstance(event, kind)
+
+        with self._qtbot.waitSignal(self._ear.heard, timeout=_PATIENCE_MS, check_params_cb=is_it):
+            yield
+
+    def say(self, text: str) -> None:
+        QTest.keyClicks(self.window.prompt_box.editor, text)
+        QTest.keyClick(self.window.prompt_box.editor, Qt.Key.Key_Return)
+
+    def ask(self, text: str) -> None:
+        with self.waiting_for(ReplyFinished):
+            self.say(text)
+
+    @property
+    def shown(self) -> list[str]:
+        return [message.text for message in self.window.transcript.messages]
+
+    def close(self) -> None:
+        self.window.close()
+        assert self.bridge.close()
+
+
+@pytest.fixture
+def sit_down(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> Iterator[Callable[..., Desk]]:
+    keeper = apply_theme(qapp)
+    desks: list[Desk] = []
+
+    def open_desk(max_tokens: int | None = 24) -> Desk:
+        desks.append(Desk(qtbot, keeper, tmp_path / "store", max_tokens))
+        return desks[-1]
+
+    yield open_desk
+    for desk in desks:
+        desk.close()
+    keeper.deleteLater()
+
+
+def last_reply(desk: Desk) -> ReplyFinished:
+    return [event for event in desk.events if isinstance(event, ReplyFinished)][-1]
+
+
+def test_a_chat_is_answered_kept_and_there_again_after_a_restart(sit_down: Callable[..., Desk]) -> None:
+    desk = sit_down()
+    desk.ask("Name three colours.")
+    desk.ask("And two animals.")
+    shown = desk.shown
+    assert [shown[0], shown[2]] == ["Name three colours.", "And two animals."]
+    assert all(shown)
+    statistics = last_reply(desk).message.statistics
+    assert statistics is not None
+    assert statistics.evaluated_tokens <= 20, "the first turn is still held"
+    desk.close()
+
+    again = sit_down()
+    (summary,) = [
+        again.window.conversations.model.summary(row) for row in range(again.window.conversations.model.rowCount())
+    ]
+    assert summary.title == "Name three colours."
+    again.window.conversations.chosen.emit(summary.id)
+    again._qtbot.waitUntil(lambda: again.shown == shown, timeout=_PATIENCE_MS)
+
+
+def test_stop_and_regenerate(sit_down: Callable[..., Desk], qtbot: QtBot) -> None:
+    desk = sit_down(max_tokens=None)
+    desk.say("Count from one to five hundred.")
+    qtbot.waitUntil(lambda: any(type(event).__name__ == "ReplyText" for event in desk.events), timeout=_PATIENCE_MS)
+    with desk.waiting_for(ReplyFinished):
+        QTest.keyClick(desk.window.prompt_box.editor, Qt.Key.Key_Escape)
+    qtbot.waitUntil(lambda: len(desk.shown) == 2, timeout=_PATIENCE_MS)
+    statistics = last_reply(desk).message.statistics
+    assert statistics is not None
+    assert statistics.stop_reason is StopReason.STOPPED
+
+    desk.window.transcript.regenerate_requested.emit()
+    qtbot.waitUntil(
+        lambda: len([e for e in desk.events if type(e).__name__ == "ReplyStarted"]) == 2, timeout=_PATIENCE_MS
+    )
+    with desk.waiting_for(ReplyFinished):
+        desk.window.prompt_box.stop_requested.emit()
+    qtbot.waitUntil(lambda: len(desk.shown) == 2, timeout=_PATIENCE_MS)
+
+
+def test_closing_in_the_middle_of_a_reply_keeps_it(sit_down: Callable[..., Desk], qtbot: QtBot) -> None:
+    desk = sit_down(max_tokens=None)
+    desk.say("Tell me a very long story.")
+    qtbot.waitUntil(lambda: any(type(event).__name__ == "ReplyText" for event in desk.events), timeout=_PATIENCE_MS)
+    desk.close()
+
+    again = sit_down()
+    again.window.conversations.chosen.emit(1)
+    qtbot.waitUntil(lambda: len(again.shown) == 2, timeout=_PATIENCE_MS)
+    assert again.shown[1]
+
+
+def test_a_bad_model_file_is_a_sentence_and_the_chat_goes_on(
+    sit_down: Callable[..., Desk], tmp_path: Path, qtbot: QtBot
+) -> None:
+    desk = sit_down()
+    bad = tmp_path / "bad.gguf"
+    bad.write_bytes(b"GGUF" + b"\xff" * 100)
+    with desk.waiting_for(Failed):
+        desk.window.target_bar.target_chosen.emit(str(bad))
+    qtbot.waitUntil(lambda: bool(desk.window.toasts.shown), timeout=_PATIENCE_MS)
+    assert "bad.gguf is damaged" in desk.window.toasts.shown[0].words.text()
+    desk.ask("Hello.")
+    assert len(desk.shown) == 2
