@@ -99,7 +99,10 @@ def _run(folder: Path, target: str | None, smoke: Path | None) -> int:
         bridge.close()
 
     window.closing.connect(close)
-    code = application.exec()
+    try:
+        code = application.exec()
+    finally:
+        bridge.close()  # does nothing when the window has closed it
     if check is not None and check.failure:
         raise CannotOpenWindow(check.failure)
     return code

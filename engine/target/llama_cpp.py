@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import logging
+import os
 import sys
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -16,7 +17,12 @@ from typing import Any
 
 import numpy as np
 import psutil
-from llama_cpp import llama_cpp as lib
+
+# GNU OpenMP threads wait for each other by spinning, by default for milliseconds: while another program keeps the cores
+# busy, a token then takes seconds (docs/decisions/0007-busy-machine.md). Read when the library is loaded, hence here.
+os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+
+from llama_cpp import llama_cpp as lib  # noqa: E402
 
 from engine.config import TargetSettings
 from engine.errors import LoadCancelled, TargetMissing, TargetTooLarge, TargetUnreadable, TargetUnsupported

@@ -3,8 +3,8 @@
     python -m tests.benchmarks.end_to_end [--tokens 400]
 
 Prints: from the start of the process to the first painted window, and to the first reply; how long the interface thread
-was blocked while the engine woke up and while replies streamed; how quickly a stop ends a long prompt and a reply; what
-the second turn evaluated; how long closing takes.
+was blocked while the engine woke up and while replies streamed; how long a kept conversation takes to open; what the
+second turn evaluated; how quickly a stop ends a long prompt and a reply; how long closing takes.
 """
 
 from __future__ import annotations
@@ -28,13 +28,15 @@ from app.engine_bridge import EngineBridge
 from app.garbage import InterfaceGarbage
 from app.main_window import MainWindow
 from app.theme import apply_theme
-from engine import EngineConfig, ReplySettings, SamplingSettings, Send
-from engine.events import Event, PromptProgress, ReplyFinished, ReplyText, TargetReady
+from engine import EngineConfig, ReplySettings, SamplingSettings, Send, open_repository
+from engine.events import ConversationOpened, Event, PromptProgress, ReplyFinished, ReplyText, TargetReady
 from engine.records import ReplyStatistics
 from tests.benchmarks.heartbeat import Heartbeat
+from tests.benchmarks.interface import conversation
 from tests.fakes.ear import Ear
 
 _PATIENCE_MS = 120_000
+_NUM_MESSAGES = 2_000
 _FIRST_PAINT = """
 import os, sys, time
 import psutil
@@ -109,10 +111,12 @@ def main() -> None:
     window.show()
     QCoreApplication.processEvents()
     heart = Heartbeat()
-    heart.start()
     with tempfile.TemporaryDirectory() as folder:
+        config = EngineConfig(Path(folder))
+        long_id = _keep_long_conversation(config)
+        heart.start()
         began = time.perf_counter()
-        bridge = EngineBridge(EngineConfig(Path(folder)))
+        bridge = EngineBridge(config)
         settings = ReplySettings(SamplingSettings(temperature=0), options.tokens)
         controller = ChatController(window, bridge, settings, "")
         ear = Ear(bridge)  # after the controller: what is heard here, the window has heard
@@ -122,6 +126,14 @@ def main() -> None:
             f"target ready: {ready_at - began:.2f} s after the window; "
             f"longest block of the interface thread meanwhile {heart.longest_ms():.0f} ms"
         )
+
+        for _ in range(2):
+            began = time.perf_counter()
+            clock.wait_for(ConversationOpened, lambda: window.conversations.chosen.emit(long_id))
+            QCoreApplication.processEvents()
+            opened_ms = 1000 * (time.perf_counter() - began)
+            print(f"a kept conversation of {_NUM_MESSAGES:,} messages painted: {opened_ms:.0f} ms")
+            window.conversations.new_requested.emit()
 
         heart.start()
         asked = time.perf_counter()
@@ -164,6 +176,16 @@ def main() -> None:
             f"all threads ended: {ended}"
         )
     del garbage
+
+
+def _keep_long_conversation(config: EngineConfig) -> int:
+    repository = open_repository(config)
+    summary = repository.create_conversation("A long one", "")
+    parent_id = None
+    for message in conversation(_NUM_MESSAGES):
+        parent_id = repository.add_message(summary.id, parent_id, message.role, message.text).id
+    repository.close()
+    return summary.id
 
 
 def _say(window: MainWindow, text: str) -> None:

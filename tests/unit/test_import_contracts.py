@@ -1,0 +1,54 @@
+"""Every import contract is broken once on purpose, to see it bite."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CONTRACTS = (ROOT / "pyproject.toml").read_text().count("[[tool.importlinter.contracts]]")
+VIOLATIONS = [
+    ("engine/session.py", "import PySide6.QtCore", "The engine knows nothing of the screen"),
+    ("engine/session.py", "import llama_cpp", "llama.cpp stands behind one file"),
+    ("engine/session.py", "import torch", "torch and transformers stand behind"),
+    ("engine/session.py", "import sqlalchemy", "SQLAlchemy stands behind the store"),
+    ("engine/records.py", "import engine.session", "Upper lines of the engine import lower ones"),
+    ("app/settings.py", "import engine.session", "The app uses the engine by its public names"),
+    ("app/widgets/toast.py", "import app.engine_bridge", "Widgets know values, not the engine"),
+    ("app/throttle.py", "import app.main_window", "No circles"),
+]
+
+
+def lint(folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [str(Path(sys.executable).parent / "lint-imports"), "--no-cache"]
+    # The copy is to be checked, not the installed packages.
+    environment = {"PYTHONPATH": str(folder), "PATH": "/usr/bin:/bin", "PYTHONIOENCODING": "utf-8"}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    for name in ("app", "engine"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    return tmp_path
+
+
+def test_every_contract_is_tried() -> None:
+    assert len({contract for _, _, contract in VIOLATIONS}) == CONTRACTS
+
+
+@pytest.mark.parametrize(("file", "line", "contract"), VIOLATIONS)
+def test_a_contract_bites(copy: Path, file: str, line: str, contract: str) -> None:
+    path = copy / file
+    path.write_text(
+        path.read_text().replace("from __future__ import annotations", f"from __future__ import annotations\n{line}", 1)
+    )
+    result = lint(copy)
+    broken = [text for text in result.stdout.splitlines() if " BROKEN" in text]
+    assert result.returncode == 1
+    assert any(text.startswith(contract) for text in broken), result.stdout
