@@ -5,8 +5,8 @@ llama.cpp, SQLAlchemy and torch are never imported here: the engine does that on
 
 from __future__ import annotations
 
-import base64
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -18,6 +18,7 @@ from app import system_libraries
 from engine.config import DATA_DIR_VARIABLE, EngineConfig, data_dir
 from engine.errors import MendableError
 
+_SIGNAL_INTERVAL_MS = 250
 _HEADLESS_PLATFORMS = ("offscreen", "minimal", "vnc")
 
 
@@ -79,19 +80,23 @@ def _run(folder: Path, target: str | None, smoke: Path | None) -> int:
     settings_file = SettingsFile(folder)
     settings = settings_file.load()
     window = MainWindow(apply_theme(application), version("slipstream"))
-    window.restore(base64.b64decode(settings.window))
+    window.restore(settings.window)
     window.show()
 
     bridge = EngineBridge(EngineConfig(folder))
     controller = ChatController(
-        window, bridge, smoke_settings() if smoke else settings.reply_settings(), settings.system_prompt
+        window,
+        bridge,
+        smoke_settings() if smoke else settings.reply_settings(),
+        settings.target_settings(),
+        settings.system_prompt,
     )
     check = SmokeRun(window, bridge, smoke) if smoke else None
     QTimer.singleShot(0, controller, lambda: controller.start(target or settings.target))
 
     def close() -> None:
         settings.target = controller.chosen_target
-        settings.window = base64.b64encode(window.state()).decode()
+        settings.window = window.state()
         try:
             settings_file.save(settings)
         except OSError as error:
@@ -99,6 +104,10 @@ def _run(folder: Path, target: str | None, smoke: Path | None) -> int:
         bridge.close()
 
     window.closing.connect(close)
+    signal.signal(signal.SIGINT, lambda _number, _frame: window.close())
+    awake = QTimer(window)  # Python looks at signals only when it runs
+    awake.timeout.connect(window.isVisible)
+    awake.start(_SIGNAL_INTERVAL_MS)
     try:
         code = application.exec()
     finally:

@@ -23,6 +23,7 @@ from engine import (
     RestoreConversation,
     Send,
     StopSignal,
+    TargetSettings,
 )
 from engine.events import (
     ContextTrimmed,
@@ -50,13 +51,13 @@ _STATUS_INTERVAL_MS = 100
 class _ReplyUnderWay:
     stop: StopSignal
     conversation_id: int | None  # None until a new conversation is kept
-    prompt_kept: bool = False
+    prompt_id: int | None = None  # of the message being answered, once it is known
     pieces: list[str] = field(default_factory=list)
 
 
 @dataclass
 class _Loading:
-    target: str
+    command: LoadTarget
     stop: StopSignal
 
 
@@ -68,6 +69,7 @@ class ChatController(QObject):
         window: MainWindow,
         bridge: EngineBridge,
         reply_settings: ReplySettings,
+        target_settings: TargetSettings,
         system_prompt: str,
         parent: QObject | None = None,
     ) -> None:
@@ -75,6 +77,7 @@ class ChatController(QObject):
         self._window = window
         self._bridge = bridge
         self._reply_settings = reply_settings
+        self._target_settings = target_settings
         self._system_prompt = system_prompt
         self._target: TargetInfo | None = None
         self._loading: _Loading | None = None
@@ -82,7 +85,7 @@ class ChatController(QObject):
         self._reply: _ReplyUnderWay | None = None
         self._last_finished: Message | None = None
         self._latest_text: ReplyText | None = None
-        self._left_out: dict[int, int] = {}  # by conversation: how many messages the user knows to be left out
+        self._told_left_out = 0  # messages of the open conversation that the user knows to be left out
         self._status = Throttle(self._show_latest_status, _STATUS_INTERVAL_MS, parent=self)
         self.chosen_target = STARTER
         self._connect()
@@ -94,10 +97,11 @@ class ChatController(QObject):
 
     @Slot(str)
     def load_target(self, target: str) -> None:
-        if self._loading is not None:
-            self._loading.stop.set()
-        self._loading = _Loading(target, self._bridge.post(LoadTarget(target)))
+        self._cancel_loading()
+        command = LoadTarget(target, self._target_settings)
+        self._loading = _Loading(command, self._bridge.post(command))
         self._window.target_bar.show_loading(Path(target).stem, 0.0)
+        self._window.prompt_box.set_ready(False)  # a prompt sent now would wait, unseen, for the new target
 
     def _connect(self) -> None:
         window = self._window
@@ -129,7 +133,7 @@ class ChatController(QObject):
             return
         stop = self._bridge.post(Regenerate(self._open_id, self._reply_settings))
         self._window.transcript.drop_last_reply()
-        self._begin_reply(_ReplyUnderWay(stop, self._open_id, prompt_kept=True))
+        self._begin_reply(_ReplyUnderWay(stop, self._open_id))
         self._window.transcript.begin_reply()
 
     @Slot()
@@ -140,6 +144,7 @@ class ChatController(QObject):
     @Slot()
     def _begin_chat(self) -> None:
         self._open_id = None
+        self._told_left_out = 0
         self._window.conversations.set_chosen(None)
         self._window.transcript.clear()
         self._window.status_line.clear()
@@ -173,8 +178,8 @@ class ChatController(QObject):
         match event:
             case TargetLoading(name, progress):
                 self._window.target_bar.show_loading(name, progress)
-            case TargetReady(target):
-                self._on_target_ready(target)
+            case TargetReady(target, command):
+                self._on_target_ready(target, command)
             case ConversationsListed(conversations):
                 self._window.conversations.set_conversations(conversations)
             case ConversationChanged(summary):
@@ -186,6 +191,8 @@ class ChatController(QObject):
             case PromptKept(message):
                 self._on_prompt_kept(message)
             case ReplyStarted():
+                if self._reply is not None:
+                    self._reply.prompt_id = event.parent_id
                 self._tell_left_out(event.conversation_id, event.left_out_messages)
             case ContextTrimmed(conversation_id, left_out_messages):
                 self._tell_left_out(conversation_id, left_out_messages)
@@ -199,11 +206,12 @@ class ChatController(QObject):
             case Failed():
                 self._on_failed(event)
 
-    def _on_target_ready(self, target: TargetInfo) -> None:
-        asked_for = self._loading.target if self._loading is not None else target.path
-        self.chosen_target = STARTER if asked_for == STARTER else target.path
-        self._loading = None
+    def _on_target_ready(self, target: TargetInfo, command: LoadTarget) -> None:
         self._target = target
+        self.chosen_target = STARTER if command.target == STARTER else target.path
+        if self._loading is not None and self._loading.command is not command:
+            return  # another one was chosen meanwhile, and is being loaded now
+        self._loading = None
         window = self._window
         window.target_bar.set_target(target)
         window.prompt_box.set_target_name(target.name)
@@ -227,16 +235,23 @@ class ChatController(QObject):
     def _on_opened(self, conversation_id: int, messages: tuple[Message, ...]) -> None:
         if conversation_id != self._open_id:
             return  # the user has moved on
-        finished = self._last_finished
-        if messages and finished and finished.parent_id == messages[-1].id:
+        reply, finished = self._reply, self._last_finished
+        ids = [message.id for message in messages]
+        if reply is not None and reply.prompt_id in ids:
+            messages = messages[: ids.index(reply.prompt_id) + 1]  # what follows is being written anew
+        elif finished is not None and ids and finished.parent_id == ids[-1]:
             messages = (*messages, finished)  # it ended while the conversation was being read
         transcript = self._window.transcript
         transcript.show_messages(messages)
         self._window.conversations.set_chosen(conversation_id)
-        self._show_statistics(messages[-1] if messages else None)
-        if self._reply is not None and self._reply.conversation_id == conversation_id:
+        last = messages[-1] if messages else None
+        self._show_statistics(last)
+        self._told_left_out = 0
+        if last is not None and last.statistics is not None:
+            self._tell_left_out(conversation_id, last.statistics.left_out_messages)
+        if reply is not None and reply.prompt_id in ids:
             transcript.begin_reply()
-            transcript.append_reply_text("".join(self._reply.pieces))
+            transcript.append_reply_text("".join(reply.pieces))
 
     def _on_prompt_kept(self, message: Message) -> None:
         reply = self._reply
@@ -246,8 +261,8 @@ class ChatController(QObject):
             self._open_id = message.conversation_id
             self._window.conversations.set_chosen(message.conversation_id)
         reply.conversation_id = message.conversation_id
-        reply.prompt_kept = True
-        if message.conversation_id == self._open_id:
+        reply.prompt_id = message.id
+        if message.conversation_id == self._open_id and not self._is_shown(message):
             self._window.transcript.append_message(message)
             self._window.transcript.begin_reply()
 
@@ -256,52 +271,62 @@ class ChatController(QObject):
             self._reply.pieces.append(event.text)
         if event.conversation_id == self._open_id:
             self._window.transcript.append_reply_text(event.text)
-            self._latest_text = event
-            self._status.request()
+            if event.num_tokens > 1:  # one token has no speed yet
+                self._latest_text = event
+                self._status.request()
 
     def _on_reply_finished(self, message: Message) -> None:
         self._last_finished = message
         self._end_reply()
-        if message.conversation_id == self._open_id:
+        if message.conversation_id == self._open_id and not self._is_shown(message):
             self._window.transcript.finish_reply(message)
             self._show_statistics(message)
 
     def _on_failed(self, event: Failed) -> None:
         window = self._window
         match event.command:
-            case LoadTarget(target):
-                self._on_loading_failed(target, event.sentence)
+            case LoadTarget():
+                self._on_loading_failed(event.command, event.sentence)
                 return
             case Send(prompt):
-                if self._reply is not None and not self._reply.prompt_kept and not window.prompt_box.text:
+                if self._reply is not None and self._reply.prompt_id is None and not window.prompt_box.text:
                     window.prompt_box.set_text(prompt)  # nothing the user wrote is lost
-                self._end_reply()
-            case Regenerate(conversation_id):
-                self._end_reply()
-                if conversation_id == self._open_id:
-                    self._bridge.post(OpenConversation(conversation_id))  # the reply that was there still is
+                self._on_reply_failed()
+            case Regenerate():
+                self._on_reply_failed()
             case OpenConversation(conversation_id) if conversation_id == self._open_id:
                 self._begin_chat()
                 self._bridge.post(ListConversations())
+            case RenameConversation() | DeleteConversation() | RestoreConversation():
+                self._bridge.post(ListConversations())  # what is shown may not be what is kept
             case _:
-                self._bridge.post(ListConversations()) if event.command != ListConversations() else None
+                pass
         window.toasts.show_error(event.sentence)
 
-    def _on_loading_failed(self, target: str, sentence: str) -> None:
-        if self._loading is None or self._loading.target != target:
+    def _on_reply_failed(self) -> None:
+        """Shows what was kept: the prompt at least, and after regenerating the reply that was there before."""
+        reply = self._reply
+        self._end_reply()
+        if reply is not None and reply.conversation_id is not None and reply.conversation_id == self._open_id:
+            self._bridge.post(OpenConversation(reply.conversation_id))
+
+    def _on_loading_failed(self, command: LoadTarget, sentence: str) -> None:
+        if self._loading is None or self._loading.command is not command:
             return  # another one was chosen meanwhile
         cancelled = self._loading.stop.is_set()
         self._loading = None
         window = self._window
-        window.target_bar.end_loading()
+        window.target_bar.set_target(self._target)
         if cancelled:
             window.toasts.show_info(sentence)
         else:
             window.toasts.show_error(sentence)
-        if self._target is None:
-            window.prompt_box.set_ready(False, "No model is loaded; open one with Ctrl+O")
-            if target != STARTER and not cancelled:
-                self.load_target(STARTER)
+        if self._target is not None:
+            window.prompt_box.set_ready(True)
+            return
+        window.prompt_box.set_ready(False, "No model is loaded; open one with Ctrl+O")
+        if command.target != STARTER and not cancelled:
+            self.load_target(STARTER)
 
     # Helpers
 
@@ -314,19 +339,20 @@ class ChatController(QObject):
         self._latest_text = None
         self._window.set_busy(False)
 
+    def _is_shown(self, message: Message) -> bool:
+        """It may have been read from the store before its own event came."""
+        return any(shown.id == message.id for shown in self._window.transcript.messages)
+
     def _tell_left_out(self, conversation_id: int, num_left_out: int) -> None:
         """Once for every time that more messages leave."""
-        if num_left_out > self._left_out.get(conversation_id, 0):
-            self._left_out[conversation_id] = num_left_out
-            if conversation_id == self._open_id:
-                what = (
-                    "oldest message no longer fits"
-                    if num_left_out == 1
-                    else f"{num_left_out} oldest messages no longer fit"
-                )
-                self._window.transcript.show_note(
-                    f"The {what} into the model's context; it does not see them any more."
-                )
+        if conversation_id == self._open_id and num_left_out > self._told_left_out:
+            self._told_left_out = num_left_out
+            what = (
+                "oldest message no longer fits"
+                if num_left_out == 1
+                else f"{num_left_out} oldest messages no longer fit"
+            )
+            self._window.transcript.show_note(f"The {what} into the model's context; it does not see them any more.")
 
     def _show_latest_status(self) -> None:
         latest = self._latest_text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -31,6 +32,9 @@ TargetOption = Annotated[
 
 def main() -> None:
     """Entry point. What a user can mend ends with one sentence and exit code 2, never with a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that knows no emoji shows question marks
     try:
         application()
     except MendableError as error:

@@ -6,15 +6,15 @@ import os
 import tempfile
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Base64Bytes, BaseModel, ConfigDict, Field, ValidationError
 
-from engine import STARTER, ReplySettings, SamplingSettings
+from engine import STARTER, ReplySettings, SamplingSettings, TargetSettings
 
 
 class AppSettings(BaseModel):
     """Defaults are those of the engine. Unknown fields of a newer version are kept as they are."""
 
-    model_config = ConfigDict(extra="allow", validate_assignment=True)
+    model_config = ConfigDict(extra="allow")
 
     version: int = Field(default=1, ge=1, description="Format of this file")
     target: str = Field(
@@ -25,10 +25,14 @@ class AppSettings(BaseModel):
     top_k: int = Field(default=SamplingSettings().top_k, ge=0)
     top_p: float = Field(default=SamplingSettings().top_p, ge=0, le=1)
     min_p: float = Field(default=SamplingSettings().min_p, ge=0, le=1)
-    window: str = Field(default="", description="Size and place of the window, as Qt saves it, in base64")
+    context_size: int | None = Field(default=None, ge=32, description="Tokens a model sees at once; null = up to 8,192")
+    window: Base64Bytes = Field(default=b"", description="Size and place of the window, as Qt saves it")
 
     def reply_settings(self) -> ReplySettings:
         return ReplySettings(SamplingSettings(self.temperature, self.top_k, self.top_p, self.min_p))
+
+    def target_settings(self) -> TargetSettings:
+        return TargetSettings(context_size=self.context_size)
 
 
 class SettingsFile:

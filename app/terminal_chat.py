@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 import signal
 import sys
+from concurrent.futures import Future
 from types import FrameType
+from typing import TextIO
 
-from engine import EngineConfig, ReplySettings, StopSignal, TargetSettings, open_writer
-from engine.records import ChatTurn, Role
+from engine import EngineConfig, ReplySettings, StopSignal, TargetSettings, deep_thread, open_writer
+from engine.records import ChatTurn, Reply, Role
+
+_GLANCE_S = 0.05
 
 
 class _Terminal:
@@ -43,26 +47,47 @@ def answer(
     Raises what loading and answering raise.
     """
     stop = _stop_on_interrupt()
-    writer = open_writer(config, target, target_settings, lambda _progress: None, stop)
-    turns = ([ChatTurn(Role.SYSTEM, system)] if system else []) + [ChatTurn(Role.USER, prompt)]
-    reply = writer.write(turns, reply_settings, stop, _Terminal(streaming=not as_json))
+    outcome: Future[tuple[str, Reply]] = Future()
+
+    def work() -> None:
+        try:
+            writer = open_writer(config, target, target_settings, lambda _progress: None, stop)
+            turns = ([ChatTurn(Role.SYSTEM, system)] if system else []) + [ChatTurn(Role.USER, prompt)]
+            terminal = _Terminal(streaming=not as_json)
+            outcome.set_result(
+                (writer.target_name, writer.write(writer.prepare(turns), reply_settings, stop, terminal))
+            )
+        except BaseException as error:
+            outcome.set_exception(error)
+
+    thread = deep_thread(work, "slipstream-chat")
+    while thread.is_alive():
+        thread.join(_GLANCE_S)  # in pieces, so that Ctrl+C is seen at once
+    name, reply = outcome.result()
     if reply.failure is not None:
         raise reply.failure
-    figures = reply.statistics
     if as_json:
-        summary = {
-            "text": reply.text,
-            "target": writer.target_name,
-            "prompt_tokens": figures.prompt_tokens,
-            "reply_tokens": figures.reply_tokens,
-            "prompt_s": round(figures.prompt_s, 4),
-            "reply_s": round(figures.reply_s, 4),
-            "tokens_per_s": round(figures.tokens_per_s, 2),
-            "stop_reason": figures.stop_reason.value,
-        }
-        print(json.dumps(summary, ensure_ascii=False))
+        print(json.dumps(_summary(name, reply), ensure_ascii=not _is_unicode(sys.stdout)))
     elif not reply.text.endswith("\n"):
         print()
+
+
+def _summary(name: str, reply: Reply) -> dict[str, object]:
+    figures = reply.statistics
+    return {
+        "text": reply.text,
+        "target": name,
+        "prompt_tokens": figures.prompt_tokens,
+        "reply_tokens": figures.reply_tokens,
+        "prompt_s": round(figures.prompt_s, 4),
+        "reply_s": round(figures.reply_s, 4),
+        "tokens_per_s": round(figures.tokens_per_s, 2),
+        "stop_reason": figures.stop_reason.value,
+    }
+
+
+def _is_unicode(stream: TextIO) -> bool:
+    return (stream.encoding or "").lower().replace("-", "").startswith("utf")
 
 
 def _stop_on_interrupt() -> StopSignal:

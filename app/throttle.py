@@ -38,11 +38,6 @@ class Throttle(QObject):
         else:
             self._run_now()
 
-    def flush(self) -> None:
-        """Runs a request that still waits, now."""
-        if self._wanted:
-            self._run_now()
-
     def cancel(self) -> None:
         """Forgets a request that still waits."""
         self._wanted = False

@@ -1,6 +1,12 @@
 """Slipstream's engine: commands in, events out. No Qt anywhere below this folder."""
 
 import logging
+import os
+
+# GNU OpenMP threads wait for each other by spinning, by default for milliseconds: while another program keeps the cores
+# busy, a token then takes seconds (docs/decisions/0007-busy-machine.md). Read once, when its library is loaded: hence
+# here.
+os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 from engine.assembly import Engine, open_repository, open_writer
 from engine.commands import (
@@ -24,6 +30,7 @@ from engine.config import (
 )
 from engine.stop_signal import StopSignal
 from engine.targets import starter_path
+from engine.worker import deep_thread
 
 __all__ = [
     "STARTER",
@@ -43,6 +50,7 @@ __all__ = [
     "StopSignal",
     "TargetSettings",
     "data_dir",
+    "deep_thread",
     "open_repository",
     "open_writer",
     "starter_path",

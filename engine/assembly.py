@@ -7,12 +7,13 @@ own threads, after the window is up.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from engine.commands import Command, LoadTarget, Regenerate, Send
-from engine.config import STARTER, EngineConfig, TargetSettings
-from engine.events import Event
+from engine.commands import ChatCommand, Command, StoreCommand
+from engine.config import EngineConfig, TargetSettings
+from engine.events import Listener
 from engine.stop_signal import StopSignal
 from engine.worker import Worker
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from engine.target.interface import Target
     from engine.targets import TargetFile
 
-_CLOSING_PATIENCE_S = 1.5
+_CLOSING_PATIENCE_S = 1.8
 
 
 class Engine:
@@ -33,7 +34,7 @@ class Engine:
     `listener` is called on either thread. Nothing slow happens in the constructor or in `post`.
     """
 
-    def __init__(self, config: EngineConfig, listener: Callable[[Event], None]) -> None:
+    def __init__(self, config: EngineConfig, listener: Listener) -> None:
         self._parts = _Parts(config, listener)
         self._chat = Worker("slipstream-chat", self._parts.handle_chat, listener, self._parts.close_chat)
         self._store = Worker("slipstream-store", self._parts.handle_store, listener)
@@ -43,12 +44,16 @@ class Engine:
     def post(self, command: Command) -> StopSignal:
         """Have the command carried out. Setting the returned signal ends it early; the engine then says how far it
         came."""
-        worker = self._chat if isinstance(command, LoadTarget | Send | Regenerate) else self._store
+        worker = self._chat if isinstance(command, ChatCommand) else self._store
         return worker.post(command)
 
     def close(self) -> bool:
         """Ends everything within two seconds. False if a thread was still busy then (it dies with the process)."""
-        ended = [worker.close(_CLOSING_PATIENCE_S) for worker in (self._chat, self._store)]
+        workers = (self._chat, self._store)
+        for worker in workers:
+            worker.end()
+        deadline = time.monotonic() + _CLOSING_PATIENCE_S
+        ended = [worker.join(deadline - time.monotonic()) for worker in workers]
         if all(ended):
             self._parts.close_store()
         return all(ended)
@@ -60,7 +65,7 @@ class _Parts:
     What could not be built (a store that cannot be opened, say) is tried again by the next command.
     """
 
-    def __init__(self, config: EngineConfig, emit: Callable[[Event], None]) -> None:
+    def __init__(self, config: EngineConfig, emit: Listener) -> None:
         self._config = config
         self._emit = emit
         self._lock = threading.Lock()
@@ -69,7 +74,7 @@ class _Parts:
         self._store: StoreService | None = None
 
     def handle_chat(self, command: Command, stop: StopSignal) -> None:
-        assert isinstance(command, LoadTarget | Send | Regenerate)
+        assert isinstance(command, ChatCommand)
         if self._chat is None:
             from engine.chat_service import ChatService
 
@@ -77,7 +82,7 @@ class _Parts:
         self._chat.handle(command, stop)
 
     def handle_store(self, command: Command, _stop: StopSignal) -> None:
-        assert not isinstance(command, LoadTarget | Send | Regenerate)
+        assert isinstance(command, StoreCommand)
         if self._store is None:
             from engine.store_service import StoreService
 
@@ -126,20 +131,19 @@ def open_writer(
     on_progress: Callable[[float], None],
     stop: StopSignal,
 ) -> ReplyWriter:
-    """A writer of replies without threads or kept conversations, for the command line. The target is remembered.
+    """A writer of replies without threads or kept conversations, for the command line. It leaves the store as it is,
+    and opens it only for the name of a target used before.
 
     Raises what resolving and loading the target raise, TemplateFailed and StoreUnusable.
     """
     from engine.reply import ReplyWriter
-    from engine.targets import resolve_target, starter_file
+    from engine.targets import named_file, resolve_target
 
-    if target == STARTER:
-        return ReplyWriter(load_file(starter_file(), settings, on_progress, stop))
-    repository = open_repository(config)
-    try:
-        file = resolve_target(target, repository)
-        writer = ReplyWriter(load_file(file, settings, on_progress, stop))
-        repository.remember_target(file.name, file.path, file.path.stat().st_size)
-        return writer
-    finally:
-        repository.close()
+    file = named_file(target)
+    if file is None:
+        repository = open_repository(config)
+        try:
+            file = resolve_target(target, repository)
+        finally:
+            repository.close()
+    return ReplyWriter(load_file(file, settings, on_progress, stop))

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 
-from engine.commands import LoadTarget, Regenerate, Send
+from engine.commands import ChatCommand, LoadTarget, Regenerate, Send
 from engine.config import ReplySettings, TargetSettings
-from engine.errors import ConversationMissing, NoTarget
+from engine.errors import ConversationMissing, LoadCancelled, NoTarget
 from engine.events import (
     ContextTrimmed,
     ConversationChanged,
-    Event,
+    Listener,
     PromptKept,
     PromptProgress,
     ReplyFinished,
@@ -22,7 +24,7 @@ from engine.events import (
     TargetReady,
 )
 from engine.records import ChatTurn, Conversation, Message, Role
-from engine.reply import ReplyWriter
+from engine.reply import PreparedReply, ReplyWriter
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.target.interface import Target, TargetFeature
@@ -31,7 +33,6 @@ from engine.targets import TargetFile, resolve_target
 _logger = logging.getLogger("slipstream.chat")
 
 LoadFile = Callable[[TargetFile, TargetSettings, Callable[[float], None], StopSignal], Target]
-Emit = Callable[[Event], None]
 
 _TITLE_LENGTH = 60
 
@@ -39,14 +40,14 @@ _TITLE_LENGTH = 60
 class ChatService:
     """Owns the target and everything built on it. All methods run on one thread."""
 
-    def __init__(self, repository: Repository, load_file: LoadFile, emit: Emit) -> None:
+    def __init__(self, repository: Repository, load_file: LoadFile, emit: Listener) -> None:
         self._repository = repository
         self._load_file = load_file
         self._emit = emit
         self._target: Target | None = None
         self._writer: ReplyWriter | None = None
 
-    def handle(self, command: LoadTarget | Send | Regenerate, stop: StopSignal) -> None:
+    def handle(self, command: ChatCommand, stop: StopSignal) -> None:
         match command:
             case LoadTarget():
                 self._load(command, stop)
@@ -62,17 +63,19 @@ class ChatService:
 
     def _load(self, command: LoadTarget, stop: StopSignal) -> None:
         """The target in use stays until the new one is ready, so that a failure changes nothing."""
+        _check_cancelled(command, stop)
         file = resolve_target(command.target, self._repository)
         self._emit(TargetLoading(file.name, 0.0))
         target = self._load_file(file, command.settings, _ProgressEvents(file.name, self._emit), stop)
         try:
             writer = ReplyWriter(target)
+            _check_cancelled(command, stop)
         except BaseException:
             target.close()
             raise
         self.close()
         self._target, self._writer = target, writer
-        self._emit(TargetReady(_describe(target)))
+        self._emit(TargetReady(_describe(target), command))
         self._repository.remember_target(file.name, file.path, file.path.stat().st_size)
 
     def _send(self, command: Send, stop: StopSignal) -> None:
@@ -81,7 +84,7 @@ class ChatService:
         system_prompt = conversation.system_prompt if conversation else command.system_prompt
         branch = conversation.messages if conversation else ()
         turns = [*_turns(system_prompt, branch), ChatTurn(Role.USER, command.prompt)]
-        writer.prepare(turns, command.conversation_id)  # what cannot be answered is not kept
+        prepared = writer.prepare(turns, command.conversation_id)  # what cannot be answered is not kept
         summary = (
             conversation.summary
             if conversation
@@ -91,23 +94,24 @@ class ChatService:
         prompt = self._repository.add_message(summary.id, parent_id, Role.USER, command.prompt)
         self._announce(summary.id)
         self._emit(PromptKept(prompt))
-        self._reply(turns, prompt, command.settings, stop)
+        self._reply(replace(prepared, conversation=summary.id), prompt, command.settings, stop)
 
     def _regenerate(self, command: Regenerate, stop: StopSignal) -> None:
-        self._ready()
+        _, writer = self._ready()
         conversation = self._repository.open_conversation(command.conversation_id)
         branch = list(conversation.messages)
         while branch and branch[-1].role is not Role.USER:
             branch.pop()
         if not branch:
             raise ConversationMissing("There is nothing to answer in this conversation yet; write a message first.")
-        self._reply(_turns(conversation.system_prompt, branch), branch[-1], command.settings, stop)
+        prepared = writer.prepare(_turns(conversation.system_prompt, branch), command.conversation_id)
+        self._reply(prepared, branch[-1], command.settings, stop)
 
-    def _reply(self, turns: list[ChatTurn], prompt: Message, settings: ReplySettings, stop: StopSignal) -> None:
+    def _reply(self, prepared: PreparedReply, prompt: Message, settings: ReplySettings, stop: StopSignal) -> None:
         target, writer = self._ready()
         conversation_id = prompt.conversation_id
         events = _ReplyEvents(prompt, self._emit)
-        reply = writer.write(turns, settings, stop, events, conversation_id)
+        reply = writer.write(prepared, settings, stop, events)
         message = self._repository.add_message(
             conversation_id, prompt.id, Role.ASSISTANT, reply.text, target.description.name, reply.statistics
         )
@@ -134,7 +138,7 @@ class ChatService:
 class _ReplyEvents:
     """Turns what a reply writer tells into events of one conversation."""
 
-    def __init__(self, prompt: Message, emit: Emit) -> None:
+    def __init__(self, prompt: Message, emit: Listener) -> None:
         self._conversation_id = prompt.conversation_id
         self._prompt_id = prompt.id
         self._emit = emit
@@ -155,7 +159,7 @@ class _ReplyEvents:
 class _ProgressEvents:
     """Passes on a loading's progress in whole percents; llama.cpp reports every tensor."""
 
-    def __init__(self, name: str, emit: Emit) -> None:
+    def __init__(self, name: str, emit: Listener) -> None:
         self._name = name
         self._emit = emit
         self._percent = 0
@@ -165,6 +169,11 @@ class _ProgressEvents:
         if percent > self._percent:
             self._percent = percent
             self._emit(TargetLoading(self._name, progress))
+
+
+def _check_cancelled(command: LoadTarget, stop: StopSignal) -> None:
+    if stop.is_set():
+        raise LoadCancelled(f"Loading {Path(command.target).name} was cancelled.")
 
 
 def _describe(target: Target) -> TargetInfo:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
-import time
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, NoReturn
 
 import jinja2
 import jinja2.ext
+import jinja2.nodes
+import jinja2.parser
 from jinja2.exceptions import SecurityError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -24,7 +28,7 @@ CHATML = (
     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
 )
 
-_PATIENCE_S = 5.0
+_PATIENCE_S = 2.0
 _MAX_GROWTH = 64  # characters of prompt per character of message
 _MAX_FRAME = 1_000_000  # characters a template may add by itself
 _MAX_REPEAT = 100_000  # length of a sequence made by `*`, as the sandbox allows for range()
@@ -33,12 +37,62 @@ _MAX_REPEAT = 100_000  # length of a sequence made by `*`, as the sandbox allows
 class _Sandbox(ImmutableSandboxedEnvironment):
     """jinja2's sandbox, without the arithmetic that makes huge values out of small ones."""
 
-    intercepted_binops = frozenset({"*", "**"})
+    intercepted_binops = frozenset({"*", "**", "%"})
+
+    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+        return attr not in _PADDING and super().is_safe_attribute(obj, attr, value)
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
-        if operator == "**" or max(_length_of_product(left, right), _length_of_product(right, left)) > _MAX_REPEAT:
+        if (
+            operator == "**"
+            or (operator == "%" and isinstance(left, str | bytes))
+            or max(_length_of_product(left, right), _length_of_product(right, left)) > _MAX_REPEAT
+        ):
             raise SecurityError("it makes a value that is too large")
         return super().call_binop(context, operator, left, right)
+
+
+# Methods and filters that pad a text to any length.
+_PADDING = frozenset({"center", "ljust", "rjust", "zfill", "expandtabs"})
+
+
+class _Generation(jinja2.ext.Extension):
+    """`{% generation %}` marks what a reply is for those who train; the text inside is ordinary."""
+
+    tags = {"generation"}  # noqa: RUF012
+
+    def parse(self, parser: jinja2.parser.Parser) -> list[jinja2.nodes.Node]:
+        next(parser.stream)
+        return parser.parse_statements(("name:endgeneration",), drop_needle=True)
+
+
+class _TooSlow(Exception):
+    """Raised into a rendering that has gone on for too long."""
+
+
+@contextmanager
+def _time_limit(seconds: float) -> Iterator[None]:
+    """Raises _TooSlow in this thread when the block takes longer, even in a loop without any output."""
+    thread_id = threading.get_ident()
+    lock = threading.Lock()
+    over = False
+
+    def interrupt() -> None:
+        with lock:
+            if not over:
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread_id), ctypes.py_object(_TooSlow))
+
+    timer = threading.Timer(seconds, interrupt)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        with lock:
+            over = True
+        timer.cancel()
+        # One raised at the very last moment is withdrawn.
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread_id), None)
 
 
 def _length_of_product(sequence: Any, times: Any) -> int:
@@ -53,43 +107,50 @@ class ChatTemplate:
 
     def __init__(self, source: str | None, begin: str, end: str) -> None:
         """`begin` and `end` are the texts of the target's own first and last special token ("" where it has none)."""
-        environment = _Sandbox(trim_blocks=True, lstrip_blocks=True, extensions=[jinja2.ext.loopcontrols])
+        environment = _Sandbox(trim_blocks=True, lstrip_blocks=True, extensions=[jinja2.ext.loopcontrols, _Generation])
         environment.globals["raise_exception"] = _raise
         environment.globals["strftime_now"] = lambda form: datetime.now().strftime(form)
         environment.filters["tojson"] = _to_json
+        for name in ("center", "indent", "wordwrap", "format"):
+            environment.filters.pop(name)
         self._tokens = {"bos_token": begin, "eos_token": end}
         try:
             self._template = environment.from_string(source or CHATML)
         except (jinja2.TemplateError, RecursionError) as error:
-            raise _failed(error) from error
+            raise _failed(str(error) or type(error).__name__) from error
 
     def render(self, turns: Sequence[ChatTurn]) -> str:
         """The prompt up to where the reply begins."""
         turns = _joined(turns)
-        try:
+        system = [turn.text for turn in turns if turn.role is Role.SYSTEM]
+        if not system:
             return self._render(turns)
+        try:
+            text = self._render(turns)
         except TemplateFailed:
-            if not any(turn.role is Role.SYSTEM for turn in turns):
-                raise
-            return self._render(_system_within_prompt(turns))  # some models know no system role
+            text = ""
+        # Some models know no system role: their template refuses it, or leaves it out without a word.
+        return text if system[0].strip() in text else self._render(_system_within_prompt(turns))
 
     def _render(self, turns: Sequence[ChatTurn]) -> str:
         messages = [{"role": turn.role.value, "content": turn.text} for turn in turns]
         limit = _MAX_FRAME + _MAX_GROWTH * sum(len(turn.text) for turn in turns)
-        deadline = time.monotonic() + _PATIENCE_S
         pieces: list[str] = []
         length = 0
         try:
-            for piece in self._template.generate(
-                messages=messages, add_generation_prompt=True, tools=None, documents=None, **self._tokens
-            ):
-                pieces.append(piece)
-                length += len(piece)
-                if length > limit or time.monotonic() > deadline:
-                    raise SecurityError("it does not come to an end")
+            with _time_limit(_PATIENCE_S):
+                for piece in self._template.generate(messages=messages, add_generation_prompt=True, **self._tokens):
+                    pieces.append(piece)
+                    length += len(piece)
+                    if length > limit:
+                        raise _TooSlow
+        except _TooSlow as error:
+            raise _failed("it does not come to an end") from error
         # A template is a program from elsewhere: it can raise whatever Python can.
         except Exception as error:
-            raise _failed(error) from error
+            raise _failed(str(error) or type(error).__name__) from error
+        if not length:
+            raise _failed("it writes nothing")
         return "".join(pieces)
 
 
@@ -115,13 +176,19 @@ def _raise(message: str) -> NoReturn:
     raise jinja2.TemplateError(message)
 
 
-def _to_json(value: Any, indent: int | None = None) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=indent)  # jinja2's own escapes for HTML
+def _to_json(
+    value: Any,
+    ensure_ascii: bool = False,
+    indent: int | None = None,
+    separators: tuple[str, str] | None = None,
+    sort_keys: bool = False,
+) -> str:
+    """As transformers has it; jinja2's own escapes for HTML."""
+    return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
 
 
-def _failed(error: Exception) -> TemplateFailed:
-    reason = str(error).strip().splitlines()
+def _failed(reason: str) -> TemplateFailed:
     return TemplateFailed(
-        f"The chat template inside this model cannot be used ({reason[0] if reason else type(error).__name__}); "
+        f"The chat template inside this model cannot be used ({reason.strip().splitlines()[0]}); "
         "choose another model, or another file of it."
     )

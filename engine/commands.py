@@ -1,5 +1,4 @@
-"""What a user can ask of the engine. Stopping is not a message but an event the engine looks at between rounds: see
-`Engine.stop_reply` and `Engine.cancel_loading`."""
+"""What a user can ask of the engine. Stopping is no command: posting one returns a signal to stop it with."""
 
 from __future__ import annotations
 

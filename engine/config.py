@@ -12,6 +12,7 @@ from engine.errors import SettingInvalid
 
 DATA_DIR_VARIABLE = "SLIPSTREAM_DATA_DIR"
 STARTER = "starter"
+_LOWEST_TEMPERATURE = 1e-4  # below, it is greedy but for rounding
 
 
 def data_dir() -> Path:
@@ -41,6 +42,8 @@ class SamplingSettings:
 
     def __post_init__(self) -> None:
         _check("Temperature", self.temperature, 0.0, 5.0)
+        if 0 < self.temperature < _LOWEST_TEMPERATURE:
+            raise SettingInvalid(f"Temperature is {self.temperature:g}; choose 0 or at least {_LOWEST_TEMPERATURE:g}.")
         _check("Top-k", self.top_k, 0, 1_000_000)
         _check("Top-p", self.top_p, 0.0, 1.0)
         _check("Min-p", self.min_p, 0.0, 1.0)

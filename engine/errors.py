@@ -1,4 +1,4 @@
-"""Every error that crosses a border of the engine, drawn in one place.
+"""Every error of the engine that reaches a user, drawn in one place.
 
 `MendableError` and its children are what a user can do something about: their message is one finished sentence that
 says what to do, shown as it stands in the window and on the command line (exit code 2). Anything else that is raised
@@ -38,6 +38,10 @@ class TemplateFailed(MendableError):
 
 class PromptTooLong(MendableError):
     """The prompt alone does not fit into the context of the target."""
+
+
+class LogitsBroken(MendableError):
+    """The target computed a row of logits that no law can be made of."""
 
 
 class SettingInvalid(MendableError):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from engine.commands import Command
+from engine.commands import Command, LoadTarget
 from engine.records import Conversation, ConversationSummary, Message
 
 
@@ -31,6 +32,7 @@ class TargetLoading:
 @dataclass(frozen=True, slots=True)
 class TargetReady:
     target: TargetInfo
+    command: LoadTarget
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,3 +133,5 @@ Event = (
     | ReplyFinished
     | Failed
 )
+
+Listener = Callable[[Event], None]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from engine.chat_template import ChatTemplate
 from engine.errors import PromptTooLong
 from engine.records import ChatTurn, Role
-from engine.target.interface import Target
+from engine.target.interface import Target, Vocabulary
 
 # A prompt must leave this much of the context for its reply, or the oldest turns leave.
 _REPLY_SHARE = 8
@@ -19,6 +19,8 @@ _REPLY_TOKENS = 256
 _ROOMY_SHARE = 0.5
 # Without older turns a prompt may fill all but this; it must leave room for a sentence.
 _MIN_REPLY_TOKENS = 16
+# No prompt of that many bytes per token of the context fits; it is not even tokenized, which takes long for a huge one.
+_MOST_BYTES_PER_TOKEN = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ class PromptBuilder:
         """Raises TemplateFailed when the target's own template cannot render a simple conversation."""
         vocabulary = target.vocabulary
         self._target = target
-        self._begin = vocabulary.begin
+        self._begin = vocabulary.begin if vocabulary.begins_prompts else None
         self._template = ChatTemplate(
             target.description.chat_template,
             begin=_piece(target, vocabulary.begin),
@@ -51,7 +53,7 @@ class PromptBuilder:
         held tokens stay useful), `num_extra` how many tokens will follow the prompt at once. Raises PromptTooLong
         when the last turn alone is too long.
         """
-        starts = _possible_starts(turns)
+        starts = self._starts_worth_trying(turns)
         lengths: dict[int, tuple[int, ...]] = {}
 
         def tokens_from(start: int) -> tuple[int, ...]:
@@ -81,6 +83,19 @@ class PromptBuilder:
             )
         return Prompt(tokens, start)
 
+    def _starts_worth_trying(self, turns: Sequence[ChatTurn]) -> list[int]:
+        """Those of the possible starts whose text can fit at all. Raises PromptTooLong when not even the last can."""
+        limit = _MOST_BYTES_PER_TOKEN * self._target.limits.context_size
+        others = [turn for turn in turns if turn.role is not Role.SYSTEM]
+        sizes = [len(turn.text.encode("utf-8", "replace")) for turn in others]
+        starts = [start for start in _possible_starts(turns) if sum(sizes[start:]) <= limit]
+        if not starts:
+            raise PromptTooLong(
+                f"This message has {len(others[-1].text):,} characters, more than {self._target.description.name} can "
+                f"read at once ({self._target.limits.context_size:,} tokens); shorten it."
+            )
+        return starts
+
     def _tokens(self, turns: Sequence[ChatTurn], num_left_out: int, held: Sequence[int]) -> tuple[int, ...]:
         system = [turn for turn in turns if turn.role is Role.SYSTEM]
         others = [turn for turn in turns if turn.role is not Role.SYSTEM]
@@ -108,28 +123,38 @@ def _continued(target: Target, text: str, held: Sequence[int], tokens: list[int]
     shared = common_prefix_length(held, tokens)
     if shared == len(held) or shared == len(tokens):
         return tokens
-    vocabulary = target.vocabulary
     data = text.encode("utf-8", "replace")
+    for num_kept, num_bytes in _borders(target.vocabulary, held, data):
+        if num_kept <= shared:
+            break
+        rest = target.tokenize(data[num_bytes:].decode("utf-8", "replace"))
+        # A tokenizer that puts a space before every text, SentencePiece's, must not do so in the middle of one.
+        if b"".join(target.vocabulary.pieces[token] for token in rest) == data[num_bytes:] or num_kept < len(held):
+            return [*held[:num_kept], *rest]
+    return tokens
+
+
+def _borders(vocabulary: Vocabulary, held: Sequence[int], data: bytes) -> Iterator[tuple[int, int]]:
+    """Where the held tokens may be left for newly tokenized text, as numbers of tokens and of bytes, best first: at
+    their end if they spell the text so far, and after the last special token up to where they do."""
     place = 0
-    border = (0, 0)  # tokens, bytes
+    after_special = (0, 0)
+    at_start = True  # of the text, or right after a special token: there SentencePiece puts a space into the token
     for index, token in enumerate(held):
         piece = vocabulary.pieces[token]
         if index == 0 and token == vocabulary.begin and not data.startswith(piece):
             continue
+        if at_start and piece[:1] == b" " and not data.startswith(piece, place):
+            piece = piece[1:]
         if not data.startswith(piece, place):
             break
         place += len(piece)
-        if token in vocabulary.special:
-            border = (index + 1, place)
+        at_start = token in vocabulary.special
+        if at_start:
+            after_special = (index + 1, place)
     else:
-        if any(
-            data.startswith(vocabulary.pieces[token], place) for token in vocabulary.special if vocabulary.pieces[token]
-        ):
-            border = (len(held), place)  # the special token that ended the last reply was drawn, but never evaluated
-    num_kept, num_bytes = border
-    if num_kept <= shared:
-        return tokens
-    return [*held[:num_kept], *target.tokenize(data[num_bytes:].decode("utf-8", "replace"))]
+        yield len(held), place
+    yield after_special
 
 
 def _possible_starts(turns: Sequence[ChatTurn]) -> list[int]:

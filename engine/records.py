@@ -44,7 +44,19 @@ class ReplyStatistics:
 
     @property
     def tokens_per_s(self) -> float:
-        return self.reply_tokens / self.reply_s if self.reply_s > 0 else 0.0
+        """Passes per second: the first token was drawn from the prompt's logits, and where the target ended the
+        reply, one more pass showed it."""
+        num_passes = self.reply_tokens if self.stop_reason is StopReason.END else self.reply_tokens - 1
+        return num_passes / self.reply_s if self.reply_s > 0 and num_passes > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a target wrote."""
+
+    text: str
+    statistics: ReplyStatistics
+    failure: Exception | None = None  # what ended it, where the reason is FAILED
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from engine.config import ReplySettings
 from engine.decoding import Decoder
 from engine.errors import PromptTooLong
 from engine.prompt import Prompt, PromptBuilder
-from engine.records import ChatTurn, ReplyStatistics, StopReason
+from engine.records import ChatTurn, Reply, ReplyStatistics, StopReason
 from engine.session import Session
 from engine.stop_signal import StopSignal
 from engine.target.interface import FloatRows, Interrupted, Target
@@ -33,10 +33,12 @@ class ReplyListener(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    text: str
-    statistics: ReplyStatistics
-    failure: Exception | None = None  # what ended it, where the reason is FAILED
+class PreparedReply:
+    """What `ReplyWriter.write` needs; holds as long as nothing else is written."""
+
+    turns: tuple[ChatTurn, ...]
+    prompt: Prompt
+    conversation: Hashable
 
 
 class ReplyWriter:
@@ -53,30 +55,23 @@ class ReplyWriter:
     def target_name(self) -> str:
         return self._target.description.name
 
-    def prepare(self, turns: Sequence[ChatTurn], conversation: Hashable = None) -> Prompt:
+    def prepare(self, turns: Sequence[ChatTurn], conversation: Hashable = None) -> PreparedReply:
         """The prompt for `turns`, without evaluating it. Raises PromptTooLong or TemplateFailed.
 
         `conversation` is any key that stays the same from reply to reply, so that turns which left once stay out.
         """
-        return self._prompts.build(turns, self._session.tokens, self._left_out_of(conversation))
+        prompt = self._prompts.build(turns, self._session.tokens, self._left_out_of(conversation))
+        return PreparedReply(tuple(turns), prompt, conversation)
 
     def write(
-        self,
-        turns: Sequence[ChatTurn],
-        settings: ReplySettings,
-        stop: StopSignal,
-        listener: ReplyListener,
-        conversation: Hashable = None,
+        self, prepared: PreparedReply, settings: ReplySettings, stop: StopSignal, listener: ReplyListener
     ) -> Reply:
-        """Writes the reply to `turns`. Stopping is an ordinary end of a reply: what was written until then comes back.
-
-        Raises PromptTooLong or TemplateFailed before anything is evaluated; a failure after that is in the reply.
-        """
-        prompt = self.prepare(turns, conversation)
-        listener.on_prompt(len(prompt.tokens), prompt.num_left_out)
-        run = _Run(self._target, self._prompts, self._session, turns, prompt, settings, stop, listener)
+        """Writes the reply that was prepared last. Stopping is an ordinary end of a reply: what was written until then
+        comes back. A failure on the way is in the reply."""
+        listener.on_prompt(len(prepared.prompt.tokens), prepared.prompt.num_left_out)
+        run = _Run(self._target, self._prompts, self._session, prepared, settings, stop, listener)
         reply = run.finish()
-        self._left_out = (conversation, run.num_left_out)
+        self._left_out = (prepared.conversation, run.num_left_out)
         return reply
 
     def _left_out_of(self, conversation: Hashable) -> int:
@@ -92,8 +87,7 @@ class _Run:
         target: Target,
         prompts: PromptBuilder,
         session: Session,
-        turns: Sequence[ChatTurn],
-        prompt: Prompt,
+        prepared: PreparedReply,
         settings: ReplySettings,
         stop: StopSignal,
         listener: ReplyListener,
@@ -102,8 +96,8 @@ class _Run:
         self._context_size = target.limits.context_size
         self._prompts = prompts
         self._session = session
-        self._turns = turns
-        self._prompt = prompt
+        self._turns = prepared.turns
+        self._prompt = prepared.prompt
         self._settings = settings
         self._stop = stop
         self._listener = listener
@@ -115,7 +109,7 @@ class _Run:
         self._prompt_s = 0.0
         self._reply_s = 0.0
         self._began_at = 0.0
-        self.num_left_out = prompt.num_left_out
+        self.num_left_out = prepared.prompt.num_left_out
 
     def finish(self) -> Reply:
         failure: Exception | None = None
@@ -144,17 +138,12 @@ class _Run:
 
     def _read_prompt(self) -> FloatRows:
         start = time.perf_counter()
-        held_before = len(self._session.tokens)
+        evaluated_before = self._session.num_evaluated
         try:
-            rows, self._num_evaluated = self._session.read(
-                self._prompt.tokens, self._stop, self._listener.on_prompt_progress
-            )
-        except Interrupted:
-            self._num_evaluated = max(0, len(self._session.tokens) - held_before)
-            raise
+            return self._session.read(self._prompt.tokens, self._stop, self._listener.on_prompt_progress)
         finally:
+            self._num_evaluated = self._session.num_evaluated - evaluated_before
             self._prompt_s = time.perf_counter() - start
-        return rows
 
     def _write_into_room(self, rows: FloatRows) -> StopReason | None:
         """Writes until the reply ends, or None when the context is full."""
@@ -162,7 +151,8 @@ class _Run:
             if token in self._vocabulary.end_of_generation:
                 return StopReason.END
             self._tokens.append(token)
-            self._show(self._stream.push(self._vocabulary.pieces[token]))
+            if token not in self._vocabulary.special:  # a template's own marks are no text
+                self._show(self._stream.push(self._vocabulary.pieces[token]))
             if self._stream.stopped:
                 return StopReason.STOP_STRING
             if self._settings.max_tokens is not None and len(self._tokens) >= self._settings.max_tokens:
@@ -181,14 +171,14 @@ class _Run:
             return None
         self.num_left_out = prompt.num_left_out
         self._listener.on_trimmed(self.num_left_out)
-        rows, _ = self._session.read([*prompt.tokens, *self._tokens], self._stop)
-        return rows
+        return self._session.read([*prompt.tokens, *self._tokens], self._stop)
 
     def _show(self, text: str) -> None:
         if text:
             self._pieces.append(text)
-            elapsed_s = time.perf_counter() - self._began_at
-            self._listener.on_text(text, len(self._tokens), len(self._tokens) / elapsed_s, len(self._session.tokens))
+            num_passes = len(self._tokens) - 1  # the first token was drawn from the prompt's logits
+            speed = num_passes / (time.perf_counter() - self._began_at)
+            self._listener.on_text(text, len(self._tokens), speed, len(self._session.tokens))
 
     def _statistics(self, reason: StopReason) -> ReplyStatistics:
         return ReplyStatistics(

@@ -15,6 +15,7 @@ class Session:
     def __init__(self, target: Target) -> None:
         self._target = target
         self.tokens: list[int] = []
+        self.num_evaluated = 0  # tokens, over the life of the session
 
     @property
     def room(self) -> int:
@@ -26,11 +27,11 @@ class Session:
         prompt: Sequence[int],
         stop: StopSignal,
         on_progress: Callable[[int, int], None] = lambda _evaluated, _total: None,
-    ) -> tuple[FloatRows, int]:
+    ) -> FloatRows:
         """Makes the target hold exactly `prompt`, evaluating only what it does not hold yet.
 
-        Returns the logits after its last token, shape (1, vocabulary), and how many tokens were evaluated. Raises
-        Interrupted when `stop` gets set; what was evaluated until then stays held.
+        Returns the logits after its last token, shape (1, vocabulary). Raises Interrupted when `stop` gets set; what
+        was evaluated until then stays held.
         """
         # The last token is always evaluated: its logits are what the reply begins with.
         self.keep(min(common_prefix_length(self.tokens, prompt), len(prompt) - 1))
@@ -39,12 +40,17 @@ class Session:
         for start in range(0, len(new), step):
             rows = self.extend(new[start : start + step], stop, num_rows=1)
             on_progress(min(start + step, len(new)), len(new))
-        return rows, len(new)
+        return rows
 
     def extend(self, tokens: Sequence[int], stop: StopSignal, num_rows: int) -> FloatRows:
-        """One pass over `tokens`; see `Target.evaluate`."""
-        rows = self._target.evaluate(tokens, num_rows, stop)
+        """One pass over `tokens`; see `Target.evaluate`. Whatever it raises, `tokens` stays what the target holds."""
+        try:
+            rows = self._target.evaluate(tokens, num_rows, stop)
+        except BaseException:
+            del self.tokens[self._target.num_held :]
+            raise
         self.tokens.extend(tokens)
+        self.num_evaluated += len(tokens)
         return rows
 
     def keep(self, num_kept: int) -> None:

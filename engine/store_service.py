@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from engine.commands import (
     DeleteConversation,
     ListConversations,
@@ -12,12 +10,12 @@ from engine.commands import (
     RestoreConversation,
     StoreCommand,
 )
-from engine.events import ConversationChanged, ConversationDeleted, ConversationOpened, ConversationsListed, Event
+from engine.events import ConversationChanged, ConversationDeleted, ConversationOpened, ConversationsListed, Listener
 from engine.storage import Repository
 
 
 class StoreService:
-    def __init__(self, repository: Repository, emit: Callable[[Event], None]) -> None:
+    def __init__(self, repository: Repository, emit: Listener) -> None:
         self._repository = repository
         self._emit = emit
 

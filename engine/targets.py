@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -29,18 +29,31 @@ class TargetFile:
 
 
 def resolve_target(target: str, known: KnownTargets) -> TargetFile:
-    """`starter`, the name of a target loaded before, or a path. Raises TargetMissing."""
+    """`starter`, a path, or the name of a target loaded before. Raises TargetMissing."""
+    file = named_file(target)
+    if file is not None:
+        return replace(file, trusted=file.trusted or _is_known(file.path, known))
+    record = known.find_target(target)
+    if record is None:
+        raise TargetMissing(
+            f"There is no model file {target}; `slipstream models list` shows the models you have used."
+        )
+    if not _exists(record.path):
+        raise TargetMissing(f"The file of {target} is gone ({record.path}); choose the model again.")
+    return TargetFile(record.path, record.path.stem, trusted=_is_known(record.path, known))
+
+
+def named_file(target: str) -> TargetFile | None:
+    """What can be said without the store: the starter, or the file at a path; None where there is none."""
     if target == STARTER:
         return starter_file()
-    record = known.find_target(target)
-    path = record.path if record else Path(target).expanduser().absolute()
-    if not path.exists():
-        raise TargetMissing(
-            f"The file of {target} is gone ({path}); choose the model again."
-            if record
-            else f"There is no model file {path}; `slipstream models list` shows the models you have used."
-        )
-    return TargetFile(path, path.stem, trusted=_is_known(path, known))
+    path = Path(target)
+    try:
+        path = path.expanduser()
+    except RuntimeError:  # a user that does not exist
+        return None
+    path = path.absolute()
+    return TargetFile(path, path.stem, trusted=False) if _exists(path) else None
 
 
 def starter_file() -> TargetFile:
@@ -60,3 +73,10 @@ def starter_path() -> Path:
 def _is_known(path: Path, known: KnownTargets) -> bool:
     size = path.stat().st_size
     return any(record.path == path and record.size_bytes == size for record in known.list_targets())
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # a name no file can have
+        return False

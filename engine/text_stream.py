@@ -23,9 +23,8 @@ class TextStream:
         return self._release(self._decoder.decode(piece))
 
     def finish(self) -> str:
-        """What is left when no more bytes follow."""
-        text = self._release(self._decoder.decode(b"", final=True))
-        text, self._withheld = text + self._withheld, ""
+        """What is left when no more bytes follow. A character that was cut off is left out."""
+        text, self._withheld = self._withheld, ""
         return text
 
     def _release(self, text: str) -> str:

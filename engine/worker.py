@@ -9,13 +9,31 @@ from collections.abc import Callable
 
 from engine.commands import Command
 from engine.errors import MendableError
-from engine.events import Event, Failed
+from engine.events import Failed, Listener
 from engine.stop_signal import StopSignal
 
 _logger = logging.getLogger("slipstream.worker")
 
 Handle = Callable[[Command, StopSignal], None]
-Emit = Callable[[Event], None]
+
+# llama.cpp tokenizes for some models with std::regex, which recurses once per character of a run: a pasted block of a
+# million letters needs this much. Reserved address space only; nothing is used until it is needed.
+_STACK_BYTES = 512 * 2**20
+
+
+def deep_thread(run: Callable[[], None], name: str) -> threading.Thread:
+    """A started daemon thread whose stack is deep enough for tokenizing whatever somebody pastes."""
+    thread = threading.Thread(target=run, name=name, daemon=True)
+    usual = threading.stack_size(_STACK_BYTES)
+    try:
+        thread.start()
+    except RuntimeError:  # no room for such a stack
+        threading.stack_size(usual)
+        thread = threading.Thread(target=run, name=name, daemon=True)
+        thread.start()
+    finally:
+        threading.stack_size(usual)
+    return thread
 
 
 class Worker:
@@ -24,7 +42,7 @@ class Worker:
     Whatever a command raises, the next one is carried out. `on_end` runs on the thread when it ends.
     """
 
-    def __init__(self, name: str, handle: Handle, emit: Emit, on_end: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, name: str, handle: Handle, emit: Listener, on_end: Callable[[], None] = lambda: None) -> None:
         self._handle = handle
         self._emit = emit
         self._on_end = on_end
@@ -32,10 +50,11 @@ class Worker:
         self._lock = threading.Lock()
         self._unfinished: set[StopSignal] = set()
         self._closing = False
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._name = name
+        self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        self._thread.start()
+        self._thread = deep_thread(self._run, self._name)
 
     def post(self, command: Command) -> StopSignal:
         """Queues the command. Setting the returned signal ends it early, also when it has not begun yet."""
@@ -48,15 +67,19 @@ class Worker:
         self._inbox.put((command, stop))
         return stop
 
-    def close(self, timeout_s: float) -> bool:
-        """Ends everything that was posted. False if the thread is still busy after `timeout_s`."""
+    def end(self) -> None:
+        """Ends everything that was posted, and then the thread; `join` waits for that."""
         with self._lock:
             self._closing = True
             for stop in self._unfinished:
                 stop.set()
         self._inbox.put(None)
-        if self._thread.ident is not None:
-            self._thread.join(timeout_s)
+
+    def join(self, timeout_s: float) -> bool:
+        """False if the thread is still busy after `timeout_s`."""
+        if self._thread is None:
+            return True
+        self._thread.join(max(0.0, timeout_s))
         return not self._thread.is_alive()
 
     def _run(self) -> None:

@@ -34,7 +34,9 @@ if [ -n "${missing// /}" ]; then
     fi
 fi
 
-[ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
+if ! "$venv/bin/python" -m pip --version >/dev/null 2>&1; then
+    "$python" -m venv --clear "$venv" || fail "Python cannot make a virtual environment; on Debian: sudo apt install python3-venv"
+fi
 pip() { "$venv/bin/python" -m pip --disable-pip-version-check -q "$@"; }
 pip install pip==26.3
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.config import SamplingSettings
+from engine.errors import LogitsBroken
 
 Ids = npt.NDArray[np.int64]
 Probabilities = npt.NDArray[np.float64]
@@ -23,13 +24,9 @@ LogitRow = npt.NDArray[np.float32]
 _NUM_GROUPS = 64
 
 
-class LogitsBroken(ArithmeticError):
-    """The target returned a row without a largest number (NaN): its weights are damaged or its backend is faulty."""
-
-
 @dataclass(frozen=True, slots=True)
 class Law:
-    """A distribution over target tokens that names only those with a chance, likeliest first."""
+    """A distribution over the target tokens that pruning has left, likeliest first."""
 
     ids: Ids  # shape (k,), distinct
     probabilities: Probabilities  # shape (k,), descending, sums to 1
@@ -47,7 +44,7 @@ def make_law(logits: LogitRow, settings: SamplingSettings, history: Sequence[int
     """The law of the next token, given its row of logits (shape (vocabulary,), left unchanged) and the tokens before
     it.
 
-    Raises `LogitsBroken` for a row with NaN.
+    Raises LogitsBroken for a row whose largest logit is not a number.
     """
     if _penalises(settings) and history:
         logits = _penalised(logits, settings, history)
@@ -56,13 +53,12 @@ def make_law(logits: LogitRow, settings: SamplingSettings, history: Sequence[int
     ids, values = _candidates(logits, settings)  # values descending
     if settings.min_p > 0:
         ids, values = _first(ids, values, int(np.count_nonzero(values >= values[0] + np.log(settings.min_p))))
-    return Law(ids, _softmax(values / settings.temperature))
+    return Law(ids, _softmax((values - values[0]) / settings.temperature))
 
 
 def _point(logits: LogitRow) -> Law:
-    best = int(logits.argmax())
-    if np.isnan(logits[best]):
-        raise LogitsBroken
+    best = int(logits.argmax())  # a NaN counts as the largest
+    _check(logits[best])
     return Law(np.array([best]), np.ones(1))
 
 
@@ -123,17 +119,22 @@ def _top(logits: LogitRow, k: int) -> tuple[Ids, Probabilities]:
         return _sorted(ids, logits)
     maxima = logits[: groups * _NUM_GROUPS].reshape(_NUM_GROUPS, groups).max(axis=0)
     bound = np.partition(maxima, groups - k)[groups - k]
-    if np.isnan(maxima).any():
-        raise LogitsBroken
+    _check(maxima.max())
     ids, values = _sorted(np.flatnonzero(logits >= bound), logits)
     return _first(ids, values, k)
 
 
 def _checked_max(logits: LogitRow) -> float:
     largest = float(logits.max())
-    if np.isnan(largest):
-        raise LogitsBroken
+    _check(largest)
     return largest
+
+
+def _check(largest: float) -> None:
+    if not np.isfinite(largest):
+        raise LogitsBroken(
+            "The model computed something that is not a number; its file may be damaged: download it again."
+        )
 
 
 def _sorted(ids: Ids, logits: LogitRow) -> tuple[Ids, Probabilities]:

@@ -23,7 +23,7 @@ class TargetFeature(StrEnum):
 
 
 class Interrupted(Exception):
-    """The stop signal was set during a pass. The target holds the tokens it held before the pass."""
+    """The stop signal was set during a pass, which is taken back: see `Target.evaluate`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,9 @@ class Vocabulary:
     pieces: tuple[bytes, ...]  # by token id; for special tokens the text that stands for them in a prompt
     special: frozenset[int]  # control and unknown tokens, which no text of a user or drafter may produce
     end_of_generation: frozenset[int]
-    begin: int | None  # the token every prompt must start with, if there is one
-    end: int | None
+    begin: int | None  # what templates call bos_token
+    end: int | None  # what templates call eos_token
+    begins_prompts: bool  # whether every prompt must start with `begin`
 
     def __len__(self) -> int:
         return len(self.pieces)
@@ -80,9 +81,9 @@ class Target(Protocol):
     def evaluate(self, tokens: Sequence[int], num_rows: int, stop: StopSignal) -> FloatRows:
         """One pass over `tokens` (1 … max_tokens of them), placed after what is held.
 
-        Returns the logits that follow each of the last `num_rows` (1 … max_rows) tokens, shape (num_rows,
-        vocabulary): a view that the next pass overwrites. Raises `Interrupted` when `stop` is or gets set, and then
-        holds what it held before.
+        Returns the logits that follow each of the last `num_rows` (1 … max_rows) tokens, shape (num_rows, vocabulary):
+        a view that the next pass overwrites. Raises `Interrupted` when `stop` is or gets set. After a failed pass the
+        target holds what it held before, or nothing where it cannot roll back: `num_held` tells.
         """
         ...
 

@@ -17,12 +17,7 @@ from typing import Any
 
 import numpy as np
 import psutil
-
-# GNU OpenMP threads wait for each other by spinning, by default for milliseconds: while another program keeps the cores
-# busy, a token then takes seconds (docs/decisions/0007-busy-machine.md). Read when the library is loaded, hence here.
-os.environ.setdefault("GOMP_SPINCOUNT", "1000")
-
-from llama_cpp import llama_cpp as lib  # noqa: E402
+from llama_cpp import llama_cpp as lib
 
 from engine.config import TargetSettings
 from engine.errors import LoadCancelled, TargetMissing, TargetTooLarge, TargetUnreadable, TargetUnsupported
@@ -84,6 +79,7 @@ class LlamaCppTarget:
     """Implements `engine.target.interface.Target`."""
 
     def __init__(self, path: Path, name: str, model: Any, context: Any, threads: int) -> None:
+        """Use `load`. Owns model and context from here on, also when it raises."""
         self._model = model
         self._context = context
         self._memory = lib.llama_get_memory(context)
@@ -98,17 +94,21 @@ class LlamaCppTarget:
         self._row_views: dict[tuple[int, int], FloatRows] = {}
         self._num_held = 0
         self._stop: StopSignal | None = None
-        self._vocabulary = _read_vocabulary(self._vocab)
-        self._limits = TargetLimits(lib.llama_n_ctx(context), min(MAX_TOKENS, lib.llama_n_batch(context)), MAX_ROWS)
-        self._description = TargetDescription(
-            path=path,
-            name=name,
-            summary=_text_from(lambda buffer, size: lib.llama_model_desc(model, buffer, size)),
-            size_bytes=lib.llama_model_size(model),
-            threads=threads,
-            chat_template=_chat_template(model),
-        )
-        self._features = frozenset({TargetFeature.ROLLBACK}) if self._probe_rollback() else frozenset()
+        try:
+            self._vocabulary = _read_vocabulary(self._vocab)
+            self._limits = TargetLimits(lib.llama_n_ctx(context), min(MAX_TOKENS, lib.llama_n_batch(context)), MAX_ROWS)
+            self._description = TargetDescription(
+                path=path,
+                name=name,
+                summary=_text_from(lambda buffer, size: lib.llama_model_desc(model, buffer, size)),
+                size_bytes=lib.llama_model_size(model),
+                threads=threads,
+                chat_template=_chat_template(model),
+            )
+            self._features = self._probe()
+        except BaseException:
+            self.close()
+            raise
 
     @classmethod
     def load(
@@ -122,19 +122,14 @@ class LlamaCppTarget:
         """Loads a GGUF file. Raises TargetMissing, TargetUnreadable, TargetUnsupported, TargetTooLarge or
         LoadCancelled."""
         check_file(path)
-        _check_memory(path)
         model = _load_model(path, settings, on_progress, stop)
+        threads = settings.threads or usable_cores()
         try:
-            threads = settings.threads or usable_cores()
             context = _make_context(model, path, settings, threads)
-            try:
-                return cls(path, name, model, context, threads)
-            except BaseException:
-                lib.llama_free(context)
-                raise
         except BaseException:
             lib.llama_model_free(model)
             raise
+        return cls(path, name, model, context, threads)
 
     @property
     def description(self) -> TargetDescription:
@@ -238,17 +233,21 @@ class LlamaCppTarget:
         lib.llama_memory_clear(self._memory, True)
         self._num_held = 0
 
-    def _probe_rollback(self) -> bool:
-        """Evaluate two tokens and take one back: recurrent and hybrid models refuse."""
+    def _probe(self) -> frozenset[TargetFeature]:
+        """Evaluate two tokens and take one back: recurrent and hybrid models refuse. Raises TargetUnreadable."""
         token = self._vocabulary.begin if self._vocabulary.begin is not None else 0
-        self.evaluate([token, token], 1, StopSignal())
+        rows = self.evaluate([token, token], 1, StopSignal())
+        if not np.isfinite(rows.max()):
+            raise TargetUnreadable(
+                f"{self._description.path.name} computes no numbers; it is damaged: download it again."
+            )
         works = self.roll_back(1)
         self._clear()
-        return works
+        return frozenset({TargetFeature.ROLLBACK}) if works else frozenset()
 
 
 def check_file(path: Path) -> None:
-    """Refuses, by its first bytes, what is not a GGUF model with weights; the rest is llama.cpp's to judge."""
+    """Refuses, by size and first bytes, what cannot be a GGUF model with weights; the rest is llama.cpp's to judge."""
     if not path.exists():
         raise TargetMissing(f"There is no file {path}; choose another model file.")
     if not path.is_file():
@@ -264,6 +263,7 @@ def check_file(path: Path) -> None:
         raise TargetUnreadable(f"{path.name} is cut short; download it again.")
     if int.from_bytes(head[8:16], "little") == 0:  # the number of tensors
         raise TargetUnreadable(f"{path.name} holds a vocabulary but no weights; choose the model itself.")
+    _check_memory(path)
 
 
 def trial(path: Path) -> str | None:
@@ -274,7 +274,7 @@ def trial(path: Path) -> str | None:
     parameters = lib.llama_model_default_params()
     parameters.n_gpu_layers = 0
     parameters.use_extra_bufts = False  # read the weights as they lie in the file instead of arranging them for speed
-    model = lib.llama_model_load_from_file(str(path).encode(), parameters)
+    model = lib.llama_model_load_from_file(os.fsencode(path), parameters)
     if not model:
         return _last_error()
     sizes = lib.llama_context_default_params()
@@ -322,7 +322,7 @@ def _load_model(path: Path, settings: TargetSettings, on_progress: Callable[[flo
     if settings.gpu_layers is not None:
         parameters.n_gpu_layers = settings.gpu_layers
     _recent_errors.clear()
-    model = lib.llama_model_load_from_file(str(path).encode(), parameters)
+    model = lib.llama_model_load_from_file(os.fsencode(path), parameters)
     if not model:
         if stop.is_set():
             raise LoadCancelled(f"Loading {path.name} was cancelled.")
@@ -350,6 +350,9 @@ def _make_context(model: Any, path: Path, settings: TargetSettings, threads: int
             f"The context of {parameters.n_ctx:,} tokens for {path.name} does not fit into memory; "
             f"choose a smaller context size. (llama.cpp: {_last_error()})"
         )
+    if not lib.llama_get_memory(context):
+        lib.llama_free(context)
+        raise TargetUnsupported(f"{path.name} is not a model that writes text; choose a chat model.")
     return context
 
 
@@ -367,8 +370,9 @@ def _read_vocabulary(vocab: Any) -> Vocabulary:
         pieces=_read_pieces(vocab, size),
         special=frozenset(token for token in range(size) if lib.llama_vocab_get_attr(vocab, token) & hidden),
         end_of_generation=frozenset(token for token in range(size) if lib.llama_vocab_is_eog(vocab, token)),
-        begin=begin if begin >= 0 and lib.llama_vocab_get_add_bos(vocab) else None,
+        begin=begin if begin >= 0 else None,
         end=end if end >= 0 else None,
+        begins_prompts=begin >= 0 and lib.llama_vocab_get_add_bos(vocab),
     )
 
 

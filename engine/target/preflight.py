@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import time
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -16,7 +18,6 @@ from engine.errors import LoadCancelled, TargetUnreadable
 from engine.stop_signal import StopSignal
 from engine.target import llama_cpp
 
-_PATIENCE_S = 60.0
 _GLANCE_S = 0.05
 
 
@@ -26,7 +27,8 @@ def preflight(path: Path, stop: StopSignal) -> None:
     spawn = multiprocessing.get_context("spawn")  # a fork would copy the threads' locks
     reader, writer = spawn.Pipe(duplex=False)
     process = spawn.Process(target=_look, args=(path, writer), daemon=True, name="slipstream-preflight")
-    process.start()
+    with _interrupts_held_back():
+        process.start()
     writer.close()
     try:
         complaint = _answer(reader, path, stop)
@@ -40,17 +42,27 @@ def preflight(path: Path, stop: StopSignal) -> None:
 
 
 def _answer(reader: Connection, path: Path, stop: StopSignal) -> str:
-    crashed = TargetUnreadable(f"{path.name} is damaged: llama.cpp cannot open it; download it again.")
-    deadline = time.monotonic() + _PATIENCE_S
-    while time.monotonic() < deadline:
+    """However long it takes: the file may be large and the disk slow."""
+    while not reader.poll(_GLANCE_S):
         if stop.is_set():
             raise LoadCancelled(f"Loading {path.name} was cancelled.")
-        if reader.poll(_GLANCE_S):
-            try:
-                return str(reader.recv_bytes(), "utf-8")
-            except EOFError:
-                raise crashed from None
-    raise crashed
+    try:
+        return str(reader.recv_bytes(), "utf-8")
+    except EOFError:
+        raise TargetUnreadable(f"{path.name} is damaged: llama.cpp cannot open it; download it again.") from None
+
+
+@contextmanager
+def _interrupts_held_back() -> Iterator[None]:
+    """A child started meanwhile leaves Ctrl+C to us; by itself it would print a traceback."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _look(path: Path, writer: Connection) -> None:

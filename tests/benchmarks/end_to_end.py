@@ -28,7 +28,7 @@ from app.engine_bridge import EngineBridge
 from app.garbage import InterfaceGarbage
 from app.main_window import MainWindow
 from app.theme import apply_theme
-from engine import EngineConfig, ReplySettings, SamplingSettings, Send, open_repository
+from engine import EngineConfig, ReplySettings, SamplingSettings, Send, TargetSettings, open_repository
 from engine.events import ConversationOpened, Event, PromptProgress, ReplyFinished, ReplyText, TargetReady
 from engine.records import ReplyStatistics
 from tests.benchmarks.heartbeat import Heartbeat
@@ -118,7 +118,7 @@ def main() -> None:
         began = time.perf_counter()
         bridge = EngineBridge(config)
         settings = ReplySettings(SamplingSettings(temperature=0), options.tokens)
-        controller = ChatController(window, bridge, settings, "")
+        controller = ChatController(window, bridge, settings, TargetSettings(), "")
         ear = Ear(bridge)  # after the controller: what is heard here, the window has heard
         clock = _Clock(ear)
         ready_at, _ = clock.wait_for(TargetReady, lambda: controller.start("starter"))

@@ -16,7 +16,7 @@ from app.chat_controller import ChatController
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper, apply_theme
-from engine import EngineConfig, ReplySettings, SamplingSettings
+from engine import EngineConfig, ReplySettings, SamplingSettings, TargetSettings
 from engine.events import Event, Failed, ReplyFinished, TargetReady
 from engine.records import StopReason
 from tests.fakes.ear import Ear
@@ -34,7 +34,9 @@ class Desk:
         self._qtbot = qtbot
         self.window = MainWindow(keeper)
         self.bridge = EngineBridge(EngineConfig(folder))
-        self.controller = ChatController(self.window, self.bridge, ReplySettings(GREEDY, max_tokens), "", self.window)
+        self.controller = ChatController(
+            self.window, self.bridge, ReplySettings(GREEDY, max_tokens), TargetSettings(), "", self.window
+        )
         self._ear = Ear(self.bridge)  # after the controller: what the test hears, the window has heard
         qtbot.addWidget(self.window)
         with qtbot.waitExposed(self.window):

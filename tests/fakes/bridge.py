@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Signal
 
-from engine import Command, StopSignal
+from engine import Command, LoadTarget, StopSignal
 
 
 class FakeBridge(QObject):
@@ -16,9 +16,12 @@ class FakeBridge(QObject):
         super().__init__()
         self.posted: list[Command] = []
         self.stops: list[StopSignal] = []
+        self.loads: list[LoadTarget] = []  # stays when `posted` is emptied
 
     def post(self, command: Command) -> StopSignal:
         self.posted.append(command)
+        if isinstance(command, LoadTarget):
+            self.loads.append(command)
         self.stops.append(StopSignal())
         return self.stops[-1]
 

@@ -27,7 +27,7 @@ class RecordingListener:
 
     def on_text(self, text: str, num_tokens: int, tokens_per_s: float, context_used: int) -> None:
         assert num_tokens > 0
-        assert tokens_per_s > 0
+        assert (tokens_per_s > 0) == (num_tokens > 1), "the first token takes no pass of its own"
         assert context_used > 0
         self.pieces.append(text)
 

@@ -43,7 +43,9 @@ class FakeTarget:
         self.closed = False
         self.on_evaluate: Callable[[], None] = lambda: None
         self._can_roll_back = can_roll_back
-        self.vocabulary = Vocabulary(PIECES, frozenset({START, END}), frozenset({END}), begin=None, end=END)
+        self.vocabulary = Vocabulary(
+            PIECES, frozenset({START, END}), frozenset({END}), begin=None, end=END, begins_prompts=False
+        )
         self.limits = TargetLimits(context_size, max_tokens, max_tokens)
         self.description = TargetDescription(Path("fake.gguf"), "fake", "fake 1B", 1_000, 1, chat_template)
         self.features = frozenset({TargetFeature.ROLLBACK}) if can_roll_back else frozenset[TargetFeature]()
@@ -69,6 +71,8 @@ class FakeTarget:
         assert len(self.held) + len(tokens) <= self.limits.context_size
         self.on_evaluate()
         if stop.is_set():
+            if not self._can_roll_back:  # what the pass had begun cannot be taken back
+                self.held.clear()
             raise Interrupted
         self.num_evaluated += len(tokens)
         rows = np.zeros((num_rows, len(PIECES)), np.float32)
@@ -80,6 +84,7 @@ class FakeTarget:
         return rows
 
     def roll_back(self, num_kept: int) -> bool:
+        assert 0 <= num_kept <= len(self.held)
         if num_kept == len(self.held):
             return True
         kept = num_kept if self._can_roll_back else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import cast
 
@@ -26,6 +27,7 @@ from engine import (
     ReplySettings,
     RestoreConversation,
     Send,
+    TargetSettings,
 )
 from engine.events import (
     ContextTrimmed,
@@ -48,6 +50,7 @@ from tests.fakes.bridge import FakeBridge
 
 NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 TARGET = TargetInfo("Tiny", "/models/tiny.gguf", "llama 1B Q4", 1000, 10, 2, can_roll_back=True)
+TARGET_SETTINGS = TargetSettings(context_size=1000)
 STATISTICS = ReplyStatistics(10, 10, 3, 0.1, 0.5, StopReason.END, 13, 1000)
 
 
@@ -70,7 +73,9 @@ class Desk:
         self.window = window
         self.bridge = FakeBridge()
         self.settings = ReplySettings()
-        self.controller = ChatController(window, cast(EngineBridge, self.bridge), self.settings, "Be kind.")
+        self.controller = ChatController(
+            window, cast(EngineBridge, self.bridge), self.settings, TARGET_SETTINGS, "Be kind."
+        )
 
     def tell(self, *events: Event) -> None:
         for event in events:
@@ -103,7 +108,7 @@ def desk(qtbot: QtBot, qapp: QApplication) -> Desk:
 
 @pytest.fixture
 def ready(desk: Desk) -> Desk:
-    desk.tell(TargetReady(TARGET), ConversationsListed((summary(1, "Old"),)))
+    desk.tell(TargetReady(TARGET, desk.bridge.loads[-1]), ConversationsListed((summary(1, "Old"),)))
     desk.take()
     return desk
 
@@ -124,7 +129,7 @@ def answered(desk: Desk, conversation_id: int = 7) -> tuple[Message, Message]:
 
 
 def test_starting_lists_what_was_kept_and_loads_the_target(desk: Desk) -> None:
-    assert desk.take() == [ListConversations(), LoadTarget("starter")]
+    assert desk.take() == [ListConversations(), LoadTarget("starter", TARGET_SETTINGS)]
     desk.write("Hi")
     assert desk.take() == [], "nothing is sent before a target is ready"
     assert desk.window.prompt_box.text == "Hi", "and nothing typed is lost"
@@ -233,20 +238,86 @@ def test_renaming(ready: Desk) -> None:
 def test_the_user_is_told_once_for_every_time_messages_leave(ready: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     notes: list[str] = []
     monkeypatch.setattr(ready.window.transcript, "show_note", notes.append)
-    answered(ready)
-    ready.tell(ReplyStarted(7, 70, 10, 2), ReplyStarted(7, 70, 10, 2), ContextTrimmed(7, 6))
+    asked, _ = answered(ready)
+    ready.tell(ReplyStarted(7, asked.id, 10, 2), ReplyStarted(7, asked.id, 10, 2), ContextTrimmed(7, 6))
     assert len(notes) == 2
     assert "2 oldest messages" in notes[0]
     assert "6 oldest messages" in notes[1]
 
 
+def test_messages_that_left_are_told_when_the_conversation_is_opened_too(
+    ready: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes: list[str] = []
+    monkeypatch.setattr(ready.window.transcript, "show_note", notes.append)
+    asked = prompt(70, 7)
+    answer = replace(reply(71, asked), statistics=replace(STATISTICS, left_out_messages=4))
+    ready.window.conversations.chosen.emit(7)
+    ready.tell(ConversationOpened(Conversation(summary(7), "", (asked, answer))))
+    assert len(notes) == 1
+    assert "4 oldest messages" in notes[0]
+
+
+def test_a_reply_written_again_does_not_show_beside_the_old_one_after_looking_elsewhere(ready: Desk) -> None:
+    asked, answer = answered(ready)
+    ready.window.transcript.regenerate_requested.emit()
+    ready.tell(ReplyStarted(7, asked.id, 10, 0), ReplyText(7, "New", 1, 0.0, 11))
+    ready.window.conversations.chosen.emit(1)
+    ready.window.conversations.chosen.emit(7)
+    ready.tell(ConversationOpened(Conversation(summary(7), "", (asked, answer))))  # the store knows the old one still
+    assert ready.shown == ["Hi"]
+    ready.tell(ReplyFinished(reply(72, asked, "New reply")))
+    assert ready.shown == ["Hi", "New reply"]
+
+
+def test_what_the_store_told_first_is_not_shown_twice(ready: Desk) -> None:
+    asked, answer = answered(ready)
+    second = replace(prompt(72, 7, "And?"), parent_id=answer.id)
+    ready.write("And?")
+    ready.window.conversations.chosen.emit(1)
+    ready.window.conversations.chosen.emit(7)
+    ready.tell(ConversationOpened(Conversation(summary(7), "", (asked, answer, second))), PromptKept(second))
+    assert ready.shown == ["Hi", "Hello.", "And?"]
+    last = reply(73, second, "Yes.")
+    ready.window.conversations.chosen.emit(1)
+    ready.window.conversations.chosen.emit(7)
+    ready.tell(ConversationOpened(Conversation(summary(7), "", (asked, answer, second, last))), ReplyFinished(last))
+    assert ready.shown == ["Hi", "Hello.", "And?", "Yes."]
+
+
+def test_a_failure_after_the_prompt_was_kept_shows_what_was_kept(ready: Desk) -> None:
+    ready.write("Hi")
+    command = ready.take()[-1]
+    ready.tell(ConversationChanged(summary(7)), PromptKept(prompt(70, 7)), ReplyText(7, "Hel", 1, 0.0, 11))
+    ready.tell(Failed("The disk is full; free some space.", command))
+    assert ready.take() == [OpenConversation(7)]
+    ready.tell(ConversationOpened(Conversation(summary(7), "", (prompt(70, 7),))))
+    assert ready.shown == ["Hi"]
+    ready.write("Again")
+    assert isinstance(ready.take()[-1], Send)
+
+
+def test_a_cancelled_loading_does_not_count_for_the_same_target_chosen_again(ready: Desk) -> None:
+    ready.window.target_bar.target_chosen.emit("/models/a.gguf")
+    ready.window.target_bar.cancel_requested.emit()
+    ready.window.target_bar.target_chosen.emit("/models/a.gguf")
+    first, second = ready.bridge.loads[-2:]
+    assert first == second
+    ready.take()
+    ready.tell(Failed("Loading a.gguf was cancelled.", first))
+    assert ready.take() == []
+    ready.tell(TargetReady(replace(TARGET, name="a", path="/models/a.gguf"), second))
+    assert ready.window.target_bar.name.text() == "a"
+    assert ready.controller.chosen_target == "/models/a.gguf"
+
+
 def test_a_failed_start_falls_back_to_the_starter(desk: Desk) -> None:
     desk.take()
     desk.controller.load_target("/models/gone.gguf")
-    assert desk.take() == [LoadTarget("/models/gone.gguf")]
-    desk.tell(Failed("There is no such file; choose another.", LoadTarget("/models/gone.gguf")))
-    assert desk.take() == [LoadTarget(STARTER)]
-    desk.tell(Failed("The starter model is not installed.", LoadTarget(STARTER)))
+    assert desk.take() == [LoadTarget("/models/gone.gguf", TARGET_SETTINGS)]
+    desk.tell(Failed("There is no such file; choose another.", desk.bridge.loads[-1]))
+    assert desk.take() == [LoadTarget(STARTER, TARGET_SETTINGS)]
+    desk.tell(Failed("The starter model is not installed.", desk.bridge.loads[-1]))
     assert desk.take() == []
     desk.write("Hi")
     assert desk.window.prompt_box.text == "Hi"
@@ -254,7 +325,9 @@ def test_a_failed_start_falls_back_to_the_starter(desk: Desk) -> None:
 
 def test_a_target_that_cannot_be_loaded_leaves_the_one_in_use(ready: Desk) -> None:
     ready.window.target_bar.target_chosen.emit("/models/bad.gguf")
-    ready.tell(TargetLoading("bad", 0.5), Failed("bad.gguf is damaged.", LoadTarget("/models/bad.gguf")))
+    ready.write("Hi")
+    assert not any(isinstance(command, Send) for command in ready.take()), "it would wait, unseen, for the new target"
+    ready.tell(TargetLoading("bad", 0.5), Failed("bad.gguf is damaged.", ready.bridge.loads[-1]))
     assert ready.window.target_bar.name.text() == "Tiny"
     ready.write("Hi")
     assert isinstance(ready.take()[-1], Send)
@@ -271,12 +344,14 @@ def test_choosing_another_target_gives_up_the_one_being_loaded(ready: Desk) -> N
     first = ready.bridge.stops[-1]
     ready.window.target_bar.target_chosen.emit("/models/b.gguf")
     assert first.is_set()
-    ready.tell(Failed("Loading a was cancelled.", LoadTarget("/models/a.gguf")))
+    first_load, second_load = ready.bridge.loads[-2:]
+    ready.tell(Failed("Loading a was cancelled.", first_load))
     assert ready.window.toasts.shown == (), "the user knows"
-    ready.tell(TargetReady(TargetInfo("b", "/models/b.gguf", "", 1000, 10, 2, can_roll_back=True)))
+    ready.tell(TargetReady(TargetInfo("b", "/models/b.gguf", "", 1000, 10, 2, can_roll_back=True), second_load))
     assert ready.controller.chosen_target == "/models/b.gguf"
 
 
 def test_a_notice_about_the_target_is_shown(desk: Desk) -> None:
-    desk.tell(TargetReady(TargetInfo("b", "/b.gguf", "", 1000, 10, 2, True, notice="No template; ChatML is used.")))
+    target = TargetInfo("b", "/b.gguf", "", 1000, 10, 2, True, notice="No template; ChatML is used.")
+    desk.tell(TargetReady(target, desk.bridge.loads[-1]))
     assert [toast.words.text() for toast in desk.window.toasts.shown] == ["No template; ChatML is used."]

@@ -34,6 +34,9 @@ def test_help_teaches(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
         (("--temperature", "9"), "Temperature is 9; choose a value from 0 to 5."),
         (("--top-p", "nan"), "Top-p is nan; choose a value from 0 to 1."),
         (("--target", "nowhere.gguf"), "There is no model file"),
+        (("--target", "x" * 300), "There is no model file"),
+        (("--target", "~nosuchuser/x.gguf"), "There is no model file"),
+        (("--temperature", "1e-310"), "Temperature is 1e-310; choose 0 or at least 0.0001."),
         (("--stop", ""), "A stop string is empty"),
     ],
 )

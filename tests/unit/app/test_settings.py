@@ -16,6 +16,7 @@ def test_without_a_file_the_defaults_hold(tmp_path: Path) -> None:
 
 def test_settings_come_back_as_saved(tmp_path: Path) -> None:
     settings = AppSettings(target="/models/a.gguf", temperature=0.3, system_prompt="Be kind.")
+    settings.window = b"\x00\xff any bytes"
     SettingsFile(tmp_path / "new").save(settings)
     assert SettingsFile(tmp_path / "new").load() == settings
 
@@ -26,7 +27,9 @@ def test_only_the_user_can_read_them(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "settings.json").stat().st_mode) == 0o600
 
 
-@pytest.mark.parametrize("content", [b"", b"\xff\x00", b"[]", b'{"temperature": 99}', b'{"version": 0}'])
+@pytest.mark.parametrize(
+    "content", [b"", b"\xff\x00", b"[]", b'{"temperature": 99}', b'{"version": 0}', b'{"window": "abc"}']
+)
 def test_a_file_that_makes_no_sense_is_set_aside(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "settings.json").write_bytes(content)
     assert SettingsFile(tmp_path).load() == AppSettings()

@@ -10,7 +10,15 @@ import pytest
 from engine.chat_service import ChatService
 from engine.commands import LoadTarget, Regenerate, Send
 from engine.config import ReplySettings, SamplingSettings, TargetSettings
-from engine.errors import ConversationMissing, NoTarget, PromptTooLong, TargetMissing, TargetUnreadable, TemplateFailed
+from engine.errors import (
+    ConversationMissing,
+    LoadCancelled,
+    NoTarget,
+    PromptTooLong,
+    TargetMissing,
+    TargetUnreadable,
+    TemplateFailed,
+)
 from engine.events import (
     ConversationChanged,
     Event,
@@ -39,6 +47,7 @@ class Desk:
         self.events: list[Event] = []
         self.targets: dict[str, FakeTarget | Exception] = {}
         self.trusted: dict[str, bool] = {}
+        self.on_load: Callable[[], None] = lambda: None
         self._folder = folder
         self.service = ChatService(repository, self._load, self.events.append)
 
@@ -55,6 +64,7 @@ class Desk:
         target = self.targets[str(file.path)]
         if isinstance(target, Exception):
             raise target
+        self.on_load()
         on_progress(0.5)
         on_progress(0.501)
         return target
@@ -122,13 +132,30 @@ def test_a_target_that_fails_to_load_leaves_the_one_in_use(talking: Desk, broken
     assert finished(talking).message.text == "Hello."
 
 
+def test_a_cancelled_loading_changes_nothing_though_the_file_was_read(talking: Desk) -> None:
+    late = FakeTarget(says("Late."))
+    path = talking.add("late", late)
+    stop = StopSignal()
+    stop.set()
+    with pytest.raises(LoadCancelled):
+        talking.do(LoadTarget(path), stop)  # before it began
+    assert "late" not in talking.trusted
+    stop = StopSignal()
+    talking.on_load = stop.set
+    with pytest.raises(LoadCancelled):
+        talking.do(LoadTarget(path), stop)  # after the last progress was told
+    assert late.closed
+    talking.do(Send("Hi", None, GREEDY))
+    assert finished(talking).message.text == "Hello."
+
+
 def test_switching_closes_the_old_target(talking: Desk) -> None:
     old = talking.targets[str(talking._folder / "fake.gguf")]
     talking.do(LoadTarget(talking.add("other", FakeTarget(says("Bonjour.")))))
     assert isinstance(old, FakeTarget)
     assert old.closed
     talking.do(Send("Hi", None, GREEDY))
-    assert finished(talking).message.target_name == "fake"  # every fake is called so
+    assert finished(talking).message.text == "Bonjour."
 
 
 def test_a_missing_file_is_named(desk: Desk) -> None:

@@ -37,6 +37,21 @@ def test_prompts_left_unanswered_are_joined_so_that_roles_alternate() -> None:
     assert render(GEMMA_LIKE, USER, USER) == "<s>[user]Hi\n\nHi"
 
 
+def test_a_system_prompt_that_a_template_leaves_out_joins_the_first_prompt() -> None:
+    source = (
+        "{% for m in messages %}{% if m['role'] == 'user' %}[INST] {{ m['content'] }} [/INST]{% endif %}{% endfor %}"
+    )
+    assert render(source, SYSTEM, USER) == "[INST] Be brief.\n\nHi [/INST]"
+
+
+def test_templates_for_tools_and_training_are_understood() -> None:
+    source = (
+        "{% if tools is defined %}tools{% endif %}{% for m in messages %}"
+        "{% generation %}{{ m['content'] | tojson(ensure_ascii=False) }}{% endgeneration %}{% endfor %}"
+    )
+    assert render(source, USER, REPLY) == '"Hi""Hello!"'
+
+
 def test_helpers_that_templates_expect_are_there() -> None:
     source = (
         "{% for m in messages %}{% if loop.first %}{% continue %}{% endif %}{{ m | tojson }}{% endfor %}"
@@ -56,6 +71,11 @@ def test_helpers_that_templates_expect_are_there() -> None:
         "{{ 'a' * 10 ** 9 }}",
         "{{ 10 ** 10 ** 8 }}",
         "{% for a in range(99999) %}{% for b in range(99999) %}xxxxxxxxxx{% endfor %}{% endfor %}",
+        "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",  # without a word
+        "{{ 'a'.center(10 ** 3) }}",
+        "{{ 'a' | center(10) }}",
+        "{{ '%0999d' % 1 }}",
+        "{% if false %}x{% endif %}",  # writes nothing
         "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
         "{% include '/etc/passwd' %}",
         "{{ range(10000000) | list }}",

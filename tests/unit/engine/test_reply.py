@@ -8,11 +8,11 @@ import pytest
 
 from engine.config import ReplySettings, SamplingSettings
 from engine.errors import PromptTooLong, TemplateFailed
-from engine.records import ChatTurn, Role, StopReason
-from engine.reply import Reply, ReplyWriter
+from engine.records import ChatTurn, Reply, Role, StopReason
+from engine.reply import ReplyWriter
 from engine.stop_signal import StopSignal
 from tests.fakes.listener import RecordingListener
-from tests.fakes.target import END, PIECES, FakeTarget, says
+from tests.fakes.target import END, PIECES, START, FakeTarget, says
 
 GREEDY = SamplingSettings(temperature=0)
 
@@ -35,7 +35,8 @@ def write(
 ) -> Reply:
     writer = writer or ReplyWriter(target)
     reply_settings = ReplySettings(GREEDY, **settings)  # type: ignore[arg-type]
-    return writer.write(turns, reply_settings, stop or StopSignal(), listener or RecordingListener(), conversation=1)
+    prepared = writer.prepare(turns, conversation=1)
+    return writer.write(prepared, reply_settings, stop or StopSignal(), listener or RecordingListener())
 
 
 def held_text(target: FakeTarget) -> str:
@@ -145,6 +146,17 @@ def test_stopping_during_the_prompt_gives_an_empty_reply_and_the_rest_is_read_ne
     assert again.statistics.evaluated_tokens == again.statistics.prompt_tokens - 16
 
 
+def test_stopping_a_target_that_cannot_roll_back_leaves_a_conversation_that_goes_on() -> None:
+    target = FakeTarget(says("Yes."), can_roll_back=False)
+    writer = ReplyWriter(target)
+    stop = StopSignal()
+    passes = iter(range(1000))
+    target.on_evaluate = lambda: stop.set() if next(passes) == 2 else None
+    assert write(target, user("x" * 100), writer=writer, stop=stop).statistics.stop_reason is StopReason.STOPPED
+    reply = write(target, user("x" * 100), writer=writer)
+    assert (reply.text, reply.failure) == ("Yes.", None)
+
+
 def test_a_failure_in_the_middle_keeps_the_text_and_says_what_failed() -> None:
     target = FakeTarget(says("Hello"))
     passes = iter(range(1000))
@@ -203,7 +215,7 @@ def test_turns_of_another_conversation_do_not_leave_for_it() -> None:
     target = FakeTarget(says("Yes."), context_size=512)
     writer = ReplyWriter(target)
     write(target, *long_conversation(num_turns=10, length=40), writer=writer)
-    prompt = writer.prepare([user("a"), assistant("b"), user("c")], conversation=2)
+    prompt = writer.prepare([user("a"), assistant("b"), user("c")], conversation=2).prompt
     assert prompt.num_left_out == 0
 
 
@@ -230,6 +242,25 @@ def test_a_prompt_longer_than_the_context_is_refused_with_numbers_and_nothing_is
     assert target.num_evaluated == 0
 
 
+def test_a_text_that_can_never_fit_is_not_even_tokenized(monkeypatch: pytest.MonkeyPatch) -> None:
+    target = FakeTarget(context_size=100)
+    writer = ReplyWriter(target)
+    monkeypatch.setattr(target, "tokenize", lambda _text: pytest.fail("tokenized"))
+    with pytest.raises(PromptTooLong, match="1,000,000 characters, more than fake can read at once"):
+        writer.prepare([user("x" * 1_000_000)])
+
+
+def test_marks_of_the_template_are_not_shown_as_text() -> None:
+    script = [ord("a"), START, ord("b"), END]
+    target = FakeTarget()
+    writer = ReplyWriter(target)
+    num_prompt = len(writer.prepare([user("Hi")]).prompt.tokens)
+    target.next_token = lambda held: script[len(held) - num_prompt] if len(held) >= num_prompt else END
+    reply = write(target, user("Hi"), writer=writer)
+    assert reply.text == "ab"
+    assert reply.statistics.reply_tokens == 3
+
+
 def test_a_model_whose_template_fails_is_refused_at_once() -> None:
     with pytest.raises(TemplateFailed):
         ReplyWriter(FakeTarget(chat_template="{{ raise_exception('no') }}"))
@@ -243,7 +274,8 @@ def test_penalties_see_the_prompt_and_the_reply() -> None:
         SamplingSettings(temperature=0, presence_penalty=10.0, repetition_penalty=10.0), max_tokens=6
     )
     target = FakeTarget(alternatives)
-    reply = ReplyWriter(target).write([user("Hi")], settings, StopSignal(), RecordingListener())
+    writer = ReplyWriter(target)
+    reply = writer.write(writer.prepare([user("Hi")]), settings, StopSignal(), RecordingListener())
     assert reply.text.count("a") <= 1
     assert reply.text.count("b") <= 1
 

@@ -23,8 +23,13 @@ def test_any_cut_gives_the_text_and_never_half_a_character(text: str, data: st.D
 
 
 def test_bytes_that_are_no_utf8_become_replacement_characters() -> None:
-    _, whole = feed(TextStream(), [b"a\xff", b"b", b"\xf0\x9f"])
-    assert whole == "a�b�"
+    _, whole = feed(TextStream(), [b"a\xff", b"b"])
+    assert whole == "a\ufffdb"
+
+
+def test_a_character_that_is_cut_off_at_the_end_is_left_out() -> None:
+    _, whole = feed(TextStream(), [b"a", b"\xf0\x9f"])
+    assert whole == "a"
 
 
 @given(st.text("abc", max_size=30), st.lists(st.text("abc", min_size=1, max_size=4), min_size=1, max_size=3), st.data())

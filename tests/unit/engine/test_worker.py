@@ -14,6 +14,11 @@ from engine.worker import Worker
 from tests.fakes.listener import EventQueue
 
 
+def close(worker: Worker, timeout_s: float) -> bool:
+    worker.end()
+    return worker.join(timeout_s)
+
+
 def test_commands_are_carried_out_in_order_on_another_thread() -> None:
     events = EventQueue()
     carried_out: list[tuple[Command, str]] = []
@@ -29,7 +34,7 @@ def test_commands_are_carried_out_in_order_on_another_thread() -> None:
         worker.post(OpenConversation(number))
     events.wait_for(ConversationsListed)
     assert carried_out == [(OpenConversation(number), "busy") for number in range(3)]
-    assert worker.close(2.0)
+    assert close(worker, 2.0)
 
 
 def test_a_failure_becomes_a_sentence_and_the_next_command_is_carried_out(caplog: pytest.LogCaptureFixture) -> None:
@@ -54,7 +59,7 @@ def test_a_failure_becomes_a_sentence_and_the_next_command_is_carried_out(caplog
     assert "Something went wrong inside Slipstream (ZeroDivisionError" in bug.sentence
     assert bug.command == OpenConversation(2)
     assert "OpenConversation failed" in caplog.text, "a bug of ours leaves its traceback in the log"
-    assert worker.close(2.0)
+    assert close(worker, 2.0)
 
 
 def test_closing_stops_what_runs_and_drops_what_waits() -> None:
@@ -72,7 +77,7 @@ def test_closing_stops_what_runs_and_drops_what_waits() -> None:
     worker.post(OpenConversation(1))
     worker.post(OpenConversation(2))
     assert started.wait(10)
-    assert worker.close(2.0)
+    assert close(worker, 2.0)
     assert ended == [str(OpenConversation(1)), "closed"]
     assert worker.post(OpenConversation(3)).is_set(), "after closing, nothing is taken any more"
 
@@ -95,7 +100,7 @@ def test_a_command_can_be_stopped_before_it_begins() -> None:
     while not seen:
         time.sleep(0.001)
     assert seen == [True]
-    assert worker.close(2.0)
+    assert close(worker, 2.0)
 
 
 def test_closing_says_when_the_thread_does_not_end() -> None:
@@ -109,6 +114,6 @@ def test_closing_says_when_the_thread_does_not_end() -> None:
     worker.start()
     worker.post(ListConversations())
     assert started.wait(10)
-    assert not worker.close(0.05)
+    assert not close(worker, 0.05)
     release.set()
-    assert worker.close(2.0)
+    assert close(worker, 2.0)
