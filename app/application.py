@@ -5,6 +5,7 @@ llama.cpp, SQLAlchemy and torch are never imported here: the engine does that on
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
@@ -15,7 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from app import system_libraries
-from engine.config import DATA_DIR_VARIABLE, EngineConfig, data_dir
+from engine.config import EngineConfig, data_dir
 from engine.errors import MendableError
 
 _SIGNAL_INTERVAL_MS = 250
@@ -29,6 +30,7 @@ class CannotOpenWindow(MendableError):
 def run(target: str | None, smoke: Path | None) -> int:
     """Opens the window and returns the exit code when it is closed. Raises CannotOpenWindow."""
     check_machine()
+    logging.raiseExceptions = False  # a full disk is no reason to fill the terminal
     with _data_folder(temporary=smoke is not None) as folder:
         return _run(folder, target, smoke)
 
@@ -52,7 +54,7 @@ def check_machine() -> None:
 @contextmanager
 def _data_folder(temporary: bool) -> Iterator[Path]:
     """A smoke run leaves nothing in the user's own folder."""
-    if temporary and not os.environ.get(DATA_DIR_VARIABLE):
+    if temporary:
         with tempfile.TemporaryDirectory(prefix="slipstream-") as folder:
             yield Path(folder)
     else:
@@ -78,7 +80,7 @@ def _run(folder: Path, target: str | None, smoke: Path | None) -> int:
     InterfaceGarbage(application)
     log_to_file(folder)
     settings_file = SettingsFile(folder)
-    settings = settings_file.load()
+    settings, complaint = settings_file.load()
     window = MainWindow(apply_theme(application), version("slipstream"))
     window.restore(settings.window)
     window.show()
@@ -91,11 +93,13 @@ def _run(folder: Path, target: str | None, smoke: Path | None) -> int:
         settings.target_settings(),
         settings.system_prompt,
     )
+    if complaint:
+        window.toasts.show_error(complaint)
     check = SmokeRun(window, bridge, smoke) if smoke else None
     QTimer.singleShot(0, controller, lambda: controller.start(target or settings.target))
 
     def close() -> None:
-        settings.target = controller.chosen_target
+        settings.target = controller.chosen_target or settings.target
         settings.window = window.state()
         try:
             settings_file.save(settings)

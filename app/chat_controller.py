@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, Slot
+from PySide6.QtGui import QGuiApplication
 
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
@@ -45,6 +46,7 @@ from engine.events import (
 from engine.records import ConversationSummary, Message
 
 _STATUS_INTERVAL_MS = 100
+_UNDO_MS = 20_000  # after that, the menu still brings a deleted conversation back
 
 
 @dataclass
@@ -59,6 +61,7 @@ class _ReplyUnderWay:
 class _Loading:
     command: LoadTarget
     stop: StopSignal
+    chosen: bool = False  # by the user, in the window
 
 
 class ChatController(QObject):
@@ -85,9 +88,10 @@ class ChatController(QObject):
         self._reply: _ReplyUnderWay | None = None
         self._last_finished: Message | None = None
         self._latest_text: ReplyText | None = None
+        self._deleted: list[ConversationSummary] = []  # can be brought back until the next start
         self._told_left_out = 0  # messages of the open conversation that the user knows to be left out
         self._status = Throttle(self._show_latest_status, _STATUS_INTERVAL_MS, parent=self)
-        self.chosen_target = STARTER
+        self.chosen_target: str | None = None  # in this window; None: the choice of before stands
         self._connect()
 
     def start(self, target: str) -> None:
@@ -113,7 +117,9 @@ class ChatController(QObject):
         window.conversations.chosen.connect(self._open)
         window.conversations.renamed.connect(self._rename)
         window.conversations.deleted.connect(self._delete)
-        window.target_bar.target_chosen.connect(self.load_target)
+        window.restore_action.triggered.connect(self._bring_back)
+        window.starter_action.triggered.connect(self._use_starter)
+        window.target_bar.target_chosen.connect(self._choose_target)
         window.target_bar.cancel_requested.connect(self._cancel_loading)
         window.prompt_box.set_ready(False)
 
@@ -167,6 +173,26 @@ class ChatController(QObject):
         self._bridge.post(DeleteConversation(conversation_id))
 
     @Slot()
+    def _bring_back(self) -> None:
+        """The conversation that was deleted last, and shows it."""
+        if self._deleted:
+            summary = self._deleted.pop()
+            self._window.restore_action.setEnabled(bool(self._deleted))
+            self._bridge.post(RestoreConversation(summary.id))
+            self._open(summary.id)
+
+    @Slot()
+    def _use_starter(self) -> None:
+        self._choose_target(STARTER)
+
+    @Slot(str)
+    def _choose_target(self, target: str) -> None:
+        """The user's own choice: the next start will load it too."""
+        self.load_target(target)
+        if self._loading is not None:
+            self._loading.chosen = True
+
+    @Slot()
     def _cancel_loading(self) -> None:
         if self._loading is not None:
             self._loading.stop.set()
@@ -208,9 +234,11 @@ class ChatController(QObject):
 
     def _on_target_ready(self, target: TargetInfo, command: LoadTarget) -> None:
         self._target = target
-        self.chosen_target = STARTER if command.target == STARTER else target.path
         if self._loading is not None and self._loading.command is not command:
             return  # another one was chosen meanwhile, and is being loaded now
+        if self._loading is not None and self._loading.chosen:
+            self.chosen_target = STARTER if command.target == STARTER else target.path
+            self._window.toasts.clear_errors()
         self._loading = None
         window = self._window
         window.target_bar.set_target(target)
@@ -224,13 +252,9 @@ class ChatController(QObject):
         self._window.conversations.remove(summary.id)
         if was_open:
             self._begin_chat()
-
-        def undo() -> None:
-            self._bridge.post(RestoreConversation(summary.id))
-            if was_open:
-                self._open(summary.id)
-
-        self._window.toasts.show_info(f"“{summary.title}” was deleted.", "Undo", undo)
+        self._deleted.append(summary)
+        self._window.restore_action.setEnabled(True)
+        self._window.toasts.show_info(f"“{summary.title}” was deleted.", "Undo", self._bring_back, _UNDO_MS)
 
     def _on_opened(self, conversation_id: int, messages: tuple[Message, ...]) -> None:
         if conversation_id != self._open_id:
@@ -262,6 +286,7 @@ class ChatController(QObject):
             self._window.conversations.set_chosen(message.conversation_id)
         reply.conversation_id = message.conversation_id
         reply.prompt_id = message.id
+        self._window.toasts.clear_errors()
         if message.conversation_id == self._open_id and not self._is_shown(message):
             self._window.transcript.append_message(message)
             self._window.transcript.begin_reply()
@@ -307,6 +332,14 @@ class ChatController(QObject):
         """Shows what was kept: the prompt at least, and after regenerating the reply that was there before."""
         reply = self._reply
         self._end_reply()
+        if reply is not None and reply.pieces:  # it could not be kept; it is still the user's
+            text = "".join(reply.pieces)
+            self._window.toasts.show_info(
+                "The unfinished reply was not kept.",
+                "Copy it",
+                lambda: QGuiApplication.clipboard().setText(text),
+                _UNDO_MS,
+            )
         if reply is not None and reply.conversation_id is not None and reply.conversation_id == self._open_id:
             self._bridge.post(OpenConversation(reply.conversation_id))
 
@@ -324,7 +357,7 @@ class ChatController(QObject):
         if self._target is not None:
             window.prompt_box.set_ready(True)
             return
-        window.prompt_box.set_ready(False, "No model is loaded; open one with Ctrl+O")
+        window.prompt_box.set_ready(False, sentence)
         if command.target != STARTER and not cancelled:
             self.load_target(STARTER)
 

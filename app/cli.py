@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import io
+import os
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -40,6 +42,10 @@ def main() -> None:
     except MendableError as error:
         print(error, file=sys.stderr)
         sys.exit(2)
+    except OSError as error:
+        if error.errno not in (errno.EPIPE, errno.ENOSPC):
+            raise
+        os._exit(1)  # nobody reads any more, or there is no room; leaving in the usual way would try to write again
 
 
 def _print_version(wanted: bool) -> None:
@@ -102,6 +108,8 @@ def chat(
     """
     from app.terminal_chat import answer
 
+    if prompt is None and sys.stdin.isatty():
+        print("Write the prompt; Ctrl+D ends it.", file=sys.stderr)
     text = prompt if prompt is not None and prompt != "-" else sys.stdin.read()
     if not text.strip():
         raise typer.BadParameter("There is no prompt; say something with --prompt, or through standard input.")

@@ -28,7 +28,8 @@ SHORTCUTS = (
     ("Ctrl+R", "Write the last reply again"),
     ("Ctrl+B", "Show or hide the sidebar"),
     ("Ctrl+L", "Go to the message box"),
-    ("F2, Del", "Rename or delete the chosen conversation"),
+    ("F2, Del", "In the list: rename or delete the conversation"),
+    ("Ctrl+Shift+T", "Bring back the last deleted conversation"),
     ("Page Up, Page Down", "Scroll the conversation"),
 )
 
@@ -71,6 +72,7 @@ class MainWindow(QMainWindow):
         self.transcript.example_chosen.connect(self._use_example)
         self.prompt_box.pages_requested.connect(self.transcript.scroll_pages)
         self.conversations.new_requested.connect(self.prompt_box.setFocus)
+        self.conversations.clicked.connect(self.prompt_box.setFocus)
         self.set_busy(False)
         self.prompt_box.setFocus()
 
@@ -166,6 +168,9 @@ class MainWindow(QMainWindow):
         self.rename_action.triggered.connect(self.conversations.rename_current)
         self.delete_action = self._action("Delete the conversation")
         self.delete_action.triggered.connect(self.conversations.delete_current)
+        self.restore_action = self._action("Bring back the last deleted conversation", "Ctrl+Shift+T")
+        self.restore_action.setEnabled(False)
+        self.starter_action = self._action("Use the starter model")
         self.sidebar_action = self._action("Show or hide the sidebar", "Ctrl+B")
         self.sidebar_action.triggered.connect(self.toggle_sidebar)
         self.focus_action = self._action("Go to the message box", "Ctrl+L")
@@ -185,8 +190,17 @@ class MainWindow(QMainWindow):
 
     def _make_menus(self) -> None:
         groups: tuple[tuple[str, tuple[QAction, ...]], ...] = (
-            ("File", (self.new_action, self.open_action, self.quit_action)),
-            ("Chat", (self.stop_action, self.regenerate_action, self.rename_action, self.delete_action)),
+            ("File", (self.new_action, self.open_action, self.starter_action, self.quit_action)),
+            (
+                "Chat",
+                (
+                    self.stop_action,
+                    self.regenerate_action,
+                    self.rename_action,
+                    self.delete_action,
+                    self.restore_action,
+                ),
+            ),
             ("View", (self.sidebar_action, self.focus_action)),
             ("Help", (self.shortcuts_action, self.about_action)),
         )

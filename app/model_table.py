@@ -8,6 +8,8 @@ from rich.table import Table
 from engine import STARTER, EngineConfig, open_repository, starter_path
 from engine.errors import TargetMissing
 
+_WIDE = 10_000  # columns
+
 
 def print_models(config: EngineConfig) -> None:
     repository = open_repository(config)
@@ -22,7 +24,10 @@ def print_models(config: EngineConfig) -> None:
         if str(record.path) != starter[2]:
             size = _in_gib(record.size_bytes) if record.path.exists() else "missing"
             table.add_row(record.name, size, f"{record.last_used_at.astimezone():%Y-%m-%d %H:%M}", str(record.path))
-    Console(soft_wrap=True).print(table)
+    console = Console()
+    if not console.is_terminal:  # whole paths for other programs
+        console = Console(width=_WIDE)
+    console.print(table)
 
 
 def _starter() -> tuple[str, str, str]:

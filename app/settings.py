@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import tempfile
 from pathlib import Path
@@ -41,14 +43,35 @@ class SettingsFile:
     def __init__(self, data_dir: Path) -> None:
         self._path = data_dir / "settings.json"
 
-    def load(self) -> AppSettings:
+    def load(self) -> tuple[AppSettings, str]:
+        """The settings, and a sentence about what could not be used, if anything."""
         try:
-            return AppSettings.model_validate_json(self._path.read_bytes())
+            content = self._path.read_bytes()
         except FileNotFoundError:
-            return AppSettings()
-        except (ValidationError, OSError):
-            self._set_aside()
-            return AppSettings()
+            return AppSettings(), ""
+        except OSError as error:
+            return AppSettings(), f"{self._path} cannot be read ({error.strerror}); the usual settings are used."
+        try:
+            return AppSettings.model_validate_json(content), ""
+        except ValidationError as error:
+            aside = self._set_aside()
+            return self._what_makes_sense(content, error, aside)
+
+    @staticmethod
+    def _what_makes_sense(content: bytes, error: ValidationError, aside: Path) -> tuple[AppSettings, str]:
+        """All fields but those that are wrong."""
+        wrong = {str(detail["loc"][0]) for detail in error.errors() if detail["loc"]}
+        if not wrong:
+            return (
+                AppSettings(),
+                f"The settings make no sense and are the usual ones now; the file is kept as {aside.name}.",
+            )
+        fields = {name: value for name, value in json.loads(content).items() if name not in wrong}
+        names = ", ".join(sorted(wrong))
+        return (
+            AppSettings.model_validate_json(json.dumps(fields)),
+            f"In the settings these make no sense and are the usual ones now: {names}; the file is kept as {aside.name}.",
+        )
 
     def save(self, settings: AppSettings) -> None:
         """Whole or not at all. Raises OSError."""
@@ -62,8 +85,8 @@ class SettingsFile:
             Path(name).unlink(missing_ok=True)
             raise
 
-    def _set_aside(self) -> None:
-        try:
-            self._path.replace(self._path.with_suffix(".unreadable.json"))
-        except OSError:
-            return
+    def _set_aside(self) -> Path:
+        aside = self._path.with_suffix(".unreadable.json")
+        with contextlib.suppress(OSError):  # then it stays where it is until the next save
+            self._path.replace(aside)
+        return aside

@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, Qt, QTimer, Slot
 
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
-from engine import LoadTarget, ReplySettings, SamplingSettings
+from engine import ReplySettings, SamplingSettings
 from engine.events import Event, Failed, ReplyFinished, TargetReady
 
 PROMPT = "Write a haiku about the sea."
@@ -40,7 +40,7 @@ class SmokeRun(QObject):
                 self._window.prompt_box.submit()
             case ReplyFinished(message) if message.text:
                 QTimer.singleShot(_SETTLING_MS, self, self._take_picture)
-            case Failed(sentence, command) if not isinstance(command, LoadTarget) or command.target == "starter":
+            case Failed(sentence):
                 self.failure = sentence
                 self._window.close()
 

@@ -10,9 +10,14 @@ from types import FrameType
 from typing import TextIO
 
 from engine import EngineConfig, ReplySettings, StopSignal, TargetSettings, deep_thread, open_writer
-from engine.records import ChatTurn, Reply, Role
+from engine.records import ChatTurn, Reply, Role, StopReason
 
 _GLANCE_S = 0.05
+_INTERRUPTED = 130  # what a program ended by Ctrl+C exits with
+_CUT = {
+    StopReason.LENGTH: "(The reply has reached its length; --max-tokens allows another one.)",
+    StopReason.CONTEXT_FULL: "(The context is full; --context allows a bigger one.)",
+}
 
 
 class _Terminal:
@@ -68,8 +73,13 @@ def answer(
         raise reply.failure
     if as_json:
         print(json.dumps(_summary(name, reply), ensure_ascii=not _is_unicode(sys.stdout)))
-    elif not reply.text.endswith("\n"):
-        print()
+    else:
+        print("" if reply.text.endswith("\n") else "\n", end="", flush=True)
+        note = _CUT.get(reply.statistics.stop_reason)
+        if note:
+            print(note, file=sys.stderr)
+    if reply.statistics.stop_reason is StopReason.STOPPED:
+        sys.exit(_INTERRUPTED)
 
 
 def _summary(name: str, reply: Reply) -> dict[str, object]:

@@ -23,7 +23,11 @@ def data_dir() -> Path:
 
 def _check(name: str, value: float, low: float, high: float) -> None:
     if not low <= value <= high:  # also refuses NaN
-        raise SettingInvalid(f"{name} is {value:g}; choose a value from {low:g} to {high:g}.")
+        raise SettingInvalid(f"{name} is {_shown(value)}; choose a value from {_shown(low)} to {_shown(high)}.")
+
+
+def _shown(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:g}"
 
 
 @dataclass(frozen=True, slots=True)

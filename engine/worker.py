@@ -19,6 +19,7 @@ Handle = Callable[[Command, StopSignal], None]
 # llama.cpp tokenizes for some models with std::regex, which recurses once per character of a run: a pasted block of a
 # million letters needs this much. Reserved address space only; nothing is used until it is needed.
 _STACK_BYTES = 512 * 2**20
+_REASON_LENGTH = 200  # characters of a bug's own words
 
 
 def deep_thread(run: Callable[[], None], name: str) -> threading.Thread:
@@ -99,7 +100,7 @@ class Worker:
             self._emit(Failed(str(error), command))
         except Exception as error:
             _logger.exception("%s failed", type(command).__name__)
-            reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            reason = ": ".join(filter(None, (type(error).__name__, str(error).split("\n")[0][:_REASON_LENGTH])))
             self._emit(
                 Failed(f"Something went wrong inside Slipstream ({reason}). What was kept is safe; try again.", command)
             )

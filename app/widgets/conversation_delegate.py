@@ -74,7 +74,7 @@ class ConversationDelegate(QStyledItemDelegate):
         painter.setPen(QColor(theme.text))
         painter.drawText(words_area, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, words)
         if hovered:
-            self._keeper.icon("close").paint(painter, cross_area(area).adjusted(4, 4, -4, -4))
+            self._keeper.icon("delete").paint(painter, cross_area(area).adjusted(4, 4, -4, -4))
         painter.restore()
 
     def createEditor(self, parent: QWidget, option: QStyleOptionViewItem, index: _Index) -> QWidget:

@@ -17,12 +17,14 @@ class ConversationList(QWidget):
 
     Signals:
         chosen(int): the conversation with this id is to be opened.
+        clicked(): a conversation was chosen with the mouse; the keyboard may go elsewhere.
         new_requested(): a new chat is to begin.
         renamed(int, str): the user has given a conversation another title; the list shows it already.
         deleted(int): a conversation is to be deleted; it stays in the list until `remove`.
     """
 
     chosen = Signal(int)
+    clicked = Signal()
     new_requested = Signal()
     renamed = Signal(int, str)
     deleted = Signal(int)
@@ -48,6 +50,7 @@ class ConversationList(QWidget):
         self.view.setItemDelegate(delegate)
         self.view.delete_pressed.connect(self.delete_current)
         self.view.customContextMenuRequested.connect(self._show_menu)
+        self.view.clicked.connect(self._on_clicked)
         self.view.selectionModel().currentChanged.connect(self._on_current_changed)
         column = QVBoxLayout(self)
         column.setContentsMargins(10, 10, 10, 6)
@@ -112,6 +115,11 @@ class ConversationList(QWidget):
             self._chosen_id = conversation_id
             self.chosen.emit(conversation_id)
 
+    @Slot(QModelIndex)
+    def _on_clicked(self, _index: QModelIndex) -> None:
+        if not self.view.is_editing():
+            self.clicked.emit()
+
     @Slot()
     def _on_new(self) -> None:
         self.new_requested.emit()
@@ -157,6 +165,12 @@ class _View(QListView):
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.setResizeMode(QListView.ResizeMode.Adjust)
         self.viewport().setAutoFillBackground(False)
+
+    def is_editing(self) -> bool:
+        return self.state() == QAbstractItemView.State.EditingState
+
+    def keyboardSearch(self, search: str) -> None:
+        """Letters do not jump to another conversation: whoever types here believes to be in the message box."""
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace) and event.modifiers() in (

@@ -116,7 +116,7 @@ class ReplyView(RowView):
 
     def set_blocks(self, blocks: tuple[Block, ...], finished: bool) -> None:
         """Shows these blocks; those that were shown before are left alone."""
-        if blocks and self._waiting is not None:
+        if (blocks or finished) and self._waiting is not None:
             self._waiting.hide()
             self._waiting.deleteLater()
             self._waiting = None

@@ -80,6 +80,7 @@ class PromptBox(QWidget):
 
     def set_target_name(self, name: str) -> None:
         self.editor.setPlaceholderText(f"Message {name}…" if name else "Write a message…")
+        self.editor.viewport().update()  # Qt does not by itself
 
     def set_ready(self, ready: bool, reason: str = "The model is still loading") -> None:
         """Whether there is a target to send to; `reason` is shown when the user tries although there is none."""

@@ -117,6 +117,12 @@ class Toasts(QWidget):
                 break
         return self._show(text, ToastKind.ERROR, action, on_action)
 
+    def clear_errors(self) -> None:
+        """What went wrong is over: something works again."""
+        for toast in self.shown:
+            if toast.kind == ToastKind.ERROR:
+                toast.dismiss()
+
     def clear(self) -> None:
         for toast in self.shown:
             toast.dismiss()

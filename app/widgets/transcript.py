@@ -151,7 +151,8 @@ class Transcript(QWidget):
         self._update_rows()
 
     def can_regenerate(self) -> bool:
-        return not self._busy and self._growing is None and self._last_reply() is not None
+        """Whether the last reply can be written again, or a prompt that stayed without one be answered."""
+        return not self._busy and self._growing is None and bool(self.messages)
 
     def scroll_pages(self, pages: int) -> None:
         bar = self.column.verticalScrollBar()

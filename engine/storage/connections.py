@@ -62,6 +62,7 @@ def engine_for(path: Path) -> Engine:
     engine = create_engine(
         URL.create("sqlite", database=str(path)),
         connect_args={"timeout": BUSY_TIMEOUT_S},
+        hide_parameters=True,  # an error must not carry what somebody wrote into the log
         max_overflow=-1,  # a thread never waits for another one's connection
     )
     event.listen(engine, "connect", _prepare)

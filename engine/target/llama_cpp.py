@@ -100,7 +100,7 @@ class LlamaCppTarget:
             self._description = TargetDescription(
                 path=path,
                 name=name,
-                summary=_text_from(lambda buffer, size: lib.llama_model_desc(model, buffer, size)),
+                summary=_summary(model),
                 size_bytes=lib.llama_model_size(model),
                 threads=threads,
                 chat_template=_chat_template(model),
@@ -258,7 +258,7 @@ def check_file(path: Path) -> None:
     except OSError as error:
         raise TargetUnreadable(f"{path} cannot be read ({error.strerror}); check its permissions.") from error
     if head[:4] != b"GGUF":
-        raise TargetUnreadable(f"{path.name} is not a GGUF file; choose a model file that ends in .gguf.")
+        raise TargetUnreadable(f"{path.name} is not in the GGUF format; choose another model file.")
     if len(head) < 24:
         raise TargetUnreadable(f"{path.name} is cut short; download it again.")
     if int.from_bytes(head[8:16], "little") == 0:  # the number of tensors
@@ -391,6 +391,20 @@ def _read_pieces(vocab: Any, size: int) -> tuple[bytes, ...]:
 def _chat_template(model: Any) -> str | None:
     template = lib.llama_model_chat_template(model, None)
     return template.decode("utf-8", "replace") if template else None
+
+
+def _summary(model: Any) -> str:
+    """llama.cpp's own description names the nearest size of a family instead of the model's."""
+    architecture = _text_from(
+        lambda buffer, size: lib.llama_model_meta_val_str(model, b"general.architecture", buffer, size)
+    )
+    quantization = (lib.llama_ftype_name(lib.llama_model_ftype(model)) or b"").decode("utf-8", "replace")
+    return " ".join(filter(None, (architecture, _rounded(lib.llama_model_n_params(model)), quantization)))
+
+
+def _rounded(number: int) -> str:
+    """A number of parameters as people say it: 135M, 7.2B."""
+    return f"{number / 1e9:.1f}B" if number >= 1e9 else f"{number / 1e6:.0f}M"
 
 
 def _text_from(fill: Callable[[Any, int], int]) -> str:

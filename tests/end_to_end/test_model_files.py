@@ -65,7 +65,7 @@ def test_a_folder(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"", b"GG", b"PK\x03\x04 a zip", b"hello" * 100])
 def test_another_format(tmp_path: Path, content: bytes) -> None:
     error = refused(with_content(tmp_path, content))
-    assert str(error) == "model.gguf is not a GGUF file; choose a model file that ends in .gguf."
+    assert str(error) == "model.gguf is not in the GGUF format; choose another model file."
 
 
 @pytest.mark.parametrize("length", [20, 100_000, 5_000_000])

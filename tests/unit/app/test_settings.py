@@ -11,14 +11,14 @@ from app.settings import AppSettings, SettingsFile
 
 
 def test_without_a_file_the_defaults_hold(tmp_path: Path) -> None:
-    assert SettingsFile(tmp_path).load() == AppSettings()
+    assert SettingsFile(tmp_path).load() == (AppSettings(), "")
 
 
 def test_settings_come_back_as_saved(tmp_path: Path) -> None:
     settings = AppSettings(target="/models/a.gguf", temperature=0.3, system_prompt="Be kind.")
     settings.window = b"\x00\xff any bytes"
     SettingsFile(tmp_path / "new").save(settings)
-    assert SettingsFile(tmp_path / "new").load() == settings
+    assert SettingsFile(tmp_path / "new").load() == (settings, "")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions")
@@ -30,14 +30,24 @@ def test_only_the_user_can_read_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "content", [b"", b"\xff\x00", b"[]", b'{"temperature": 99}', b'{"version": 0}', b'{"window": "abc"}']
 )
-def test_a_file_that_makes_no_sense_is_set_aside(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_makes_no_sense_is_set_aside_and_the_user_told(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "settings.json").write_bytes(content)
-    assert SettingsFile(tmp_path).load() == AppSettings()
+    settings, sentence = SettingsFile(tmp_path).load()
+    assert settings == AppSettings()
+    assert "settings.unreadable.json" in sentence
     assert (tmp_path / "settings.unreadable.json").read_bytes() == content
+
+
+def test_one_wrong_field_does_not_cost_the_others(tmp_path: Path) -> None:
+    (tmp_path / "settings.json").write_text('{"temperature": 99, "system_prompt": "Answer in French.", "top_k": 7}')
+    settings, sentence = SettingsFile(tmp_path).load()
+    assert (settings.system_prompt, settings.top_k) == ("Answer in French.", 7)
+    assert settings.temperature == AppSettings().temperature
+    assert "temperature" in sentence
 
 
 def test_fields_of_a_newer_version_survive(tmp_path: Path) -> None:
     (tmp_path / "settings.json").write_text('{"version": 2, "colour": "teal"}')
     file = SettingsFile(tmp_path)
-    file.save(file.load())
+    file.save(file.load()[0])
     assert json.loads((tmp_path / "settings.json").read_text())["colour"] == "teal"
