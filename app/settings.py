@@ -67,11 +67,11 @@ class SettingsFile:
                 f"The settings make no sense and are the usual ones now; the file is kept as {aside.name}.",
             )
         fields = {name: value for name, value in json.loads(content).items() if name not in wrong}
-        names = ", ".join(sorted(wrong))
-        return (
-            AppSettings.model_validate_json(json.dumps(fields)),
-            f"In the settings these make no sense and are the usual ones now: {names}; the file is kept as {aside.name}.",
+        sentence = (
+            f"In the settings these make no sense and are the usual ones now: {', '.join(sorted(wrong))}; "
+            f"the file is kept as {aside.name}."
         )
+        return AppSettings.model_validate_json(json.dumps(fields)), sentence
 
     def save(self, settings: AppSettings) -> None:
         """Whole or not at all. Raises OSError."""

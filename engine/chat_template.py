@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 import jinja2
 import jinja2.ext
+import jinja2.filters
 import jinja2.nodes
 import jinja2.parser
 from jinja2.exceptions import SecurityError
@@ -31,6 +32,7 @@ CHATML = (
 _PATIENCE_S = 2.0
 _MAX_GROWTH = 64  # characters of prompt per character of message
 _MAX_FRAME = 1_000_000  # characters a template may add by itself
+_MAX_INDENT = 100
 _MAX_REPEAT = 100_000  # length of a sequence made by `*`, as the sandbox allows for range()
 
 
@@ -111,7 +113,8 @@ class ChatTemplate:
         environment.globals["raise_exception"] = _raise
         environment.globals["strftime_now"] = lambda form: datetime.now().strftime(form)
         environment.filters["tojson"] = _to_json
-        for name in ("center", "indent", "wordwrap", "format"):
+        environment.filters["indent"] = _indent
+        for name in ("center", "wordwrap", "format"):
             environment.filters.pop(name)
         self._tokens = {"bos_token": begin, "eos_token": end}
         try:
@@ -174,6 +177,12 @@ def _system_within_prompt(turns: Sequence[ChatTurn]) -> list[ChatTurn]:
 
 def _raise(message: str) -> NoReturn:
     raise jinja2.TemplateError(message)
+
+
+def _indent(text: str, width: int | str = 4, first: bool = False, blank: bool = False) -> str:
+    if (width if isinstance(width, int) else len(width)) > _MAX_INDENT:
+        raise SecurityError("it makes a value that is too large")
+    return jinja2.filters.do_indent(text, width, first, blank)
 
 
 def _to_json(

@@ -152,7 +152,7 @@ def main() -> None:
         new = second.prompt_tokens - first.prompt_tokens - first.reply_tokens
         print(
             f"second turn: {second.prompt_tokens} prompt tokens, {second.evaluated_tokens} evaluated; "
-            f"the new turn with its template is {new}"
+            f"the new turn with its template is {new} (one more where the reply before was cut at its length)"
         )
         print(
             f"interface thread while {first.reply_tokens + second.reply_tokens} tokens streamed: longest block "

@@ -37,7 +37,7 @@ _TURN = 8  # tokens
 def _ours(target: LlamaCppTarget, tokens: list[int]) -> Iterator[int]:
     target.roll_back(0)
     session = Session(target)
-    rows, _ = session.read(tokens, StopSignal())
+    rows = session.read(tokens, StopSignal())
     return Decoder(session, SamplingSettings(temperature=0)).rounds(rows, StopSignal())
 
 

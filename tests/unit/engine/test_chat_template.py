@@ -75,6 +75,8 @@ def test_helpers_that_templates_expect_are_there() -> None:
         "{{ 'a'.center(10 ** 3) }}",
         "{{ 'a' | center(10) }}",
         "{{ '%0999d' % 1 }}",
+        "{{ 'a' | indent(10 ** 2, true) }}",
+        "{{ 'a' | indent(101, true) }}",
         "{% if false %}x{% endif %}",  # writes nothing
         "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
         "{% include '/etc/passwd' %}",
