@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from engine.chat_template import ChatTemplate
 from engine.errors import PromptTooLong
@@ -88,7 +89,8 @@ class PromptBuilder:
         limit = _MOST_BYTES_PER_TOKEN * self._target.limits.context_size
         others = [turn for turn in turns if turn.role is not Role.SYSTEM]
         sizes = [len(turn.text.encode("utf-8", "replace")) for turn in others]
-        starts = [start for start in _possible_starts(turns) if sum(sizes[start:]) <= limit]
+        size_from = list(accumulate(reversed(sizes)))[::-1]  # of each turn and all after it
+        starts = [start for start in _possible_starts(turns) if size_from[start] <= limit]
         if not starts:
             raise PromptTooLong(
                 f"This message has {len(others[-1].text):,} characters, more than {self._target.description.name} can "

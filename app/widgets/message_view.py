@@ -20,6 +20,7 @@ BUBBLE_SHARE = 0.82  # of the column, at most
 BUBBLE_PADDING_PX = 14
 BUBBLE_RADIUS_PX = 16
 SPACE_ABOVE_PX = 14
+PARAGRAPH_GAP_PX = 10
 SPACE_BELOW_PX = 14
 SHORTENED_LINES = 24  # of a long prompt, until all of it is asked for
 SHORTENED_CHARACTERS = 2_400
@@ -159,7 +160,10 @@ class ReplyView(RowView):
             if height is None:
                 height = view.arrange(width)
                 self._heights[index] = height
-            y += 4 if is_code else 0
+            if is_code:
+                y += 4
+            elif index and not isinstance(self._views[index - 1], CodeBlockView):
+                y += PARAGRAPH_GAP_PX  # Qt leaves out the space below the last paragraph of a text
             view.move(0, y)
             y += height + (14 if is_code else 0)
         if self._waiting is not None:

@@ -222,6 +222,45 @@ def test_deleting_can_be_undone(ready: Desk) -> None:
     assert ready.take() == [RestoreConversation(7), OpenConversation(7)]
 
 
+def test_what_was_deleted_can_be_brought_back_long_after_its_toast_is_gone(ready: Desk) -> None:
+    assert not ready.window.restore_action.isEnabled()
+    ready.tell(ConversationDeleted(summary(1, "Old")), ConversationDeleted(summary(2, "Older")))
+    ready.window.toasts.clear()
+    ready.window.restore_action.trigger()
+    assert ready.take() == [RestoreConversation(2), OpenConversation(2)]
+    ready.window.restore_action.trigger()
+    assert ready.take() == [RestoreConversation(1), OpenConversation(1)]
+    assert not ready.window.restore_action.isEnabled()
+
+
+def test_only_a_choice_in_the_window_is_remembered(desk: Desk) -> None:
+    desk.tell(TargetReady(TARGET, desk.bridge.loads[-1]))
+    assert desk.controller.chosen_target is None, "what the command line or a fallback loads is for this once"
+    desk.window.target_bar.target_chosen.emit("/models/tiny.gguf")
+    desk.tell(TargetReady(TARGET, desk.bridge.loads[-1]))
+    assert desk.controller.chosen_target == "/models/tiny.gguf"
+    desk.window.starter_action.trigger()
+    desk.tell(TargetReady(TARGET, desk.bridge.loads[-1]))
+    assert desk.controller.chosen_target == STARTER
+
+
+def test_an_error_leaves_when_something_works_again(ready: Desk) -> None:
+    ready.write("Too long")
+    ready.tell(Failed("This message is too long; shorten it.", ready.take()[-1]))
+    assert ready.window.toasts.shown
+    ready.write("Short")
+    ready.tell(ConversationChanged(summary(7)), PromptKept(prompt(70, 7, "Short")))
+    assert ready.window.toasts.shown == ()
+
+
+def test_a_prompt_that_stayed_unanswered_can_be_answered(ready: Desk) -> None:
+    ready.window.conversations.chosen.emit(1)
+    ready.tell(ConversationOpened(Conversation(summary(1), "", (prompt(10, 1),))))
+    ready.take()
+    ready.window.regenerate_action.trigger()
+    assert ready.take() == [Regenerate(1, ready.settings)]
+
+
 def test_deleting_the_conversation_of_a_reply_stops_it(ready: Desk) -> None:
     ready.write("Hi")
     ready.tell(ConversationChanged(summary(7)), PromptKept(prompt(70, 7)))
