@@ -11,6 +11,8 @@ of some hundred thousand characters would hold up the interface for seconds.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -20,14 +22,19 @@ if TYPE_CHECKING:  # slow to import, and not needed before the first reply
     from markdown_it.token import Token
 
 PROSE_PIECE = 2_000  # characters of HTML after which a new prose block begins, so that no widget becomes slow to set
+LIST_PIECE = 1_500  # characters of a long list that are shown together
+KNOWN_INLINE = 2_000  # texts
 LONGEST_BLOCK = 24_000  # characters of Markdown
 PLAIN_PIECE = 4_000  # characters of a block that is shown as plain text
 OPENABLE_SCHEMES = ("http:", "https:", "mailto:")
+
+_known_inline: dict[str, str] = {}  # a growing list or table is parsed again and again; used by one thread
 
 
 @dataclass(frozen=True, slots=True)
 class ProseBlock:
     html: str  # of one or several top-level blocks, in the subset that QTextDocument knows
+    joined: bool = False  # goes on with the list of the block before
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,11 +141,13 @@ class _Pieces:
     def __init__(self) -> None:
         self._full: list[Block] = []
         self._open = ""
+        self._joined = False
 
     def copy(self) -> _Pieces:
         other = _Pieces()
         other._full = list(self._full)
         other._open = self._open
+        other._joined = self._joined
         return other
 
     def add(self, block: _TopLevel, parser: MarkdownIt, env: dict[str, Any]) -> None:
@@ -152,17 +161,22 @@ class _Pieces:
                 self._close()
                 self._open = "<p>" + _plain(block.source[begin : begin + PLAIN_PIECE]) + "</p>"
         else:
-            self._open += _html_of_blocks(block.tokens, parser, env)
+            for index, tokens in enumerate(_list_pieces(block.tokens)):
+                if index:
+                    self._close()
+                    self._joined = True
+                self._open += _html_of_blocks(tokens, parser, env)
         if len(self._open) >= PROSE_PIECE:
             self._close()
 
     def blocks(self) -> tuple[Block, ...]:
-        return (*self._full, ProseBlock(self._open)) if self._open else tuple(self._full)
+        return (*self._full, ProseBlock(self._open, self._joined)) if self._open else tuple(self._full)
 
     def _close(self) -> None:
         if self._open:
-            self._full.append(ProseBlock(self._open))
+            self._full.append(ProseBlock(self._open, self._joined))
             self._open = ""
+            self._joined = False
 
 
 def _block_parser() -> MarkdownIt:
@@ -186,13 +200,34 @@ def _top_level_blocks(parser: MarkdownIt, text: str, env: dict[str, Any]) -> lis
     return blocks
 
 
+def _list_pieces(tokens: list[Token]) -> Iterator[list[Token]]:
+    """A long list as several lists, so that a growing one is not set anew as a whole; anything else as it is. Numbers
+    go on."""
+    opening, closing = tokens[0], tokens[-1]
+    if opening.type not in ("bullet_list_open", "ordered_list_open"):
+        yield tokens
+        return
+    number = int(opening.attrs.get("start", 1))
+    piece: list[Token] = []
+    num_items, size = 0, 0
+    for index, token in enumerate(tokens[1:-1], start=1):
+        piece.append(token)
+        size += len(token.content)
+        if token.type == "list_item_close" and token.level == 1:
+            num_items += 1
+            if size >= LIST_PIECE or index == len(tokens) - 2:
+                head = copy(opening)
+                head.attrs = {"start": number}
+                yield [head, *piece, closing]
+                number += num_items
+                piece, num_items, size = [], 0, 0
+
+
 def _html_of_blocks(tokens: list[Token], parser: MarkdownIt, env: dict[str, Any]) -> str:
     html: list[str] = []
     for token in tokens:
         if token.type == "inline":
-            children: list[Token] = []
-            parser.inline.parse(token.content, parser, env, children)
-            html.append(_html_of_inline(children))
+            html.append(_inline(token.content, parser, env))
         elif token.type in ("fence", "code_block"):
             html.append(f"<pre>{escape(token.content.removesuffix(chr(10)))}</pre>")
         elif token.type in ("th_open", "td_open"):
@@ -207,6 +242,20 @@ def _html_of_blocks(tokens: list[Token], parser: MarkdownIt, env: dict[str, Any]
         else:
             html.append(f"</{token.tag}>" if token.nesting < 0 else f"<{token.tag}>")
     return "".join(html)
+
+
+def _inline(content: str, parser: MarkdownIt, env: dict[str, Any]) -> str:
+    """The HTML of inline text; without link definitions it depends on the text alone, and is remembered."""
+    if not env["references"] and content in _known_inline:
+        return _known_inline[content]
+    children: list[Token] = []
+    parser.inline.parse(content, parser, env, children)
+    html = _html_of_inline(children)
+    if not env["references"]:
+        if len(_known_inline) >= KNOWN_INLINE:
+            _known_inline.clear()
+        _known_inline[content] = html
+    return html
 
 
 def _html_of_inline(tokens: list[Token]) -> str:

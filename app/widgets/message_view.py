@@ -162,7 +162,7 @@ class ReplyView(RowView):
                 self._heights[index] = height
             if is_code:
                 y += 4
-            elif index and not isinstance(self._views[index - 1], CodeBlockView):
+            elif index and not isinstance(self._views[index - 1], CodeBlockView) and not self._is_joined(index):
                 y += PARAGRAPH_GAP_PX  # Qt leaves out the space below the last paragraph of a text
             view.move(0, y)
             y += height + (14 if is_code else 0)
@@ -173,6 +173,10 @@ class ReplyView(RowView):
             self._footer.setGeometry(-6, y, width + 6, self._footer.sizeHint().height())
             y += self._footer.height()
         return y + SPACE_BELOW_PX
+
+    def _is_joined(self, index: int) -> bool:
+        block = self._blocks[index] if index < len(self._blocks) else None
+        return isinstance(block, ProseBlock) and block.joined
 
     def _show_block(self, index: int, block: Block, complete: bool) -> None:
         view = self._views[index] if index < len(self._views) else None
