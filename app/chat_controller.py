@@ -4,6 +4,7 @@ something."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, Slot
@@ -174,12 +175,8 @@ class ChatController(QObject):
 
     @Slot()
     def _bring_back(self) -> None:
-        """The conversation that was deleted last, and shows it."""
         if self._deleted:
-            summary = self._deleted.pop()
-            self._window.restore_action.setEnabled(bool(self._deleted))
-            self._bridge.post(RestoreConversation(summary.id))
-            self._open(summary.id)
+            self._restore(self._deleted[-1])
 
     @Slot()
     def _use_starter(self) -> None:
@@ -254,7 +251,8 @@ class ChatController(QObject):
             self._begin_chat()
         self._deleted.append(summary)
         self._window.restore_action.setEnabled(True)
-        self._window.toasts.show_info(f"“{summary.title}” was deleted.", "Undo", self._bring_back, _UNDO_MS)
+        undo = partial(self._restore, summary)
+        self._window.toasts.show_info(f"“{summary.title}” was deleted.", "Undo", undo, _UNDO_MS)
 
     def _on_opened(self, conversation_id: int, messages: tuple[Message, ...]) -> None:
         if conversation_id != self._open_id:
@@ -362,6 +360,13 @@ class ChatController(QObject):
             self.load_target(STARTER)
 
     # Helpers
+
+    def _restore(self, summary: ConversationSummary) -> None:
+        """Brings a deleted conversation back and shows it."""
+        self._deleted = [other for other in self._deleted if other.id != summary.id]
+        self._window.restore_action.setEnabled(bool(self._deleted))
+        self._bridge.post(RestoreConversation(summary.id))
+        self._open(summary.id)
 
     def _begin_reply(self, reply: _ReplyUnderWay) -> None:
         self._reply = reply

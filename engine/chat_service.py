@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -185,11 +185,15 @@ def _describe(target: Target) -> TargetInfo:
         context_size=target.limits.context_size,
         size_bytes=description.size_bytes,
         threads=description.threads,
-        can_roll_back=TargetFeature.ROLLBACK in target.features,
-        notice=""
-        if description.chat_template
-        else "This model brings no chat template; ChatML is used, which may not suit it.",
+        notice=" ".join(_notices(target)),
     )
+
+
+def _notices(target: Target) -> Iterator[str]:
+    if not target.description.chat_template:
+        yield "This model brings no chat template; ChatML is used, which may not suit it."
+    if TargetFeature.ROLLBACK not in target.features:
+        yield "This model cannot take back what it has read: writing a reply again reads the whole chat anew."
 
 
 def _turns(system_prompt: str, branch: tuple[Message, ...] | list[Message]) -> list[ChatTurn]:

@@ -19,8 +19,7 @@ class TargetInfo:
     context_size: int  # tokens
     size_bytes: int
     threads: int
-    can_roll_back: bool
-    notice: str = ""  # one sentence on something the user should know about this target; usually empty
+    notice: str = ""  # what the user should know about this target, in sentences; usually empty
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,6 @@ class TargetBar(QWidget):
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._target: TargetInfo | None = None
         self.setObjectName("target_bar")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.sidebar_button = IconButton(keeper, "sidebar", "Show or hide the sidebar  (Ctrl+B)", parent=self)
@@ -76,7 +75,6 @@ class TargetBar(QWidget):
 
     def set_target(self, target: TargetInfo | None) -> None:
         """Shows a target that is ready, or that there is none; loading is over either way."""
-        self._target = target
         self.progress.hide()
         self.cancel_button.hide()
         self.open_button.show()
@@ -100,10 +98,6 @@ class TargetBar(QWidget):
         self.progress.show()
         self.cancel_button.show()
         self.open_button.hide()
-
-    def end_loading(self) -> None:
-        """Loading was cancelled or has failed; the target of before is shown again."""
-        self.set_target(self._target)
 
     @Slot()
     def choose(self) -> None:

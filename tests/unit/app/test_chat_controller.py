@@ -49,7 +49,7 @@ from engine.records import Conversation, ConversationSummary, Message, ReplyStat
 from tests.fakes.bridge import FakeBridge
 
 NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
-TARGET = TargetInfo("Tiny", "/models/tiny.gguf", "llama 1B Q4", 1000, 10, 2, can_roll_back=True)
+TARGET = TargetInfo("Tiny", "/models/tiny.gguf", "llama 1B Q4", 1000, 10, 2)
 TARGET_SETTINGS = TargetSettings(context_size=1000)
 STATISTICS = ReplyStatistics(10, 10, 3, 0.1, 0.5, StopReason.END, 13, 1000)
 
@@ -233,6 +233,23 @@ def test_what_was_deleted_can_be_brought_back_long_after_its_toast_is_gone(ready
     assert not ready.window.restore_action.isEnabled()
 
 
+def test_undo_brings_back_the_conversation_it_stands_beside(ready: Desk) -> None:
+    ready.tell(ConversationDeleted(summary(1, "Old")), ConversationDeleted(summary(2, "Older")))
+    first, _second = ready.window.toasts.shown
+    first.acted.emit()
+    assert ready.take() == [RestoreConversation(1), OpenConversation(1)]
+    ready.window.restore_action.trigger()
+    assert ready.take() == [RestoreConversation(2), OpenConversation(2)]
+
+
+def test_a_target_that_was_ready_while_the_next_was_loading_is_shown_when_that_fails(ready: Desk) -> None:
+    ready.window.target_bar.target_chosen.emit("/models/a.gguf")
+    ready.window.target_bar.target_chosen.emit("/models/b.gguf")
+    first, second = ready.bridge.loads[-2:]
+    ready.tell(TargetReady(replace(TARGET, name="a"), first), Failed("b.gguf is damaged.", second))
+    assert ready.window.target_bar.name.text() == "a"
+
+
 def test_only_a_choice_in_the_window_is_remembered(desk: Desk) -> None:
     desk.tell(TargetReady(TARGET, desk.bridge.loads[-1]))
     assert desk.controller.chosen_target is None, "what the command line or a fallback loads is for this once"
@@ -386,11 +403,11 @@ def test_choosing_another_target_gives_up_the_one_being_loaded(ready: Desk) -> N
     first_load, second_load = ready.bridge.loads[-2:]
     ready.tell(Failed("Loading a was cancelled.", first_load))
     assert ready.window.toasts.shown == (), "the user knows"
-    ready.tell(TargetReady(TargetInfo("b", "/models/b.gguf", "", 1000, 10, 2, can_roll_back=True), second_load))
+    ready.tell(TargetReady(TargetInfo("b", "/models/b.gguf", "", 1000, 10, 2), second_load))
     assert ready.controller.chosen_target == "/models/b.gguf"
 
 
 def test_a_notice_about_the_target_is_shown(desk: Desk) -> None:
-    target = TargetInfo("b", "/b.gguf", "", 1000, 10, 2, True, notice="No template; ChatML is used.")
+    target = TargetInfo("b", "/b.gguf", "", 1000, 10, 2, notice="No template; ChatML is used.")
     desk.tell(TargetReady(target, desk.bridge.loads[-1]))
     assert [toast.words.text() for toast in desk.window.toasts.shown] == ["No template; ChatML is used."]

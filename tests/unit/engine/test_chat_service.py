@@ -102,10 +102,17 @@ def test_loading_tells_its_progress_in_whole_percents_and_remembers_the_target(d
     assert desk.told(TargetLoading) == [TargetLoading("fake", 0.0), TargetLoading("fake", 0.5)]
     (ready,) = desk.told(TargetReady)
     assert isinstance(ready, TargetReady)
-    assert (ready.target.name, ready.target.can_roll_back) == ("fake", True)
-    assert "ChatML" in ready.target.notice, "a model without a template is said to have none"
+    assert ready.target.name == "fake"
+    assert ready.target.notice == "This model brings no chat template; ChatML is used, which may not suit it."
     (record,) = desk.repository.list_targets()
     assert str(record.path) == path
+
+
+def test_a_target_that_cannot_roll_back_is_said_to(desk: Desk) -> None:
+    desk.do(LoadTarget(desk.add("mamba", FakeTarget(can_roll_back=False, chat_template="{{ messages }}"))))
+    (ready,) = desk.told(TargetReady)
+    assert isinstance(ready, TargetReady)
+    assert ready.target.notice.startswith("This model cannot take back what it has read")
 
 
 def test_only_a_file_that_was_loaded_before_and_kept_its_size_is_trusted(desk: Desk) -> None:

@@ -10,7 +10,7 @@ from app.theme import ThemeKeeper
 from app.widgets.target_bar import TargetBar
 from engine.events import TargetInfo
 
-TARGET = TargetInfo("SmolLM2", "/models/x.gguf", "llama · 135M · Q8_0", 8192, 144_000_000, 2, True)
+TARGET = TargetInfo("SmolLM2", "/models/x.gguf", "llama · 135M · Q8_0", 8192, 144_000_000, 2)
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def test_loading_can_be_cancelled(qtbot: QtBot, bar: TargetBar) -> None:
     assert bar.progress.value() == 500
     with qtbot.waitSignal(bar.cancel_requested):
         QTest.mouseClick(bar.cancel_button, Qt.MouseButton.LeftButton)
-    bar.end_loading()
+    bar.set_target(TARGET)
     assert not bar.progress.isVisible()
     assert bar.name.text() == "SmolLM2"
 
