@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from engine import StopSignal, TargetSettings
@@ -15,6 +16,10 @@ from engine.target.interface import Target
 from engine.targets import starter_path
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+# How long an example takes depends on what else the machine does; that it ends is what counts.
+hypothesis.settings.register_profile("patient", deadline=None)
+hypothesis.settings.load_profile("patient")
 
 
 @pytest.fixture(autouse=True)
