@@ -109,8 +109,8 @@ def _run(folder: Path, target: str | None, smoke: Path | None) -> int:
 
     window.closing.connect(close)
     signal.signal(signal.SIGINT, lambda _number, _frame: window.close())
-    awake = QTimer(window)  # Python looks at signals only when it runs
-    awake.timeout.connect(window.isVisible)
+    awake = QTimer(window)
+    awake.timeout.connect(lambda: None)  # Python looks at signals only when Python code runs, however little
     awake.start(_SIGNAL_INTERVAL_MS)
     try:
         code = application.exec()

@@ -33,6 +33,7 @@ _PATIENCE_S = 2.0
 _MAX_GROWTH = 64  # characters of prompt per character of message
 _MAX_FRAME = 1_000_000  # characters a template may add by itself
 _MAX_INDENT = 100
+_PADDING = frozenset({"center", "ljust", "rjust", "zfill", "expandtabs"})  # methods that make a text of any length
 _MAX_REPEAT = 100_000  # length of a sequence made by `*`, as the sandbox allows for range()
 
 
@@ -54,8 +55,8 @@ class _Sandbox(ImmutableSandboxedEnvironment):
         return super().call_binop(context, operator, left, right)
 
 
-# Methods and filters that pad a text to any length.
-_PADDING = frozenset({"center", "ljust", "rjust", "zfill", "expandtabs"})
+def _length_of_product(sequence: Any, times: Any) -> int:
+    return len(sequence) * times if hasattr(sequence, "__len__") and isinstance(times, int) else 0
 
 
 class _Generation(jinja2.ext.Extension):
@@ -97,10 +98,6 @@ def _time_limit(seconds: float) -> Iterator[None]:
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread_id), None)
 
 
-def _length_of_product(sequence: Any, times: Any) -> int:
-    return len(sequence) * times if hasattr(sequence, "__len__") and isinstance(times, int) else 0
-
-
 class ChatTemplate:
     """Renders turns the way the target was trained to read them.
 
@@ -120,7 +117,7 @@ class ChatTemplate:
         try:
             self._template = environment.from_string(source or CHATML)
         except (jinja2.TemplateError, RecursionError) as error:
-            raise _failed(str(error) or type(error).__name__) from error
+            raise _failed(str(error)) from error
 
     def render(self, turns: Sequence[ChatTurn]) -> str:
         """The prompt up to where the reply begins."""
@@ -197,7 +194,8 @@ def _to_json(
 
 
 def _failed(reason: str) -> TemplateFailed:
+    first_line = next(iter(reason.strip().splitlines()), "it does not say why")
     return TemplateFailed(
-        f"The chat template inside this model cannot be used ({reason.strip().splitlines()[0]}); "
+        f"The chat template inside this model cannot be used ({first_line}); "
         "choose another model, or another file of it."
     )

@@ -20,7 +20,14 @@ import psutil
 from llama_cpp import llama_cpp as lib
 
 from engine.config import TargetSettings
-from engine.errors import LoadCancelled, TargetMissing, TargetTooLarge, TargetUnreadable, TargetUnsupported
+from engine.errors import (
+    LoadCancelled,
+    MendableError,
+    TargetMissing,
+    TargetTooLarge,
+    TargetUnreadable,
+    TargetUnsupported,
+)
 from engine.stop_signal import StopSignal
 from engine.target.interface import (
     FloatRows,
@@ -286,7 +293,7 @@ def trial(path: Path) -> str | None:
     return None if lib.llama_decode(context, lib.llama_batch_get_one(token, 1)) == 0 else _last_error()
 
 
-def explain(path: Path, complaint: str) -> Exception:
+def explain(path: Path, complaint: str) -> MendableError:
     """The sentence for what llama.cpp said about a file."""
     if "unknown model architecture" in complaint:
         architecture = complaint.rsplit("'", 2)[-2] if complaint.count("'") >= 2 else "unknown"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 pytestmark = pytest.mark.starter
@@ -73,11 +75,27 @@ def test_ctrl_c_ends_the_reply_in_good_order() -> None:
     process.stdin.write("many words " * 3500)  # takes many seconds to read, even on a quick machine
     process.stdin.close()
     process.stdin = None
-    time.sleep(3)  # nothing is to be seen of a prompt that is being read
+    # Nothing is to be seen of a prompt that is being read; by this much work, however slow the machine, it is.
+    running = psutil.Process(process.pid)
+    while running.cpu_times().user < 4:
+        time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     assert json.loads(out)["stop_reason"] == "stopped"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+def test_ctrl_c_closes_the_window() -> None:
+    process = subprocess.Popen([sys.executable, "-m", "app"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    settings = Path(os.environ["SLIPSTREAM_DATA_DIR"]) / "settings.json"
+    while not (settings.parent / "slipstream.sqlite3").exists():  # the engine is awake, so the window is up
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (0, "", "")
+    assert settings.exists(), "it was closed as a user closes it"
 
 
 def test_the_smoke_run_takes_a_picture_of_an_answered_chat(tmp_path: Path) -> None:

@@ -65,6 +65,7 @@ def test_helpers_that_templates_expect_are_there() -> None:
     [
         "{% for %}",  # no jinja
         "{{ raise_exception('no') }}",
+        "{{ raise_exception(' ') }}",  # without a reason
         "{{ undefined.attribute }}",
         "{{ ''.__class__.__mro__ }}",  # the way out of a sandbox
         "{{ messages.append(1) }}",
