@@ -64,6 +64,7 @@ class ReplySettings:
     sampling: SamplingSettings = SamplingSettings()
     max_tokens: int | None = None  # None = until the target ends, or the context is full
     stop_strings: tuple[str, ...] = ()
+    speculate: bool = True  # let proposers draft ahead of the target; the text follows the same law either way
 
     def __post_init__(self) -> None:
         if self.max_tokens is not None:
@@ -88,5 +89,39 @@ class TargetSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class SpeculationSettings:
+    enabled: bool = True
+    drafter: Path | None = None  # folder of a checkpoint; None = the built-in drafter
+    device: str | None = None  # that the drafter computes on; None = the quickest there is
+    merge: bool = True  # False: draft only tokens that are the same in both vocabularies, for comparison
+
+
+@dataclass(frozen=True, slots=True)
+class DistillSettings:
+    """How a drafter is made out of a target."""
+
+    target: str  # `starter`, the name of a target used before, or a path
+    corpus: tuple[Path, ...]  # conversations that the target wrote
+    held_back: tuple[Path, ...]  # others like them, to measure with
+    layers: tuple[int, ...]  # of the target, that the drafter keeps
+    vocabulary_size: int  # tokens of the drafter
+    minutes: float  # of training
+    learning_rate: float = 1.5e-3
+    seed: int = 0
+    licence: str = "apache-2.0"
+
+    def __post_init__(self) -> None:
+        if not self.layers or sorted(set(self.layers)) != list(self.layers):
+            raise SettingInvalid("The layers are to be given in order, each once, as in 0,1,29.")
+        _check("Size of the vocabulary", self.vocabulary_size, 300, 1_000_000)
+        _check("Minutes of training", self.minutes, 0.01, 100_000)
+        _check("Learning rate", self.learning_rate, 1e-7, 1.0)
+        _check("Seed", self.seed, 0, 2**64 - 1)
+        if not self.corpus or not self.held_back:
+            raise SettingInvalid("A drafter needs conversations to learn from and others to be measured with.")
+
+
+@dataclass(frozen=True, slots=True)
 class EngineConfig:
     data_dir: Path
+    speculation: SpeculationSettings = SpeculationSettings()

@@ -58,3 +58,15 @@ class ConversationMissing(MendableError):
 
 class StoreUnusable(MendableError):
     """The store cannot be opened or written: damaged, locked, read-only, from a newer version, or the disk is full."""
+
+
+class CorpusUnreadable(MendableError):
+    """A file of conversations to learn from is missing, damaged, or in another format."""
+
+
+class PromptsUnreadable(MendableError):
+    """A file of prompts or recorded replies to measure with is missing, damaged, or in another format."""
+
+
+class DrafterUnusable(MendableError):
+    """The drafter's folder cannot be read, or holds another kind of model."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
+
+from engine.figures import DecodingFigures
 
 
 class Role(StrEnum):
@@ -30,6 +32,7 @@ class ReplyStatistics:
     """Counts are tokens of the target; times are wall-clock seconds.
 
     `reply_s` runs from the end of the prompt pass to the last token, so that it measures writing alone.
+    Rounds: passes after the prompt; drafted/accepted: target tokens that were checked / that stood.
     """
 
     prompt_tokens: int  # length of the rendered prompt
@@ -41,11 +44,18 @@ class ReplyStatistics:
     context_used: int  # tokens held when the reply ended
     context_size: int
     left_out_messages: int = 0  # oldest messages that no longer fitted into the context
+    num_rounds: int = 0
+    num_drafted: int = 0
+    num_accepted: int = 0
+
+    @property
+    def tokens_per_round(self) -> float:
+        return (self.num_rounds + self.num_accepted) / self.num_rounds if self.num_rounds else 0.0
 
     @property
     def tokens_per_s(self) -> float:
-        """Passes per second: the first token was drawn from the prompt's logits, and where the target ended the
-        reply, one more pass showed it."""
+        """Tokens written per second: the first was drawn from the prompt's logits, and where the target ended the
+        reply, its end was one more."""
         num_passes = self.reply_tokens if self.stop_reason is StopReason.END else self.reply_tokens - 1
         return num_passes / self.reply_s if self.reply_s > 0 and num_passes > 0 else 0.0
 
@@ -57,6 +67,8 @@ class Reply:
     text: str
     statistics: ReplyStatistics
     failure: Exception | None = None  # what ended it, where the reason is FAILED
+    tokens: tuple[int, ...] = ()  # the target's
+    figures: DecodingFigures = field(default_factory=DecodingFigures)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +109,17 @@ class TargetRecord:
     path: Path
     size_bytes: int
     last_used_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class NgramRecord:
+    """A string of a drafter's tokens that one token of a target was seen to be made of."""
+
+    string: tuple[int, ...]  # the drafter's tokens, shape (n,), n >= 1
+    token: int  # the target's
+    count: int  # how often the target wrote it, one more for what the bytes alone tell; 0: the n-gram is gone
+    doubts: int  # how often the target wrote other tokens in its place
+    last_use: int  # in the cache's own time, which counts what it learned; larger is later
 
 
 @dataclass(frozen=True, slots=True)

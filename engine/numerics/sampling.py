@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from engine.config import SamplingSettings
 from engine.errors import LogitsBroken
+from engine.numerics.dice import Dice
 
 Ids = npt.NDArray[np.int64]
 Probabilities = npt.NDArray[np.float64]
@@ -31,13 +32,8 @@ class Law:
     ids: Ids  # shape (k,), distinct
     probabilities: Probabilities  # shape (k,), descending, sums to 1
 
-    def draw(self, random: np.random.Generator) -> int:
-        if len(self.ids) == 1:
-            return int(self.ids[0])
-        cumulative = np.cumsum(self.probabilities)
-        # Scaled by the last sum, so that rounding can never leave the draw beyond it.
-        place = int(np.searchsorted(cumulative, random.random() * cumulative[-1], side="right"))
-        return int(self.ids[min(place, len(self.ids) - 1)])
+    def draw(self, dice: Dice) -> int:
+        return int(self.ids[dice.choose(self.probabilities)])
 
 
 def make_law(logits: LogitRow, settings: SamplingSettings, history: Sequence[int]) -> Law:

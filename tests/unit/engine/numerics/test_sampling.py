@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from engine.config import SamplingSettings
 from engine.errors import LogitsBroken
+from engine.numerics.dice import RandomDice
 from engine.numerics.sampling import Law, LogitRow, make_law
 
 OFF = SamplingSettings(temperature=1.0, top_k=0, top_p=1.0, min_p=0.0)
@@ -133,15 +134,15 @@ def test_masked_tokens_are_never_drawn() -> None:
     logits = np.full(200, -np.inf, np.float32)
     logits[[3, 9]] = 1.0
     law = make_law(logits, replace(OFF, top_k=40), [])
-    random = np.random.default_rng(0)
-    assert {law.draw(random) for _ in range(50)} == {3, 9}
+    dice = RandomDice(0)
+    assert {law.draw(dice) for _ in range(50)} == {3, 9}
 
 
 def test_draws_follow_the_law() -> None:
     law = make_law(np.log(np.array([0.5, 0.3, 0.15, 0.05])).astype(np.float32), OFF, [])
-    random = np.random.default_rng(1)
+    dice = RandomDice(1)
     num_draws = 40_000
-    counts = np.bincount([law.draw(random) for _ in range(num_draws)], minlength=4)
+    counts = np.bincount([law.draw(dice) for _ in range(num_draws)], minlength=4)
     expected = np.array([0.5, 0.3, 0.15, 0.05]) * num_draws
     chi_square = float(((counts - expected) ** 2 / expected).sum())
     assert chi_square < 16.27  # 0.1 % of a chi-square with 3 degrees of freedom
@@ -149,5 +150,5 @@ def test_draws_follow_the_law() -> None:
 
 def test_same_seed_same_draws() -> None:
     law = make_law(np.zeros(500, np.float32), OFF, [])
-    first, second = (np.random.default_rng(7) for _ in range(2))
+    first, second = (RandomDice(7) for _ in range(2))
     assert [law.draw(first) for _ in range(20)] == [law.draw(second) for _ in range(20)]

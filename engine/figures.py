@@ -1,0 +1,40 @@
+"""Counts and times of the rounds of a reply."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class ProposerFigures:
+    num_rounds: int = 0
+    num_drafted: int = 0
+    num_accepted: int = 0
+
+
+@dataclass(slots=True)
+class DecodingFigures:
+    """Of the rounds after the prompt. Tokens are the target's, times are wall-clock seconds."""
+
+    num_rounds: int = 0
+    num_written: int = 0
+    num_drafted: int = 0  # tokens that were checked
+    num_accepted: int = 0  # tokens of these that stood
+    num_steps: int = 0  # passes of a drafter
+    draft_s: float = 0.0  # in the drafter's passes
+    translate_s: float = 0.0  # in the rest of proposing, and in observing
+    target_s: float = 0.0  # in the target's passes and its rollback
+    accept_s: float = 0.0  # laws and acceptance
+    passes: Counter[int] = field(default_factory=Counter)  # rows of a pass -> how many such passes
+    by_proposer: dict[str, ProposerFigures] = field(default_factory=dict)
+
+    def count_draft(self, proposer: str, num_drafted: int, num_accepted: int, num_steps: int) -> None:
+        self.num_drafted += num_drafted
+        self.num_accepted += num_accepted
+        self.num_steps += num_steps
+        if num_drafted:
+            figures = self.by_proposer.setdefault(proposer, ProposerFigures())
+            figures.num_rounds += 1
+            figures.num_drafted += num_drafted
+            figures.num_accepted += num_accepted

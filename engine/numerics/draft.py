@@ -1,0 +1,45 @@
+"""What a proposer hands to the acceptance rule, and what comes back. Plain values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.numerics.sampling import Law
+from engine.numerics.string_trie import StringTrie
+
+
+@dataclass(frozen=True, slots=True)
+class DraftPath:
+    """How a sampled draft came about: the drafter's own tokens, and the laws they were truly drawn from."""
+
+    tokens: tuple[int, ...]  # the drafter's, shape (k,)
+    laws: tuple[Law, ...]  # shape (k,), over the drafter's vocabulary, after masking and pruning
+    trie: StringTrie  # of the strings that target tokens are made of; unchanged until the verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A guess at the next tokens of the target.
+
+    Without a path it counts as certain of each token. With one, `tokens` are the longest-match segmentation of the
+    path's, the very tokens that come out if everything on the path is accepted.
+    """
+
+    tokens: tuple[int, ...] = ()  # the target's, shape (n,)
+    path: DraftPath | None = None
+    num_steps: int = 0  # tokens a drafter drew for it
+    drafter_s: float = 0.0  # seconds in the drafter's passes
+    proposer: str = ""
+
+
+NO_DRAFT = Draft()
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What came of a draft."""
+
+    draft: Draft
+    num_accepted: int  # of the draft's tokens, from its first on
+    tokens: tuple[int, ...]  # written in this round: the accepted ones and one more, recovered or bonus; the
+    # accepted ones alone when they end the reply

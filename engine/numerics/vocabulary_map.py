@@ -1,0 +1,202 @@
+"""What the tokens of a target are made of, in tokens of a drafter: computed once per pair of vocabularies, from the
+bytes alone, and kept on disk.
+
+Display strings never enter: `▁`, `Ġ` and `<0x41>` are only ways to print bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+_logger = logging.getLogger("slipstream.vocabulary_map")
+
+MAX_STRING = 8  # draft tokens; longer strings would hardly ever be drafted whole
+
+NO_TOKEN = -1  # pads the rows of `VocabularyMap.strings`
+
+_FORMAT = 1  # of the file; raise it when what is computed changes
+
+_LETTER = b"a"
+_JOINED = frozenset({b".\n\n", b":\n\n", b",\n\n"})
+
+# What numpy and zipfile raise for files that are no (or no whole) archives of arrays.
+_DAMAGED = (
+    OSError,
+    EOFError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    KeyError,
+    RuntimeError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+
+Strings = npt.NDArray[np.int32]
+EncodeMany = Callable[[Sequence[bytes]], list[list[int] | None]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VocabularyMap:
+    """The string (draft tokens) of every target token that has one. No two tokens have the same string."""
+
+    strings: Strings  # shape (target vocabulary, MAX_STRING), padded with NO_TOKEN; all padding: no string
+    order: npt.NDArray[np.int64]  # shape (tokens with a string,): sorted by their rows, so that the tokens whose
+    # strings begin alike are an interval, the shortest string first
+    num_draft_tokens: int  # size of the drafter's vocabulary
+
+    @classmethod
+    def build(
+        cls,
+        target_pieces: Sequence[bytes],
+        target_special: frozenset[int],
+        draft_pieces: Sequence[bytes],
+        encode_many: EncodeMany,
+    ) -> VocabularyMap:
+        """`encode_many` is the drafter's tokenizer: tokens that spell the bytes exactly, or None where it has none.
+        `draft_pieces` are empty for special tokens.
+
+        A token's string is what that tokenizer makes of its bytes; where the target joins line breaks to what is
+        before them, of its bytes before a letter (see `_before_letter`). Where it makes nothing usable of them, the
+        draft token of the same bytes is taken, if there is one. Special tokens, tokens without bytes and those that
+        take more than MAX_STRING draft tokens have no string.
+
+        Of target tokens with the same bytes, the last has the string: such twins exist where byte tokens (`<0x41>`)
+        stand beside normal ones, and SentencePiece puts the byte tokens first, while text is written in normal ones.
+        """
+        strings = np.full((len(target_pieces), MAX_STRING), NO_TOKEN, dtype=np.int32)
+        tokens = [token for token, piece in enumerate(target_pieces) if piece and token not in target_special]
+        direct = {piece: token for token, piece in enumerate(draft_pieces) if piece}
+        of_length: list[tuple[list[int], list[list[int]]]] = [([], []) for _ in range(MAX_STRING + 1)]
+        encoded = encode_many([target_pieces[token] for token in tokens])
+        encoded_before_letter = _before_letter(tokens, target_pieces, draft_pieces, encode_many)
+        for token, alone in zip(tokens, encoded, strict=True):
+            spelling = encoded_before_letter.get(token, alone)
+            if spelling and len(spelling) <= MAX_STRING:
+                string = spelling
+            elif (image := direct.get(target_pieces[token])) is not None:
+                string = [image]
+            else:
+                continue
+            ids, made = of_length[len(string)]
+            ids.append(token)
+            made.append(string)
+        for length, (ids, made) in enumerate(of_length):
+            if ids:
+                strings[ids, :length] = made
+        return cls._of(strings, len(draft_pieces))
+
+    def save(self, path: Path, target_fingerprint: str, drafter_fingerprint: str) -> None:
+        """Raises OSError. A file under this name is always whole: it gets its name when it is finished."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(prefix=path.name, dir=path.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                np.savez(
+                    file,
+                    strings=self.strings,
+                    num_draft_tokens=np.int64(self.num_draft_tokens),
+                    made_of=_made_of(target_fingerprint, drafter_fingerprint),
+                )
+            Path(temporary).replace(path)
+        finally:
+            Path(temporary).unlink(missing_ok=True)
+
+    @classmethod
+    def load(cls, path: Path, target_fingerprint: str, drafter_fingerprint: str) -> VocabularyMap | None:
+        """None where the file is missing, damaged, or made for other vocabularies."""
+        try:
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as members:
+                if str(members["made_of"]) != str(_made_of(target_fingerprint, drafter_fingerprint)):
+                    return None
+                strings, num_draft_tokens = members["strings"], int(members["num_draft_tokens"])
+        except _DAMAGED as error:
+            _logger.info("no vocabulary map in %s: %s", path, error)
+            return None
+        if strings.dtype != np.int32 or strings.ndim != 2 or strings.shape[1] != MAX_STRING:
+            return None
+        if not len(strings) or strings.min() < NO_TOKEN or strings.max() >= num_draft_tokens:
+            return None
+        return cls._of(strings, num_draft_tokens)
+
+    @classmethod
+    def _of(cls, strings: Strings, num_draft_tokens: int) -> VocabularyMap:
+        """Takes the matrix over and empties the rows of all but the last of equal ones."""
+        order = np.flatnonzero(strings[:, 0] != NO_TOKEN)
+        rows = strings[order]
+        place = np.lexsort(rows.T[::-1])  # stable: equal rows stay in the order of their ids
+        order, rows = order[place], rows[place]
+        repeated = np.zeros(len(order), dtype=bool)
+        repeated[:-1] = (rows[1:] == rows[:-1]).all(axis=1)
+        strings[order[repeated]] = NO_TOKEN
+        strings.flags.writeable = False
+        order = order[~repeated].astype(np.int64)
+        order.flags.writeable = False
+        return cls(strings, order, num_draft_tokens)
+
+    def only_direct(self) -> VocabularyMap:
+        """The same without the strings of more than one token."""
+        strings = self.strings.copy()
+        strings[strings[:, 1] != NO_TOKEN] = NO_TOKEN
+        return self._of(strings, self.num_draft_tokens)
+
+
+def fingerprint(pieces: Sequence[bytes], special: frozenset[int]) -> str:
+    """Names a vocabulary by its bytes, so that two quantizations of one family share what was learned. Hexadecimal."""
+    digest = hashlib.sha256()
+    digest.update(np.fromiter(map(len, pieces), dtype="<i8", count=len(pieces)).tobytes())
+    digest.update(b"".join(pieces))
+    digest.update(np.array(sorted(special), dtype="<i8").tobytes())
+    return digest.hexdigest()
+
+
+def open_map(
+    folder: Path, target_fingerprint: str, drafter_fingerprint: str, build: Callable[[], VocabularyMap]
+) -> VocabularyMap:
+    """The map kept in `folder`, or a new one from `build`, kept for the next time where the disk allows it."""
+    name = hashlib.sha256(f"{target_fingerprint} {drafter_fingerprint}".encode()).hexdigest()[:32]
+    path = folder / f"{name}.npz"
+    found = VocabularyMap.load(path, target_fingerprint, drafter_fingerprint)
+    if found is not None:
+        return found
+    made = build()
+    try:
+        made.save(path, target_fingerprint, drafter_fingerprint)
+    except OSError as error:
+        _logger.info("the vocabulary map is not kept: %s", error)
+    return made
+
+
+def _before_letter(
+    tokens: Sequence[int], target_pieces: Sequence[bytes], draft_pieces: Sequence[bytes], encode_many: EncodeMany
+) -> dict[int, list[int]]:
+    """The strings of tokens that end a line when a letter follows, where the letter stays a token of its own.
+
+    Tokenizers like GPT-2's cut line breaks in another way before a letter than at the end of a text: "\\n\\n" is one
+    token there and two before a letter. Younger ones (Llama 3, Qwen) do not, and have tokens like ".\\n\\n"; only for
+    targets that have such tokens is the letter right. A target of the older kind cuts as such a drafter does.
+    """
+    if not _JOINED & {target_pieces[token] for token in tokens}:
+        return {}
+    line_ends = [token for token in tokens if target_pieces[token].endswith((b"\n", b"\r"))]
+    encoded = encode_many([target_pieces[token] + _LETTER for token in line_ends])
+    return {
+        token: spelling[:-1]
+        for token, spelling in zip(line_ends, encoded, strict=True)
+        if spelling and draft_pieces[spelling[-1]] == _LETTER
+    }
+
+
+def _made_of(target_fingerprint: str, drafter_fingerprint: str) -> npt.NDArray[np.str_]:
+    return np.array(f"{_FORMAT} {target_fingerprint} {drafter_fingerprint}")

@@ -1,0 +1,55 @@
+"""Dice that go through every outcome instead of throwing, so that a distribution can be summed exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.numerics.dice import Dice
+
+Result = TypeVar("Result")
+
+
+class _Script:
+    """Dice that fall as written, and as the first possible outcome where nothing is written any more."""
+
+    def __init__(self, written: tuple[int, ...]) -> None:
+        self._written = written
+        self._num_thrown = 0
+        self.weight = 1.0
+        self.untried: list[tuple[int, ...]] = []
+        self._thrown: tuple[int, ...] = ()
+
+    def happens(self, probability: float) -> bool:
+        assert 0 <= probability <= 1 + 1e-12
+        return self._throw(np.array([1 - probability, probability])) == 1
+
+    def choose(self, weights: npt.NDArray[np.float64]) -> int:
+        assert (weights >= 0).all()
+        assert weights.sum() > 0
+        return self._throw(weights / weights.sum())
+
+    def _throw(self, probabilities: npt.NDArray[np.float64]) -> int:
+        possible = np.flatnonzero(probabilities > 0).tolist()
+        if self._num_thrown < len(self._written):
+            outcome = self._written[self._num_thrown]
+        else:
+            outcome = possible[0]
+            self.untried += [(*self._thrown, other) for other in possible[1:]]
+        self._num_thrown += 1
+        self._thrown = (*self._thrown, outcome)
+        self.weight *= float(probabilities[outcome])
+        return int(outcome)
+
+
+def every_outcome(run: Callable[[Dice], Result]) -> Iterator[tuple[float, Result]]:
+    """What `run` returns for each way its dice can fall, with the probability of that way."""
+    scripts: list[tuple[int, ...]] = [()]
+    while scripts:
+        script = _Script(scripts.pop())
+        result = run(script)
+        scripts += script.untried
+        yield script.weight, result

@@ -1,0 +1,237 @@
+"""What comes out follows the target's law exactly: summed over every draft and every throw of the dice."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.numerics.acceptance import accept
+from engine.numerics.dice import Dice, RandomDice
+from engine.numerics.draft import Draft, DraftPath, Verdict
+from engine.numerics.sampling import Law
+from engine.numerics.string_trie import StringTrie
+from engine.numerics.translation import translate
+from engine.numerics.vocabulary_map import VocabularyMap
+from tests.fakes.dice import every_outcome
+
+LETTERS = "abc"  # the drafter's vocabulary
+TOLERANCE = 1e-9
+
+StopRule = Callable[[Sequence[int]], bool]  # whether to stop after these draft tokens
+Written = tuple[int, ...]
+
+
+class Toy:
+    """A target and a drafter with small vocabularies; every law is drawn at random once and then stays."""
+
+    def __init__(self, target: Sequence[str], seed: int, concentration: float = 1.0, alike: bool = False) -> None:
+        self.pieces = [piece.encode() for piece in target]
+        self.trie = trie_of(target)
+        self._random = np.random.default_rng(seed)
+        self._concentration = concentration
+        self._alike = alike
+        self._p: dict[Written, Law] = {}
+        self._q: dict[tuple[int, ...], np.ndarray] = {}
+
+    def p(self, history: Written) -> Law:
+        if history not in self._p:
+            weights = self._random.dirichlet(np.full(len(self.pieces), self._concentration)) + 1e-6
+            if self._alike:  # most of the mass where the drafter's guesses lead
+                for token in range(len(self.pieces)):
+                    string = self.trie.string_of(token)
+                    weights[token] *= np.prod([self.q(string[:place])[x] for place, x in enumerate(string)])
+            order = np.argsort(-weights)
+            self._p[history] = Law(order, weights[order] / weights.sum())
+        return self._p[history]
+
+    def q(self, path: tuple[int, ...]) -> np.ndarray:
+        if path not in self._q:
+            self._q[path] = self._random.dirichlet(np.full(len(LETTERS), self._concentration)) + 1e-6
+        return self._q[path]
+
+    def draft(self, dice: Dice, longest: int, stop: StopRule, masked: bool, limit: int) -> Draft:
+        path: list[int] = []
+        laws = []
+        while len(path) < longest:
+            weights = self.q(tuple(path)).copy()
+            if masked:
+                weights[[x for x in range(len(LETTERS)) if x not in self.trie.root.children]] = 0
+            if weights.sum() == 0:
+                break
+            law = Law(np.flatnonzero(weights), weights[weights > 0] / weights.sum())
+            laws.append(law)
+            path.append(int(law.ids[dice.choose(law.probabilities)]))
+            if stop(path):
+                break
+        segments = translate(self.trie, path, lambda _token: None)
+        tokens = tuple(token for segment in segments for token in segment.tokens)
+        return Draft(tokens[:limit], DraftPath(tuple(path), tuple(laws), self.trie) if path else None)
+
+    def error(
+        self,
+        longest: int,
+        num_tokens: int = 3,
+        stop: StopRule = lambda _path: False,
+        masked: bool = True,
+        limit: int = 9,
+    ) -> float:
+        """Total variation between what comes out of a round, then completed plainly, and the target's law."""
+
+        def round_(dice: Dice) -> Written:
+            draft = self.draft(dice, longest, stop, masked, limit)
+            verdict = accept(draft, lambda place: self.p(draft.tokens[:place]), (), dice)
+            check(verdict)
+            return verdict.tokens
+
+        out: dict[Written, float] = defaultdict(float)
+        for weight, tokens in every_outcome(round_):
+            self._complete(tokens[:num_tokens], weight, num_tokens, out)
+        truth: dict[Written, float] = defaultdict(float)
+        self._complete((), 1.0, num_tokens, truth)
+        return 0.5 * sum(abs(out[tokens] - truth[tokens]) for tokens in out.keys() | truth.keys())
+
+    def _complete(self, written: Written, weight: float, num_tokens: int, out: dict[Written, float]) -> None:
+        if len(written) == num_tokens:
+            out[written] += weight
+            return
+        law = self.p(written)
+        for token, probability in zip(law.ids.tolist(), law.probabilities.tolist(), strict=True):
+            self._complete((*written, token), weight * probability, num_tokens, out)
+
+
+def trie_of(target: Sequence[str]) -> StringTrie:
+    """Tokens with letters that the drafter does not know have no string."""
+
+    def encode_many(items: Sequence[bytes]) -> list[list[int] | None]:
+        return [
+            [LETTERS.index(chr(value)) for value in item] if set(item) <= set(LETTERS.encode()) else None
+            for item in items
+        ]
+
+    pieces = [piece.encode() for piece in target]
+    return StringTrie(VocabularyMap.build(pieces, frozenset(), [x.encode() for x in LETTERS], encode_many))
+
+
+def check(verdict: Verdict) -> None:
+    assert verdict.tokens[: verdict.num_accepted] == verdict.draft.tokens[: verdict.num_accepted]
+    assert len(verdict.tokens) == verdict.num_accepted + 1
+
+
+VOCABULARIES = {
+    "all letters are tokens": ["a", "b", "c", "ab", "abc", "cab"],
+    "few merges": ["a", "b", "c", "ab"],
+    "merges that cross": ["a", "b", "c", "ab", "bc", "ca", "abc"],
+    "a token without a string, and inner nodes that are no tokens": ["a", "b", "c", "ab", "abc", "cab", "bca", "Z"],
+    "long branches of nodes that are no tokens": ["a", "b", "c", "abca", "bcb", "cc"],
+    "letters that are no tokens": ["a", "ab", "ba", "bca", "Z"],
+    "a letter that begins nothing": ["a", "ab", "ba", "b"],
+    "no letter is a token": ["ab", "bc", "ca", "abc", "Z", "Y"],
+    "nothing the drafter could write": ["X", "Y", "Z"],
+}
+
+
+@pytest.mark.parametrize("masked", [True, False], ids=["masked", "unmasked"])
+@pytest.mark.parametrize("vocabulary", VOCABULARIES.values(), ids=VOCABULARIES.keys())
+def test_the_trie_walk_is_exact(vocabulary: list[str], masked: bool) -> None:
+    for seed in range(2):
+        assert Toy(vocabulary, seed).error(longest=4, masked=masked) < TOLERANCE
+
+
+@pytest.mark.parametrize("vocabulary", VOCABULARIES.values(), ids=VOCABULARIES.keys())
+def test_it_is_exact_when_the_two_are_alike_or_far_apart(vocabulary: list[str]) -> None:
+    assert Toy(vocabulary, seed=5, alike=True).error(longest=4) < TOLERANCE
+    assert Toy(vocabulary, seed=6, concentration=0.2).error(longest=4) < TOLERANCE
+
+
+@pytest.mark.parametrize("vocabulary", VOCABULARIES.values(), ids=VOCABULARIES.keys())
+def test_stopping_early_on_what_was_drafted_keeps_it_exact(vocabulary: list[str]) -> None:
+    toy = Toy(vocabulary, seed=3)
+
+    def stop(path: Sequence[int]) -> bool:
+        return path[-1] == LETTERS.index("c") or toy.q(tuple(path[:-1]))[path[-1]] < 0.3
+
+    assert toy.error(longest=5, stop=stop) < TOLERANCE
+
+
+@pytest.mark.parametrize("vocabulary", VOCABULARIES.values(), ids=VOCABULARIES.keys())
+def test_checking_only_the_first_tokens_of_a_draft_keeps_it_exact(vocabulary: list[str]) -> None:
+    assert Toy(vocabulary, seed=4).error(longest=4, limit=1) < TOLERANCE
+    assert Toy(vocabulary, seed=4).error(longest=4, limit=2) < TOLERANCE
+
+
+def test_dropping_the_token_that_made_the_drafter_stop_would_be_noticed() -> None:
+    """The sums above can fail: this is the mistake that other engines make."""
+    toy = Toy(VOCABULARIES["merges that cross"], seed=1)
+
+    class Dropping(Toy):
+        def draft(self, dice: Dice, longest: int, stop: StopRule, masked: bool, limit: int) -> Draft:
+            draft = super().draft(dice, longest, stop, masked, limit)
+            assert draft.path is not None
+            kept = draft.path.tokens[:-1] if draft.path.tokens[-1] == 2 else draft.path.tokens
+            segments = translate(self.trie, kept, lambda _token: None)
+            tokens = tuple(token for segment in segments for token in segment.tokens)
+            return Draft(tokens, DraftPath(kept, draft.path.laws[: len(kept)], self.trie) if kept else None)
+
+    toy.__class__ = Dropping
+    assert toy.error(longest=4, stop=lambda path: path[-1] == 2) > 0.01
+
+
+@settings(max_examples=40)
+@given(
+    merges=st.sets(st.text(LETTERS, min_size=1, max_size=4), min_size=1, max_size=6),
+    strangers=st.integers(0, 2),
+    seed=st.integers(0, 2**32 - 1),
+    concentration=st.sampled_from([0.3, 1.0]),
+    limit=st.integers(1, 4),
+)
+def test_it_is_exact_on_any_trie(merges: set[str], strangers: int, seed: int, concentration: float, limit: int) -> None:
+    vocabulary = sorted(merges) + ["Y", "Z"][:strangers]
+    toy = Toy(vocabulary, seed, concentration)
+    assert toy.error(longest=3, num_tokens=2, masked=seed % 2 == 0, limit=limit) < TOLERANCE
+
+
+@given(
+    path=st.lists(st.integers(0, 2), min_size=1, max_size=10), vocabulary=st.sampled_from(list(VOCABULARIES.values()))
+)
+def test_what_the_target_agrees_with_comes_out_as_the_longest_match(path: list[int], vocabulary: list[str]) -> None:
+    trie = trie_of(vocabulary)
+    tokens = tuple(t for segment in translate(trie, path, lambda _token: None) for t in segment.tokens)
+    certain = tuple(Law(np.array([token]), np.ones(1)) for token in path)
+    draft = Draft(tokens, DraftPath(tuple(path), certain, trie))
+    laws = [Law(np.array([token]), np.ones(1)) for token in (*tokens, 0)]
+    verdict = accept(draft, laws.__getitem__, (), RandomDice(0))
+    assert verdict.tokens[: len(tokens)] == tokens
+    assert verdict.num_accepted == len(tokens)
+
+
+@given(seed=st.integers(0, 2**32 - 1), tokens=st.lists(st.integers(0, 3), max_size=3))
+def test_a_draft_without_probabilities_is_exact(seed: int, tokens: list[int]) -> None:
+    toy = Toy(["a", "b", "c", "ab"], seed)
+    out: dict[Written, float] = defaultdict(float)
+
+    def round_(dice: Dice) -> Written:
+        verdict = accept(Draft(tuple(tokens)), lambda place: toy.p(tuple(tokens[:place])), (), dice)
+        check(verdict)
+        return verdict.tokens
+
+    for weight, written in every_outcome(round_):
+        toy._complete(written[:2], weight, 2, out)
+    truth: dict[Written, float] = defaultdict(float)
+    toy._complete((), 1.0, 2, truth)
+    assert sum(abs(out[written] - truth[written]) for written in out.keys() | truth.keys()) < TOLERANCE
+
+
+def test_nothing_is_accepted_after_the_end_of_the_reply() -> None:
+    laws = [Law(np.array([token]), np.ones(1)) for token in (1, 9, 2, 3)]
+    verdict = accept(Draft((1, 9, 2)), laws.__getitem__, {9}, RandomDice(0))
+    assert (verdict.tokens, verdict.num_accepted) == ((1, 9), 2)
+
+
+def test_without_a_draft_the_round_is_a_plain_draw() -> None:
+    verdict = accept(Draft(), lambda _place: Law(np.array([7]), np.ones(1)), (), RandomDice(0))
+    assert (verdict.tokens, verdict.num_accepted) == ((7,), 0)
