@@ -1,10 +1,14 @@
-"""What a user can ask of the engine. Stopping is no command: posting one returns a signal to stop it with."""
+"""What can be asked of the engine: by a user, or once by the engine itself.
+
+Stopping is no command: posting one returns a signal to stop it with.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from engine.config import ReplySettings, TargetSettings
+from engine.records import NgramRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,17 @@ class RestoreConversation:
     conversation_id: int
 
 
+@dataclass(frozen=True, slots=True)
+class KeepNgrams:
+    """Asked by the engine itself: keep what it learned about this pair of vocabularies, without an event."""
+
+    target_fingerprint: str
+    drafter_fingerprint: str
+    changed: tuple[NgramRecord, ...]  # those with count 0 are removed
+
+
 ChatCommand = LoadTarget | Send | Regenerate
-StoreCommand = ListConversations | OpenConversation | RenameConversation | DeleteConversation | RestoreConversation
+StoreCommand = (
+    ListConversations | OpenConversation | RenameConversation | DeleteConversation | RestoreConversation | KeepNgrams
+)
 Command = ChatCommand | StoreCommand

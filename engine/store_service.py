@@ -1,17 +1,25 @@
-"""Carries out what a user asks of the kept conversations, beside a reply that is being written."""
+"""Carries out what is asked of the store beside a reply that is being written."""
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Sequence
+
 from engine.commands import (
     DeleteConversation,
+    KeepNgrams,
     ListConversations,
     OpenConversation,
     RenameConversation,
     RestoreConversation,
     StoreCommand,
 )
+from engine.errors import StoreUnusable
 from engine.events import ConversationChanged, ConversationDeleted, ConversationOpened, ConversationsListed, Listener
+from engine.records import NgramRecord
 from engine.storage import Repository
+
+_logger = logging.getLogger("slipstream.store")
 
 
 class StoreService:
@@ -31,3 +39,13 @@ class StoreService:
                 self._emit(ConversationDeleted(self._repository.delete_conversation(conversation_id)))
             case RestoreConversation(conversation_id):
                 self._emit(ConversationChanged(self._repository.restore_conversation(conversation_id)))
+            case KeepNgrams(target_fingerprint, drafter_fingerprint, changed):
+                self._keep_ngrams(target_fingerprint, drafter_fingerprint, changed)
+
+    def _keep_ngrams(self, target_fingerprint: str, drafter_fingerprint: str, changed: Sequence[NgramRecord]) -> None:
+        """Nobody asked for it and nobody misses it: a store that cannot be written speaks up when a message is to be
+        kept."""
+        try:
+            self._repository.save_ngrams(target_fingerprint, drafter_fingerprint, changed)
+        except StoreUnusable as error:
+            _logger.warning("n-grams were not kept: %s", error)

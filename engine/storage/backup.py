@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable
-from contextlib import closing
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 _MARK = ".before-"
+_DELETE_PAIR = "DELETE FROM vocabulary_pairs WHERE target_fingerprint = ? AND drafter_fingerprint = ?"
 
 
 def back_up(path: Path, revision: str) -> Path:
@@ -30,8 +31,23 @@ def backups(path: Path) -> tuple[Path, ...]:
 
 def forget_conversations(backup: Path, ids: Iterable[int]) -> None:
     """Removes conversations from a copy too: what the user purges is meant to be gone. Ids are never given twice."""
+    with _erasing(backup) as connection:
+        connection.executemany("DELETE FROM conversations WHERE id = ?", [(number,) for number in ids]).close()
+
+
+def forget_ngrams(backup: Path, target_fingerprint: str, drafter_fingerprint: str) -> None:
+    """Removes the n-grams of a pair of vocabularies from a copy too, if it was made when there were any."""
+    with _erasing(backup) as connection:
+        if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'vocabulary_pairs'").fetchone():
+            pair = (target_fingerprint, drafter_fingerprint)
+            connection.execute(_DELETE_PAIR, pair).close()
+
+
+@contextmanager
+def _erasing(backup: Path) -> Iterator[sqlite3.Connection]:
+    """What is deleted through this connection leaves the file, and takes along what refers to it."""
     with closing(sqlite3.connect(backup, isolation_level=None)) as connection:
         connection.execute("PRAGMA foreign_keys = ON").close()
         connection.execute("PRAGMA secure_delete = ON").close()
-        connection.executemany("DELETE FROM conversations WHERE id = ?", [(number,) for number in ids]).close()
+        yield connection
         connection.execute("VACUUM").close()  # see erasure.py

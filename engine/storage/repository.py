@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -15,14 +15,16 @@ from engine.records import (
     Conversation,
     ConversationSummary,
     Message,
+    NgramRecord,
     ReplyStatistics,
     Role,
     TargetRecord,
 )
 from engine.storage import connections, erasure
-from engine.storage.backup import backups, forget_conversations
+from engine.storage.backup import backups, forget_conversations, forget_ngrams
 from engine.storage.branch import read_branch
 from engine.storage.failures import told_in_words
+from engine.storage.ngrams import delete_ngrams, read_ngrams, write_ngrams
 from engine.storage.schema import ConversationRow, MessageRow, ReplyStatisticsRow, TargetRow
 from engine.storage.upgrade import upgrade
 from engine.storage.wording import encodable, fit_title, one_line, unique
@@ -34,7 +36,7 @@ _TARGETS = select(TargetRow.name, TargetRow.path, TargetRow.size_bytes, TargetRo
 
 
 class Repository:
-    """Conversations, their messages and the known targets.
+    """Conversations, their messages, the known targets, and the n-grams that translate between vocabularies.
 
     Any thread may call any method, and other processes may use the same store. Every method raises StoreUnusable when
     disk or file fails; what was committed before stays. A conversation that is deleted is hidden until it is restored
@@ -119,6 +121,7 @@ class Repository:
         """Removes deleted conversations for good and tells how many; none of their text remains in the files.
 
         If this is cut short, or another process is reading meanwhile, the next call removes the rest of the text.
+        N-grams belong to no conversation and stay, see `load_ngrams`.
         """
         hidden = ConversationRow.deleted_at.is_not(None)
         with self._writing() as connection:
@@ -129,8 +132,7 @@ class Repository:
                         forget_conversations(backup, ids)
                 connection.execute(delete(ConversationRow).where(hidden))
                 erasure.announce(connection)
-        with told_in_words(self._path), self._outside.connect() as connection:
-            erasure.finish(connection)
+        self._finish_erasure()
         return len(ids)
 
     def add_message(
@@ -190,6 +192,41 @@ class Repository:
         with self._reading() as connection:
             row = connection.execute(_TARGETS.where(TargetRow.name == encodable(name))).one_or_none()
             return None if row is None else TargetRecord(*row)
+
+    def load_ngrams(self, target_fingerprint: str, drafter_fingerprint: str) -> tuple[NgramRecord, ...]:
+        """What was learned for this pair of vocabularies, in no particular order. Damaged rows are left out.
+
+        N-grams come from what targets wrote. They keep no order of the text and belong to no conversation, so they
+        outlive the deleting of one; but a target repeats names and words that a user typed, and pieces of these may
+        be among them. `forget_ngrams` removes them.
+        """
+        with self._reading() as connection:
+            return read_ngrams(connection, target_fingerprint, drafter_fingerprint)
+
+    def save_ngrams(self, target_fingerprint: str, drafter_fingerprint: str, changed: Sequence[NgramRecord]) -> None:
+        """Adds or replaces these, all or none; a record with count 0 removes its n-gram. Others stay as they are.
+
+        Where a string comes twice, the later record counts. Raises ValueError for a record that is none: an empty
+        string, an id that is no token, a negative count.
+        """
+        if not changed:
+            return
+        with self._writing() as connection:
+            write_ngrams(connection, target_fingerprint, drafter_fingerprint, changed)
+
+    def forget_ngrams(self, target_fingerprint: str, drafter_fingerprint: str) -> None:
+        """Removes all n-grams of this pair for good, from the files as `purge_deleted` does."""
+        with self._writing() as connection:
+            for backup in backups(self._path):
+                with told_in_words(backup):
+                    forget_ngrams(backup, target_fingerprint, drafter_fingerprint)
+            if delete_ngrams(connection, target_fingerprint, drafter_fingerprint):
+                erasure.announce(connection)
+        self._finish_erasure()
+
+    def _finish_erasure(self) -> None:
+        with told_in_words(self._path), self._outside.connect() as connection:
+            erasure.finish(connection)
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 
-from sqlalchemy import DateTime, Dialect, Enum, ForeignKey, MetaData, Text, TypeDecorator
+from sqlalchemy import DateTime, Dialect, Enum, ForeignKey, MetaData, Text, TypeDecorator, UniqueConstraint, text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from engine.records import Role, StopReason
@@ -119,6 +119,10 @@ class ReplyStatisticsRow(Base):
     context_used: Mapped[int]
     context_size: Mapped[int]
     left_out_messages: Mapped[int]
+    # The defaults are for replies that were kept before these columns were.
+    num_rounds: Mapped[int] = mapped_column(server_default=text("0"))
+    num_drafted: Mapped[int] = mapped_column(server_default=text("0"))
+    num_accepted: Mapped[int] = mapped_column(server_default=text("0"))
 
 
 class TargetRow(Base):
@@ -129,3 +133,29 @@ class TargetRow(Base):
     path: Mapped[Path] = mapped_column(unique=True)
     size_bytes: Mapped[int]
     last_used_at: Mapped[datetime]
+
+
+class VocabularyPairRow(Base):
+    """A target's vocabulary and a drafter's, by their fingerprints. Keeps these long words out of every n-gram."""
+
+    __tablename__ = "vocabulary_pairs"
+    __table_args__ = (UniqueConstraint("target_fingerprint", "drafter_fingerprint"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    target_fingerprint: Mapped[str]
+    drafter_fingerprint: Mapped[str]
+
+
+class NgramRow(Base):
+    """One column for each field of `NgramRecord`, under the same name."""
+
+    __tablename__ = "ngrams"
+    # The rows stand in their key's own tree: half the size of a table with an index, and a pair's rows lie together.
+    __table_args__ = {"sqlite_with_rowid": False}  # noqa: RUF012
+
+    pair_id: Mapped[int] = mapped_column(ForeignKey("vocabulary_pairs.id", ondelete="CASCADE"), primary_key=True)
+    string: Mapped[bytes] = mapped_column(primary_key=True)  # little-endian int32, see ngrams.py
+    token: Mapped[int]
+    count: Mapped[int]
+    doubts: Mapped[int]
+    last_use: Mapped[int]

@@ -13,6 +13,7 @@ from engine.storage import Repository
 def test_new_store_holds_nothing(repository: Repository) -> None:
     assert repository.list_conversations() == ()
     assert repository.list_targets() == ()
+    assert repository.load_ngrams("target", "drafter") == ()
 
 
 def test_last_used_conversation_is_listed_first(repository: Repository) -> None:

@@ -27,6 +27,9 @@ STATISTICS = ReplyStatistics(
     context_used=53,
     context_size=8192,
     left_out_messages=3,
+    num_rounds=19,
+    num_drafted=40,
+    num_accepted=23,
 )
 
 

@@ -17,23 +17,30 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Engine
 
 from engine.errors import StoreUnusable
-from engine.records import Role
+from engine.records import NgramRecord, ReplyStatistics, Role, StopReason
 from engine.storage import Repository, connections
 from engine.storage.schema import Base
 from engine.storage.upgrade import MIGRATIONS, Migrations, alembic_config, upgrade
 
-REBUILD = """
+NEXT = f"{len(MIGRATIONS.revisions) + 1:04}"  # the revision that somebody may write one day
+REBUILD = f"""
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0002"
-down_revision = "0001"
+revision = "{NEXT}"
+down_revision = "{MIGRATIONS.head}"
 
 
 def upgrade() -> None:
-    options = {"recreate": "always", "table_kwargs": {"sqlite_autoincrement": True}}
+    options = dict(recreate="always", table_kwargs=dict(sqlite_autoincrement=True))
     with op.batch_alter_table("conversations", **options) as table:
         table.add_column(sa.Column("colour", sa.Text()))
+"""
+
+FIRST_REVISION_ROWS = """
+INSERT INTO conversations VALUES (1, 'old', '', '2026-01-02 03:04:05', '2026-01-02 03:04:05', NULL, 1);
+INSERT INTO messages VALUES (1, 1, NULL, 'assistant', 'kept', '2026-01-02 03:04:05', 'tiny');
+INSERT INTO reply_statistics VALUES (1, 11, 7, 42, 0.5, 1.5, 'end', 53, 8192, 3);
 """
 
 
@@ -54,10 +61,19 @@ def older_store(open_repository: Callable[[], Repository]) -> Repository:
     return repository
 
 
-def with_second_revision(tmp_path: Path, script: str) -> Migrations:
+def with_next_revision(tmp_path: Path, script: str) -> Migrations:
     folder = shutil.copytree(MIGRATIONS.folder, tmp_path / "100% migrations")
-    (folder / "versions" / "0002_second.py").write_text(script)
-    return Migrations(folder, (*MIGRATIONS.revisions, "0002"))
+    (folder / "versions" / f"{NEXT}_next.py").write_text(script)
+    return Migrations(folder, (*MIGRATIONS.revisions, NEXT))
+
+
+def as_of(revision: str, tmp_path: Path) -> Migrations:
+    """The migrations as they were when this revision was the newest."""
+    folder = shutil.copytree(MIGRATIONS.folder, tmp_path / f"migrations of {revision}")
+    for script in (folder / "versions").glob("[0-9]*.py"):
+        if script.name[: len(revision)] > revision:
+            script.unlink()
+    return Migrations(folder, tuple(known for known in MIGRATIONS.revisions if known <= revision))
 
 
 def read(store: Path, statement: str) -> list[Any]:
@@ -67,10 +83,11 @@ def read(store: Path, statement: str) -> list[Any]:
 
 def facts(store: Path) -> dict[str, Any]:
     """Everything that SQLite knows about the tables, whatever the words that made them."""
-    tables = read(store, "SELECT name, sql LIKE '%AUTOINCREMENT%' FROM sqlite_master WHERE type = 'table'")
+    words = "sql LIKE '%AUTOINCREMENT%', sql LIKE '%WITHOUT ROWID%'"
+    tables = read(store, f"SELECT name, {words} FROM sqlite_master WHERE type = 'table'")
     return {
         name: (
-            autoincrement,
+            has_words,
             sorted(column[1:] for column in read(store, f"PRAGMA table_info({name})")),
             sorted(key[2:] for key in read(store, f"PRAGMA foreign_key_list({name})")),
             sorted(
@@ -78,7 +95,7 @@ def facts(store: Path) -> dict[str, Any]:
                 for _, index, unique, *_ in read(store, f"PRAGMA index_list({name})")
             ),
         )
-        for name, autoincrement in tables
+        for name, *has_words in tables
         if name != "alembic_version" and not name.startswith("sqlite_")
     }
 
@@ -108,9 +125,9 @@ def test_alembic_drafts_the_next_revision(engine: Engine, store: Path, tmp_path:
     folder = shutil.copytree(MIGRATIONS.folder, tmp_path / "migrations")
     with engine.begin() as connection:
         config = alembic_config(connection, Migrations(folder, MIGRATIONS.revisions))
-        command.revision(config, "what changes", autogenerate=True, rev_id="0002")
-    (drafted,) = (folder / "versions").glob("0002*.py")
-    assert 'down_revision = "0001"' in drafted.read_text()
+        command.revision(config, "what changes", autogenerate=True, rev_id=NEXT)
+    (drafted,) = (folder / "versions").glob(f"{NEXT}*.py")
+    assert f'down_revision = "{MIGRATIONS.head}"' in drafted.read_text()
     compile(drafted.read_text(), drafted, "exec")
 
 
@@ -145,16 +162,16 @@ def test_store_from_a_newer_version_is_refused_and_left_alone(
 def test_older_store_is_copied_and_then_migrated(
     older_store: Repository, engine: Engine, store: Path, tmp_path: Path
 ) -> None:
-    upgrade(engine, store, with_second_revision(tmp_path, REBUILD))
-    assert read(store, "SELECT version_num FROM alembic_version") == [("0002",)]
+    upgrade(engine, store, with_next_revision(tmp_path, REBUILD))
+    assert read(store, "SELECT version_num FROM alembic_version") == [(NEXT,)]
     assert read(store, "SELECT title, colour FROM conversations") == [("old", None)]
     assert read(store, "SELECT text FROM messages") == [("kept",)]  # though the table it refers to was rebuilt
     with engine.connect() as connection:
         assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
 
-    backup = store.with_name(store.name + ".before-0002")
+    backup = store.with_name(f"{store.name}.before-{NEXT}")
     older_store.close()
-    assert read(backup, "SELECT version_num FROM alembic_version") == [("0001",)]
+    assert read(backup, "SELECT version_num FROM alembic_version") == [(MIGRATIONS.head,)]
     assert read(backup, "SELECT text FROM messages") == [("kept",)]
     assert not list(store.parent.glob("*.part*"))
 
@@ -162,10 +179,10 @@ def test_older_store_is_copied_and_then_migrated(
 def test_copy_of_an_older_store_can_take_its_place(
     older_store: Repository, engine: Engine, store: Path, tmp_path: Path, open_repository: Callable[[], Repository]
 ) -> None:
-    upgrade(engine, store, with_second_revision(tmp_path, REBUILD))
+    upgrade(engine, store, with_next_revision(tmp_path, REBUILD))
     engine.dispose()
     older_store.close()
-    store.with_name(store.name + ".before-0002").replace(store)
+    store.with_name(f"{store.name}.before-{NEXT}").replace(store)
     repository = open_repository()
     (summary,) = repository.list_conversations()
     assert repository.open_conversation(summary.id).messages[0].text == "kept"
@@ -176,7 +193,7 @@ def test_migration_that_fails_changes_nothing(
     older_store: Repository, engine: Engine, store: Path, tmp_path: Path
 ) -> None:
     before = facts(store)
-    failing = with_second_revision(tmp_path, REBUILD + "    raise RuntimeError('half way')\n")
+    failing = with_next_revision(tmp_path, REBUILD + "    raise RuntimeError('half way')\n")
     with pytest.raises(RuntimeError, match="half way"):
         upgrade(engine, store, failing)
     assert facts(store) == before
@@ -188,7 +205,30 @@ def test_migration_that_fails_changes_nothing(
 def test_migration_that_loses_rows_is_taken_back(
     older_store: Repository, engine: Engine, store: Path, tmp_path: Path
 ) -> None:
-    losing = with_second_revision(tmp_path, REBUILD + "    op.execute('DELETE FROM conversations')\n")
+    losing = with_next_revision(tmp_path, REBUILD + "    op.execute('DELETE FROM conversations')\n")
     with pytest.raises(RuntimeError, match="refer to nothing"):
         upgrade(engine, store, losing)
     assert len(older_store.list_conversations()) == 1
+
+
+def test_store_of_the_first_revision_gets_ngrams_and_keeps_its_replies(
+    engine: Engine, store: Path, tmp_path: Path, open_repository: Callable[[], Repository]
+) -> None:
+    upgrade(engine, store, as_of("0001", tmp_path))
+    engine.dispose()
+    with closing(sqlite3.connect(store)) as connection:
+        connection.executescript(FIRST_REVISION_ROWS)
+    assert "ngrams" not in facts(store)
+
+    repository = open_repository()
+    (reply,) = repository.open_conversation(1).messages
+    assert reply.text == "kept"
+    assert reply.statistics == ReplyStatistics(11, 7, 42, 0.5, 1.5, StopReason.END, 53, 8192, left_out_messages=3)
+    ngram = NgramRecord((1, 2), token=3, count=4, doubts=0, last_use=5)
+    repository.save_ngrams("target", "drafter", [ngram])
+    assert repository.load_ngrams("target", "drafter") == (ngram,)
+    repository.forget_ngrams("target", "drafter")  # the copy beside the store has none
+
+    backup = store.with_name(f"{store.name}.before-{MIGRATIONS.head}")
+    assert read(backup, "SELECT version_num FROM alembic_version") == [("0001",)]
+    assert read(backup, "SELECT text FROM messages") == [("kept",)]
