@@ -1,0 +1,136 @@
+"""What the config.json of a Hugging Face checkpoint says about a Llama-type model's shape."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from engine.drafter.json_file import read_json
+from engine.drafter.model import LlamaShape
+from engine.drafter.rope import Llama3Stretch, Rope
+from engine.errors import DrafterUnusable
+
+# The same layers under other names: without a sliding window nothing else sets them apart.
+_KIN = ("llama", "mistral", "qwen2")
+
+# Far beyond any drafter; a config that asks for more is damaged, or meant to exhaust the memory.
+_LARGEST = {
+    "vocab_size": 2_000_000,
+    "hidden_size": 32_768,
+    "num_hidden_layers": 256,
+    "num_attention_heads": 512,
+    "num_key_value_heads": 512,
+    "head_dim": 1024,
+    "intermediate_size": 262_144,
+    "max_position_embeddings": 100_000_000,
+}
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """Raises DrafterUnusable when there is none or it is no JSON object."""
+    if not folder.is_dir():
+        raise DrafterUnusable(f"There is no folder {folder}; choose the folder of a drafter in Hugging Face's format.")
+    config = read_json(folder / "config.json")
+    if config is None:
+        raise DrafterUnusable(
+            f"{folder} holds no config.json; choose the folder of a drafter in Hugging Face's format."
+        )
+    return config
+
+
+def shape_of(config: Mapping[str, Any], name: str) -> LlamaShape:
+    """Raises DrafterUnusable for what is no Llama-type model; `name` is what the sentence calls it."""
+    kind = config.get("model_type")
+    if kind not in _KIN:
+        raise DrafterUnusable(f"{name} is a model of type “{kind}”; a drafter must be a Llama-type model.")
+    if config.get("hidden_act", "silu") != "silu":
+        raise _differs(name, f"its activation “{config['hidden_act']}” is another one")
+    slides = {"llama": False, "mistral": True, "qwen2": config.get("use_sliding_window", False)}[kind]
+    if slides and config.get("sliding_window", 4096) is not None:
+        raise _differs(name, "it attends through a sliding window")
+    hidden = _number(config, "hidden_size", name)
+    num_heads = _number(config, "num_attention_heads", name)
+    num_kv_heads = _number(config, "num_key_value_heads", name, num_heads if kind == "llama" else None)
+    head_dim = _number(config, "head_dim", name, hidden // num_heads)
+    if num_heads % num_kv_heads or head_dim % 2:
+        raise DrafterUnusable(f"The config.json of {name} contradicts itself about attention heads; download it again.")
+    epsilon: Any = config.get("rms_norm_eps", 1e-6)
+    if not _is_number(epsilon) or not 0 < epsilon < 1:
+        raise _wrong(name, "rms_norm_eps")
+    return LlamaShape(
+        vocabulary=_number(config, "vocab_size", name),
+        hidden=hidden,
+        num_layers=_number(config, "num_hidden_layers", name),
+        num_heads=num_heads,
+        num_kv_heads=num_kv_heads,
+        head_dim=head_dim,
+        feed_forward=_number(config, "intermediate_size", name),
+        max_positions=_number(config, "max_position_embeddings", name, 2048),
+        norm_epsilon=float(epsilon),
+        rope=_rope_of(config, name, head_dim),
+        tied=bool(config.get("tie_word_embeddings", False)),
+        qkv_bias=kind == "qwen2" or (kind == "llama" and bool(config.get("attention_bias"))),
+        attention_out_bias=kind == "llama" and bool(config.get("attention_bias")),
+        mlp_bias=kind == "llama" and bool(config.get("mlp_bias")),
+    )
+
+
+def _rope_of(config: Mapping[str, Any], name: str, head_dim: int) -> Rope:
+    """transformers 5 keeps all in `rope_parameters`, older ones in `rope_theta` and `rope_scaling`."""
+    given = config.get("rope_parameters") or config.get("rope_scaling") or {}
+    if not isinstance(given, Mapping):
+        raise _wrong(name, "rope_parameters")
+    theta: Any = given.get("rope_theta", config.get("rope_theta", 10_000.0))
+    if not _is_number(theta) or theta <= 1:
+        raise _wrong(name, "rope_theta")
+    if given.get("partial_rotary_factor", config.get("partial_rotary_factor", 1.0)) != 1.0:
+        raise _differs(name, f"only a part of its {head_dim} dimensions is turned by position")
+    kind = given.get("rope_type", given.get("type", "default"))
+    try:
+        if kind == "default":
+            return Rope(float(theta))
+        if kind == "linear":
+            return Rope(float(theta), position_divisor=_positive(given, "factor"))
+        if kind == "llama3":
+            stretch = Llama3Stretch(
+                factor=_positive(given, "factor"),
+                low_frequency_factor=_positive(given, "low_freq_factor"),
+                high_frequency_factor=_positive(given, "high_freq_factor"),
+                original_positions=int(_positive(given, "original_max_position_embeddings")),
+            )
+            if stretch.high_frequency_factor <= stretch.low_frequency_factor:
+                raise ValueError
+            return Rope(float(theta), stretch=stretch)
+    except ValueError as error:
+        raise _wrong(name, "rope_scaling") from error
+    raise _differs(name, f"its positions are scaled by “{kind}”")
+
+
+def _positive(given: Mapping[str, Any], key: str) -> float:
+    value: Any = given.get(key)
+    if not _is_number(value) or value <= 0:
+        raise ValueError(key)
+    return float(value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _number(config: Mapping[str, Any], key: str, name: str, default: int | None = None) -> int:
+    value: Any = config.get(key)
+    if value is None:
+        value = default
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= _LARGEST[key]:
+        raise _wrong(name, key)
+    return int(value)
+
+
+def _wrong(name: str, key: str) -> DrafterUnusable:
+    return DrafterUnusable(f"The config.json of {name} says nothing sensible about {key}; download it again.")
+
+
+def _differs(name: str, how: str) -> DrafterUnusable:
+    return DrafterUnusable(f"{name} cannot be a drafter because {how}; choose another Llama-type model.")

@@ -1,0 +1,55 @@
+"""What the engine needs of a drafter, whoever runs it. Imports no torch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.records import ChatTurn
+
+LogitRow = npt.NDArray[np.float32]
+
+
+class Drafter(Protocol):
+    """A small language model with one sequence of tokens that it has read ("held"). Used by one thread at a time."""
+
+    @property
+    def num_held(self) -> int: ...
+    @property
+    def max_held(self) -> int:
+        """How many tokens it can hold."""
+        ...
+
+    def read(self, tokens: Sequence[int]) -> LogitRow:
+        """Reads `tokens` (at least one) after what is held.
+
+        Returns the logits after the last of them, shape (vocabulary,): a view that the next call may overwrite.
+        """
+        ...
+
+    def roll_back(self, num_kept: int) -> None:
+        """Forget all held tokens but the first `num_kept`."""
+        ...
+
+
+class DrafterVocabulary(Protocol):
+    """A drafter's tokens as bytes, and how it splits text into them."""
+
+    @property
+    def pieces(self) -> Sequence[bytes]:
+        """By token id; empty for those that stand for no text."""
+        ...
+
+    @property
+    def special(self) -> frozenset[int]: ...
+
+    def encode(self, data: bytes) -> list[int] | None:
+        """Tokens that spell exactly these bytes in the middle of a text; None where the vocabulary cannot."""
+        ...
+
+    def encode_prompt(self, turns: Sequence[ChatTurn]) -> list[int]:
+        """The conversation in the drafter's own chat format, up to where the reply begins."""
+        ...

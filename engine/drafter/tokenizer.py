@@ -1,0 +1,192 @@
+"""The drafter's own vocabulary: its tokens as bytes, tokens for any bytes, and a conversation as it reads it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Tokenizer
+
+from engine.chat_template import ChatTemplate
+from engine.drafter.json_file import read_json
+from engine.drafter.middle_encoder import MiddleEncoder
+from engine.drafter.pieces import byte_alphabet, names_of, piece_of, spelling_of
+from engine.errors import DrafterUnusable, TemplateFailed
+from engine.records import ChatTurn, Role
+
+_SPEAKERS = {Role.SYSTEM: "System", Role.USER: "User", Role.ASSISTANT: "Assistant"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Settings:
+    """The small files beside a tokenizer.json."""
+
+    config: Mapping[str, Any]
+    generation: Mapping[str, Any]
+    tokenizer: Mapping[str, Any]
+    template_file: str | None
+
+    @classmethod
+    def read(cls, folder: Path) -> _Settings:
+        template = folder / "chat_template.jinja"
+        try:
+            source = template.read_text("utf-8") if template.exists() else None
+        except (OSError, UnicodeDecodeError) as error:
+            raise DrafterUnusable(f"{template} cannot be read; download the drafter again.") from error
+        return cls(
+            read_json(folder / "config.json") or {},
+            read_json(folder / "generation_config.json") or {},
+            # What older checkpoints keep in a file of its own.
+            (read_json(folder / "special_tokens_map.json") or {}) | (read_json(folder / "tokenizer_config.json") or {}),
+            source,
+        )
+
+    def token(self, tokenizer: Any, name: str) -> int | None:
+        """The id of "bos" or "eos"; the tokenizer's files know better than the model's which one ends a turn."""
+        text = self.tokenizer.get(f"{name}_token")
+        if isinstance(text, dict):
+            text = text.get("content")
+        named = tokenizer.token_to_id(text) if isinstance(text, str) else None
+        if isinstance(named, int):
+            return named
+        for source in (self.generation, self.config):
+            given = source.get(f"{name}_token_id")
+            first = given[0] if isinstance(given, list) and given else given
+            if isinstance(first, int) and not isinstance(first, bool):
+                return first
+        return None
+
+    @property
+    def template(self) -> str | None:
+        if self.template_file is not None:
+            return self.template_file
+        given = self.tokenizer.get("chat_template")
+        if isinstance(given, list):
+            named = {item.get("name"): item.get("template") for item in given if isinstance(item, dict)}
+            given = named.get("default", next(iter(named.values()), None))
+        return given if isinstance(given, str) else None
+
+
+class DrafterTokenizer:
+    """What stands in a drafter's tokenizer files.
+
+    `pieces` holds the bytes of every token by id, b"" for special and added tokens and for ids without a token;
+    `special` the ids that no text can produce; `end` the token that ends a turn; `fingerprint` the sha256 of all that
+    decides how bytes become tokens.
+    """
+
+    def __init__(self, content: dict[str, Any], settings: _Settings, name: str) -> None:
+        spelling = spelling_of(content, name)
+        self._prompts: Any = Tokenizer.from_str(json.dumps(content | {"truncation": None, "padding": None}))
+        names = names_of(content)
+        size = settings.config.get("vocab_size")
+        self._size = size if isinstance(size, int) else max(names, default=-1) + 1
+        if not names or max(names) >= self._size:
+            raise DrafterUnusable(
+                f"The tokenizer of {name} has more tokens than its model; download both of one version."
+            )
+        added = {token["id"]: bool(token.get("special")) for token in content.get("added_tokens") or ()}
+        begin = settings.token(self._prompts, "bos")
+        self.end = settings.token(self._prompts, "eos")
+        unknown = content["model"].get("unk_id", self._prompts.token_to_id(content["model"].get("unk_token") or ""))
+        silent = {token for token in (begin, self.end, unknown) if token is not None}
+        self.special = frozenset(silent | {token for token, is_special in added.items() if is_special})
+        pieces = [b""] * self._size
+        alphabet = byte_alphabet()
+        for token, text in names.items():
+            if token not in self.special and token not in added:
+                pieces[token] = piece_of(text, spelling, alphabet)
+        self.pieces = tuple(pieces)
+        self._middle = MiddleEncoder(content, spelling, self.pieces)
+        self._frame = self._prompt_start(settings, begin)
+        self._template = _template(settings.template, *map(self._text_of, (begin, self.end)))
+        digest = hashlib.sha256(self._middle.definition.encode())
+        digest.update(repr((self._size, sorted(self.special), sorted(added))).encode())
+        self.fingerprint = digest.hexdigest()
+
+    @classmethod
+    def from_folder(cls, folder: Path) -> DrafterTokenizer:
+        """Raises DrafterUnusable when the folder holds no tokenizer, a damaged one, or one of an unknown kind."""
+        settings = _Settings.read(folder)
+        content = read_json(folder / "tokenizer.json") or _converted(folder)
+        try:
+            return cls(content, settings, folder.name)
+        except DrafterUnusable:
+            raise
+        # The tokenizers library raises plain Exception for a file it does not understand.
+        except Exception as error:
+            raise DrafterUnusable(f"The tokenizer in {folder} is damaged; download the drafter again.") from error
+
+    def __len__(self) -> int:
+        """The size of the model's vocabulary, which may be larger than the tokenizer's."""
+        return self._size
+
+    def encode(self, data: bytes) -> list[int] | None:
+        """Tokens for bytes in the middle of a text, whose pieces are exactly `data`, or None where there are none."""
+        return self._middle.encode(data)
+
+    def encode_many(self, items: Sequence[bytes]) -> list[list[int] | None]:
+        """`encode` for many short items at once."""
+        return self._middle.encode_many(items)
+
+    def encode_prompt(self, turns: Sequence[ChatTurn]) -> list[int]:
+        """The conversation in the drafter's own chat format, up to where the reply begins.
+
+        A drafter without a chat template (or with a broken one) reads names and texts on lines of their own. There,
+        too, the reply begins with its first letter, not with a space.
+        """
+        if self._template is not None:
+            try:
+                return self._encode_prompt(self._template.render(turns))
+            except TemplateFailed:
+                pass  # speed is at stake, nothing else
+        lines = [f"{_SPEAKERS[turn.role]}:\n{turn.text}\n\n" for turn in turns]
+        return self._frame + self._encode_prompt("".join(lines) + f"{_SPEAKERS[Role.ASSISTANT]}:\n")
+
+    def _encode_prompt(self, text: str) -> list[int]:
+        # Text may hold half of a surrogate pair, which is no UTF-8.
+        clean = text.encode("utf-8", "replace").decode()
+        tokens: list[int] = self._prompts.encode(clean, add_special_tokens=False).ids
+        return [token for token in tokens if token < self._size]
+
+    def _prompt_start(self, settings: _Settings, begin: int | None) -> list[int]:
+        """What the tokenizer puts in front of a text by itself; templates write it themselves."""
+        wanted = settings.tokenizer.get("add_bos_token")
+        if isinstance(wanted, bool):
+            return [begin] if wanted and begin is not None else []
+        bare = self._prompts.encode("a", add_special_tokens=False).ids
+        framed = self._prompts.encode("a", add_special_tokens=True).ids
+        return framed[: framed.index(bare[0])] if bare and bare[0] in framed else []
+
+    def _text_of(self, token: int | None) -> str:
+        text = None if token is None else self._prompts.id_to_token(token)
+        return text if isinstance(text, str) else ""
+
+
+def _template(source: str | None, begin: str, end: str) -> ChatTemplate | None:
+    if source is None:
+        return None
+    try:
+        return ChatTemplate(source, begin, end)
+    except TemplateFailed:
+        return None
+
+
+def _converted(folder: Path) -> dict[str, Any]:
+    """The tokenizer of a folder that has no tokenizer.json, as far as transformers can make one."""
+    # Here, because it takes two seconds and is seldom needed.
+    from transformers import AutoTokenizer
+
+    try:
+        tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True, use_fast=True)
+        content: dict[str, Any] = json.loads(tokenizer.backend_tokenizer.to_str())
+    # What is missing decides what it raises: files, sentencepiece, an attribute.
+    except Exception as error:
+        raise DrafterUnusable(
+            f"{folder} holds no tokenizer.json that can be used; save its tokenizer in that format."
+        ) from error
+    return content
