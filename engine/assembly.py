@@ -6,26 +6,39 @@ own threads, after the window is up.
 
 from __future__ import annotations
 
+import importlib.resources
+import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.commands import ChatCommand, Command, StoreCommand
-from engine.config import EngineConfig, TargetSettings
-from engine.events import Listener
+from engine.commands import ChatCommand, Command, KeepNgrams, StoreCommand
+from engine.config import DistillSettings, EngineConfig, TargetSettings
+from engine.errors import MendableError
+from engine.events import Listener, SpeculationChanged
 from engine.stop_signal import StopSignal
 from engine.worker import Worker
 
 if TYPE_CHECKING:
     from engine.chat_service import ChatService
+    from engine.learning.progress import TrainingProgress
+    from engine.measuring.measurement import Measurement
+    from engine.measuring.order import BenchOrder
+    from engine.proposers.neural import NeuralProposer
+    from engine.records import NgramRecord
     from engine.reply import ReplyWriter
+    from engine.speculation import NgramMemory, Speculation
     from engine.storage import Repository
     from engine.store_service import StoreService
     from engine.target.interface import Target
     from engine.targets import TargetFile
 
 _CLOSING_PATIENCE_S = 1.8
+_MEASURING_S = 0.4  # for what passes over several tokens cost
+
+_logger = logging.getLogger("slipstream.assembly")
 
 
 class Engine:
@@ -35,7 +48,7 @@ class Engine:
     """
 
     def __init__(self, config: EngineConfig, listener: Listener) -> None:
-        self._parts = _Parts(config, listener)
+        self._parts = _Parts(config, listener, self.post)
         self._chat = Worker("slipstream-chat", self._parts.handle_chat, listener, self._parts.close_chat)
         self._store = Worker("slipstream-store", self._parts.handle_store, listener)
         self._chat.start()
@@ -65,9 +78,10 @@ class _Parts:
     What could not be built (a store that cannot be opened, say) is tried again by the next command.
     """
 
-    def __init__(self, config: EngineConfig, emit: Listener) -> None:
+    def __init__(self, config: EngineConfig, emit: Listener, post: Callable[[Command], object]) -> None:
         self._config = config
         self._emit = emit
+        self._post = post
         self._lock = threading.Lock()
         self._repository: Repository | None = None
         self._chat: ChatService | None = None
@@ -78,7 +92,7 @@ class _Parts:
         if self._chat is None:
             from engine.chat_service import ChatService
 
-            self._chat = ChatService(self._open_repository(), load_file, self._emit)
+            self._chat = ChatService(self._open_repository(), load_file, self._speculate, self._emit)
         self._chat.handle(command, stop)
 
     def handle_store(self, command: Command, _stop: StopSignal) -> None:
@@ -97,12 +111,32 @@ class _Parts:
         if self._repository is not None:
             self._repository.close()
 
+    def _speculate(self, target: Target, stop: StopSignal) -> Speculation:
+        def tell(speculation: Speculation) -> None:
+            self._emit(SpeculationChanged(target.description.name, speculation.state, speculation.is_drafting))
+
+        return speculate(self._config, target, stop, _StoredNgrams(self._open_repository(), self._post), tell)
+
     def _open_repository(self) -> Repository:
         with self._lock:  # one thread brings the store up to date, the other waits for it
             if self._repository is None:
                 self._repository = open_repository(self._config)
                 self._repository.purge_deleted()
             return self._repository
+
+
+class _StoredNgrams:
+    """Implements `engine.speculation.NgramMemory`: read here and now, written by the thread of the store."""
+
+    def __init__(self, repository: Repository, post: Callable[[Command], object]) -> None:
+        self._repository = repository
+        self._post = post
+
+    def load(self, target_fingerprint: str, drafter_fingerprint: str) -> Sequence[NgramRecord]:
+        return self._repository.load_ngrams(target_fingerprint, drafter_fingerprint)
+
+    def save(self, target_fingerprint: str, drafter_fingerprint: str, changed: Sequence[NgramRecord]) -> None:
+        self._post(KeepNgrams(target_fingerprint, drafter_fingerprint, tuple(changed)))
 
 
 def open_repository(config: EngineConfig) -> Repository:
@@ -137,6 +171,13 @@ def open_writer(
     Raises what resolving and loading the target raise, TemplateFailed and StoreUnusable.
     """
     from engine.reply import ReplyWriter
+
+    loaded = load_file(resolve(config, target), settings, on_progress, stop)
+    return ReplyWriter(loaded, speculate(config, loaded, stop))
+
+
+def resolve(config: EngineConfig, target: str) -> TargetFile:
+    """The file of `starter`, of a path, or of a target used before. Raises TargetMissing and StoreUnusable."""
     from engine.targets import named_file, resolve_target
 
     file = named_file(target)
@@ -146,4 +187,119 @@ def open_writer(
             file = resolve_target(target, repository)
         finally:
             repository.close()
-    return ReplyWriter(load_file(file, settings, on_progress, stop))
+    return file
+
+
+def speculate(
+    config: EngineConfig,
+    target: Target,
+    stop: StopSignal,
+    memory: NgramMemory | None = None,
+    on_changed: Callable[[Speculation], None] = lambda _speculation: None,
+) -> Speculation:
+    """Drafts for this target, as soon as the drafter is loaded, which happens on a thread of its own. `on_changed`
+    hears, on that thread, what came of it.
+
+    Raises Interrupted.
+    """
+    from engine.pace import Pace, measure_passes
+    from engine.speculation import Speculation
+    from engine.target.interface import TargetFeature
+
+    settings = config.speculation
+    if not settings.enabled:
+        return Speculation.off("Speculation is switched off.")
+    if TargetFeature.ROLLBACK not in target.features:
+        return Speculation.off("This model cannot take back what it has read, so nothing can be drafted for it.")
+    speculation = Speculation(Pace(measure_passes(target, _MEASURING_S, stop)))
+
+    def load() -> None:
+        try:
+            proposer = make_proposer(config, target, memory)
+        except MendableError as error:
+            speculation.give_up(str(error))
+        except Exception as error:
+            _logger.exception("the drafter could not be loaded")
+            speculation.give_up(
+                f"The drafter could not be loaded ({type(error).__name__}); replies are written without."
+            )
+        else:
+            speculation.begin(proposer, proposer.measure_cost())
+        on_changed(speculation)
+
+    threading.Thread(target=load, name="slipstream-drafter", daemon=True).start()
+    return speculation
+
+
+def make_proposer(config: EngineConfig, target: Target, memory: NgramMemory | None = None) -> NeuralProposer:
+    """Loads the drafter and what is known about its tokens and the target's. Takes seconds the first time.
+
+    Raises DrafterUnusable and StoreUnusable.
+    """
+    from engine.drafter.torch_library import preload_torch
+
+    preload_torch()
+    from engine.drafter.checkpoint import load_drafter
+    from engine.numerics.ngram_cache import NgramCache
+    from engine.numerics.string_trie import StringTrie
+    from engine.numerics.vocabulary_map import VocabularyMap, fingerprint, open_map
+    from engine.proposers.neural import NeuralProposer
+    from engine.target.threads import usable_cores
+
+    vocabulary, settings = target.vocabulary, config.speculation
+    drafter = load_drafter(settings.drafter or built_in_drafter(), settings.device, usable_cores())
+    tokenizer = drafter.tokenizer
+    never_drafted = vocabulary.special | vocabulary.end_of_generation
+    target_fingerprint = fingerprint(vocabulary.pieces, never_drafted)
+
+    def build() -> VocabularyMap:
+        return VocabularyMap.build(vocabulary.pieces, never_drafted, tokenizer.pieces, tokenizer.encode_many)
+
+    strings = open_map(config.data_dir / "vocabulary-maps", target_fingerprint, tokenizer.fingerprint, build)
+    trie = StringTrie(strings) if settings.merge else StringTrie.direct_only(strings)
+    cache = NgramCache(trie)
+    if memory is not None and settings.merge:
+        cache.load(memory.load(target_fingerprint, tokenizer.fingerprint))
+
+    def keep(changed: Sequence[NgramRecord]) -> None:
+        if memory is not None and changed:
+            memory.save(target_fingerprint, tokenizer.fingerprint, changed)
+
+    return NeuralProposer(drafter.model, tokenizer, vocabulary, trie, cache if settings.merge else None, keep)
+
+
+def built_in_drafter() -> Path:
+    return Path(str(importlib.resources.files("resources") / "drafter"))
+
+
+def open_bench(config: EngineConfig, order: BenchOrder, stop: StopSignal) -> Measurement:
+    """What is to be measured, loaded; whoever opened it closes it.
+
+    Raises PromptsUnreadable, Interrupted, and what resolving and loading the target and the drafter raise.
+    """
+    from engine.measuring.opening import open_measurement
+    from engine.target.llama_cpp import load_vocabulary
+
+    def load_target() -> Target:
+        return load_file(resolve(config, order.target), TargetSettings(), lambda _progress: None, stop)
+
+    return open_measurement(order, load_target, load_vocabulary, lambda target: make_proposer(config, target), stop)
+
+
+def distill(
+    config: EngineConfig, settings: DistillSettings, folder: Path, on_progress: Callable[[TrainingProgress], None]
+) -> None:
+    """Makes a drafter out of a target. Takes as long as the settings say, and a little.
+
+    Raises what resolving and loading the target raise, CorpusUnreadable and DrafterUnusable.
+    """
+    from engine.learning.recipe import make_drafter
+    from engine.target.llama_cpp import load_vocabulary
+
+    path = resolve(config, settings.target).path
+    vocabulary = load_vocabulary(path)
+    try:
+        pieces = vocabulary.vocabulary.pieces
+    finally:
+        vocabulary.close()
+    make_drafter(settings, path, pieces, folder, on_progress)
