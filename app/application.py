@@ -16,7 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from app import system_libraries
-from engine.config import EngineConfig, data_dir
+from engine.config import EngineConfig, SpeculationSettings, data_dir
 from engine.errors import MendableError
 
 _SIGNAL_INTERVAL_MS = 250
@@ -27,12 +27,12 @@ class CannotOpenWindow(MendableError):
     """This machine lacks something that a window needs."""
 
 
-def run(target: str | None, smoke: Path | None) -> int:
+def run(target: str | None, smoke: Path | None, speculation: SpeculationSettings) -> int:
     """Opens the window and returns the exit code when it is closed. Raises CannotOpenWindow."""
     check_machine()
     logging.raiseExceptions = False  # a full disk is no reason to fill the terminal
     with _data_folder(temporary=smoke is not None) as folder:
-        return _run(folder, target, smoke)
+        return _run(folder, target, smoke, speculation)
 
 
 def check_machine() -> None:
@@ -61,7 +61,7 @@ def _data_folder(temporary: bool) -> Iterator[Path]:
         yield data_dir()
 
 
-def _run(folder: Path, target: str | None, smoke: Path | None) -> int:
+def _run(folder: Path, target: str | None, smoke: Path | None, speculation: SpeculationSettings) -> int:
     from PySide6.QtCore import QTimer
     from PySide6.QtWidgets import QApplication
 
@@ -85,7 +85,7 @@ def _run(folder: Path, target: str | None, smoke: Path | None) -> int:
     window.restore(settings.window)
     window.show()
 
-    bridge = EngineBridge(EngineConfig(folder))
+    bridge = EngineBridge(EngineConfig(folder, speculation))
     controller = ChatController(
         window,
         bridge,

@@ -40,6 +40,7 @@ from engine.events import (
     ReplyFinished,
     ReplyStarted,
     ReplyText,
+    SpeculationChanged,
     TargetInfo,
     TargetLoading,
     TargetReady,
@@ -203,6 +204,9 @@ class ChatController(QObject):
                 self._window.target_bar.show_loading(name, progress)
             case TargetReady(target, command):
                 self._on_target_ready(target, command)
+            case SpeculationChanged(name, sentence):
+                if self._target is not None and self._target.name == name:
+                    self._window.status_line.set_words(sentence)
             case ConversationsListed(conversations):
                 self._window.conversations.set_conversations(conversations)
             case ConversationChanged(summary):
@@ -241,6 +245,7 @@ class ChatController(QObject):
         window.target_bar.set_target(target)
         window.prompt_box.set_target_name(target.name)
         window.prompt_box.set_ready(True)
+        window.status_line.set_words(target.speculation)
         if target.notice:
             window.toasts.show_info(target.notice)
 

@@ -12,7 +12,16 @@ from typing import Annotated
 
 import typer
 
-from engine.config import STARTER, EngineConfig, ReplySettings, SamplingSettings, TargetSettings, data_dir
+from engine.config import (
+    STARTER,
+    DistillSettings,
+    EngineConfig,
+    ReplySettings,
+    SamplingSettings,
+    SpeculationSettings,
+    TargetSettings,
+    data_dir,
+)
 from engine.errors import MendableError
 
 _DEFAULTS = SamplingSettings()
@@ -29,6 +38,12 @@ application.add_typer(models, name="models")
 
 TargetOption = Annotated[
     str, typer.Option("--target", "-t", help="`starter`, the name of a model used before, or the path of a GGUF file.")
+]
+DrafterDeviceOption = Annotated[
+    str | None, typer.Option(help="Where the drafter computes: cpu, cuda or mps; the quickest there is if left out.")
+]
+NoSpeculationOption = Annotated[
+    bool, typer.Option("--no-speculation", help="Let nothing draft ahead of the model: plain decoding.")
 ]
 
 
@@ -66,6 +81,7 @@ def window(
             "--smoke", metavar="OUT.png", help="Open the window, answer one prompt, save a picture of it, and quit."
         ),
     ] = None,
+    no_speculation: NoSpeculationOption = False,
     _version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and quit.")
     ] = False,
@@ -73,7 +89,7 @@ def window(
     if context.invoked_subcommand is None:
         from app.application import run
 
-        raise typer.Exit(run(target=target, smoke=smoke))
+        raise typer.Exit(run(target, smoke, SpeculationSettings(enabled=not no_speculation)))
 
 
 @application.command()
@@ -98,6 +114,9 @@ def chat(
     context_size: Annotated[int | None, typer.Option("--context", help="Tokens the model can see at once.")] = None,
     threads: Annotated[int | None, typer.Option(help="Threads to compute with.")] = None,
     gpu_layers: Annotated[int | None, typer.Option(help="Layers on the GPU, in a build that has one.")] = None,
+    no_speculation: NoSpeculationOption = False,
+    drafter: Annotated[Path | None, typer.Option(help="Folder of another drafter than the built-in one.")] = None,
+    drafter_device: DrafterDeviceOption = None,
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object with the text, counts and times.")
     ] = False,
@@ -124,7 +143,7 @@ def chat(
         seed=seed,
     )
     answer(
-        EngineConfig(data_dir()),
+        EngineConfig(data_dir(), SpeculationSettings(not no_speculation, drafter, drafter_device)),
         target,
         TargetSettings(context_size, threads, gpu_layers),
         ReplySettings(sampling, max_tokens or None, tuple(stop or ())),
@@ -132,6 +151,96 @@ def chat(
         text,
         as_json=json,
     )
+
+
+@application.command()
+def bench(
+    prompts: Annotated[
+        Path, typer.Option("--prompts", metavar="F.jsonl", help="Lines of {id, turns}, or of {id, prompt, response}.")
+    ],
+    target: Annotated[
+        str,
+        typer.Option(
+            "--target",
+            "-t",
+            help="`starter`, a name, a GGUF file, or `trace:VOCAB.gguf` to replay recorded replies in a vocabulary.",
+        ),
+    ] = STARTER,
+    limit: Annotated[int | None, typer.Option(help="Ask only the first so many prompts.")] = None,
+    modes: Annotated[
+        str, typer.Option(help="Ways of decoding: plain; auto, as the app does; neural, drafting in every round.")
+    ] = "plain,auto",
+    draft_length: Annotated[
+        int | None, typer.Option(help="Of the mode neural: tokens of every draft; what pays best if left out.")
+    ] = None,
+    max_tokens: Annotated[int, typer.Option(min=1, help="Length of a reply at most.")] = 128,
+    temperature: Annotated[float, typer.Option(help="0 is greedy.")] = 0.0,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same replies.")] = 0,
+    json: Annotated[
+        Path | None, typer.Option("--json", metavar="OUT", help="Write all figures into this file.")
+    ] = None,
+    drafter: Annotated[Path | None, typer.Option(help="Folder of another drafter than the built-in one.")] = None,
+    drafter_device: DrafterDeviceOption = None,
+    merge: Annotated[
+        str, typer.Option(help="on, or off: draft only tokens that are equal in both vocabularies.")
+    ] = "on",
+    drafter_cost: Annotated[
+        float, typer.Option(help="Of recorded replies: cost of a drafter step, as a share of a one-row pass.")
+    ] = 0.075,
+    pass_costs: Annotated[
+        str, typer.Option(help="Of recorded replies: costs of passes over 1, 2, … rows; the last stands for the rest.")
+    ] = "1",
+) -> None:
+    """Measure how fast a model writes, prompt by prompt, in several ways of decoding.
+
+    Example: slipstream bench --target starter --prompts prompts.jsonl --limit 20 --modes plain,auto
+    """
+    from app.bench_command import bench as measure
+    from engine import BenchOrder, SimulatedCosts
+
+    if merge not in ("on", "off"):
+        raise typer.BadParameter("Merging is either on or off.", param_hint="--merge")
+    order = BenchOrder(
+        target=target,
+        prompts=prompts,
+        limit=limit,
+        modes=tuple(mode.strip() for mode in modes.split(",")),
+        max_tokens=max_tokens,
+        temperature=temperature,
+        seed=seed,
+        draft_length=draft_length,
+        speculation=SpeculationSettings(drafter=drafter, device=drafter_device, merge=merge == "on"),
+        costs=SimulatedCosts.parse(drafter_cost, pass_costs),
+    )
+    measure(EngineConfig(data_dir(), order.speculation), order, json)
+
+
+@application.command("distill")
+def make_drafter(
+    corpus: Annotated[
+        list[Path], typer.Option("--corpus", metavar="F.jsonl", help="Conversations to learn from; may be repeated.")
+    ],
+    held_back: Annotated[
+        list[Path], typer.Option("--held-back", metavar="F.jsonl", help="Others like them, to measure with.")
+    ],
+    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where the drafter is to be; made anew.")],
+    target: TargetOption = STARTER,
+    layers: Annotated[str, typer.Option(help="Layers of the target that the drafter keeps.")] = "0,29",
+    vocabulary: Annotated[int, typer.Option(help="Tokens of the drafter.")] = 8192,
+    minutes: Annotated[float, typer.Option(help="Minutes of training.")] = 50,
+) -> None:
+    """Make a drafter: cut it out of a target and train it on what that target wrote.
+
+    Example: slipstream distill --corpus train.jsonl.xz --held-back validation.jsonl.xz --out my-drafter
+    """
+    from app.distill_command import make
+
+    try:
+        kept = tuple(int(layer) for layer in layers.split(","))
+    except ValueError:
+        raise typer.BadParameter("Layers are numbers with commas between them.", param_hint="--layers") from None
+    settings = DistillSettings(target, tuple(corpus), tuple(held_back), kept, vocabulary, minutes)
+    make(EngineConfig(data_dir()), settings, out)
 
 
 @models.command("list")

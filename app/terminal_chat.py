@@ -92,6 +92,9 @@ def _summary(name: str, reply: Reply) -> dict[str, object]:
         "prompt_s": round(figures.prompt_s, 4),
         "reply_s": round(figures.reply_s, 4),
         "tokens_per_s": round(figures.tokens_per_s, 2),
+        "rounds": figures.num_rounds,
+        "drafted_tokens": figures.num_drafted,
+        "accepted_tokens": figures.num_accepted,
         "stop_reason": figures.stop_reason.value,
     }
 

@@ -8,7 +8,7 @@ import os
 # here.
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
-from engine.assembly import Engine, open_repository, open_writer
+from engine.assembly import Engine, distill, open_bench, open_repository, open_writer
 from engine.commands import (
     Command,
     DeleteConversation,
@@ -22,20 +22,27 @@ from engine.commands import (
 )
 from engine.config import (
     STARTER,
+    DistillSettings,
     EngineConfig,
     ReplySettings,
     SamplingSettings,
+    SpeculationSettings,
     TargetSettings,
     data_dir,
 )
+from engine.learning.progress import TrainingProgress
+from engine.measuring.costs import SimulatedCosts
+from engine.measuring.order import BenchOrder
 from engine.stop_signal import StopSignal
 from engine.targets import starter_path
 from engine.worker import deep_thread
 
 __all__ = [
     "STARTER",
+    "BenchOrder",
     "Command",
     "DeleteConversation",
+    "DistillSettings",
     "Engine",
     "EngineConfig",
     "ListConversations",
@@ -47,10 +54,15 @@ __all__ = [
     "RestoreConversation",
     "SamplingSettings",
     "Send",
+    "SimulatedCosts",
+    "SpeculationSettings",
     "StopSignal",
     "TargetSettings",
+    "TrainingProgress",
     "data_dir",
     "deep_thread",
+    "distill",
+    "open_bench",
     "open_repository",
     "open_writer",
     "starter_path",

@@ -25,14 +25,16 @@ from engine.events import (
 )
 from engine.records import ChatTurn, Conversation, Message, Role
 from engine.reply import PreparedReply, ReplyWriter
+from engine.speculation import Speculation
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
-from engine.target.interface import Target, TargetFeature
+from engine.target.interface import Interrupted, Target, TargetFeature
 from engine.targets import TargetFile, resolve_target
 
 _logger = logging.getLogger("slipstream.chat")
 
 LoadFile = Callable[[TargetFile, TargetSettings, Callable[[float], None], StopSignal], Target]
+Speculate = Callable[[Target, StopSignal], Speculation]
 
 _TITLE_LENGTH = 60
 
@@ -40,9 +42,10 @@ _TITLE_LENGTH = 60
 class ChatService:
     """Owns the target and everything built on it. All methods run on one thread."""
 
-    def __init__(self, repository: Repository, load_file: LoadFile, emit: Listener) -> None:
+    def __init__(self, repository: Repository, load_file: LoadFile, speculate: Speculate, emit: Listener) -> None:
         self._repository = repository
         self._load_file = load_file
+        self._speculate = speculate
         self._emit = emit
         self._target: Target | None = None
         self._writer: ReplyWriter | None = None
@@ -68,14 +71,17 @@ class ChatService:
         self._emit(TargetLoading(file.name, 0.0))
         target = self._load_file(file, command.settings, _ProgressEvents(file.name, self._emit), stop)
         try:
-            writer = ReplyWriter(target)
+            speculation = self._speculate(target, stop)
+            writer = ReplyWriter(target, speculation)
             _check_cancelled(command, stop)
-        except BaseException:
+        except BaseException as error:
             target.close()
+            if isinstance(error, Interrupted):
+                _check_cancelled(command, stop)
             raise
         self.close()
         self._target, self._writer = target, writer
-        self._emit(TargetReady(_describe(target), command))
+        self._emit(TargetReady(_describe(target, speculation), command))
         self._repository.remember_target(file.name, file.path, file.path.stat().st_size)
 
     def _send(self, command: Send, stop: StopSignal) -> None:
@@ -176,7 +182,7 @@ def _check_cancelled(command: LoadTarget, stop: StopSignal) -> None:
         raise LoadCancelled(f"Loading {Path(command.target).name} was cancelled.")
 
 
-def _describe(target: Target) -> TargetInfo:
+def _describe(target: Target, speculation: Speculation) -> TargetInfo:
     description = target.description
     return TargetInfo(
         name=description.name,
@@ -186,6 +192,7 @@ def _describe(target: Target) -> TargetInfo:
         size_bytes=description.size_bytes,
         threads=description.threads,
         notice=" ".join(_notices(target)),
+        speculation=speculation.state,
     )
 
 
@@ -193,7 +200,10 @@ def _notices(target: Target) -> Iterator[str]:
     if not target.description.chat_template:
         yield "This model brings no chat template; ChatML is used, which may not suit it."
     if TargetFeature.ROLLBACK not in target.features:
-        yield "This model cannot take back what it has read: writing a reply again reads the whole chat anew."
+        yield (
+            "This model cannot take back what it has read: writing a reply again reads the whole chat anew, and "
+            "nothing can be drafted ahead of it."
+        )
 
 
 def _turns(system_prompt: str, branch: tuple[Message, ...] | list[Message]) -> list[ChatTurn]:

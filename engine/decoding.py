@@ -1,39 +1,110 @@
-"""Writes a reply, round by round."""
+"""Writes a reply, round by round: draft, verify, accept, commit."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import numpy as np
+import time
+from collections.abc import Iterator, Sequence
 
 from engine.config import SamplingSettings
-from engine.numerics.sampling import make_law
+from engine.figures import DecodingFigures
+from engine.numerics.acceptance import accept
+from engine.numerics.dice import Dice, RandomDice
+from engine.numerics.draft import NO_DRAFT, Draft, Verdict
+from engine.numerics.sampling import Law, make_law
+from engine.proposers.interface import Context
+from engine.records import ChatTurn
 from engine.session import Session
+from engine.speculation import Speculation
 from engine.stop_signal import StopSignal
-from engine.target.interface import FloatRows
+from engine.target.interface import FloatRows, Target
 
 
 class Decoder:
     """Draws what follows the session's tokens.
 
-    A token that was drawn is *pending* until the next round evaluates it, together with what comes after it.
+    A token that was drawn is *pending* until the next round evaluates it, together with the draft of what comes after
+    it. What comes out follows the target's law, whoever drafts.
     """
 
-    def __init__(self, session: Session, sampling: SamplingSettings) -> None:
+    def __init__(
+        self,
+        target: Target,
+        session: Session,
+        sampling: SamplingSettings,
+        turns: Sequence[ChatTurn] = (),
+        speculation: Speculation | None = None,
+        dice: Dice | None = None,
+    ) -> None:
+        """`turns` are what is being answered, for proposers to read; without `speculation` nobody drafts."""
+        self._limits = target.limits
+        self._ends = target.vocabulary.end_of_generation
         self._session = session
         self._sampling = sampling
-        self._random = np.random.default_rng(sampling.seed)
+        self._turns = turns
+        self._speculation = speculation
+        self._dice = dice or RandomDice(sampling.seed)
+        self.figures = DecodingFigures()
 
-    def rounds(self, rows: FloatRows, stop: StopSignal) -> Iterator[int]:
-        """The tokens of the reply, for as long as they are asked for and the session has room.
+    def rounds(
+        self, rows: FloatRows, stop: StopSignal, num_written: int = 0, max_tokens: int | None = None
+    ) -> Iterator[tuple[int, ...]]:
+        """The tokens of the reply, those of one round at a time, for as long as they are asked for and the session has
+        room. The first round is the token drawn from `rows`.
 
-        `rows` are the logits after the prompt. Raises Interrupted when `stop` gets set.
+        `rows` are the logits after what the session holds, whose last `num_written` tokens are the reply so far; no
+        draft goes beyond `max_tokens` of it. Raises Interrupted when `stop` gets set.
         """
-        token = self._draw(rows)
-        yield token
+        reply_start = len(self._session.tokens) - num_written
+        pending = self._law(rows, 0, len(self._session.tokens)).draw(self._dice)
+        yield (pending,)
         while self._session.room > 0:
-            token = self._draw(self._session.extend([token], stop, num_rows=1))
-            yield token
+            num_left = None if max_tokens is None else max_tokens - (len(self._session.tokens) + 1 - reply_start)
+            began = time.perf_counter()
+            draft = self._draft(pending, reply_start, num_left)
+            drafted = time.perf_counter()
+            rows = self._session.extend([pending, *draft.tokens], stop, num_rows=len(draft.tokens) + 1)
+            verified = time.perf_counter()
+            verdict = self._accept(draft, rows)
+            accepted = time.perf_counter()
+            self._session.keep(len(self._session.tokens) - len(draft.tokens) + verdict.num_accepted)
+            kept = time.perf_counter()
+            pending = verdict.tokens[-1]
+            if self._speculation is not None:
+                self._speculation.observe(verdict, drafted - began, verified - drafted)
+            self._count(verdict)
+            self.figures.draft_s += draft.drafter_s
+            self.figures.translate_s += drafted - began + time.perf_counter() - kept - draft.drafter_s
+            self.figures.target_s += verified - drafted + kept - accepted
+            self.figures.accept_s += accepted - verified
+            yield verdict.tokens
+            if pending in self._ends:
+                return
 
-    def _draw(self, rows: FloatRows) -> int:
-        return make_law(rows[-1], self._sampling, self._session.tokens).draw(self._random)
+    def _draft(self, pending: int, reply_start: int, num_left: int | None) -> Draft:
+        if self._speculation is None:
+            return NO_DRAFT
+        longest = min(self._session.room, self._limits.max_rows, self._limits.max_tokens) - 1
+        if num_left is not None:
+            longest = min(longest, num_left - 1)
+        context = Context(self._turns, self._session.tokens, pending, reply_start, self._sampling, self._dice)
+        return self._speculation.propose(context, longest)
+
+    def _accept(self, draft: Draft, rows: FloatRows) -> Verdict:
+        num_before = len(self._session.tokens) - len(draft.tokens)
+
+        def law_at(place: int) -> Law:
+            return self._law(rows, place, num_before + place)
+
+        return accept(draft, law_at, self._ends, self._dice)
+
+    def _count(self, verdict: Verdict) -> None:
+        draft = verdict.draft
+        self.figures.num_rounds += 1
+        self.figures.num_written += len(verdict.tokens)
+        self.figures.passes[len(draft.tokens) + 1] += 1
+        self.figures.count_draft(draft.proposer, len(draft.tokens), verdict.num_accepted, draft.num_steps)
+
+    def _law(self, rows: FloatRows, row: int, num_before: int) -> Law:
+        """The law after the session's first `num_before` tokens, whose logits are in that row."""
+        window = self._session.tokens[max(0, num_before - self._sampling.penalty_window) : num_before]
+        return make_law(rows[row], self._sampling, window)

@@ -20,6 +20,7 @@ class TargetInfo:
     size_bytes: int
     threads: int
     notice: str = ""  # what the user should know about this target, in sentences; usually empty
+    speculation: str = ""  # what drafts ahead of it, or why nothing does, in a sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,15 @@ class TargetLoading:
 class TargetReady:
     target: TargetInfo
     command: LoadTarget
+
+
+@dataclass(frozen=True, slots=True)
+class SpeculationChanged:
+    """The drafter of a target is ready, or could not be made so."""
+
+    target_name: str
+    sentence: str
+    is_drafting: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +130,7 @@ class Failed:
 Event = (
     TargetLoading
     | TargetReady
+    | SpeculationChanged
     | ConversationsListed
     | ConversationChanged
     | ConversationDeleted

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Protocol
 
 from engine.config import ReplySettings
@@ -13,6 +14,7 @@ from engine.errors import PromptTooLong
 from engine.prompt import Prompt, PromptBuilder
 from engine.records import ChatTurn, Reply, ReplyStatistics, StopReason
 from engine.session import Session
+from engine.speculation import Speculation
 from engine.stop_signal import StopSignal
 from engine.target.interface import FloatRows, Interrupted, Target
 from engine.text_stream import TextStream
@@ -44,9 +46,10 @@ class PreparedReply:
 class ReplyWriter:
     """Writes replies with one target, keeping what it holds from one reply to the next."""
 
-    def __init__(self, target: Target) -> None:
-        """Raises TemplateFailed when the target's chat template cannot be used."""
+    def __init__(self, target: Target, speculation: Speculation | None = None) -> None:
+        """Without `speculation` nobody drafts. Raises TemplateFailed when the target's chat template cannot be used."""
         self._target = target
+        self._speculation = speculation
         self._prompts = PromptBuilder(target)
         self._session = Session(target)
         self._left_out: tuple[Hashable, int] = (None, 0)  # of the conversation that was answered last
@@ -69,8 +72,11 @@ class ReplyWriter:
         """Writes the reply that was prepared last. Stopping is an ordinary end of a reply: what was written until then
         comes back. A failure on the way is in the reply."""
         listener.on_prompt(len(prepared.prompt.tokens), prepared.prompt.num_left_out)
-        run = _Run(self._target, self._prompts, self._session, prepared, settings, stop, listener)
+        speculation = self._speculation if settings.speculate else None
+        run = _Run(self._target, self._prompts, self._session, speculation, prepared, settings, stop, listener)
         reply = run.finish()
+        if speculation is not None:
+            speculation.end_reply()
         self._left_out = (prepared.conversation, run.num_left_out)
         return reply
 
@@ -87,6 +93,7 @@ class _Run:
         target: Target,
         prompts: PromptBuilder,
         session: Session,
+        speculation: Speculation | None,
         prepared: PreparedReply,
         settings: ReplySettings,
         stop: StopSignal,
@@ -101,7 +108,7 @@ class _Run:
         self._settings = settings
         self._stop = stop
         self._listener = listener
-        self._decoder = Decoder(session, settings.sampling)
+        self._decoder = Decoder(target, session, settings.sampling, prepared.turns, speculation)
         self._stream = TextStream(settings.stop_strings)
         self._pieces: list[str] = []
         self._tokens: list[int] = []
@@ -122,7 +129,8 @@ class _Run:
         if self._began_at:
             self._reply_s = time.perf_counter() - self._began_at
         self._show(self._stream.finish())
-        return Reply("".join(self._pieces), self._statistics(reason), failure)
+        statistics = self._statistics(reason)
+        return Reply("".join(self._pieces), statistics, failure, tuple(self._tokens), self._decoder.figures)
 
     def _write(self) -> StopReason:
         rows = self._read_prompt()
@@ -147,7 +155,8 @@ class _Run:
 
     def _write_into_room(self, rows: FloatRows) -> StopReason | None:
         """Writes until the reply ends, or None when the context is full."""
-        for token in self._decoder.rounds(rows, self._stop):
+        rounds = self._decoder.rounds(rows, self._stop, len(self._tokens), self._settings.max_tokens)
+        for token in chain.from_iterable(rounds):
             if token in self._vocabulary.end_of_generation:
                 return StopReason.END
             self._tokens.append(token)
@@ -191,4 +200,7 @@ class _Run:
             context_used=len(self._session.tokens),
             context_size=self._context_size,
             left_out_messages=self.num_left_out,
+            num_rounds=self._decoder.figures.num_rounds,
+            num_drafted=self._decoder.figures.num_drafted,
+            num_accepted=self._decoder.figures.num_accepted,
         )

@@ -70,6 +70,8 @@ def facts(message: Message) -> str:
         parts.append(f"{num:,} token{'' if num == 1 else 's'}")
         if statistics.tokens_per_s:
             parts.append(f"{statistics.tokens_per_s:.{0 if statistics.tokens_per_s >= 20 else 1}f} tok/s")
+        if statistics.num_drafted:
+            parts.append(f"{statistics.tokens_per_round:.1f} per round")
         if statistics.stop_reason in _ENDINGS:
             parts.append(_ENDINGS[statistics.stop_reason])
     return "  ·  ".join(parts)
@@ -84,6 +86,11 @@ def details(statistics: ReplyStatistics) -> str:
         f"Writing the reply: {statistics.reply_tokens:,} tokens in {statistics.reply_s:.2f} s",
         f"Context: {statistics.context_used:,} of {statistics.context_size:,} tokens",
     ]
+    if statistics.num_drafted:
+        lines.append(
+            f"Drafted ahead: {statistics.num_drafted:,} tokens, of which {statistics.num_accepted:,} stood; "
+            f"{statistics.num_rounds:,} rounds"
+        )
     if statistics.left_out_messages:
         lines.append(f"Not read any more: the {statistics.left_out_messages:,} oldest messages")
     return "\n".join(lines)

@@ -43,7 +43,7 @@ class StatusLine(QWidget):
         self.speed.setText(f"{tokens_per_s:.1f} tok/s  ·  {num_tokens:,} token{plural}")
 
     def set_words(self, words: str) -> None:
-        """A few words of state, such as the threads in use; empty for none."""
+        """What drafts ahead of the model, or why nothing does; empty for none."""
         self.words.setText(words)
 
     def set_context(self, used: int, size: int) -> None:
@@ -66,6 +66,6 @@ class StatusLine(QWidget):
         self.context.setVisible(size > 0)
 
     def clear(self) -> None:
+        """No numbers; the words stay."""
         self.speed.clear()
-        self.words.clear()
         self.set_context(0, 0)

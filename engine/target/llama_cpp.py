@@ -159,14 +159,7 @@ class LlamaCppTarget:
         return self._num_held
 
     def tokenize(self, text: str) -> list[int]:
-        data = text.encode("utf-8", "replace")
-        size = len(data) + 16
-        while True:
-            tokens = (lib.llama_token * size)()
-            count = lib.llama_tokenize(self._vocab, data, len(data), tokens, size, False, True)
-            if count >= 0:
-                return tokens[:count]
-            size = -count
+        return _tokenize(self._vocab, text)
 
     def evaluate(self, tokens: Sequence[int], num_rows: int, stop: StopSignal) -> FloatRows:
         count = len(tokens)
@@ -253,8 +246,55 @@ class LlamaCppTarget:
         return frozenset({TargetFeature.ROLLBACK}) if works else frozenset()
 
 
+class VocabularyFile:
+    """The vocabulary of a GGUF file, without its weights; such files may also hold nothing else."""
+
+    def __init__(self, model: Any) -> None:
+        """Use `load_vocabulary`. Owns the model from here on."""
+        self._model = model
+        self._vocab = lib.llama_model_get_vocab(model)
+        self._vocabulary = _read_vocabulary(self._vocab)
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        return self._vocabulary
+
+    def tokenize(self, text: str) -> list[int]:
+        """As `Target.tokenize`."""
+        assert self._model is not None
+        return _tokenize(self._vocab, text)
+
+    def close(self) -> None:
+        if self._model is not None:
+            lib.llama_model_free(self._model)
+            self._model = None
+
+
+def load_vocabulary(path: Path) -> VocabularyFile:
+    """Raises TargetMissing or TargetUnreadable (or TargetUnsupported)."""
+    _read_head(path)
+    parameters = lib.llama_model_default_params()
+    parameters.vocab_only = True
+    _recent_errors.clear()
+    model = lib.llama_model_load_from_file(os.fsencode(path), parameters)
+    if not model:
+        raise explain(path, _last_error())
+    if lib.llama_vocab_n_tokens(lib.llama_model_get_vocab(model)) <= 0:
+        lib.llama_model_free(model)
+        raise TargetUnreadable(f"{path.name} holds no vocabulary; choose another model file.")
+    return VocabularyFile(model)
+
+
 def check_file(path: Path) -> None:
     """Refuses, by size and first bytes, what cannot be a GGUF model with weights; the rest is llama.cpp's to judge."""
+    head = _read_head(path)
+    if int.from_bytes(head[8:16], "little") == 0:  # the number of tensors
+        raise TargetUnreadable(f"{path.name} holds a vocabulary but no weights; choose the model itself.")
+    _check_memory(path)
+
+
+def _read_head(path: Path) -> bytes:
+    """The first 24 bytes of a GGUF file. Raises TargetMissing or TargetUnreadable."""
     if not path.exists():
         raise TargetMissing(f"There is no file {path}; choose another model file.")
     if not path.is_file():
@@ -268,9 +308,7 @@ def check_file(path: Path) -> None:
         raise TargetUnreadable(f"{path.name} is not in the GGUF format; choose another model file.")
     if len(head) < 24:
         raise TargetUnreadable(f"{path.name} is cut short; download it again.")
-    if int.from_bytes(head[8:16], "little") == 0:  # the number of tensors
-        raise TargetUnreadable(f"{path.name} holds a vocabulary but no weights; choose the model itself.")
-    _check_memory(path)
+    return head
 
 
 def trial(path: Path) -> str | None:
@@ -393,6 +431,17 @@ def _read_pieces(vocab: Any, size: int) -> tuple[bytes, ...]:
             length = lib.llama_token_to_piece(vocab, token, buffer, len(buffer), 0, True)
         pieces.append(buffer.raw[:length])
     return tuple(pieces)
+
+
+def _tokenize(vocab: Any, text: str) -> list[int]:
+    data = text.encode("utf-8", "replace")
+    size = len(data) + 16
+    while True:
+        tokens = (lib.llama_token * size)()
+        count = lib.llama_tokenize(vocab, data, len(data), tokens, size, False, True)
+        if count >= 0:
+            return tokens[:count]
+        size = -count
 
 
 def _chat_template(model: Any) -> str | None:

@@ -42,6 +42,7 @@ import os, sys, time
 import psutil
 from PySide6.QtCore import QTimer
 import app.application as application
+from engine.config import SpeculationSettings
 from app.main_window import MainWindow
 painted = MainWindow.paintEvent
 def paint(self, event):
@@ -49,7 +50,7 @@ def paint(self, event):
     print(time.time() - psutil.Process().create_time(), flush=True)
     os._exit(0)
 MainWindow.paintEvent = paint
-application.run(target=None, smoke=None)
+application.run(None, None, SpeculationSettings())
 """
 
 

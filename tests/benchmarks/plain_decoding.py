@@ -38,7 +38,8 @@ def _ours(target: LlamaCppTarget, tokens: list[int]) -> Iterator[int]:
     target.roll_back(0)
     session = Session(target)
     rows = session.read(tokens, StopSignal())
-    return Decoder(session, SamplingSettings(temperature=0)).rounds(rows, StopSignal())
+    rounds = Decoder(target, session, SamplingSettings(temperature=0)).rounds(rows, StopSignal())
+    return itertools.chain.from_iterable(rounds)
 
 
 def _theirs(llama: Llama, tokens: list[int]) -> Iterator[int]:

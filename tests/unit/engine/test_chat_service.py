@@ -30,6 +30,7 @@ from engine.events import (
     TargetReady,
 )
 from engine.records import Role, StopReason
+from engine.speculation import Speculation
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.target.interface import Target
@@ -49,7 +50,7 @@ class Desk:
         self.trusted: dict[str, bool] = {}
         self.on_load: Callable[[], None] = lambda: None
         self._folder = folder
-        self.service = ChatService(repository, self._load, self.events.append)
+        self.service = ChatService(repository, self._load, self._speculate, self.events.append)
 
     def add(self, name: str, target: FakeTarget | Exception) -> str:
         path = self._folder / f"{name}.gguf"
@@ -68,6 +69,9 @@ class Desk:
         on_progress(0.5)
         on_progress(0.501)
         return target
+
+    def _speculate(self, _target: Target, _stop: StopSignal) -> Speculation:
+        return Speculation.off("Nothing drafts in this test.")
 
     def told(self, kind: type[Event]) -> list[Event]:
         return [event for event in self.events if isinstance(event, kind)]

@@ -1,0 +1,76 @@
+"""`slipstream bench`: measures the ways of decoding against each other and shows the figures."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from app.bench_table import print_report
+from engine import BenchOrder, EngineConfig, StopSignal, open_bench
+from engine.errors import LoadCancelled, SettingInvalid
+
+_INTERRUPTED = 130  # what a program ended by Ctrl+C exits with
+
+
+def bench(config: EngineConfig, order: BenchOrder, out: Path | None) -> None:
+    """Prints a table, and writes the whole report to `out`. Ctrl+C ends it early, with the figures so far. Raises what
+    reading the prompts, loading the target and answering raise."""
+    if out is not None:
+        _check_writable(out)
+    with _stopped_by_ctrl_c() as stop:
+        measurement = open_bench(config, order, stop)
+        try:
+            with _progress() as progress:
+                task = progress.add_task("answering", total=measurement.num_questions)
+                report = measurement.run(stop, lambda _id: progress.advance(task))
+        finally:
+            measurement.close()
+    print_report(report)
+    if out is not None:
+        _write(out, json.dumps(report, indent=2, ensure_ascii=False) + "\n")
+    if report["interrupted"]:
+        sys.exit(_INTERRUPTED)
+
+
+def _progress() -> Progress:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    return Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
+
+
+def _check_writable(out: Path) -> None:
+    """Before hours of measuring, not after them."""
+    if out.is_dir() or not out.absolute().parent.is_dir():
+        raise SettingInvalid(f"The report cannot be written to {out}; name a file in a folder that exists.")
+
+
+def _write(out: Path, text: str) -> None:
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise SettingInvalid(f"The report cannot be written to {out} ({error.strerror}); name another file.") from error
+
+
+@contextmanager
+def _stopped_by_ctrl_c() -> Iterator[StopSignal]:
+    """A second Ctrl+C ends the program."""
+    stop = StopSignal()
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        stop.set()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield stop
+    except LoadCancelled:
+        sys.exit(_INTERRUPTED)
+    finally:
+        signal.signal(signal.SIGINT, before)

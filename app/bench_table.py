@@ -1,0 +1,83 @@
+"""The figures of `slipstream bench` as a table in the terminal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+_WIDE = 10_000  # columns
+
+
+def print_report(report: dict[str, Any]) -> None:
+    """`report` is what `engine.measuring.report.make_report` makes."""
+    console = Console()
+    if not console.is_terminal:  # whole lines for other programs
+        console = Console(width=_WIDE)
+    label = ", simulated: all seconds are computed from counts" if report["simulated"] else ""
+    console.print(f"{report['target']}{label}", markup=False, highlight=False)
+    console.print(_speeds(report))
+    console.print(_times(report))
+    for line in _lines(report):
+        console.print(line, markup=False, highlight=False)
+
+
+def _speeds(report: dict[str, Any]) -> Table:
+    table = _table(
+        "mode", "prompts", "tokens", "tok/s", "tok/round", "accepted", "ratio", "p10", "p90", "worst", "same"
+    )
+    for mode, figures in report["modes"].items():
+        ratios = figures["ratio_to_plain"]
+        accepted = f"{figures['accepted']}/{figures['drafted']}" if figures["drafted"] else "-"
+        table.add_row(
+            mode,
+            str(figures["num_prompts"]),
+            str(figures["tokens"]),
+            f"{figures['tokens_per_s']:.2f}",
+            f"{figures['tokens_per_round']:.3f}",
+            accepted,
+            *(f"{ratios[name]:.3f}" if ratios else "-" for name in ("median", "p10", "p90", "worst")),
+            "-" if figures["identical"] is None else str(figures["identical"]),
+        )
+    return table
+
+
+def _times(report: dict[str, Any]) -> Table:
+    """Milliseconds for each token."""
+    parts = ("draft", "translate", "target", "accept", "other")
+    table = _table("ms per token", *parts, "peak MB")
+    for mode, figures in report["modes"].items():
+        written = max(1, figures["written"])
+        table.add_row(
+            mode, *(f"{figures['ms'][part] / written:.3f}" for part in parts), f"{figures['peak_rss_mb']:.0f}"
+        )
+    return table
+
+
+def _table(first: str, *others: str) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column(first)
+    for name in others:
+        table.add_column(name, justify="right")
+    return table
+
+
+def _lines(report: dict[str, Any]) -> list[str]:
+    lines = []
+    for mode, figures in report["modes"].items():
+        if report["simulated"]:
+            lines.append(
+                f"{mode}: own work took {figures['own_ms_measured']:.0f} ms really, which no figure above counts"
+            )
+        else:
+            lines.append(f"{mode}: own overhead {figures['overhead_share']:.2%} of the time")
+        gaps = [fork["logit_gap"] for fork in figures["forks"] if fork["logit_gap"] is not None]
+        if figures["forks"]:
+            widest = f"; widest logit gap {max(gaps):.3f}" if gaps else ""
+            lines.append(f"{mode}: parted from plain's text in {len(figures['forks'])}{widest}")
+    if report["skipped"]:
+        lines.append(f"too long for the context, left out: {', '.join(report['skipped'])}")
+    if report["interrupted"]:
+        lines.append("ended early; these are the figures so far")
+    return lines

@@ -1,0 +1,74 @@
+"""One measurement, from a loaded target to the report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from engine.measuring.bench import Bench, Comparison
+from engine.measuring.costs import PASS_S
+from engine.measuring.forks import LogitGauge
+from engine.measuring.machine import describe_machine
+from engine.measuring.modes import Mode, ReplayMode, WriterMode
+from engine.measuring.order import PLAIN, BenchOrder
+from engine.measuring.prompts import Chat
+from engine.measuring.report import Json, Subject, make_report
+from engine.speculation import Speculation
+from engine.stop_signal import StopSignal
+from engine.target.interface import Target
+from engine.target.trace import TraceTarget
+
+Speculations = Mapping[str, Speculation]  # by mode, plain not among them
+
+
+class Measurement:
+    """Owns its target."""
+
+    def __init__(self, order: BenchOrder, chats: Sequence[Chat], target: Target, speculations: Speculations) -> None:
+        self._order = order
+        self._chats = chats
+        self._target = target
+        gauge = LogitGauge(target) if order.temperature == 0 else None
+        self._bench = Bench({mode: self._mode(speculations.get(mode), mode) for mode in order.modes}, gauge)
+
+    @property
+    def num_questions(self) -> int:
+        return sum(len(chat.prompts) for chat in self._chats)
+
+    def run(self, stop: StopSignal, on_answered: Callable[[str], None] = lambda _id: None) -> Json:
+        """The report, also when `stop` gets set: it then says so. `on_answered` is told each question's id. Raises what
+        writing a reply raises."""
+
+        def tell(comparison: Comparison) -> None:
+            on_answered(comparison.question.id)
+
+        return make_report(self._subject(), self._order.modes, self._bench.run(self._chats, stop, tell))
+
+    def close(self) -> None:
+        self._target.close()
+
+    def _mode(self, speculation: Speculation | None, mode: str) -> Mode:
+        assert (speculation is None) == (mode == PLAIN)
+        settings = self._order.reply_settings
+        if isinstance(self._target, TraceTarget):
+            return ReplayMode(self._target, settings, speculation, self._order.costs)
+        return WriterMode(self._target, settings, speculation)
+
+    def _subject(self) -> Subject:
+        order, drafting = self._order, self._order.speculation
+        settings: dict[str, object] = {
+            "prompts": str(order.prompts),
+            "limit": order.limit,
+            "max_tokens": order.max_tokens,
+            "temperature": order.temperature,
+            "seed": order.seed,
+            "draft_length": order.draft_length,
+            "drafter": None if drafting.drafter is None else str(drafting.drafter),
+            "drafter_device": drafting.device,
+            "merge": drafting.merge,
+        }
+        simulated = order.vocabulary is not None
+        if simulated:
+            settings |= {"drafter_cost": order.costs.step, "pass_costs": list(order.costs.passes), "pass_s": PASS_S}
+        description = self._target.description
+        name = order.target if simulated else description.name
+        return Subject(name, simulated, describe_machine(description.threads), settings)

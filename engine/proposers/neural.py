@@ -1,0 +1,226 @@
+"""A drafter behind the translation: it reads the conversation in its own chat format and tokens, guesses on in them,
+and the guess is handed on in the target's tokens."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+
+from engine.config import SamplingSettings
+from engine.drafter.interface import Drafter, DrafterVocabulary, LogitRow
+from engine.numerics.draft import NO_DRAFT, Draft, DraftPath
+from engine.numerics.ngram_cache import NgramCache
+from engine.numerics.sampling import Law, make_law
+from engine.numerics.string_trie import Node, StringTrie
+from engine.numerics.translation import Speller, Translation
+from engine.proposers.interface import Context
+from engine.proposers.ngram_lessons import NgramLessons
+from engine.proposers.reply_tail import ReplyTail
+from engine.records import ChatTurn, NgramRecord
+from engine.target.interface import TargetFeature, Vocabulary
+
+_MOST_STEPS_PER_TOKEN = 4  # a token of the target that takes more is not worth drafting
+_MOST_CANDIDATES = 64  # of the drafter's law: its tail is not worth drawing from
+_MEASURED_STEPS = 12
+_ROOM_SHARE = 8  # of what the drafter can hold, an eighth is for drafts
+
+
+class NeuralProposer:
+    """Implements `engine.proposers.interface.Proposer`, for one target and one drafter.
+
+    It drafts until the last token that may be checked is settled, which takes the draft token after it: a token that
+    could still grow is mostly one that does. Greedy drafts are the drafter's likeliest path, and certain of
+    themselves. Sampled ones carry their path and laws, drawn from what the target could write: the mask leaves only
+    draft tokens that begin a string or go on with the open one.
+    """
+
+    name = "drafter"
+    needs = frozenset({TargetFeature.ROLLBACK})
+
+    def __init__(
+        self,
+        drafter: Drafter,
+        vocabulary: DrafterVocabulary,
+        target: Vocabulary,
+        trie: StringTrie,
+        cache: NgramCache | None,
+        keep: Callable[[Sequence[NgramRecord]], None] = lambda _changed: None,
+    ) -> None:
+        """`trie` holds the strings of the target's tokens, and `cache` teaches it; without one it stays as it is.
+        `keep` gets what the cache has learned, after every reply. The drafter is this proposer's alone."""
+        self._trie = trie
+        self._cache = cache
+        self._keep = keep
+        self._drafter = drafter
+        self._vocabulary = vocabulary
+        self._target = target
+        self._speller = Speller(target.pieces, target.special | target.end_of_generation, vocabulary.pieces)
+        self._turns: Sequence[ChatTurn] | None = None
+        self._prompt: list[int] = []  # the turns, in the drafter's tokens
+        self._held: list[int] = []  # what the drafter holds
+        self._begin_reply()
+        self._drafter_s = 0.0
+
+    def propose(self, context: Context, limit: int) -> Draft:
+        self._drafter_s = 0.0
+        if not self._follow(context):
+            return NO_DRAFT
+        logits = self._catch_up()
+        if context.sampling.temperature == 0:
+            return self._guess(logits, limit)
+        return self._sample(logits, limit, context)
+
+    def measure_cost(self) -> float:
+        """Seconds for drafting one token, at best; forgets what the drafter holds."""
+        self._drafter.roll_back(0)
+        self._held.clear()
+        times = []
+        for token in range(_MEASURED_STEPS):
+            began = time.perf_counter()
+            self._drafter.read([token % len(self._vocabulary.pieces)])
+            times.append(time.perf_counter() - began)
+        self._drafter.roll_back(0)
+        return min(times)
+
+    def end_reply(self) -> None:
+        if self._cache is not None:
+            self._keep(self._cache.take_changes())
+
+    def _begin_reply(self) -> None:
+        self._num_left_out = 0  # of prompt and reply, from the first on: what the drafter cannot hold
+        self._reply: list[int] = []  # the target's tokens so far
+        self._tail = ReplyTail(self._vocabulary)  # the same in the drafter's
+        self._lessons = (
+            None
+            if self._cache is None
+            else NgramLessons(self._trie, self._cache, self._target.pieces, self._vocabulary.pieces)
+        )
+
+    def _follow(self, context: Context) -> bool:
+        """Take in what was written since the last draft. False when the drafter has no tokens for the end of it."""
+        if context.turns is not self._turns:
+            if self._turns is None or list(context.turns) != list(self._turns):
+                self._prompt = self._vocabulary.encode_prompt(context.turns)
+            self._turns = context.turns
+            self._begin_reply()
+        reply = [*context.tokens[context.reply_start :], context.pending]
+        if reply[: len(self._reply)] != self._reply:
+            self._begin_reply()
+        new = [token for token in reply[len(self._reply) :] if token not in self._target.special]
+        self._reply = reply
+        spelled = self._tail.extend(b"".join(self._target.pieces[token] for token in new))
+        if self._lessons is not None:
+            self._lessons.learn(new, self._tail.tokens, self._tail.num_settled)
+        return spelled
+
+    def _catch_up(self) -> LogitRow:
+        """Makes the drafter hold prompt and reply, from the first token on that differs. The logits after it."""
+        wanted = (
+            self._prompt[self._num_left_out :] + self._tail.tokens[max(0, self._num_left_out - len(self._prompt)) :]
+        )
+        size = self._drafter.max_held
+        if len(wanted) > size - size // _ROOM_SHARE:  # half of it leaves, so that this is not to be done again soon
+            self._num_left_out += len(wanted) - size // 2
+            wanted = wanted[-(size // 2) :]
+        num_kept = min(_common_length(self._held, wanted), len(wanted) - 1)
+        self._drafter.roll_back(num_kept)
+        del self._held[num_kept:]
+        return self._read(wanted[num_kept:])
+
+    def _read(self, tokens: list[int]) -> LogitRow:
+        began = time.perf_counter()
+        logits = self._drafter.read(tokens)
+        self._drafter_s += time.perf_counter() - began
+        self._held += tokens
+        return logits
+
+    def _guess(self, logits: LogitRow, limit: int) -> Draft:
+        translation = Translation(self._trie, self._speller)
+        num_steps = 0
+        for _ in range(self._most_steps(limit)):
+            token = _likeliest(logits, translation.node)
+            if not self._vocabulary.pieces[token] or not translation.push(token):
+                break
+            num_steps += 1
+            if len(translation.settled) >= limit:
+                break
+            logits = self._read([token])
+        return self._draft(translation.finish()[:limit], num_steps)
+
+    def _sample(self, logits: LogitRow, limit: int, context: Context) -> Draft:
+        settings = _drafting(context.sampling)
+        translation = Translation(self._trie, _spell_nothing)
+        tokens: list[int] = []
+        laws: list[Law] = []
+        for _ in range(self._most_steps(limit)):
+            # Whether to go on may depend on what was drafted so far, but not on what would be drawn next.
+            if not self._vocabulary.pieces[int(logits.argmax())]:  # the drafter would end the reply here
+                break
+            masked = self._masked(logits, translation.node)
+            if masked is None:
+                break
+            law = make_law(masked, settings, ())
+            token = int(law.ids[context.dice.choose(law.probabilities)])
+            tokens.append(token)
+            laws.append(law)
+            if not translation.push(token) or len(translation.settled) >= limit:
+                break
+            logits = self._read([token])
+        path = DraftPath(tuple(tokens), tuple(laws), self._trie) if tokens else None
+        return self._draft(translation.finish()[:limit], len(tokens), path)
+
+    def _most_steps(self, limit: int) -> int:
+        return min(limit * _MOST_STEPS_PER_TOKEN, self._drafter.max_held - len(self._held))
+
+    def _masked(self, logits: LogitRow, node: Node) -> LogitRow | None:
+        """The logits of those tokens that begin a string or go on with the open one, minus infinity for all others;
+        None when there are none."""
+        masked = logits + self._trie.root_mask
+        if node is not self._trie.root:
+            inner = np.fromiter(node.children, np.int64, len(node.children))
+            masked[inner] = logits[inner]
+        return masked if masked.max() > -np.inf else None
+
+    def _draft(self, tokens: tuple[int, ...], num_steps: int, path: DraftPath | None = None) -> Draft:
+        return Draft(tokens, path, num_steps, self._drafter_s, self.name)
+
+
+@lru_cache(maxsize=8)
+def _drafting(sampling: SamplingSettings) -> SamplingSettings:
+    """What the drafter's law is made with: as the target's, so that the two are alike."""
+    return replace(
+        sampling,
+        top_k=min(sampling.top_k or _MOST_CANDIDATES, _MOST_CANDIDATES),
+        repetition_penalty=1.0,
+        presence_penalty=0.0,
+        frequency_penalty=0.0,
+    )
+
+
+def _likeliest(logits: LogitRow, node: Node) -> int:
+    """The draft token that the likeliest outcome at `node` begins with: a child, which makes the open token longer, or
+    all others together, which end it."""
+    token = int(logits.argmax())
+    if node.token is None or token not in node.children:
+        return token
+    weights = np.exp(logits - logits[token])
+    children = np.fromiter(node.children, np.int64, len(node.children))
+    if weights.sum() - weights[children].sum() <= 1:  # the child's own weight
+        return token
+    weights[children] = 0
+    return int(weights.argmax())
+
+
+def _spell_nothing(_token: int) -> None:
+    """A sampled draft has no probability for a spelling."""
+
+
+def _common_length(first: list[int], second: list[int]) -> int:
+    length = min(len(first), len(second))
+    if first[:length] == second[:length]:
+        return length
+    return int(np.argmax(np.array(first[:length]) != np.array(second[:length])))

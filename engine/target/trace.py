@@ -1,0 +1,142 @@
+"""A target that writes what a model once wrote: recorded replies, in that model's own vocabulary, without the model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from engine.stop_signal import StopSignal
+from engine.target.interface import (
+    FloatRows,
+    Interrupted,
+    TargetDescription,
+    TargetFeature,
+    TargetLimits,
+    Vocabulary,
+)
+
+_CERTAIN = np.float32(30.0)  # the logit of the recorded token; all others have 0
+_LIMITS = TargetLimits(context_size=32_768, max_tokens=512, max_rows=64)
+_NOTHING = -1
+
+
+class TokenizingVocabulary(Protocol):
+    """A vocabulary with the tokenizer that belongs to it."""
+
+    @property
+    def vocabulary(self) -> Vocabulary: ...
+    def tokenize(self, text: str) -> list[int]: ...
+    def close(self) -> None: ...
+
+
+class TraceTarget:
+    """Implements `engine.target.interface.Target` over one recording at a time."""
+
+    def __init__(self, vocabulary: TokenizingVocabulary, path: Path) -> None:
+        """Owns `vocabulary` from here on."""
+        self._source = vocabulary
+        self._vocabulary = _with_end(vocabulary.vocabulary)
+        self._end = min(self._vocabulary.end_of_generation, default=0)
+        if self._vocabulary.end in self._vocabulary.end_of_generation:
+            self._end = self._vocabulary.end
+        self._description = TargetDescription(path, path.stem, "recorded replies", 0, threads=1, chat_template=None)
+        # A vocabulary may have 150,000 tokens: one buffer serves all passes, and only what was set is cleared.
+        self._buffer = np.zeros((_LIMITS.max_rows, len(self._vocabulary)), np.float32)
+        self._set = [_NOTHING] * _LIMITS.max_rows  # by row: the column that is not 0
+        self._rows = self._buffer.view()
+        self._rows.flags.writeable = False
+        self._recording: list[int] = []
+        self._held: list[int] = []
+        self._num_true = 0  # of the held tokens, how many are the recording's, from the first on
+
+    def replay(self, prompt: str, response: str) -> tuple[list[int], int]:
+        """From now on `response` is what follows `prompt`, and then the end of the reply. Nothing is held.
+
+        Returns the tokens of the prompt, and how many the response has, the one that ends it not counted.
+        """
+        answer = self._source.tokenize(response)[: _LIMITS.context_size // 2]
+        begin = (
+            [self._vocabulary.begin] if self._vocabulary.begins_prompts and self._vocabulary.begin is not None else []
+        )
+        room = _LIMITS.context_size - len(answer) - len(begin) - _LIMITS.max_rows
+        tokens = [*begin, *self._source.tokenize(prompt)[-room:]]
+        self._recording = [*tokens, *answer]
+        self._held.clear()
+        self._num_true = 0
+        return tokens, len(answer)
+
+    @property
+    def description(self) -> TargetDescription:
+        return self._description
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        return self._vocabulary
+
+    @property
+    def limits(self) -> TargetLimits:
+        return _LIMITS
+
+    @property
+    def features(self) -> frozenset[TargetFeature]:
+        return frozenset({TargetFeature.ROLLBACK})
+
+    @property
+    def num_held(self) -> int:
+        return len(self._held)
+
+    def tokenize(self, text: str) -> list[int]:
+        return self._source.tokenize(text)
+
+    def evaluate(self, tokens: Sequence[int], num_rows: int, stop: StopSignal) -> FloatRows:
+        count = len(tokens)
+        assert 1 <= count <= _LIMITS.max_tokens
+        assert 1 <= num_rows <= min(count, _LIMITS.max_rows)
+        assert len(self._held) + count <= _LIMITS.context_size
+        if stop.is_set():
+            raise Interrupted
+        for place, token in enumerate(tokens):
+            self._hold(token)
+            row = place - (count - num_rows)
+            if row >= 0:
+                self._say(row, self._next())
+        return self._rows[:num_rows]
+
+    def roll_back(self, num_kept: int) -> bool:
+        assert 0 <= num_kept <= len(self._held)
+        del self._held[num_kept:]
+        self._num_true = min(self._num_true, num_kept)
+        return True
+
+    def close(self) -> None:
+        self._source.close()
+
+    def _hold(self, token: int) -> None:
+        place = len(self._held)
+        if self._num_true == place < len(self._recording) and token == self._recording[place]:
+            self._num_true += 1
+        self._held.append(token)
+
+    def _next(self) -> int:
+        """After the recording, and after a token that is not in it, where nothing is known, the reply ends."""
+        num_held = len(self._held)
+        return self._recording[num_held] if self._num_true == num_held < len(self._recording) else self._end
+
+    def _say(self, row: int, token: int) -> None:
+        if self._set[row] != token:
+            if self._set[row] != _NOTHING:
+                self._buffer[row, self._set[row]] = 0
+            self._buffer[row, token] = _CERTAIN
+            self._set[row] = token
+
+
+def _with_end(vocabulary: Vocabulary) -> Vocabulary:
+    """Some files do not say which token ends a reply. What ends a text will do; where there is none, replies end by
+    their length."""
+    if vocabulary.end_of_generation or vocabulary.end is None:
+        return vocabulary
+    return replace(vocabulary, end_of_generation=frozenset({vocabulary.end}))

@@ -1,0 +1,196 @@
+"""Vocabulary map and translation on real vocabularies, with a real drafter's tokenizer.
+
+    python -m tests.benchmarks.vocabularies [--data ../shared/data] [--drafter resources/drafter]
+
+One row per vocabulary in DATA/vocabs:
+
+- tokens; those whose bytes differ from what llama.cpp's own detokenizer writes, not counting spaces that the
+  detokenizer tidies away before punctuation where a vocabulary asks for it (those are told after the +);
+- milliseconds for the fingerprint, to build the map, and to load it from disk again;
+- share of target tokens (without special ones) with a string of one draft token, of more, and without one;
+- texts (samples and recorded replies) whose translated tokens are byte for byte the text;
+- share of the texts' draft tokens that were translated directly, in a merge, and by spelling;
+- share of the target tokens that came out which stand in the target's own tokenization at the same place;
+- microseconds of translation per draft token, pushed one by one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import itertools
+import json
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from llama_cpp import llama_cpp as lib
+from rich.console import Console
+from rich.table import Table
+
+from engine.drafter.tokenizer import DrafterTokenizer
+from engine.numerics.string_trie import StringTrie
+from engine.numerics.translation import SegmentKind, Speller, Translation
+from engine.numerics.vocabulary_map import VocabularyMap, fingerprint
+from engine.target.llama_cpp import VocabularyFile, load_vocabulary
+
+_ROOT = Path(__file__).parents[2]
+_REPLIES_PER_FILE = 25
+
+
+@dataclass(frozen=True, slots=True)
+class PieceCheck:
+    num_different: int
+    num_tidied: int  # the same but for spaces
+
+
+@dataclass(frozen=True, slots=True)
+class TextCheck:
+    num_texts: int
+    num_identical: int
+    kinds: Counter[SegmentKind]  # draft tokens
+    num_target: int  # target tokens that came out
+    num_own: int  # of these, in the target's own tokenization of the same bytes
+    seconds: float
+
+
+def read_texts(data: Path) -> list[str]:
+    """The 47 sample texts and the first replies of every recording."""
+    samples = sorted((data / "vocabs").glob("*.inp"))[0].read_text("utf-8")
+    texts = samples.split("\n__ggml_vocab_test__\n")
+    for path in sorted((data / "traces").glob("*.jsonl")):
+        with path.open(encoding="utf-8") as file:
+            texts += [json.loads(line)["response"] for line in itertools.islice(file, _REPLIES_PER_FILE)]
+    return texts
+
+
+def check_pieces(file: VocabularyFile) -> PieceCheck:
+    """Every token that is not special, after an "a", because the detokenizer takes the space off the first one."""
+    pieces, special = file.vocabulary.pieces, file.vocabulary.special
+    anchor = next(token for token, piece in enumerate(pieces) if piece == b"a" and token not in special)
+    pair = (lib.llama_token * 2)(anchor, anchor)
+    buffer = ctypes.create_string_buffer(4096)
+    different = tidied = 0
+    for token, piece in enumerate(pieces):
+        if token in special:
+            continue
+        pair[1] = token
+        length = lib.llama_detokenize(file._vocab, pair, 2, buffer, len(buffer), False, True)
+        told = buffer.raw[1:length]
+        if told != piece:
+            only_spaces = told.replace(b" ", b"") == piece.replace(b" ", b"")
+            tidied += only_spaces
+            different += not only_spaces
+    return PieceCheck(different, tidied)
+
+
+def check_texts(
+    file: VocabularyFile, trie: StringTrie, spell: Speller, drafter: DrafterTokenizer, texts: Sequence[str]
+) -> TextCheck:
+    """The truth is the bytes of the target's own tokens: SentencePiece puts a space before a text."""
+    pieces = file.vocabulary.pieces
+    kinds: Counter[SegmentKind] = Counter()
+    num_identical = num_target = num_own = 0
+    seconds = 0.0
+    for text in texts:
+        own = file.tokenize(text)
+        data = b"".join(pieces[token] for token in own)
+        path = drafter.encode(data)
+        if path is None:
+            continue
+        began = time.perf_counter()
+        translation = Translation(trie, spell)
+        for draft_token in path:
+            translation.push(draft_token)
+        tokens = translation.finish()
+        seconds += time.perf_counter() - began
+        num_identical += b"".join(pieces[token] for token in tokens) == data
+        for segment in translation.segments:
+            kinds[segment.kind] += segment.num_draft
+        num_target += len(tokens)
+        num_own += len(set(_placed(tokens, pieces)) & set(_placed(own, pieces)))
+    return TextCheck(len(texts), num_identical, kinds, num_target, num_own, seconds)
+
+
+def _placed(tokens: Iterable[int], pieces: Sequence[bytes]) -> Iterator[tuple[int, int]]:
+    """Each token with the byte it begins at."""
+    place = 0
+    for token in tokens:
+        yield place, token
+        place += len(pieces[token])
+
+
+def _milliseconds(began: float) -> str:
+    return f"{1000 * (time.perf_counter() - began):.0f}"
+
+
+def _shares(*parts: int) -> str:
+    total = max(1, sum(parts))
+    return " / ".join(f"{100 * part / total:.1f}" for part in parts)
+
+
+def _row(path: Path, drafter: DrafterTokenizer, texts: Sequence[str], folder: Path) -> list[str]:
+    file = load_vocabulary(path)
+    vocabulary = file.vocabulary
+    began = time.perf_counter()
+    name = fingerprint(vocabulary.pieces, vocabulary.special)
+    fingerprint_ms = _milliseconds(began)
+    began = time.perf_counter()
+    made = VocabularyMap.build(vocabulary.pieces, vocabulary.special, drafter.pieces, drafter.encode_many)
+    build_ms = _milliseconds(began)
+    kept = folder / f"{path.stem}.npz"
+    made.save(kept, name, drafter.fingerprint)
+    began = time.perf_counter()
+    assert VocabularyMap.load(kept, name, drafter.fingerprint) is not None
+    load_ms = _milliseconds(began)
+    num_strings = len(made.order)
+    num_direct = len(made.only_direct().order)
+    piece_check = check_pieces(file)
+    spell = Speller(vocabulary.pieces, vocabulary.special, drafter.pieces)
+    text_check = check_texts(file, StringTrie(made), spell, drafter, texts)
+    file.close()
+    num_draft = sum(text_check.kinds.values())
+    return [
+        path.stem.removeprefix("ggml-vocab-"),
+        f"{len(vocabulary):,}",
+        f"{piece_check.num_different} + {piece_check.num_tidied}",
+        f"{fingerprint_ms} / {build_ms} / {load_ms}",
+        _shares(num_direct, num_strings - num_direct, len(vocabulary) - len(vocabulary.special) - num_strings),
+        f"{text_check.num_identical} of {text_check.num_texts}",
+        _shares(*(text_check.kinds[kind] for kind in SegmentKind)),
+        f"{100 * text_check.num_own / max(1, text_check.num_target):.1f}",
+        f"{1e6 * text_check.seconds / max(1, num_draft):.2f}",
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=_ROOT.parent / "shared" / "data")
+    parser.add_argument("--drafter", type=Path, default=_ROOT / "resources" / "drafter")
+    arguments = parser.parse_args()
+    drafter = DrafterTokenizer.from_folder(arguments.drafter)
+    texts = read_texts(arguments.data)
+    table = Table(title=f"{len(drafter.pieces):,} draft tokens, {len(texts)} texts", show_lines=False)
+    for column in (
+        "vocabulary",
+        "tokens",
+        "bytes differ\n+ tidied",
+        "fingerprint /\nbuild / load, ms",
+        "direct / merged /\nno string, %",
+        "identical\ntexts",
+        "draft tokens: direct /\nmerged / spelled, %",
+        "target's own\ntokens, %",
+        "push,\nµs",
+    ):
+        table.add_column(column, justify="left" if column == "vocabulary" else "right", no_wrap=True)
+    with tempfile.TemporaryDirectory() as folder:
+        for path in sorted((arguments.data / "vocabs").glob("*.gguf")):
+            table.add_row(*_row(path, drafter, texts, Path(folder)))
+    Console(width=150).print(table)
+
+
+if __name__ == "__main__":
+    main()

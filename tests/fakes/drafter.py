@@ -1,0 +1,90 @@
+"""A drafter that runs: letters and a few merges, and logits from a function of what it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from engine.drafter.interface import LogitRow
+from engine.records import ChatTurn
+
+END = 0  # ends a turn
+PIECES = (b"", *(bytes([value]) for value in range(256)), b"th", b"he", b"the", b" t", b" the", b"in", b"ing")
+_BY_LENGTH = sorted((token for token, piece in enumerate(PIECES) if piece), key=lambda token: -len(PIECES[token]))
+
+Logits = Callable[[Sequence[int]], LogitRow]
+
+
+class FakeDrafterVocabulary:
+    """Implements `engine.drafter.interface.DrafterVocabulary`: longest match, and turns in angle brackets."""
+
+    pieces = PIECES
+    special = frozenset({END})
+
+    def encode(self, data: bytes) -> list[int] | None:
+        tokens = []
+        while data:
+            token = next(token for token in _BY_LENGTH if data.startswith(PIECES[token]))
+            tokens.append(token)
+            data = data[len(PIECES[token]) :]
+        return tokens
+
+    def encode_many(self, items: Sequence[bytes]) -> list[list[int] | None]:
+        return [self.encode(item) for item in items]
+
+    def encode_prompt(self, turns: Sequence[ChatTurn]) -> list[int]:
+        tokens = []
+        for turn in turns:
+            tokens += [*(self.encode(f"<{turn.role.value}>{turn.text}".encode()) or ()), END]
+        return [*tokens, *(self.encode(b"<assistant>") or ())]
+
+
+class FakeDrafter:
+    """Implements `engine.drafter.interface.Drafter`."""
+
+    def __init__(self, logits: Logits, max_held: int = 4096) -> None:
+        self._logits = logits
+        self.max_held = max_held
+        self.held: list[int] = []
+        self.num_read = 0
+
+    @property
+    def num_held(self) -> int:
+        return len(self.held)
+
+    def read(self, tokens: Sequence[int]) -> LogitRow:
+        assert tokens
+        assert len(self.held) + len(tokens) <= self.max_held
+        self.held += tokens
+        self.num_read += len(tokens)
+        return self._logits(self.held)
+
+    def roll_back(self, num_kept: int) -> None:
+        assert 0 <= num_kept <= len(self.held)
+        del self.held[num_kept:]
+
+
+def guesses(text: str) -> Logits:
+    """Goes on with the text after the last `<assistant>`, in its longest pieces; guesses the end where it differs."""
+    data = text.encode()
+
+    def logits(held: Sequence[int]) -> LogitRow:
+        spoken = b"".join(PIECES[token] for token in held).rsplit(b"<assistant>", 1)[-1]
+        rest = data[len(spoken) :] if data.startswith(spoken) else b""
+        row = np.zeros(len(PIECES), np.float32)
+        row[next((token for token in _BY_LENGTH if rest.startswith(PIECES[token])), END) if rest else END] = 30.0
+        return row
+
+    return logits
+
+
+def random_logits(seed: int, likely: bytes = b"") -> Logits:
+    """Some law or other, always the same after the same tokens. With `likely`, over pieces of these letters only."""
+    unlikely = np.array([bool(set(piece) - set(likely)) for piece in PIECES]) if likely else np.zeros(len(PIECES), bool)
+
+    def logits(held: Sequence[int]) -> LogitRow:
+        row = 2 * np.random.default_rng([seed, len(held), *held[-3:]]).standard_normal(len(PIECES))
+        return np.where(unlikely, -30.0, row).astype(np.float32)
+
+    return logits
