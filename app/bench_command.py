@@ -47,8 +47,15 @@ def _progress() -> Progress:
 
 def _check_writable(out: Path) -> None:
     """Before hours of measuring, not after them."""
-    if out.is_dir() or not out.absolute().parent.is_dir():
-        raise SettingInvalid(f"The report cannot be written to {out}; name a file in a folder that exists.")
+    is_new = not out.exists()
+    try:
+        out.open("a").close()
+        if is_new:
+            out.unlink()
+    except OSError as error:
+        raise SettingInvalid(
+            f"The report cannot be written to {out} ({error.strerror}); name a file in a folder that exists."
+        ) from error
 
 
 def _write(out: Path, text: str) -> None:

@@ -106,7 +106,7 @@ def chat(
     repetition_penalty: Annotated[float, typer.Option(help="1 switches it off.")] = _DEFAULTS.repetition_penalty,
     presence_penalty: Annotated[float, typer.Option(help="0 switches it off.")] = _DEFAULTS.presence_penalty,
     frequency_penalty: Annotated[float, typer.Option(help="0 switches it off.")] = _DEFAULTS.frequency_penalty,
-    seed: Annotated[int | None, typer.Option(help="The same seed gives the same reply.")] = None,
+    seed: Annotated[int | None, typer.Option(help="With --no-speculation, the same seed gives the same reply.")] = None,
     max_tokens: Annotated[int, typer.Option(min=0, help="Length of the reply at most; 0 = no limit.")] = 1024,
     stop: Annotated[
         list[str] | None, typer.Option(help="End the reply before this text; may be given several times.")
@@ -175,7 +175,7 @@ def bench(
     ] = None,
     max_tokens: Annotated[int, typer.Option(min=1, help="Length of a reply at most.")] = 128,
     temperature: Annotated[float, typer.Option(help="0 is greedy.")] = 0.0,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same replies.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same plain replies.")] = 0,
     json: Annotated[
         Path | None, typer.Option("--json", metavar="OUT", help="Write all figures into this file.")
     ] = None,

@@ -10,6 +10,7 @@ from types import FrameType
 from typing import TextIO
 
 from engine import EngineConfig, ReplySettings, StopSignal, TargetSettings, deep_thread, open_writer
+from engine.errors import LoadCancelled
 from engine.records import ChatTurn, Reply, Role, StopReason
 
 _GLANCE_S = 0.05
@@ -59,16 +60,21 @@ def answer(
             writer = open_writer(config, target, target_settings, lambda _progress: None, stop)
             turns = ([ChatTurn(Role.SYSTEM, system)] if system else []) + [ChatTurn(Role.USER, prompt)]
             terminal = _Terminal(streaming=not as_json)
-            outcome.set_result(
-                (writer.target_name, writer.write(writer.prepare(turns), reply_settings, stop, terminal))
-            )
+            try:
+                reply = writer.write(writer.prepare(turns), reply_settings, stop, terminal)
+            finally:
+                writer.close()
+            outcome.set_result((writer.target_name, reply))
         except BaseException as error:
             outcome.set_exception(error)
 
     thread = deep_thread(work, "slipstream-chat")
     while thread.is_alive():
         thread.join(_GLANCE_S)  # in pieces, so that Ctrl+C is seen at once
-    name, reply = outcome.result()
+    try:
+        name, reply = outcome.result()
+    except LoadCancelled:
+        sys.exit(_INTERRUPTED)
     if reply.failure is not None:
         raise reply.failure
     if as_json:

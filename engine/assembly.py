@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from engine.commands import ChatCommand, Command, KeepNgrams, StoreCommand
 from engine.config import DistillSettings, EngineConfig, TargetSettings
-from engine.errors import MendableError
+from engine.errors import LoadCancelled, MendableError
 from engine.events import Listener, SpeculationChanged
 from engine.stop_signal import StopSignal
 from engine.worker import Worker
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from engine.targets import TargetFile
 
 _CLOSING_PATIENCE_S = 1.8
-_MEASURING_S = 0.4  # for what passes over several tokens cost
 
 _logger = logging.getLogger("slipstream.assembly")
 
@@ -168,12 +167,18 @@ def open_writer(
     """A writer of replies without threads or kept conversations, for the command line. It leaves the store as it is,
     and opens it only for the name of a target used before.
 
-    Raises what resolving and loading the target raise, TemplateFailed and StoreUnusable.
+    Raises what resolving and loading the target raise, TemplateFailed and StoreUnusable; DrafterUnusable for a drafter
+    that was asked for by name.
     """
     from engine.reply import ReplyWriter
+    from engine.target.interface import Interrupted
 
-    loaded = load_file(resolve(config, target), settings, on_progress, stop)
-    return ReplyWriter(loaded, speculate(config, loaded, stop))
+    at_once = config.speculation.drafter is not None or config.speculation.device is not None  # asked for: no excuses
+    try:
+        loaded = load_file(resolve(config, target), settings, on_progress, stop)
+        return ReplyWriter(loaded, speculate(config, loaded, stop, at_once=at_once))
+    except Interrupted as error:
+        raise LoadCancelled(f"Loading {target} was cancelled.") from error
 
 
 def resolve(config: EngineConfig, target: str) -> TargetFile:
@@ -196,49 +201,60 @@ def speculate(
     stop: StopSignal,
     memory: NgramMemory | None = None,
     on_changed: Callable[[Speculation], None] = lambda _speculation: None,
+    at_once: bool = False,
 ) -> Speculation:
     """Drafts for this target, as soon as the drafter is loaded, which happens on a thread of its own. `on_changed`
-    hears, on that thread, what came of it.
+    hears, on that thread, what came of it. With `at_once` it is loaded here and now, and what it raises is raised.
 
     Raises Interrupted.
     """
     from engine.pace import Pace, measure_passes
-    from engine.speculation import Speculation
+    from engine.speculation import CANNOT_ROLL_BACK, Speculation
     from engine.target.interface import TargetFeature
 
     settings = config.speculation
     if not settings.enabled:
         return Speculation.off("Speculation is switched off.")
     if TargetFeature.ROLLBACK not in target.features:
-        return Speculation.off("This model cannot take back what it has read, so nothing can be drafted for it.")
-    speculation = Speculation(Pace(measure_passes(target, _MEASURING_S, stop)))
+        return Speculation.off(CANNOT_ROLL_BACK)
+    speculation = Speculation(Pace(measure_passes(target, stop)), on_changed=on_changed)
+
+    def begin() -> None:
+        proposer = make_proposer(config, target, memory, lambda: speculation.is_closed)
+        speculation.begin(proposer, proposer.measure_cost())
 
     def load() -> None:
         try:
-            proposer = make_proposer(config, target, memory)
+            begin()
         except MendableError as error:
             speculation.give_up(str(error))
-        except Exception as error:
+        except BaseException as error:  # panics of Rust libraries are no Exception
             _logger.exception("the drafter could not be loaded")
-            speculation.give_up(
-                f"The drafter could not be loaded ({type(error).__name__}); replies are written without."
-            )
-        else:
-            speculation.begin(proposer, proposer.measure_cost())
-        on_changed(speculation)
+            reason = f"The drafter could not be loaded ({type(error).__name__}); replies are written without it."
+            speculation.give_up(reason)
 
-    threading.Thread(target=load, name="slipstream-drafter", daemon=True).start()
+    if at_once:
+        begin()
+    else:
+        # No daemon: a process that ends while torch is being loaded would abort. It waits for a step of the loading.
+        threading.Thread(target=load, name="slipstream-drafter").start()
     return speculation
 
 
-def make_proposer(config: EngineConfig, target: Target, memory: NgramMemory | None = None) -> NeuralProposer:
+def make_proposer(
+    config: EngineConfig,
+    target: Target,
+    memory: NgramMemory | None = None,
+    is_cancelled: Callable[[], bool] = lambda: False,
+) -> NeuralProposer:
     """Loads the drafter and what is known about its tokens and the target's. Takes seconds the first time.
 
-    Raises DrafterUnusable and StoreUnusable.
+    Raises DrafterUnusable, StoreUnusable, and LoadCancelled when `is_cancelled` says so between two steps.
     """
     from engine.drafter.torch_library import preload_torch
 
     preload_torch()
+    _check(is_cancelled)
     from engine.drafter.checkpoint import load_drafter
     from engine.numerics.ngram_cache import NgramCache
     from engine.numerics.string_trie import StringTrie
@@ -247,6 +263,7 @@ def make_proposer(config: EngineConfig, target: Target, memory: NgramMemory | No
     from engine.target.threads import usable_cores
 
     vocabulary, settings = target.vocabulary, config.speculation
+    _check(is_cancelled)
     drafter = load_drafter(settings.drafter or built_in_drafter(), settings.device, usable_cores())
     tokenizer = drafter.tokenizer
     never_drafted = vocabulary.special | vocabulary.end_of_generation
@@ -268,6 +285,11 @@ def make_proposer(config: EngineConfig, target: Target, memory: NgramMemory | No
     return NeuralProposer(drafter.model, tokenizer, vocabulary, trie, cache if settings.merge else None, keep)
 
 
+def _check(is_cancelled: Callable[[], bool]) -> None:
+    if is_cancelled():
+        raise LoadCancelled("Loading the drafter was cancelled.")
+
+
 def built_in_drafter() -> Path:
     return Path(str(importlib.resources.files("resources") / "drafter"))
 
@@ -278,12 +300,16 @@ def open_bench(config: EngineConfig, order: BenchOrder, stop: StopSignal) -> Mea
     Raises PromptsUnreadable, Interrupted, and what resolving and loading the target and the drafter raise.
     """
     from engine.measuring.opening import open_measurement
+    from engine.target.interface import Interrupted
     from engine.target.llama_cpp import load_vocabulary
 
     def load_target() -> Target:
         return load_file(resolve(config, order.target), TargetSettings(), lambda _progress: None, stop)
 
-    return open_measurement(order, load_target, load_vocabulary, lambda target: make_proposer(config, target), stop)
+    try:
+        return open_measurement(order, load_target, load_vocabulary, lambda target: make_proposer(config, target), stop)
+    except Interrupted as error:
+        raise LoadCancelled(f"Loading {order.target} was cancelled.") from error
 
 
 def distill(
@@ -294,9 +320,10 @@ def distill(
     Raises what resolving and loading the target raise, CorpusUnreadable and DrafterUnusable.
     """
     from engine.learning.recipe import make_drafter
-    from engine.target.llama_cpp import load_vocabulary
+    from engine.target.llama_cpp import check_file, load_vocabulary
 
     path = resolve(config, settings.target).path
+    check_file(path)
     vocabulary = load_vocabulary(path)
     try:
         pieces = vocabulary.vocabulary.pieces

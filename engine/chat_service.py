@@ -60,6 +60,8 @@ class ChatService:
                 self._regenerate(command, stop)
 
     def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
         if self._target is not None:
             self._target.close()
             self._target = self._writer = None
@@ -70,11 +72,14 @@ class ChatService:
         file = resolve_target(command.target, self._repository)
         self._emit(TargetLoading(file.name, 0.0))
         target = self._load_file(file, command.settings, _ProgressEvents(file.name, self._emit), stop)
+        speculation: Speculation | None = None
         try:
             speculation = self._speculate(target, stop)
             writer = ReplyWriter(target, speculation)
             _check_cancelled(command, stop)
         except BaseException as error:
+            if speculation is not None:
+                speculation.close()
             target.close()
             if isinstance(error, Interrupted):
                 _check_cancelled(command, stop)

@@ -54,6 +54,11 @@ class ReplyWriter:
         self._session = Session(target)
         self._left_out: tuple[Hashable, int] = (None, 0)  # of the conversation that was answered last
 
+    def close(self) -> None:
+        """No reply is written any more; a drafter that is still being loaded is given up. The target stays open."""
+        if self._speculation is not None:
+            self._speculation.close()
+
     @property
     def target_name(self) -> str:
         return self._target.description.name

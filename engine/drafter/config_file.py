@@ -14,6 +14,7 @@ from engine.errors import DrafterUnusable
 
 # The same layers under other names: without a sliding window nothing else sets them apart.
 _KIN = ("llama", "mistral", "qwen2")
+_FEWEST_POSITIONS = 64
 
 # Far beyond any drafter; a config that asks for more is damaged, or meant to exhaust the memory.
 _LARGEST = {
@@ -56,6 +57,11 @@ def shape_of(config: Mapping[str, Any], name: str) -> LlamaShape:
     head_dim = _number(config, "head_dim", name, hidden // num_heads)
     if num_heads % num_kv_heads or head_dim % 2:
         raise DrafterUnusable(f"The config.json of {name} contradicts itself about attention heads; download it again.")
+    max_positions = _number(config, "max_position_embeddings", name, 2048)
+    if max_positions < _FEWEST_POSITIONS:
+        raise DrafterUnusable(
+            f"{name} can hold {max_positions} tokens only; a drafter must hold {_FEWEST_POSITIONS} at least."
+        )
     epsilon: Any = config.get("rms_norm_eps", 1e-6)
     if not _is_number(epsilon) or not 0 < epsilon < 1:
         raise _wrong(name, "rms_norm_eps")
@@ -67,7 +73,7 @@ def shape_of(config: Mapping[str, Any], name: str) -> LlamaShape:
         num_kv_heads=num_kv_heads,
         head_dim=head_dim,
         feed_forward=_number(config, "intermediate_size", name),
-        max_positions=_number(config, "max_position_embeddings", name, 2048),
+        max_positions=max_positions,
         norm_epsilon=float(epsilon),
         rope=_rope_of(config, name, head_dim),
         tied=bool(config.get("tie_word_embeddings", False)),

@@ -208,9 +208,15 @@ def _through_transformers(folder: Path) -> dict[str, torch.Tensor]:
     # It reports to the terminal what is told here in a sentence.
     verbosity = reports.get_verbosity()
     reports.set_verbosity_error()
+    reports.disable_progress_bar()
     try:
         model, report = kind.from_pretrained(
-            folder, local_files_only=True, use_safetensors=True, dtype="auto", output_loading_info=True
+            folder,
+            local_files_only=True,
+            use_safetensors=True,
+            trust_remote_code=False,
+            dtype="auto",
+            output_loading_info=True,
         )
     # What a strange file makes transformers raise is not limited to any kind.
     except Exception as error:

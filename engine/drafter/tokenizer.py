@@ -117,8 +117,10 @@ class DrafterTokenizer:
             return cls(content, settings, folder.name)
         except DrafterUnusable:
             raise
-        # The tokenizers library raises plain Exception for a file it does not understand.
-        except Exception as error:
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        # The tokenizers library raises plain Exception for a file it does not understand, or panics, which is none.
+        except BaseException as error:
             raise DrafterUnusable(f"The tokenizer in {folder} is damaged; download the drafter again.") from error
 
     def __len__(self) -> int:
@@ -182,7 +184,9 @@ def _converted(folder: Path) -> dict[str, Any]:
     from transformers import AutoTokenizer
 
     try:
-        tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True, use_fast=True)
+        tokenizer: Any = AutoTokenizer.from_pretrained(
+            folder, local_files_only=True, use_fast=True, trust_remote_code=False
+        )
         content: dict[str, Any] = json.loads(tokenizer.backend_tokenizer.to_str())
     # What is missing decides what it raises: files, sentencepiece, an attribute.
     except Exception as error:

@@ -45,7 +45,7 @@ def read_lessons(path: Path, pieces: Sequence[bytes]) -> Iterator[Lesson]:
                 turns = tuple(ChatTurn(Role(role), text) for role, text in _TURN.findall(prompt))
                 if turns and reply:
                     yield Lesson(turns, reply.removesuffix(_END), reply.endswith(_END))
-    except (OSError, lzma.LZMAError, UnicodeDecodeError) as error:
+    except (OSError, EOFError, lzma.LZMAError, UnicodeDecodeError) as error:
         raise CorpusUnreadable(f"{path} cannot be read as a corpus ({error}); choose another file.") from error
 
 

@@ -49,8 +49,12 @@ class Cut:
 def cut_drafter(target: Path, layers: Sequence[int], vocabulary_size: int) -> Cut:
     """Keeps `layers` of the target and `vocabulary_size` of its tokens. Raises TargetUnsupported when the target is no
     Llama-type model with byte-level BPE, or has no such layers."""
-    model = AutoModelForCausalLM.from_pretrained(str(target.parent), gguf_file=target.name, dtype=torch.float32)
-    tokenizer = AutoTokenizer.from_pretrained(str(target.parent), gguf_file=target.name)
+    options: dict[str, Any] = {"gguf_file": target.name, "trust_remote_code": False, "local_files_only": True}
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(str(target.parent), **options)
+        model = AutoModelForCausalLM.from_pretrained(str(target.parent), dtype=torch.float32, **options)
+    except Exception as error:  # what it raises for files it does not know is not limited to any kind
+        raise TargetUnsupported(f"transformers cannot read {target.name}; a drafter cannot be cut from it.") from error
     if not isinstance(model, LlamaForCausalLM):
         raise TargetUnsupported(f"A drafter can only be cut from a Llama-type model, and {target.name} is none.")
     if not all(0 <= layer < len(model.model.layers) for layer in layers):

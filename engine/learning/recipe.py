@@ -20,7 +20,7 @@ from engine.errors import CorpusUnreadable, DrafterUnusable
 from engine.learning.corpus import read_lessons
 from engine.learning.cut import Cut, cut_drafter
 from engine.learning.progress import TrainingProgress
-from engine.learning.training import END_OF_TURN, Sample, TrainingSettings, agreement, make_samples, train
+from engine.learning.training import END_OF_TURN, TrainingSettings, agreement, make_samples, train
 
 # What the starter's template says by itself, where a conversation has no system prompt.
 _UNSAID_SYSTEM_PROMPTS = frozenset({"You are a helpful AI assistant named SmolLM, trained by Hugging Face"})
@@ -42,18 +42,19 @@ def make_drafter(
     """
     if folder.exists():
         raise DrafterUnusable(f"{folder} exists already; remove it, or choose another folder.")
+    corpus, held_back = (
+        list(chain.from_iterable(read_lessons(path, pieces) for path in paths))
+        for paths in (settings.corpus, settings.held_back)
+    )
+    if not corpus or not held_back:
+        raise CorpusUnreadable("The corpus holds no conversation; choose another file.")
     cut = cut_drafter(target, settings.layers, settings.vocabulary_size)
     tokenizer = Tokenizer.from_str(json.dumps(cut.tokenizer))
     template = ChatTemplate(cut.chat_template, begin="", end="")
-
-    def samples_of(paths: Sequence[Path]) -> list[Sample]:
-        lessons = chain.from_iterable(read_lessons(path, pieces) for path in paths)
-        return make_samples(lessons, tokenizer, template, _UNSAID_SYSTEM_PROMPTS)
-
-    samples = samples_of(settings.corpus)
-    held_back = samples_of(settings.held_back)[:_NUM_HELD_BACK]
-    if not samples or not held_back:
-        raise CorpusUnreadable("The corpus holds no conversation; choose another file.")
+    samples, judges = (
+        make_samples(lessons, tokenizer, template, _UNSAID_SYSTEM_PROMPTS)
+        for lessons in (corpus, held_back[:_NUM_HELD_BACK])
+    )
     last: list[TrainingProgress] = []
 
     def note(progress: TrainingProgress) -> None:
@@ -61,9 +62,9 @@ def make_drafter(
         on_progress(progress)
 
     training = TrainingSettings(60 * settings.minutes, settings.learning_rate, settings.seed)
-    train(cut.model, samples, held_back[:_NUM_WATCHED], training, note)
+    train(cut.model, samples, judges[:_NUM_WATCHED], training, note)
     num_tokens = sum(len(sample.tokens) for sample in samples)
-    card = _card(settings, cut, num_tokens, last[0], agreement(cut.model, held_back), len(held_back))
+    card = _card(settings, cut, num_tokens, last[0], agreement(cut.model, judges), len(judges))
     write_drafter(folder, cut, card)
 
 

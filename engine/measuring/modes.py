@@ -109,7 +109,7 @@ class ReplayMode:
             text=b"".join(pieces[token] for token in tokens).decode("utf-8", "replace"),
             prompt=tuple(prompt),
             tokens=tuple(tokens),
-            prompt_s=0.0,  # no mode changes it
+            prompt_s=0.0,  # nor does the drafter's reading of the prompt count
             wall_s=draft_s + target_s,
             figures=replace(measured, draft_s=draft_s, target_s=target_s, translate_s=0.0, accept_s=0.0),
             own_s=max(0.0, real_s - measured.draft_s - measured.target_s),

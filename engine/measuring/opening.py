@@ -11,12 +11,10 @@ from engine.measuring.prompts import read_prompts
 from engine.numerics.draft_length import MAX_LENGTH, FixedCosts
 from engine.pace import Pace, measure_passes
 from engine.proposers.interface import Proposer
-from engine.speculation import Speculation
+from engine.speculation import CANNOT_ROLL_BACK, Speculation
 from engine.stop_signal import StopSignal
 from engine.target.interface import Target
 from engine.target.trace import TokenizingVocabulary, TraceTarget
-
-_MEASURING_S = 0.4  # for what passes over several tokens cost
 
 
 def open_measurement(
@@ -50,7 +48,7 @@ def _speculation(
     """Each mode has its own, so that none learns from another."""
     proposer = make_proposer(target)
     if proposer.needs - target.features:
-        return Speculation.off("This model cannot take back what it has read, so nothing can be drafted for it.")
+        return Speculation.off(CANNOT_ROLL_BACK)
     speculation = Speculation(_pace(mode, order, target, stop))
     speculation.begin(proposer, proposer.measure_cost())
     return speculation
@@ -64,4 +62,4 @@ def _pace(mode: str, order: BenchOrder, target: Target, stop: StopSignal) -> Pac
     if order.vocabulary is not None:  # the costs that the report counts with
         costs = {num_rows: order.costs.pass_s(num_rows) for num_rows in range(1, MAX_LENGTH + 2)}
         return Pace(FixedCosts(costs), order.costs.draft_s(1), shortest, longest)
-    return Pace(measure_passes(target, _MEASURING_S, stop), None, shortest, longest)
+    return Pace(measure_passes(target, stop), None, shortest, longest)

@@ -41,6 +41,7 @@ class BenchOrder:
             raise SettingInvalid(f"The draft length is {self.draft_length}; choose 1 to {MAX_LENGTH} tokens.")
         if self.limit is not None and self.limit < 1:
             raise SettingInvalid(f"The limit is {self.limit}; choose 1 or more prompts.")
+        _ = self.reply_settings  # checks what it is made of
 
     @property
     def vocabulary(self) -> Path | None:

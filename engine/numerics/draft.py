@@ -27,7 +27,7 @@ class Draft:
 
     tokens: tuple[int, ...] = ()  # the target's, shape (n,)
     path: DraftPath | None = None
-    num_steps: int = 0  # tokens a drafter drew for it
+    num_steps: int = 0  # passes of a drafter, one for each token it drew or refused to draw
     drafter_s: float = 0.0  # seconds in the drafter's passes
     proposer: str = ""
 

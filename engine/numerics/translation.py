@@ -99,11 +99,6 @@ class Translation:
         """Where the open tail stands: draft tokens that are no children of it close the tail."""
         return self._node
 
-    @property
-    def num_open(self) -> int:
-        """Draft tokens of the open tail."""
-        return len(self._tail)
-
     def push(self, draft_token: int) -> bool:
         """False where the translation ends: a token, this or one that it closed, cannot be spelled, and nothing that
         comes after it is taken."""

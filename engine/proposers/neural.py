@@ -63,10 +63,10 @@ class NeuralProposer:
         self._prompt: list[int] = []  # the turns, in the drafter's tokens
         self._held: list[int] = []  # what the drafter holds
         self._begin_reply()
-        self._drafter_s = 0.0
+        self._drafter_s, self._num_passes = 0.0, 0  # of the draft under way
 
     def propose(self, context: Context, limit: int) -> Draft:
-        self._drafter_s = 0.0
+        self._drafter_s, self._num_passes = 0.0, 0
         if not self._follow(context):
             return NO_DRAFT
         logits = self._catch_up()
@@ -110,11 +110,16 @@ class NeuralProposer:
         reply = [*context.tokens[context.reply_start :], context.pending]
         if reply[: len(self._reply)] != self._reply:
             self._begin_reply()
-        new = [token for token in reply[len(self._reply) :] if token not in self._target.special]
+        pieces, special = self._target.pieces, self._target.special
+        new = [token for token in reply[len(self._reply) :] if pieces[token] and token not in special]
         self._reply = reply
-        spelled = self._tail.extend(b"".join(self._target.pieces[token] for token in new))
+        num_dropped = self._tail.num_dropped
+        spelled = self._tail.extend(b"".join(pieces[token] for token in new))
         if self._lessons is not None:
-            self._lessons.learn(new, self._tail.tokens, self._tail.num_settled)
+            if self._tail.num_dropped > num_dropped:
+                self._lessons.skip(self._tail.num_settled)
+            else:
+                self._lessons.learn(new, self._tail.tokens, self._tail.num_settled)
         return spelled
 
     def _catch_up(self) -> LogitRow:
@@ -135,21 +140,20 @@ class NeuralProposer:
         began = time.perf_counter()
         logits = self._drafter.read(tokens)
         self._drafter_s += time.perf_counter() - began
+        self._num_passes += 1
         self._held += tokens
         return logits
 
     def _guess(self, logits: LogitRow, limit: int) -> Draft:
         translation = Translation(self._trie, self._speller)
-        num_steps = 0
         for _ in range(self._most_steps(limit)):
             token = _likeliest(logits, translation.node)
             if not self._vocabulary.pieces[token] or not translation.push(token):
                 break
-            num_steps += 1
             if len(translation.settled) >= limit:
                 break
             logits = self._read([token])
-        return self._draft(translation.finish()[:limit], num_steps)
+        return self._draft(translation.finish()[:limit])
 
     def _sample(self, logits: LogitRow, limit: int, context: Context) -> Draft:
         settings = _drafting(context.sampling)
@@ -171,7 +175,7 @@ class NeuralProposer:
                 break
             logits = self._read([token])
         path = DraftPath(tuple(tokens), tuple(laws), self._trie) if tokens else None
-        return self._draft(translation.finish()[:limit], len(tokens), path)
+        return self._draft(translation.finish()[:limit], path)
 
     def _most_steps(self, limit: int) -> int:
         return min(limit * _MOST_STEPS_PER_TOKEN, self._drafter.max_held - len(self._held))
@@ -185,8 +189,8 @@ class NeuralProposer:
             masked[inner] = logits[inner]
         return masked if masked.max() > -np.inf else None
 
-    def _draft(self, tokens: tuple[int, ...], num_steps: int, path: DraftPath | None = None) -> Draft:
-        return Draft(tokens, path, num_steps, self._drafter_s, self.name)
+    def _draft(self, tokens: tuple[int, ...], path: DraftPath | None = None) -> Draft:
+        return Draft(tokens, path, self._num_passes, self._drafter_s, self.name)
 
 
 @lru_cache(maxsize=8)

@@ -22,6 +22,11 @@ class NgramLessons:
         self._waiting: list[int] = []  # the target's tokens whose drafter's tokens may still change
         self._num_learned = 0  # of the drafter's tokens
 
+    def skip(self, num_drafted: int) -> None:
+        """The two sides do not stand for the same bytes any more; go on from here, with nothing waiting."""
+        self._waiting.clear()
+        self._num_learned = num_drafted
+
     def learn(self, new: Sequence[int], drafted: Sequence[int], num_settled: int) -> None:
         """`new` tokens of the target were written; `drafted` is the whole reply in the drafter's tokens, of which
         `num_settled` do not change any more."""

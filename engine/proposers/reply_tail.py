@@ -22,6 +22,7 @@ class ReplyTail:
         self._vocabulary = vocabulary
         self.tokens: list[int] = []
         self.num_settled = 0  # of `tokens`; they do not change any more
+        self.num_dropped = 0  # times that bytes were left out
         self._open = b""  # the bytes after the border
 
     def extend(self, data: bytes) -> bool:
@@ -32,6 +33,7 @@ class ReplyTail:
         if encoded is None:
             if len(self._open) > _MOST_UNSPELLED_BYTES:
                 self._open = b""
+                self.num_dropped += 1
                 self.num_settled = len(self.tokens)
             return False
         del self.tokens[self.num_settled :]

@@ -42,10 +42,10 @@ class SteadyPace(Pace):
 
     def __init__(self, length: int) -> None:
         super().__init__(FixedCosts({1: 1.0}))
-        self._length = length
+        self._steady = length
 
     def length(self) -> int:
-        return self._length
+        return self._steady
 
 
 def neural_proposer(target: Vocabulary, logits: Logits, merge: bool = True, max_held: int = 4096) -> NeuralProposer:

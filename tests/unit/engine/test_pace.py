@@ -55,6 +55,6 @@ def test_a_drafter_that_costs_more_than_a_pass_is_left_alone() -> None:
 
 def test_passes_are_measured_on_the_target_which_holds_nothing_afterwards() -> None:
     target = FakeTarget(max_tokens=8)
-    costs = measure_passes(target, 10.0, StopSignal())
+    costs = measure_passes(target, StopSignal(), budget_s=10.0)
     assert target.held == []
     assert all(costs.of(n) > 0 for n in range(1, 17))

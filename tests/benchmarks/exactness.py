@@ -1,0 +1,172 @@
+"""How exact the rounds are, in figures.
+
+    python -m tests.benchmarks.exactness [--draws 100000] [--temperature 0.8]
+
+First the largest error of the trie walk on small vocabularies, where every draft and every throw of the dice is summed.
+Then first and second tokens on the real starter with the built-in drafter: so many rounds against the law they should
+follow, and against as many plain draws, by chi-square. The target's rows and the drafter's are computed once for each
+beginning and then kept, so that only proposing and acceptance run so many times.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from engine.assembly import load_file, make_proposer
+from engine.config import EngineConfig, SamplingSettings, SpeculationSettings, TargetSettings, data_dir
+from engine.drafter.interface import Drafter, LogitRow
+from engine.numerics.acceptance import accept
+from engine.numerics.dice import RandomDice
+from engine.numerics.sampling import Law, make_law
+from engine.proposers.interface import Context
+from engine.proposers.neural import NeuralProposer
+from engine.records import ChatTurn, Role
+from engine.session import Session
+from engine.stop_signal import StopSignal
+from engine.target.interface import Target
+from engine.targets import named_file
+from tests.unit.engine.numerics.test_acceptance import VOCABULARIES, Toy
+
+TURNS = (ChatTurn(Role.USER, "Tell me about a lighthouse."),)
+OPENING = "The old lighthouse"  # the reply so far; what comes next is open enough
+_FEW = 5.0  # outcomes that are expected more seldom are counted together
+
+
+class RememberingDrafter:
+    """Implements `engine.drafter.interface.Drafter`; the drafter behind it computes each row once."""
+
+    def __init__(self, drafter: Drafter) -> None:
+        self._drafter = drafter
+        self._rows: dict[tuple[int, ...], LogitRow] = {}
+        self._held: tuple[int, ...] = ()
+        self.max_held = drafter.max_held
+
+    @property
+    def num_held(self) -> int:
+        return len(self._held)
+
+    def read(self, tokens: Sequence[int]) -> LogitRow:
+        self._held = (*self._held, *tokens)
+        row = self._rows.get(self._held)
+        if row is None:
+            self._drafter.roll_back(0)
+            row = self._rows[self._held] = self._drafter.read(self._held).copy()
+        return row
+
+    def roll_back(self, num_kept: int) -> None:
+        self._held = self._held[:num_kept]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    num_rounds: int
+    num_accepted: int
+    p_value_of_law: float
+    p_value_of_plain: float
+
+
+class Experiment:
+    """Rounds after the same beginning, again and again."""
+
+    def __init__(self, target: Target, proposer: NeuralProposer, sampling: SamplingSettings) -> None:
+        proposer._drafter = RememberingDrafter(proposer._drafter)
+        self._proposer = proposer
+        self._sampling = sampling
+        self._target = target
+        prompt = target.tokenize(f"<|im_start|>user\n{TURNS[0].text}<|im_end|>\n<|im_start|>assistant\n")
+        self._begun = [*prompt, *target.tokenize(OPENING)]
+        self._start = len(prompt)
+        self._laws: dict[tuple[int, ...], Law] = {}
+
+    def law(self, written: tuple[int, ...]) -> Law:
+        if written not in self._laws:
+            rows = Session(self._target)
+            self._target.roll_back(0)
+            row = rows.read([*self._begun, *written], StopSignal())[-1]
+            self._laws[written] = make_law(row, self._sampling, ())
+        return self._laws[written]
+
+    def compare(self, num_rounds: int, seed: int, limit: int = 2) -> Comparison:
+        dice = RandomDice(seed)
+        context = Context(TURNS, self._begun[:-1], self._begun[-1], self._start, self._sampling, dice)
+        drafted: Counter[tuple[int, ...]] = Counter()
+        plain: Counter[tuple[int, ...]] = Counter()
+        num_accepted = 0
+        for _ in range(num_rounds):
+            draft = self._proposer.propose(context, limit)
+            laws = [self.law(draft.tokens[:place]) for place in range(len(draft.tokens) + 1)]
+            verdict = accept(draft, laws.__getitem__, (), dice)
+            num_accepted += verdict.num_accepted
+            pair = verdict.tokens[:2]
+            drafted[pair if len(pair) == 2 else (*pair, self.law(pair).draw(dice))] += 1
+            first = self.law(()).draw(dice)
+            plain[(first, self.law((first,)).draw(dice))] += 1
+        return Comparison(num_rounds, num_accepted, self._p_value(drafted), self._p_value(plain))
+
+    def _p_value(self, counts: Counter[tuple[int, ...]]) -> float:
+        """Chi-square of the first two tokens against their law."""
+        num_rounds = counts.total()
+        observed, expected = [0.0], [0.0]
+        known = 0
+        first = self.law(())
+        for token, p in zip(first.ids.tolist(), first.probabilities.tolist(), strict=True):
+            second = self.law((token,))
+            for other, q in zip(second.ids.tolist(), second.probabilities.tolist(), strict=True):
+                count = counts[(token, other)]
+                known += count
+                if p * q * num_rounds < _FEW:
+                    observed[0] += count
+                    expected[0] += p * q * num_rounds
+                else:
+                    observed.append(count)
+                    expected.append(p * q * num_rounds)
+        assert known == num_rounds, "a token outside of the law came out"
+        difference = np.array(observed) - np.array(expected)
+        chi_square = float((difference**2 / np.maximum(expected, 1e-9)).sum())
+        freedom = torch.tensor((len(observed) - 1) / 2, dtype=torch.float64)
+        return float(torch.special.gammaincc(freedom, torch.tensor(chi_square / 2, dtype=torch.float64)))
+
+
+def open_experiment(target: Target, folder: Path, sampling: SamplingSettings) -> Experiment:
+    config = EngineConfig(folder, SpeculationSettings(device="cpu"))
+    return Experiment(target, make_proposer(config, target), sampling)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--draws", type=int, default=100_000)
+    parser.add_argument("--temperature", type=float, default=0.8)
+    options = parser.parse_args()
+
+    for name, vocabulary in VOCABULARIES.items():
+        errors = [Toy(vocabulary, seed).error(longest=5 if seed < 2 else 4) for seed in range(4)]
+        print(f"largest error of the trie walk, {name}: {max(errors):.1e}")
+    file = named_file("starter")
+    assert file is not None
+    target = load_file(file, TargetSettings(context_size=2048), lambda _progress: None, StopSignal())
+    for label, sampling in (
+        ("top-k 40, top-p 0.95, min-p 0.05", SamplingSettings(temperature=options.temperature)),
+        ("top-k 20 alone", SamplingSettings(temperature=options.temperature, top_k=20, top_p=1, min_p=0)),
+    ):
+        experiment = open_experiment(target, data_dir(), sampling)
+        began = time.perf_counter()
+        result = experiment.compare(options.draws, seed=0)
+        print(
+            f"starter, temperature {options.temperature:g}, {label}: {result.num_rounds:,} rounds, "
+            f"{result.num_accepted / result.num_rounds:.2f} drafted tokens stood in each; chi-square of the first two "
+            f"tokens against their law: p = {result.p_value_of_law:.3f}, of plain draws: p = "
+            f"{result.p_value_of_plain:.3f} ({time.perf_counter() - began:.0f} s)"
+        )
+    target.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""The starter with the built-in drafter: the law is kept, drafts stand, and greedy text forks only at near-ties."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from app.cli import application
+from engine.assembly import built_in_drafter, make_proposer
+from engine.config import EngineConfig, ReplySettings, SamplingSettings, SpeculationSettings
+from engine.errors import DrafterUnusable
+from engine.measuring.forks import LogitGauge
+from engine.numerics.draft_length import FixedCosts
+from engine.pace import Pace
+from engine.prompt import common_prefix_length
+from engine.records import ChatTurn, Reply, Role
+from engine.reply import ReplyWriter
+from engine.speculation import Speculation
+from engine.stop_signal import StopSignal
+from engine.target.interface import Target
+from tests.benchmarks.exactness import open_experiment
+from tests.fakes.listener import RecordingListener
+
+pytestmark = pytest.mark.starter
+
+NUM_DRAWS = 100_000
+PROMPTS = ("Tell me a story about a lighthouse.", "Write a Python function that sorts names.")
+
+
+def config(folder: Path) -> EngineConfig:
+    return EngineConfig(folder, SpeculationSettings(device="cpu"))
+
+
+def write(target: Target, prompt: str, sampling: SamplingSettings, speculation: Speculation | None) -> Reply:
+    target.roll_back(0)
+    writer = ReplyWriter(target, speculation)
+    prepared = writer.prepare([ChatTurn(Role.USER, prompt)])
+    reply = writer.write(prepared, ReplySettings(sampling, max_tokens=96), StopSignal(), RecordingListener())
+    assert reply.failure is None
+    return reply
+
+
+@pytest.mark.timeout(400)
+def test_a_hundred_thousand_sampled_tokens_follow_the_targets_law(fresh_starter: Target, tmp_path: Path) -> None:
+    experiment = open_experiment(fresh_starter, tmp_path, SamplingSettings(temperature=0.8))
+    result = experiment.compare(NUM_DRAWS, seed=1, limit=1)
+    assert result.num_accepted > NUM_DRAWS / 10  # drafts do stand, so that acceptance is what is tested
+    assert result.p_value_of_law > 0.01
+    assert result.p_value_of_plain > 0.01
+
+
+def test_greedy_text_is_that_of_plain_decoding_but_for_near_ties(fresh_starter: Target, tmp_path: Path) -> None:
+    greedy = SamplingSettings(temperature=0)
+    speculation = Speculation(
+        Pace(FixedCosts({1: 1.0}), shortest=3, longest=3), make_proposer(config(tmp_path), fresh_starter)
+    )
+    num_accepted = 0
+    for prompt in PROMPTS:
+        plain = write(fresh_starter, prompt, greedy, None)
+        drafted = write(fresh_starter, prompt, greedy, speculation)
+        num_accepted += drafted.statistics.num_accepted
+        assert drafted.statistics.num_rounds < len(plain.tokens)
+        if drafted.tokens != plain.tokens:
+            prepared = ReplyWriter(fresh_starter).prepare([ChatTurn(Role.USER, prompt)])
+            place = common_prefix_length(plain.tokens, drafted.tokens)
+            gauge = LogitGauge(fresh_starter)
+            gap = gauge.gap(prepared.prompt.tokens, plain.tokens[:place], drafted.tokens[place], StopSignal())
+            assert gap is not None
+            assert gap < 0.5
+    assert num_accepted > 30
+
+
+def test_the_built_in_drafter_is_small_and_tells_how_it_was_made() -> None:
+    folder = built_in_drafter()
+    assert sum(file.stat().st_size for file in folder.iterdir()) < 40 * 2**20
+    card = (folder / "README.md").read_text()
+    assert "slipstream distill" in card
+    assert "apache-2.0" in card
+
+
+@pytest.mark.parametrize("extra", [[], ["--no-speculation"]])
+def test_chat_tells_what_was_drafted(extra: list[str]) -> None:
+    arguments = ["chat", "--prompt", "Count to ten.", "--max-tokens", "24", "--temperature", "0", "--json", *extra]
+    result = CliRunner().invoke(application, arguments)
+    assert result.exit_code == 0
+    answer = json.loads(result.stdout)
+    assert answer["rounds"] > 0
+    assert answer["accepted_tokens"] <= answer["drafted_tokens"]
+    if extra:
+        assert answer["drafted_tokens"] == 0
+
+
+def test_a_drafter_that_was_asked_for_and_is_none_is_told(tmp_path: Path) -> None:
+    arguments = ["chat", "--prompt", "Hi.", "--max-tokens", "8", "--drafter", str(tmp_path / "nothing")]
+    result = CliRunner().invoke(application, arguments)
+    assert isinstance(result.exception, DrafterUnusable)
+    assert "nothing" in str(result.exception)

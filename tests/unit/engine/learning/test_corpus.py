@@ -1,0 +1,55 @@
+"""Conversations as a target wrote them, read back as turns."""
+
+from __future__ import annotations
+
+import json
+import lzma
+from pathlib import Path
+
+import pytest
+
+from engine.errors import CorpusUnreadable
+from engine.learning.corpus import read_lessons
+from engine.records import ChatTurn, Role
+
+PIECES = [bytes([value]) for value in range(256)] + [b"<|im_start|>", b"<|im_end|>"]
+START, END = 256, 257
+
+
+def conversation(prompt: str, reply: str, finished: bool = True) -> str:
+    before = [START, *b"system\nBe brief.", END, *b"\n", START, *b"user\n", *prompt.encode(), END, *b"\n"]
+    before += [START, *b"assistant\n"]
+    return json.dumps({"ids": [*before, *reply.encode(), *([END] if finished else [])], "a": len(before)})
+
+
+def test_a_line_is_a_reply_and_the_turns_before_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text(conversation("Grüße?", "Hallo\nda") + "\n" + conversation("More", "cut", finished=False) + "\n")
+    first, second = read_lessons(path, PIECES)
+    assert first.turns == (ChatTurn(Role.SYSTEM, "Be brief."), ChatTurn(Role.USER, "Grüße?"))
+    assert (first.reply, first.finished) == ("Hallo\nda", True)
+    assert (second.reply, second.finished) == ("cut", False)
+
+
+def test_a_corpus_may_be_packed(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl.xz"
+    with lzma.open(path, "wt") as file:
+        file.write(conversation("A", "B"))
+    assert [lesson.reply for lesson in read_lessons(path, PIECES)] == ["B"]
+
+
+@pytest.mark.parametrize("line", ["no json", '{"ids": [1, 2]}', '{"ids": [9999], "a": 0}', "[1]", '{"ids": 3, "a": 0}'])
+def test_a_line_that_is_no_conversation_is_named(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text(conversation("A", "B") + "\n" + line)
+    with pytest.raises(CorpusUnreadable, match="Line 2"):
+        list(read_lessons(path, PIECES))
+
+
+def test_a_file_that_is_missing_or_cut_short_is_told_in_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(CorpusUnreadable, match="cannot be read"):
+        list(read_lessons(tmp_path / "nothing.jsonl", PIECES))
+    path = tmp_path / "a.jsonl.xz"
+    path.write_bytes(lzma.compress(conversation("A", "B").encode())[:-20])
+    with pytest.raises(CorpusUnreadable, match="cannot be read"):
+        list(read_lessons(path, PIECES))

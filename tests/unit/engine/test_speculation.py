@@ -1,0 +1,55 @@
+"""Who drafts, and what happens when nobody can."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from engine.config import SamplingSettings
+from engine.numerics.dice import RandomDice
+from engine.numerics.draft import NO_DRAFT, Draft, Verdict
+from engine.proposers.interface import Context
+from engine.records import ChatTurn, Role
+from engine.speculation import Speculation
+from tests.fakes.proposers import RandomProposer, SteadyPace
+
+CONTEXT = Context((ChatTurn(Role.USER, "Hi"),), [1, 2], 3, 2, SamplingSettings(temperature=0), RandomDice(0))
+
+
+def test_nothing_is_drafted_before_a_proposer_is_there() -> None:
+    speculation = Speculation(SteadyPace(4))
+    assert speculation.propose(CONTEXT, 4) is NO_DRAFT
+    assert not speculation.is_drafting
+    speculation.begin(RandomProposer(10), 0.001)
+    assert speculation.is_drafting
+    assert "random" in speculation.state
+    assert max(len(speculation.propose(CONTEXT, 4).tokens) for _ in range(20)) == 4
+
+
+def test_a_draft_is_no_longer_than_there_is_room_for() -> None:
+    speculation = Speculation(SteadyPace(9), RandomProposer(10))
+    assert speculation.propose(CONTEXT, 0) is NO_DRAFT
+    assert all(len(speculation.propose(CONTEXT, 2).tokens) <= 2 for _ in range(20))
+
+
+def test_one_that_is_off_says_why_and_never_drafts() -> None:
+    speculation = Speculation.off("Because.")
+    assert speculation.state == "Because."
+    assert speculation.propose(CONTEXT, 4) is NO_DRAFT
+    speculation.observe(Verdict(NO_DRAFT, 0, (1,)), 0.0, 0.1)
+    speculation.end_reply()
+
+
+class Failing(RandomProposer):
+    def propose(self, context: Context, limit: int) -> Draft:  # noqa: ARG002
+        raise ZeroDivisionError("no drafter")
+
+
+def test_a_proposer_that_fails_is_left_out_from_then_on(caplog: pytest.LogCaptureFixture) -> None:
+    speculation = Speculation(SteadyPace(4), Failing(10))
+    with caplog.at_level(logging.CRITICAL):
+        assert speculation.propose(CONTEXT, 4) is NO_DRAFT
+    assert not speculation.is_drafting
+    assert "ZeroDivisionError" in speculation.state
+    assert speculation.propose(CONTEXT, 4) is NO_DRAFT
