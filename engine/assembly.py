@@ -237,7 +237,7 @@ def speculate(
         begin()
     else:
         # No daemon: a process that ends while torch is being loaded would abort. It waits for a step of the loading.
-        threading.Thread(target=load, name="slipstream-drafter").start()
+        threading.Thread(target=load, name="slipstream-drafter", daemon=False).start()
     return speculation
 
 
