@@ -39,6 +39,7 @@ bench: $(VENV)/.installed-dev ## the figures of README's section on measuring
 	$(BIN)/python -m tests.benchmarks.plain_decoding
 	$(BIN)/python -m tests.benchmarks.interface
 	$(BIN)/python -m tests.benchmarks.end_to_end
+	$(BIN)/python -m tests.benchmarks.exactness
 
 clean: ## remove what make made
 	rm -rf $(VENV) build dist *.egg-info

@@ -51,6 +51,16 @@ class Pace:
         """Recent share of drafted tokens that stood, of those that were reached."""
         return self._stood / self._tried
 
+    @property
+    def pays(self) -> bool:
+        """Whether drafting is worth it at the acceptance of late."""
+        return self._shortest > 0 or self._best(self.acceptance) > 0
+
+    @property
+    def can_pay(self) -> bool:
+        """Whether it would be, if nearly every guess stood."""
+        return self._shortest > 0 or self._best(_HIGHEST_ACCEPTANCE) > 0
+
     def expect_cost(self, cost_per_token: float) -> None:
         """What drafting one token takes, in seconds, before anything has been drafted."""
         if not self._fixed_cost:
@@ -72,7 +82,7 @@ class Pace:
         if length > 0:
             self._rest = _FIRST_REST
             return length
-        if self._best(_HIGHEST_ACCEPTANCE):
+        if self.can_pay:
             self._rounds_to_rest = self._rest
             self._rest = min(2 * self._rest, _LONGEST_REST)
             return 1  # a try: what it shows decides whether the next round drafts

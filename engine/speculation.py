@@ -21,6 +21,9 @@ class NgramMemory(Protocol):
     def save(self, target_fingerprint: str, drafter_fingerprint: str, changed: Sequence[NgramRecord]) -> None: ...
 
 
+_DRAFTING = "Drafting ahead with the drafter."
+_PAUSED = "Drafting pauses: too few guesses have stood lately to be worth it."
+_TOO_DEAR = "Not drafting: on this machine, checking guesses would cost this model more time than it saves."
 CANNOT_ROLL_BACK = "This model cannot take back what it has read, so nothing can be drafted for it."
 
 
@@ -61,7 +64,7 @@ class Speculation:
         if self._pace is not None:
             self._pace.expect_cost(cost_per_token)
         self._proposer = proposer
-        self._tell(f"Drafting ahead with the {proposer.name}.")
+        self._tell(_DRAFTING if self._pace is None or self._pace.can_pay else _TOO_DEAR)
 
     def give_up(self, reason: str) -> None:
         self._proposer = None
@@ -102,5 +105,9 @@ class Speculation:
             self._pace.note(verdict, draft_s, pass_s)
 
     def end_reply(self) -> None:
-        if self._proposer is not None:
-            self._proposer.end_reply()
+        if self._proposer is None or self._pace is None:
+            return
+        self._proposer.end_reply()
+        state = _DRAFTING if self._pace.pays else _PAUSED if self._pace.can_pay else _TOO_DEAR
+        if state != self.state:
+            self._tell(state)

@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QWidget
 
 from app.theme import ThemeKeeper
+from app.widgets.elided_label import ElidedLabel
 
 HIGH = 0.80  # of the context
 FULL = 0.95
@@ -20,7 +21,7 @@ class StatusLine(QWidget):
         self.speed = QLabel(self)
         self.speed.setProperty("kind", "faint")
         self.speed.setToolTip("Tokens written per second, measured from the end of the prompt to the latest token")
-        self.words = QLabel(self)
+        self.words = ElidedLabel(self)
         self.words.setProperty("kind", "faint")
         self.gauge = QProgressBar(self)
         self.gauge.setRange(0, _STEPS)
@@ -44,7 +45,8 @@ class StatusLine(QWidget):
 
     def set_words(self, words: str) -> None:
         """What drafts ahead of the model, or why nothing does; empty for none."""
-        self.words.setText(words)
+        self.words.set_words(words)
+        self.words.setToolTip(words)
 
     def set_context(self, used: int, size: int) -> None:
         """`used` of `size` tokens are held by the target."""

@@ -41,6 +41,7 @@ from engine.events import (
     ReplyFinished,
     ReplyStarted,
     ReplyText,
+    SpeculationChanged,
     TargetInfo,
     TargetLoading,
     TargetReady,
@@ -411,3 +412,14 @@ def test_a_notice_about_the_target_is_shown(desk: Desk) -> None:
     target = TargetInfo("b", "/b.gguf", "", 1000, 10, 2, notice="No template; ChatML is used.")
     desk.tell(TargetReady(target, desk.bridge.loads[-1]))
     assert [toast.words.text() for toast in desk.window.toasts.shown] == ["No template; ChatML is used."]
+
+
+def test_what_drafts_ahead_or_why_nothing_does_is_shown(desk: Desk) -> None:
+    target = TargetInfo("b", "/b.gguf", "", 1000, 10, 2, speculation="The drafter is being loaded.")
+    words = desk.window.status_line.words
+    desk.tell(TargetReady(target, desk.bridge.loads[-1]))
+    assert words.words == "The drafter is being loaded."
+    desk.tell(SpeculationChanged("another", "Of a target that is gone.", False))
+    assert words.words == "The drafter is being loaded."
+    desk.tell(SpeculationChanged("b", "Drafting ahead with the drafter.", True))
+    assert words.words == "Drafting ahead with the drafter."

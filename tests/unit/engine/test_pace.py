@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
 from engine.numerics.draft_length import FixedCosts, PassCosts
 from engine.pace import Pace, measure_passes
@@ -58,3 +60,46 @@ def test_passes_are_measured_on_the_target_which_holds_nothing_afterwards() -> N
     costs = measure_passes(target, StopSignal(), budget_s=10.0)
     assert target.held == []
     assert all(costs.of(n) > 0 for n in range(1, 17))
+
+
+def test_one_draft_that_took_very_long_does_not_end_drafting() -> None:
+    """The first draft of a reply reads the whole prompt."""
+    pace = Pace(PassCosts({1: 0.01, 16: 0.012}))
+    pace.note(verdict(pace.length(), 1), draft_s=3.0, pass_s=0.01)
+    lengths = []
+    for _ in range(200):
+        length = pace.length()
+        lengths.append(length)
+        pace.note(verdict(length, length), draft_s=0.001 * length, pass_s=0.01)
+    assert sum(1 for length in lengths if length) > 150
+
+
+def test_a_proposer_that_stays_silent_is_asked_less_and_less() -> None:
+    pace = Pace(FixedCosts(FLAT), cost_per_token=0.2)
+    num_asked = 0
+    for _ in range(1000):
+        num_asked += pace.length() > 0
+        pace.note(Verdict(NO_DRAFT, 0, (1,)), draft_s=0.1, pass_s=1.0)
+    assert num_asked < 50
+
+
+def test_where_not_even_sure_guesses_pay_nothing_is_tried_for_long() -> None:
+    pace = Pace(FixedCosts(STEEP), cost_per_token=2.0)
+    assert not pace.can_pay
+    lengths = play(pace, share=1.0, rounds=3000)
+    assert sum(lengths) <= 3
+
+
+def test_a_slow_target_is_timed_with_two_passes() -> None:
+    target = FakeTarget(max_tokens=8)
+    target.on_evaluate = lambda: time.sleep(0.02)
+    began = time.monotonic()
+    costs = measure_passes(target, StopSignal(), budget_s=0.05)
+    assert target.num_evaluated == 5
+    assert costs.of(1) >= 0.02
+    assert time.monotonic() - began < 5
+
+
+def test_drafting_can_be_had_in_every_round_for_measuring() -> None:
+    lengths = play(Pace(FixedCosts(STEEP), cost_per_token=2.0, shortest=3, longest=3), share=0.0, rounds=50)
+    assert set(lengths) == {3}

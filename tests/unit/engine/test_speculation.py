@@ -9,6 +9,8 @@ import pytest
 from engine.config import SamplingSettings
 from engine.numerics.dice import RandomDice
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
+from engine.numerics.draft_length import FixedCosts
+from engine.pace import Pace
 from engine.proposers.interface import Context
 from engine.records import ChatTurn, Role
 from engine.speculation import Speculation
@@ -23,7 +25,7 @@ def test_nothing_is_drafted_before_a_proposer_is_there() -> None:
     assert not speculation.is_drafting
     speculation.begin(RandomProposer(10), 0.001)
     assert speculation.is_drafting
-    assert "random" in speculation.state
+    assert speculation.state.startswith("Drafting ahead")
     assert max(len(speculation.propose(CONTEXT, 4).tokens) for _ in range(20)) == 4
 
 
@@ -53,3 +55,33 @@ def test_a_proposer_that_fails_is_left_out_from_then_on(caplog: pytest.LogCaptur
     assert not speculation.is_drafting
     assert "ZeroDivisionError" in speculation.state
     assert speculation.propose(CONTEXT, 4) is NO_DRAFT
+
+
+def test_it_says_so_when_drafting_cannot_pay_or_does_not_pay_any_more() -> None:
+    told: list[str] = []
+
+    def speculation(costs: dict[int, float]) -> Speculation:
+        return Speculation(Pace(FixedCosts(costs)), on_changed=lambda changed: told.append(changed.state))
+
+    speculation({1: 1.0, 16: 16.0}).begin(RandomProposer(10), 1.0)
+    assert told[-1].startswith("Not drafting")
+    flat = speculation({1: 1.0, 16: 1.0})
+    flat.begin(RandomProposer(10), 0.2)
+    assert told[-1].startswith("Drafting ahead")
+    for _ in range(200):
+        draft = flat.propose(CONTEXT, 4)
+        flat.observe(Verdict(draft, 0, (1,)), 0.2 * len(draft.tokens), 1.0)
+    flat.end_reply()
+    flat.end_reply()
+    assert told[-1].startswith("Drafting pauses")
+    assert len(told) == 3  # each change once
+
+
+def test_once_closed_it_never_drafts_and_nobody_hears_of_it() -> None:
+    told: list[str] = []
+    speculation = Speculation(SteadyPace(4), on_changed=lambda changed: told.append(changed.state))
+    speculation.close()
+    speculation.begin(RandomProposer(10), 0.001)
+    speculation.give_up("Too late.")
+    assert not speculation.is_drafting
+    assert not told

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
@@ -41,3 +43,9 @@ def test_facts_name_only_what_is_known() -> None:
 
 def test_details_tell_what_was_reused() -> None:
     assert "412 tokens, of which 38 were read now and 374 were still known" in details(STATISTICS)
+
+
+def test_a_reply_that_was_drafted_for_tells_how_it_went() -> None:
+    statistics = replace(STATISTICS, num_rounds=100, num_drafted=180, num_accepted=60)
+    assert "1.6 per round" in facts(replace(reply(1), statistics=statistics))
+    assert "180 tokens, of which 60 stood; 100 rounds" in details(statistics)

@@ -191,3 +191,18 @@ def test_measuring_a_step_leaves_nothing_behind() -> None:
     assert bench.proposer.measure_cost() > 0
     assert bench.drafter.num_held == 0
     assert bench.propose(tokens_of("the ")) == first
+
+
+class _NoEmoji(FakeDrafterVocabulary):
+    def encode(self, data: bytes) -> list[int] | None:
+        return None if any(value > 127 for value in data) else super().encode(data)
+
+
+def test_a_character_the_drafter_cannot_spell_does_not_end_learning(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench()
+    monkeypatch.setattr(bench.proposer, "_vocabulary", _NoEmoji())
+    reply = [*tokens_of("the inn "), *"🙂".encode(), *tokens_of(" the thing" * 40)]
+    for length in range(1, len(reply)):
+        bench.propose(reply[:length], limit=1)
+    bench.proposer.end_reply()
+    assert any(record.token == tokens_of("ing")[0] for record in bench.kept)
