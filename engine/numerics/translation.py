@@ -99,6 +99,11 @@ class Translation:
         """Where the open tail stands: draft tokens that are no children of it close the tail."""
         return self._node
 
+    @property
+    def num_tokens(self) -> int:
+        """Target tokens, the one that is open at the end included."""
+        return len(self.settled) + (1 if self._tail else 0)
+
     def push(self, draft_token: int) -> bool:
         """False where the translation ends: a token, this or one that it closed, cannot be spelled, and nothing that
         comes after it is taken."""

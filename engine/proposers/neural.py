@@ -32,10 +32,10 @@ _ROOM_SHARE = 8  # of what the drafter can hold, an eighth is for drafts
 class NeuralProposer:
     """Implements `engine.proposers.interface.Proposer`, for one target and one drafter.
 
-    It drafts until the last token that may be checked is settled, which takes the draft token after it: a token that
-    could still grow is mostly one that does. Greedy drafts are the drafter's likeliest path, and certain of
-    themselves. Sampled ones carry their path and laws, drawn from what the target could write: the mask leaves only
-    draft tokens that begin a string or go on with the open one.
+    It drafts until as many tokens as may be checked are begun: whether the last one would grow is not worth another
+    step. Greedy drafts are the drafter's likeliest path, and certain of themselves. Sampled ones carry their path and
+    laws, drawn from what the target could write: the mask leaves only draft tokens that begin a string or go on with
+    the open one.
     """
 
     name = "drafter"
@@ -150,7 +150,7 @@ class NeuralProposer:
             token = _likeliest(logits, translation.node)
             if not self._vocabulary.pieces[token] or not translation.push(token):
                 break
-            if len(translation.settled) >= limit:
+            if translation.num_tokens >= limit:
                 break
             logits = self._read([token])
         return self._draft(translation.finish()[:limit])
@@ -171,7 +171,7 @@ class NeuralProposer:
             token = int(law.ids[context.dice.choose(law.probabilities)])
             tokens.append(token)
             laws.append(law)
-            if not translation.push(token) or len(translation.settled) >= limit:
+            if not translation.push(token) or translation.num_tokens >= limit:
                 break
             logits = self._read([token])
         path = DraftPath(tuple(tokens), tuple(laws), self._trie) if tokens else None
