@@ -157,14 +157,7 @@ class _Walk:
     ) -> tuple[Node, tuple[int, ...]] | None:
         """Tests what the draft does at a node, given that it does not go to a child that is no token. Returns where it
         went, None for a stop."""
-        proposed: dict[int, float] = {}
-        outside = 0.0
-        for token, q in hidden.items():
-            other = node.children.get(token)
-            if other is None:
-                outside += q
-            elif other.token is not None:
-                proposed[token] = q
+        proposed, outside = _proposed(hidden, node)
         if node.token is not None:
             proposed[_STOP] = outside
         elif child is None:  # at the root, with nothing that any target token begins with: revealed, so nothing is left
@@ -198,14 +191,7 @@ class _Walk:
             return None
         hidden = self._law(place)
         drafted = self._path.tokens[place]
-        outside = 0.0
-        proposed: dict[int, float] = {}
-        for token, q in hidden.items():
-            other = inner.children.get(token)
-            if other is None:
-                outside += q
-            elif other.token is not None:
-                proposed[token] = q
+        proposed, outside = _proposed(hidden, inner)
         child = inner.children.get(drafted)
         if node.token is not None:
             proposed[_STOP] = outside
@@ -262,7 +248,18 @@ class _Walk:
         }
 
     def _exclude(self, place: int, children: Collection[int]) -> None:
-        if place not in self._excluded:
-            self._excluded[place] = frozenset(children)
-        else:
-            self._excluded[place] = frozenset(children) | frozenset(self._excluded[place])
+        self._excluded[place] = frozenset(children).union(self._excluded.get(place, ()))
+
+
+def _proposed(hidden: Mapping[int, float], node: Node) -> tuple[dict[int, float], float]:
+    """What a draft token of this law would do at a node: the probabilities of the children that are tokens, and of none
+    of the children."""
+    proposed: dict[int, float] = {}
+    outside = 0.0
+    for token, q in hidden.items():
+        child = node.children.get(token)
+        if child is None:
+            outside += q
+        elif child.token is not None:
+            proposed[token] = q
+    return proposed, outside
