@@ -1,6 +1,6 @@
 """How exact the rounds are, in figures.
 
-    python -m tests.benchmarks.exactness [--draws 100000] [--temperature 0.8]
+    python -m tests.benchmarks.exactness [--draws 100000] [--temperature 0.8] [--seed 1]
 
 First the largest error of the trie walk on small vocabularies, where every draft and every throw of the dice is summed.
 Then first and second tokens on the real starter with the built-in drafter: so many rounds against the law they should
@@ -129,8 +129,13 @@ class Experiment:
                     observed.append(count)
                     expected.append(p * q * num_rounds)
         assert known == num_rounds, "a token outside of the law came out"
+        if expected[0] < _FEW:  # too seldom even together: a single one would weigh too much
+            rare_observed, rare_expected = observed.pop(0), expected.pop(0)
+            smallest = int(np.argmin(expected))
+            observed[smallest] += rare_observed
+            expected[smallest] += rare_expected
         difference = np.array(observed) - np.array(expected)
-        chi_square = float((difference**2 / np.maximum(expected, 1e-9)).sum())
+        chi_square = float((difference**2 / np.array(expected)).sum())
         freedom = torch.tensor((len(observed) - 1) / 2, dtype=torch.float64)
         return float(torch.special.gammaincc(freedom, torch.tensor(chi_square / 2, dtype=torch.float64)))
 
@@ -144,6 +149,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draws", type=int, default=100_000)
     parser.add_argument("--temperature", type=float, default=0.8)
+    parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
 
     for name, vocabulary in VOCABULARIES.items():
@@ -158,7 +164,7 @@ def main() -> None:
     ):
         experiment = open_experiment(target, data_dir(), sampling)
         began = time.perf_counter()
-        result = experiment.compare(options.draws, seed=0)
+        result = experiment.compare(options.draws, options.seed)
         print(
             f"starter, temperature {options.temperature:g}, {label}: {result.num_rounds:,} rounds, "
             f"{result.num_accepted / result.num_rounds:.2f} drafted tokens stood in each; chi-square of the first two "
