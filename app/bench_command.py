@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from app.bench_table import print_report
-from engine import BenchOrder, EngineConfig, StopSignal, open_bench
-from engine.errors import LoadCancelled, SettingInvalid
-
-_INTERRUPTED = 130  # what a program ended by Ctrl+C exits with
+from app.interrupts import INTERRUPTED, stopped_by_ctrl_c
+from engine import BenchOrder, EngineConfig, open_bench
+from engine.errors import SettingInvalid
 
 
 def bench(config: EngineConfig, order: BenchOrder, out: Path | None) -> None:
@@ -25,7 +20,7 @@ def bench(config: EngineConfig, order: BenchOrder, out: Path | None) -> None:
     reading the prompts, loading the target and answering raise."""
     if out is not None:
         _check_writable(out)
-    with _stopped_by_ctrl_c() as stop:
+    with stopped_by_ctrl_c() as stop:
         measurement = open_bench(config, order, stop)
         try:
             with _progress() as progress:
@@ -37,7 +32,7 @@ def bench(config: EngineConfig, order: BenchOrder, out: Path | None) -> None:
     if out is not None:
         _write(out, json.dumps(report, indent=2, ensure_ascii=False) + "\n")
     if report["interrupted"]:
-        sys.exit(_INTERRUPTED)
+        sys.exit(INTERRUPTED)
 
 
 def _progress() -> Progress:
@@ -63,21 +58,3 @@ def _write(out: Path, text: str) -> None:
         out.write_text(text, encoding="utf-8")
     except OSError as error:
         raise SettingInvalid(f"The report cannot be written to {out} ({error.strerror}); name another file.") from error
-
-
-@contextmanager
-def _stopped_by_ctrl_c() -> Iterator[StopSignal]:
-    """A second Ctrl+C ends the program."""
-    stop = StopSignal()
-
-    def interrupt(_number: int, _frame: FrameType | None) -> None:
-        stop.set()
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-    before = signal.signal(signal.SIGINT, interrupt)
-    try:
-        yield stop
-    except LoadCancelled:
-        sys.exit(_INTERRUPTED)
-    finally:
-        signal.signal(signal.SIGINT, before)

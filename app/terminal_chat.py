@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
 from concurrent.futures import Future
-from types import FrameType
 from typing import TextIO
 
-from engine import EngineConfig, ReplySettings, StopSignal, TargetSettings, deep_thread, open_writer
-from engine.errors import LoadCancelled
+from app.interrupts import INTERRUPTED, stopped_by_ctrl_c
+from engine import EngineConfig, ReplySettings, TargetSettings, deep_thread, open_writer
 from engine.records import ChatTurn, Reply, Role, StopReason
 
 _GLANCE_S = 0.05
-_INTERRUPTED = 130  # what a program ended by Ctrl+C exits with
 _CUT = {
     StopReason.LENGTH: "(The reply has reached its length; --max-tokens allows another one.)",
     StopReason.CONTEXT_FULL: "(The context is full; --context allows a bigger one.)",
@@ -52,29 +49,26 @@ def answer(
 
     Raises what loading and answering raise.
     """
-    stop = _stop_on_interrupt()
-    outcome: Future[tuple[str, Reply]] = Future()
+    with stopped_by_ctrl_c() as stop:
+        outcome: Future[tuple[str, Reply]] = Future()
 
-    def work() -> None:
-        try:
-            writer = open_writer(config, target, target_settings, lambda _progress: None, stop)
-            turns = ([ChatTurn(Role.SYSTEM, system)] if system else []) + [ChatTurn(Role.USER, prompt)]
-            terminal = _Terminal(streaming=not as_json)
+        def work() -> None:
             try:
-                reply = writer.write(writer.prepare(turns), reply_settings, stop, terminal)
-            finally:
-                writer.close()
-            outcome.set_result((writer.target_name, reply))
-        except BaseException as error:
-            outcome.set_exception(error)
+                writer = open_writer(config, target, target_settings, lambda _progress: None, stop)
+                turns = ([ChatTurn(Role.SYSTEM, system)] if system else []) + [ChatTurn(Role.USER, prompt)]
+                terminal = _Terminal(streaming=not as_json)
+                try:
+                    reply = writer.write(writer.prepare(turns), reply_settings, stop, terminal)
+                finally:
+                    writer.close()
+                outcome.set_result((writer.target_name, reply))
+            except BaseException as error:
+                outcome.set_exception(error)
 
-    thread = deep_thread(work, "slipstream-chat")
-    while thread.is_alive():
-        thread.join(_GLANCE_S)  # in pieces, so that Ctrl+C is seen at once
-    try:
+        thread = deep_thread(work, "slipstream-chat")
+        while thread.is_alive():
+            thread.join(_GLANCE_S)  # in pieces, so that Ctrl+C is seen at once
         name, reply = outcome.result()
-    except LoadCancelled:
-        sys.exit(_INTERRUPTED)
     if reply.failure is not None:
         raise reply.failure
     if as_json:
@@ -85,7 +79,7 @@ def answer(
         if note:
             print(note, file=sys.stderr)
     if reply.statistics.stop_reason is StopReason.STOPPED:
-        sys.exit(_INTERRUPTED)
+        sys.exit(INTERRUPTED)
 
 
 def _summary(name: str, reply: Reply) -> dict[str, object]:
@@ -107,15 +101,3 @@ def _summary(name: str, reply: Reply) -> dict[str, object]:
 
 def _is_unicode(stream: TextIO) -> bool:
     return (stream.encoding or "").lower().replace("-", "").startswith("utf")
-
-
-def _stop_on_interrupt() -> StopSignal:
-    """Ctrl+C ends the reply in good order; a second one ends the program."""
-    stop = StopSignal()
-
-    def interrupt(_number: int, _frame: FrameType | None) -> None:
-        stop.set()
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-    signal.signal(signal.SIGINT, interrupt)
-    return stop
