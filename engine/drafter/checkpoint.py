@@ -11,6 +11,7 @@ import torch
 from engine.drafter.config_file import read_config, shape_of
 from engine.drafter.device import choose_device, number_type
 from engine.drafter.loading import load_weights
+from engine.drafter.matrices import WeightForm, best_form
 from engine.drafter.model import LlamaDrafter
 from engine.drafter.tokenizer import DrafterTokenizer
 
@@ -24,16 +25,23 @@ class LoadedDrafter:
 
 
 def load_drafter(
-    folder: Path, device: str | None = None, threads: int | None = None, max_held: int | None = None
+    folder: Path,
+    device: str | None = None,
+    threads: int | None = None,
+    max_held: int | None = None,
+    form: WeightForm | None = None,
 ) -> LoadedDrafter:
-    """`threads` is for all of torch in this process. Raises DrafterUnusable with what is wrong with the folder."""
+    """`form` of the matrices: by default the fastest. `threads` is for all of torch in this process.
+
+    Raises DrafterUnusable with what is wrong with the folder.
+    """
     config = read_config(folder)
     shape = shape_of(config, folder.name)
     tokenizer = DrafterTokenizer.from_folder(folder)
     chosen = choose_device(device)
     if threads is not None:
         torch.set_num_threads(threads)
-    loaded = load_weights(folder, shape, chosen, number_type(chosen))
+    loaded = load_weights(folder, shape, chosen, number_type(chosen), form or best_form(chosen))
     identity = f"{shape}\n{loaded.fingerprint}\n{tokenizer.fingerprint}"
     return LoadedDrafter(
         LlamaDrafter(shape, loaded.weights, max_held),

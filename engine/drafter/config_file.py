@@ -16,8 +16,11 @@ from engine.errors import DrafterUnusable
 _KIN = ("llama", "mistral", "qwen2")
 _FEWEST_POSITIONS = 64
 
+NUM_OUTPUTS = "num_output_tokens"  # Slipstream's own: how many tokens, the first ones, a trimmed head can guess
+
 # Far beyond any drafter; a config that asks for more is damaged, or meant to exhaust the memory.
 _LARGEST = {
+    NUM_OUTPUTS: 2_000_000,
     "vocab_size": 2_000_000,
     "hidden_size": 32_768,
     "num_hidden_layers": 256,
@@ -65,8 +68,10 @@ def shape_of(config: Mapping[str, Any], name: str) -> LlamaShape:
     epsilon: Any = config.get("rms_norm_eps", 1e-6)
     if not _is_number(epsilon) or not 0 < epsilon < 1:
         raise _wrong(name, "rms_norm_eps")
+    vocabulary = _number(config, "vocab_size", name)
     return LlamaShape(
-        vocabulary=_number(config, "vocab_size", name),
+        vocabulary=vocabulary,
+        outputs=min(vocabulary, _number(config, NUM_OUTPUTS, name, vocabulary)),
         hidden=hidden,
         num_layers=_number(config, "num_hidden_layers", name),
         num_heads=num_heads,

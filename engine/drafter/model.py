@@ -1,8 +1,7 @@
 """Runs Llama-type models for drafting: a few tokens at a time, as little between the matrix products as possible.
 
-What was measured (2 cores, float32): a single-token step is bound by reading the weights, and MKL reads a large matrix
-more than twice as fast when it is stored [inputs, outputs] as when it is stored [outputs, inputs]; all matrices are
-kept that way. Queries, keys and values are one matrix, and so are gate and up.
+Queries, keys and values are one matrix, and so are gate and up. On a CPU the products take and give bfloat16 (see
+`matrices`), while states, norms and the cache are float32.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ import torch
 from torch.nn import functional
 
 from engine.drafter.interface import LogitRow
+from engine.drafter.matrices import Embedding, Matrix
 from engine.drafter.rope import Rope
 
 DEFAULT_MAX_HELD = 2048  # tokens
@@ -25,6 +25,7 @@ class LlamaShape:
     """The numbers that make a Llama-type model what it is."""
 
     vocabulary: int
+    outputs: int  # the first tokens of the vocabulary, which it can guess
     hidden: int
     num_layers: int
     num_heads: int
@@ -42,26 +43,22 @@ class LlamaShape:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LayerWeights:
-    """Matrices are [inputs, outputs]. The head dimensions are in the order of Hugging Face checkpoints."""
+    """The head dimensions are in the order of Hugging Face checkpoints."""
 
     attention_norm: torch.Tensor  # [hidden]
-    qkv: torch.Tensor  # [hidden, (heads + 2 kv_heads) * head_dim]: queries, then keys, then values
-    qkv_bias: torch.Tensor | None
-    attention_out: torch.Tensor  # [heads * head_dim, hidden]
-    attention_out_bias: torch.Tensor | None
+    qkv: Matrix  # hidden to (heads + 2 kv_heads) * head_dim: queries, then keys, then values
+    attention_out: Matrix  # heads * head_dim to hidden
     mlp_norm: torch.Tensor  # [hidden]
-    gate_up: torch.Tensor  # [hidden, 2 feed_forward]: gate, then up
-    gate_up_bias: torch.Tensor | None
-    down: torch.Tensor  # [feed_forward, hidden]
-    down_bias: torch.Tensor | None
+    gate_up: Matrix  # hidden to 2 feed_forward: gate, then up
+    down: Matrix  # feed_forward to hidden
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LlamaWeights:
-    embedding: torch.Tensor  # [vocabulary, hidden]; where tied, the same numbers as the head
+    embedding: Embedding
     layers: tuple[LayerWeights, ...]
-    final_norm: torch.Tensor  # [hidden]
-    head: torch.Tensor  # [hidden, vocabulary]
+    final_norm: torch.Tensor  # [hidden]; its device and kind of float are those of the states
+    head: Matrix  # hidden to outputs
 
 
 class LlamaDrafter:
@@ -74,7 +71,7 @@ class LlamaDrafter:
         self._max_held = min(shape.max_positions, max_held or DEFAULT_MAX_HELD)
         self._num_held = 0
         self._num_turned = shape.num_heads + shape.num_kv_heads  # heads that are turned by position
-        device, dtype = weights.head.device, weights.head.dtype
+        device, dtype = weights.final_norm.device, weights.final_norm.dtype
         self._on_cpu = device.type == "cpu"
         cache = (1, shape.num_kv_heads, self._max_held, shape.head_dim)
         with torch.inference_mode():
@@ -88,7 +85,7 @@ class LlamaDrafter:
             strip = torch.full((_CHUNK, self._max_held + _CHUNK), -torch.inf).triu(self._max_held + 1)
             self._mask_strip = strip.to(device, dtype)
             self._no_states = torch.zeros((1, shape.hidden), device=device, dtype=dtype)
-            self._logits = torch.zeros((1, shape.vocabulary), device=device, dtype=dtype)
+            self._logits = torch.zeros((1, shape.outputs), device=device, dtype=dtype)
         self._row: LogitRow | None = None
         if self._on_cpu and dtype is torch.float32:
             self._row = self._logits[0].numpy()
@@ -126,14 +123,11 @@ class LlamaDrafter:
     def _read_chunk(self, tokens: Sequence[int], is_last: bool) -> None:
         """Fills the cache for `tokens`; the last chunk also leaves the logits after its last token."""
         weights, inner = self.weights, self.shape.feed_forward
-        if len(tokens) == 1:
-            states = weights.embedding.narrow(0, tokens[0], 1)  # [tokens, hidden]
-        else:
-            states = weights.embedding.index_select(0, torch.tensor(tokens, device=weights.embedding.device))
+        states = weights.embedding.look_up(tokens)  # [tokens, hidden]
         turn = (self._cosine.narrow(0, self._num_held, len(tokens)), self._sine.narrow(0, self._num_held, len(tokens)))
         final_layer = len(weights.layers) - 1
         for index, layer in enumerate(weights.layers):
-            heads = _product(self._norm(states, layer.attention_norm), layer.qkv, layer.qkv_bias)
+            heads = layer.qkv.times(self._norm(states, layer.attention_norm))
             queries = self._remember(index, heads, turn)
             if index == final_layer:
                 if not is_last:
@@ -141,11 +135,11 @@ class LlamaDrafter:
                 # Nothing looks at the other states of the final layer.
                 queries, states = queries[:, :, -1:], states[-1:]
             mixed = self._attend(index, queries, len(tokens))
-            states = _add_product(states, mixed, layer.attention_out, layer.attention_out_bias)
-            gate_up = _product(self._norm(states, layer.mlp_norm), layer.gate_up, layer.gate_up_bias)
+            states = layer.attention_out.added(states, mixed)
+            gate_up = layer.gate_up.times(self._norm(states, layer.mlp_norm))
             gated = functional.silu(gate_up.narrow(1, 0, inner)).mul_(gate_up.narrow(1, inner, inner))
-            states = _add_product(states, gated, layer.down, layer.down_bias)
-        torch.mm(self._norm(states, weights.final_norm), weights.head, out=self._logits)
+            states = layer.down.added(states, gated)
+        self._logits.copy_(weights.head.times(self._norm(states, weights.final_norm)))
 
     def _norm(self, states: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
         """RMSNorm, [rows, hidden]."""
@@ -187,14 +181,3 @@ class LlamaDrafter:
             enable_gqa=self.shape.num_heads != self.shape.num_kv_heads,
         )
         return mixed.transpose(1, 2).reshape(num_rows, -1)
-
-
-def _product(rows: torch.Tensor, matrix: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
-    return torch.mm(rows, matrix) if bias is None else torch.addmm(bias, rows, matrix)
-
-
-def _add_product(
-    states: torch.Tensor, rows: torch.Tensor, matrix: torch.Tensor, bias: torch.Tensor | None
-) -> torch.Tensor:
-    """`states` plus the product, without a pass of its own for the sum."""
-    return torch.addmm(states if bias is None else states + bias, rows, matrix)

@@ -54,7 +54,7 @@ class VocabularyMap:
     strings: Strings  # shape (target vocabulary, MAX_STRING), padded with NO_TOKEN; all padding: no string
     order: npt.NDArray[np.int64]  # shape (tokens with a string,): sorted by their rows, so that the tokens whose
     # strings begin alike are an interval, the shortest string first
-    num_draft_tokens: int  # size of the drafter's vocabulary
+    num_draft_tokens: int  # of the drafter's vocabulary: the first ones, which it can guess
 
     @classmethod
     def build(
@@ -63,18 +63,20 @@ class VocabularyMap:
         target_special: frozenset[int],
         draft_pieces: Sequence[bytes],
         encode_many: EncodeMany,
+        num_outputs: int | None = None,
     ) -> VocabularyMap:
         """`encode_many` is the drafter's tokenizer: tokens that spell the bytes exactly, or None where it has none.
-        `draft_pieces` are empty for special tokens.
+        `draft_pieces` are empty for special tokens. Of them, the first `num_outputs` can be guessed: by default all.
 
         A token's string is what that tokenizer makes of its bytes; where the target joins line breaks to what is
         before them, of its bytes before a letter (see `_before_letter`). Where it makes nothing usable of them, the
         draft token of the same bytes is taken, if there is one. Special tokens, tokens without bytes and those that
-        take more than MAX_STRING draft tokens have no string.
+        take more than MAX_STRING draft tokens, or one that cannot be guessed, have no string.
 
         Of target tokens with the same bytes, the last has the string: such twins exist where byte tokens (`<0x41>`)
         stand beside normal ones, and SentencePiece puts the byte tokens first, while text is written in normal ones.
         """
+        limit = len(draft_pieces) if num_outputs is None else num_outputs
         strings = np.full((len(target_pieces), MAX_STRING), NO_TOKEN, dtype=np.int32)
         tokens = [token for token, piece in enumerate(target_pieces) if piece and token not in target_special]
         direct = {piece: token for token, piece in enumerate(draft_pieces) if piece}
@@ -89,13 +91,15 @@ class VocabularyMap:
                 string = [image]
             else:
                 continue
+            if max(string) >= limit:
+                continue
             ids, made = of_length[len(string)]
             ids.append(token)
             made.append(string)
         for length, (ids, made) in enumerate(of_length):
             if ids:
                 strings[ids, :length] = made
-        return cls._of(strings, len(draft_pieces))
+        return cls._of(strings, limit)
 
     def save(self, path: Path, target_fingerprint: str, drafter_fingerprint: str) -> None:
         """Raises OSError. A file under this name is always whole: it gets its name when it is finished."""

@@ -11,6 +11,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from engine.drafter.checkpoint import load_drafter
+from engine.drafter.loading import SCALES
+from engine.drafter.matrices import Int8Rows, WeightForm
 from engine.errors import DrafterUnusable
 from tests.unit.engine.drafter.checkpoints import random_llama, reference_logits, save
 
@@ -52,8 +54,8 @@ def test_any_kind_of_float_is_read_as_32_bits_on_a_cpu(tmp_path: Path, dtype: to
             weight.copy_(weight.to(dtype))  # rounded
     save(model, tmp_path)
     _edit_weights(tmp_path, lambda weights: weights.update({name: weights[name].to(dtype) for name in weights}))
-    drafter = load_drafter(tmp_path, "cpu").model
-    assert drafter.weights.head.dtype is torch.float32
+    drafter = load_drafter(tmp_path, "cpu", form=WeightForm.DENSE).model
+    assert drafter.weights.final_norm.dtype is torch.float32
     expected = reference_logits(model, _TOKENS)[-1].numpy()
     np.testing.assert_allclose(drafter.read(_TOKENS), expected, atol=2e-4)
 
@@ -76,16 +78,61 @@ def test_old_config_files_that_leave_out_what_was_usual_are_understood(folder: P
     model = random_llama(num_key_value_heads=6)
     save(model, folder)
     _edit_config(folder, num_key_value_heads=..., head_dim=..., rope_parameters=..., attention_bias=..., mlp_bias=...)
-    drafter = load_drafter(folder, "cpu").model
+    drafter = load_drafter(folder, "cpu", form=WeightForm.DENSE).model
     np.testing.assert_allclose(drafter.read(_TOKENS), reference_logits(model, _TOKENS)[-1].numpy(), atol=2e-4)
 
 
-def test_a_large_tied_embedding_is_held_only_once(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    before = load_drafter(folder, "cpu").model.read(_TOKENS)
-    monkeypatch.setattr("engine.drafter.loading._TWIN_LIMIT", 0)
-    model = load_drafter(folder, "cpu").model
-    assert model.weights.embedding.data_ptr() == model.weights.head.data_ptr()
-    np.testing.assert_array_equal(model.read(_TOKENS), before)
+def _trim(folder: Path, outputs: int) -> None:
+    _edit_config(folder, num_output_tokens=outputs)
+
+
+@pytest.mark.parametrize("form", list(WeightForm))
+def test_a_trimmed_head_guesses_the_first_tokens_only(folder: Path, form: WeightForm) -> None:
+    whole = load_drafter(folder, "cpu", form=form).model.read(_TOKENS).copy()
+    _trim(folder, 100)
+    trimmed = load_drafter(folder, "cpu", form=form)
+    assert trimmed.model.shape.outputs == 100
+    assert trimmed.model.read([*_TOKENS[:-1]]).shape == (100,)
+    np.testing.assert_allclose(trimmed.model.read(_TOKENS[-1:]), whole[:100], atol=0.05)
+
+
+def _store_as_int8(folder: Path) -> None:
+    def change(weights: dict[str, torch.Tensor]) -> None:
+        for name in [name for name, weight in weights.items() if weight.ndim == 2]:
+            rows = Int8Rows.of(weights[name])
+            weights[name], weights[name + SCALES] = rows.values, rows.scales
+
+    _edit_weights(folder, change)
+
+
+def test_int8_rows_are_stored_as_they_run(folder: Path) -> None:
+    made_here = load_drafter(folder, "cpu", form=WeightForm.INT8).model.read(_TOKENS).copy()
+    dense = load_drafter(folder, "cpu", form=WeightForm.DENSE).model.read(_TOKENS).copy()
+    _store_as_int8(folder)
+    np.testing.assert_array_equal(load_drafter(folder, "cpu", form=WeightForm.INT8).model.read(_TOKENS), made_here)
+    np.testing.assert_allclose(load_drafter(folder, "cpu", form=WeightForm.DENSE).model.read(_TOKENS), dense, atol=0.1)
+
+
+def test_rounding_to_8_bits_hardly_changes_what_is_guessed(folder: Path) -> None:
+    exact, rounded = (load_drafter(folder, "cpu", form=form).model for form in (WeightForm.DENSE, WeightForm.INT8))
+    pairs = [(exact.read([token]).copy(), rounded.read([token]).copy()) for token in _TOKENS]
+    spread = np.std([first for first, _ in pairs])
+    assert np.mean([np.abs(first - second).mean() for first, second in pairs]) < 0.05 * spread
+
+
+def test_other_kinds_of_quantization_are_refused(folder: Path) -> None:
+    _store_as_int8(folder)
+    _edit_weights(folder, lambda weights: weights.pop("model.layers.0.mlp.down_proj.weight" + SCALES) is None)
+    assert "quantized in an unknown way" in _refusal(folder)
+
+
+def test_scales_must_fit_the_rows_and_be_numbers(folder: Path) -> None:
+    name = "model.layers.0.mlp.down_proj.weight" + SCALES
+    _store_as_int8(folder)
+    _edit_weights(folder, lambda weights: weights.update({name: weights[name][:-1].clone()}))
+    assert "has another shape" in _refusal(folder)
+    _edit_weights(folder, lambda weights: weights.update({name: torch.full((48,), torch.nan)}))
+    assert _refusal(folder)
 
 
 def test_the_fingerprint_changes_with_the_weights_and_the_shape(tmp_path: Path, folder: Path) -> None:

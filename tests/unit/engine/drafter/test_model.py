@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from transformers import MistralConfig, MistralForCausalLM, PreTrainedModel, Qwen2Config, Qwen2ForCausalLM
 
 from engine.drafter.checkpoint import load_drafter
+from engine.drafter.matrices import WeightForm
 from engine.drafter.model import LlamaDrafter
 from tests.unit.engine.drafter.checkpoints import (
     LLAMA_68M,
@@ -62,7 +63,7 @@ def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> LlamaDrafter:
-    return load_drafter(save(random_llama(), tmp_path_factory.mktemp("small")), "cpu").model
+    return load_drafter(save(random_llama(), tmp_path_factory.mktemp("small")), "cpu", form=WeightForm.DENSE).model
 
 
 def _tokens(count: int, seed: int = 0) -> list[int]:
@@ -72,7 +73,7 @@ def _tokens(count: int, seed: int = 0) -> list[int]:
 
 def test_reads_a_prompt_and_single_tokens_as_transformers_does(pair: tuple[PreTrainedModel, Path]) -> None:
     model, folder = pair
-    drafter = load_drafter(folder, "cpu").model
+    drafter = load_drafter(folder, "cpu", form=WeightForm.DENSE).model
     tokens = _tokens(300)
     expected = reference_logits(model, tokens).numpy()
     for cuts in ([270], [1, 256, 270], [100, 101, 105, 270]):
@@ -86,7 +87,7 @@ def test_reads_a_prompt_and_single_tokens_as_transformers_does(pair: tuple[PreTr
 
 def test_after_rolling_back_another_text_is_read_as_if_nothing_had_been(pair: tuple[PreTrainedModel, Path]) -> None:
     model, folder = pair
-    drafter = load_drafter(folder, "cpu").model
+    drafter = load_drafter(folder, "cpu", form=WeightForm.DENSE).model
     tokens = _tokens(40)
     drafter.read(tokens)
     drafter.roll_back(17)
@@ -128,7 +129,7 @@ def test_holds_as_many_tokens_as_it_says_and_not_one_more(small: LlamaDrafter) -
 
 def test_a_smaller_memory_can_be_asked_for(tmp_path: Path) -> None:
     model = random_llama()
-    drafter = load_drafter(save(model, tmp_path), "cpu", max_held=10).model
+    drafter = load_drafter(save(model, tmp_path), "cpu", max_held=10, form=WeightForm.DENSE).model
     assert drafter.max_held == 10
     tokens = _tokens(10)
     np.testing.assert_allclose(drafter.read(tokens), reference_logits(model, tokens)[-1].numpy(), atol=_CLOSE)

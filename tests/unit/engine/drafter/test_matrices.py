@@ -1,0 +1,47 @@
+"""int8 rows stand for the matrix they were made of."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.drafter.matrices import DenseEmbedding, DenseMatrix, Int8Embedding, Int8Matrix, Int8Rows
+
+_OUTPUTS, _INPUTS = 48, 64  # torch's product wants multiples of 16
+
+
+def _matrix(seed: int, scale: float = 1.0) -> torch.Tensor:
+    return scale * torch.randn((_OUTPUTS, _INPUTS), generator=torch.Generator().manual_seed(seed))
+
+
+@given(st.integers(0, 1000), st.sampled_from([1e-6, 1.0, 1e4]))
+def test_no_value_is_off_by_more_than_half_a_step(seed: int, scale: float) -> None:
+    matrix = _matrix(seed, scale)
+    matrix[3] = 0
+    rows = Int8Rows.of(matrix)
+    assert ((rows.dense() - matrix).abs() <= 0.501 * rows.scales[:, None]).all()
+    again = Int8Rows.of(rows.dense())
+    assert torch.equal(again.values, rows.values)
+
+
+@pytest.mark.parametrize("num_rows", [1, 2, 7, 300])
+@pytest.mark.parametrize("has_bias", [False, True])
+def test_products_are_those_of_the_dense_matrix(num_rows: int, has_bias: bool) -> None:
+    rows = Int8Rows.of(_matrix(0))
+    bias = torch.randn(_OUTPUTS) if has_bias else None
+    inputs, states = torch.randn(num_rows, _INPUTS), torch.randn(num_rows, _OUTPUTS)
+    dense, int8 = DenseMatrix(rows.dense().T.contiguous(), bias), Int8Matrix(rows, bias)
+    wanted = dense.times(inputs)
+    tolerance = 0.02 * float(wanted.std())  # of bfloat16
+    torch.testing.assert_close(int8.times(inputs).float(), wanted, atol=3 * tolerance, rtol=0.02)
+    added = int8.added(states, inputs)
+    assert added.dtype is torch.float32
+    torch.testing.assert_close(added, dense.added(states, inputs), atol=3 * tolerance, rtol=0.02)
+
+
+def test_tokens_are_looked_up_alike() -> None:
+    rows = Int8Rows.of(_matrix(1))
+    for tokens in ([5], [0, 47, 5, 5]):
+        torch.testing.assert_close(Int8Embedding(rows).look_up(tokens), DenseEmbedding(rows.dense()).look_up(tokens))
