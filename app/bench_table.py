@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 _WIDE = 10_000  # columns
+_MOST_PLACES = 8  # of a draft
 
 
 def print_report(report: dict[str, Any]) -> None:
@@ -72,6 +73,19 @@ def _lines(report: dict[str, Any]) -> list[str]:
             )
         else:
             lines.append(f"{mode}: own overhead {figures['overhead_share']:.2%} of the time")
+        if figures["by_place"]:
+            places = ", ".join(f"{each['stood'] / each['checked']:.3f}" for each in figures["by_place"][:_MOST_PLACES])
+            lines.append(f"{mode}: guesses that stood, of those reached: {places} (1st, 2nd, …)")
+        if (step := figures["draft_step"]) is not None:
+            lines.append(
+                f"{mode}: a draft step took {step['ms']:.2f} ms, {step['share']:.3f} of a one-row pass of the target"
+            )
+        if (best := figures["attainable"]) is not None:
+            costs = ", ".join(f"V({rows}) {cost:.2f}" for rows, cost in best["pass_costs"].items())
+            lines.append(
+                f"{mode}: {best['share']:.0%} of the attainable {best['ratio']:.3f} "
+                f"(acceptance {best['acceptance']:.3f}; {costs})"
+            )
         gaps = [fork["logit_gap"] for fork in figures["forks"] if fork["logit_gap"] is not None]
         if figures["forks"]:
             widest = f"; widest logit gap {max(gaps):.3f}" if gaps else ""

@@ -71,7 +71,7 @@ class Decoder:
             pending = verdict.tokens[-1]
             if self._speculation is not None:
                 self._speculation.observe(verdict, drafted - began, verified - drafted)
-            self._count(verdict)
+            self._count(verdict, verified - drafted)
             self.figures.draft_s += draft.drafter_s
             self.figures.translate_s += drafted - began + time.perf_counter() - kept - draft.drafter_s
             self.figures.target_s += verified - drafted + kept - accepted
@@ -97,11 +97,12 @@ class Decoder:
 
         return accept(draft, law_at, self._ends, self._dice)
 
-    def _count(self, verdict: Verdict) -> None:
+    def _count(self, verdict: Verdict, pass_s: float) -> None:
         draft = verdict.draft
         self.figures.num_rounds += 1
         self.figures.num_written += len(verdict.tokens)
         self.figures.passes[len(draft.tokens) + 1] += 1
+        self.figures.pass_s[len(draft.tokens) + 1] += pass_s
         self.figures.count_draft(draft.proposer, len(draft.tokens), verdict.num_accepted, draft.num_steps)
 
     def _law(self, rows: FloatRows, row: int, num_before: int) -> Law:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
 
@@ -27,12 +27,19 @@ class DecodingFigures:
     target_s: float = 0.0  # in the target's passes and its rollback
     accept_s: float = 0.0  # laws and acceptance
     passes: Counter[int] = field(default_factory=Counter)  # rows of a pass -> how many such passes
+    pass_s: defaultdict[int, float] = field(
+        default_factory=lambda: defaultdict(float)
+    )  # rows of a pass -> seconds in such passes
+    checked: Counter[int] = field(default_factory=Counter)  # place in a draft, from 1 on -> tokens that were reached
+    stood: Counter[int] = field(default_factory=Counter)  # place in a draft -> tokens of these that stood
     by_proposer: dict[str, ProposerFigures] = field(default_factory=dict)
 
     def count_draft(self, proposer: str, num_drafted: int, num_accepted: int, num_steps: int) -> None:
         self.num_drafted += num_drafted
         self.num_accepted += num_accepted
         self.num_steps += num_steps
+        self.stood.update(range(1, num_accepted + 1))
+        self.checked.update(range(1, min(num_drafted, num_accepted + 1) + 1))
         if num_drafted:
             figures = self.by_proposer.setdefault(proposer, ProposerFigures())
             figures.num_rounds += 1

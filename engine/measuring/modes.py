@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -105,13 +106,14 @@ class ReplayMode:
         draft_s = self._costs.draft_s(measured.num_steps)
         target_s = self._costs.target_s(measured.passes)
         pieces = self._target.vocabulary.pieces
+        pass_s = defaultdict(float, {rows: self._costs.pass_s(rows) * num for rows, num in measured.passes.items()})
         return Answer(
             text=b"".join(pieces[token] for token in tokens).decode("utf-8", "replace"),
             prompt=tuple(prompt),
             tokens=tuple(tokens),
             prompt_s=0.0,  # nor does the drafter's reading of the prompt count
             wall_s=draft_s + target_s,
-            figures=replace(measured, draft_s=draft_s, target_s=target_s, translate_s=0.0, accept_s=0.0),
+            figures=replace(measured, draft_s=draft_s, target_s=target_s, translate_s=0.0, accept_s=0.0, pass_s=pass_s),
             own_s=max(0.0, real_s - measured.draft_s - measured.target_s),
         )
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.figures import ProposerFigures
+from engine.measuring.attainable import attainable
 from engine.measuring.bench import Comparison, Outcome
 from engine.measuring.modes import Answer
 from engine.measuring.order import PLAIN
@@ -78,6 +79,9 @@ def _mode(mode: str, outcome: Outcome) -> Json:
             if mode in comparison.forks
         ],
         "by_proposer": _by_proposer(answers),
+        "by_place": _by_place(answers),
+        "draft_step": _draft_step(answers, comparisons),
+        "attainable": _attainable(mode, comparisons),
         "passes": _passes(answers),
         "by_task": {
             task: _task(mode, [comparison for comparison in comparisons if comparison.question.task == task])
@@ -159,6 +163,42 @@ def _by_proposer(answers: Iterable[Answer]) -> Json:
     return {
         name: {"rounds": total.num_rounds, "drafted": total.num_drafted, "accepted": total.num_accepted}
         for name, total in sorted(totals.items())
+    }
+
+
+def _by_place(answers: Iterable[Answer]) -> list[Json]:
+    """Of the first, second, … token of a draft: how many were reached, and how many of these stood."""
+    checked: Counter[int] = Counter()
+    stood: Counter[int] = Counter()
+    for answer in answers:
+        checked.update(answer.figures.checked)
+        stood.update(answer.figures.stood)
+    return [{"place": place, "checked": checked[place], "stood": stood[place]} for place in sorted(checked)]
+
+
+def _draft_step(answers: Sequence[Answer], comparisons: Sequence[Comparison]) -> Json | None:
+    """What a pass of the drafter takes, catching up with the reply included, beside a one-row pass of plain."""
+    steps = sum(answer.figures.num_steps for answer in answers)
+    plain = [comparison.answers[PLAIN].figures for comparison in comparisons if PLAIN in comparison.answers]
+    passes = sum(figures.passes[1] for figures in plain)
+    if not steps or not passes:
+        return None
+    step_s = sum(answer.figures.draft_s for answer in answers) / steps
+    pass_s = sum(figures.pass_s[1] for figures in plain) / passes
+    return {"ms": round(step_s * 1e3, 4), "target_pass_ms": round(pass_s * 1e3, 4), "share": round(step_s / pass_s, 4)}
+
+
+def _attainable(mode: str, comparisons: Sequence[Comparison]) -> Json | None:
+    compared = [comparison.answers for comparison in comparisons if PLAIN in comparison.answers]
+    best = attainable([answers[PLAIN].figures for answers in compared], [answers[mode].figures for answers in compared])
+    ratios = _ratios(mode, comparisons)
+    if best is None or ratios is None:
+        return None
+    return {
+        "ratio": round(best.ratio, 4),
+        "acceptance": round(best.acceptance, 4),
+        "pass_costs": {str(num_rows): round(cost, 4) for num_rows, cost in best.pass_costs.items()},
+        "share": round(float(str(ratios["median"])) / best.ratio, 4),
     }
 
 
