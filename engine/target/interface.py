@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from engine.stop_signal import StopSignal
 
-FloatRows = npt.NDArray[np.float32]
+FloatRows = npt.NDArray[np.float32]  # shape (rows, vocabulary)
+FloatRow = npt.NDArray[np.float32]  # shape (vocabulary,)
 
 
 class TargetFeature(StrEnum):
@@ -89,6 +90,40 @@ class Target(Protocol):
 
     def roll_back(self, num_kept: int) -> bool:
         """Forget all held tokens but the first `num_kept`. False where this target cannot: it then holds nothing."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class ParallelTarget(Protocol):
+    """A loaded model with several sequences of evaluated tokens side by side, each in a slot (0 … num_slots - 1) until
+    it is dropped. Used by one thread at a time."""
+
+    @property
+    def description(self) -> TargetDescription: ...
+    @property
+    def vocabulary(self) -> Vocabulary: ...
+    @property
+    def num_slots(self) -> int: ...
+    @property
+    def context_size(self) -> int:
+        """Tokens of each sequence."""
+        ...
+
+    def tokenize(self, text: str) -> list[int]:
+        """As `Target.tokenize`."""
+        ...
+
+    def evaluate(self, tokens: Mapping[int, Sequence[int]]) -> Mapping[int, FloatRow]:
+        """One pass: the tokens (at least one, within the context) of each slot are placed after what it holds.
+
+        Returns for each slot the logits that follow its last token, shape (vocabulary,): a view that the next pass
+        overwrites. Raises TargetTooLarge when there is no room; after a failed pass all slots are empty.
+        """
+        ...
+
+    def drop(self, slot: int) -> None:
+        """Forget a sequence, so that another one can begin in its slot."""
         ...
 
     def close(self) -> None: ...

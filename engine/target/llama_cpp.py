@@ -1,4 +1,5 @@
-"""A target run by llama.cpp, through the low-level functions of llama-cpp-python. The only file that knows either.
+"""A target run by llama.cpp, through the low-level functions of llama-cpp-python. The only file that knows either,
+besides `batch.py`, which shares the opening of models with it.
 
 The high-level `Llama` class is left alone: it cannot return several rows of logits without keeping a whole context of
 them, and ignores whether a rollback worked.
@@ -102,16 +103,9 @@ class LlamaCppTarget:
         self._num_held = 0
         self._stop: StopSignal | None = None
         try:
-            self._vocabulary = _read_vocabulary(self._vocab)
+            self._vocabulary = read_vocabulary(self._vocab)
             self._limits = TargetLimits(lib.llama_n_ctx(context), min(MAX_TOKENS, lib.llama_n_batch(context)), MAX_ROWS)
-            self._description = TargetDescription(
-                path=path,
-                name=name,
-                summary=_summary(model),
-                size_bytes=lib.llama_model_size(model),
-                threads=threads,
-                chat_template=_chat_template(model),
-            )
+            self._description = describe(model, path, name, threads)
             self._features = self._probe()
         except BaseException:
             self.close()
@@ -128,15 +122,16 @@ class LlamaCppTarget:
     ) -> LlamaCppTarget:
         """Loads a GGUF file. Raises TargetMissing, TargetUnreadable, TargetUnsupported, TargetTooLarge or
         LoadCancelled."""
-        check_file(path)
-        model = _load_model(path, settings, on_progress, stop)
+        model = open_model(path, settings, on_progress, stop)
         threads = settings.threads or usable_cores()
-        try:
-            context = _make_context(model, path, settings, threads)
-        except BaseException:
-            lib.llama_model_free(model)
-            raise
-        return cls(path, name, model, context, threads)
+        parameters = context_parameters(threads)
+        trained = lib.llama_model_n_ctx_train(model)
+        parameters.n_ctx = settings.context_size or (
+            min(trained, DEFAULT_CONTEXT_SIZE) if trained > 0 else DEFAULT_CONTEXT_SIZE
+        )
+        parameters.n_batch = parameters.n_ubatch = MAX_TOKENS
+        parameters.n_outputs_max = MAX_ROWS
+        return cls(path, name, model, open_context(model, path, parameters), threads)
 
     @property
     def description(self) -> TargetDescription:
@@ -159,7 +154,7 @@ class LlamaCppTarget:
         return self._num_held
 
     def tokenize(self, text: str) -> list[int]:
-        return _tokenize(self._vocab, text)
+        return tokenize(self._vocab, text)
 
     def evaluate(self, tokens: Sequence[int], num_rows: int, stop: StopSignal) -> FloatRows:
         count = len(tokens)
@@ -227,7 +222,7 @@ class LlamaCppTarget:
             raise Interrupted
         if result == _NO_SLOT:
             raise TargetTooLarge("The context of this model is full; start a new chat or choose a bigger context size.")
-        raise RuntimeError(f"llama_decode failed with {result}: {_last_error()}")
+        raise RuntimeError(f"llama_decode failed with {result}: {last_error()}")
 
     def _clear(self) -> None:
         lib.llama_memory_clear(self._memory, True)
@@ -253,7 +248,7 @@ class VocabularyFile:
         """Use `load_vocabulary`. Owns the model from here on."""
         self._model = model
         self._vocab = lib.llama_model_get_vocab(model)
-        self._vocabulary = _read_vocabulary(self._vocab)
+        self._vocabulary = read_vocabulary(self._vocab)
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -262,7 +257,7 @@ class VocabularyFile:
     def tokenize(self, text: str) -> list[int]:
         """As `Target.tokenize`."""
         assert self._model is not None
-        return _tokenize(self._vocab, text)
+        return tokenize(self._vocab, text)
 
     def close(self) -> None:
         if self._model is not None:
@@ -278,7 +273,7 @@ def load_vocabulary(path: Path) -> VocabularyFile:
     _recent_errors.clear()
     model = lib.llama_model_load_from_file(os.fsencode(path), parameters)
     if not model:
-        raise explain(path, _last_error())
+        raise explain(path, last_error())
     if lib.llama_vocab_n_tokens(lib.llama_model_get_vocab(model)) <= 0:
         lib.llama_model_free(model)
         raise TargetUnreadable(f"{path.name} holds no vocabulary; choose another model file.")
@@ -321,14 +316,14 @@ def trial(path: Path) -> str | None:
     parameters.use_extra_bufts = False  # read the weights as they lie in the file instead of arranging them for speed
     model = lib.llama_model_load_from_file(os.fsencode(path), parameters)
     if not model:
-        return _last_error()
+        return last_error()
     sizes = lib.llama_context_default_params()
     sizes.n_ctx = sizes.n_batch = sizes.n_ubatch = 32
     context = lib.llama_init_from_model(model, sizes)
     if not context:
-        return _last_error()
+        return last_error()
     token = (lib.llama_token * 1)(0)
-    return None if lib.llama_decode(context, lib.llama_batch_get_one(token, 1)) == 0 else _last_error()
+    return None if lib.llama_decode(context, lib.llama_batch_get_one(token, 1)) == 0 else last_error()
 
 
 def explain(path: Path, complaint: str) -> MendableError:
@@ -356,7 +351,11 @@ def _check_memory(path: Path) -> None:
         )
 
 
-def _load_model(path: Path, settings: TargetSettings, on_progress: Callable[[float], None], stop: StopSignal) -> Any:
+def open_model(path: Path, settings: TargetSettings, on_progress: Callable[[float], None], stop: StopSignal) -> Any:
+    """The weights of a GGUF file. Raises TargetMissing, TargetUnreadable, TargetUnsupported, TargetTooLarge or
+    LoadCancelled."""
+    check_file(path)
+
     def report(progress: float, _user_data: object) -> bool:
         on_progress(progress)
         return not stop.is_set()
@@ -371,29 +370,37 @@ def _load_model(path: Path, settings: TargetSettings, on_progress: Callable[[flo
     if not model:
         if stop.is_set():
             raise LoadCancelled(f"Loading {path.name} was cancelled.")
-        raise explain(path, _last_error())
+        raise explain(path, last_error())
     if not lib.llama_model_has_decoder(model) or lib.llama_model_has_encoder(model):
         lib.llama_model_free(model)
         raise TargetUnsupported(f"{path.name} is not a model that writes text on its own; choose a chat model.")
     return model
 
 
-def _make_context(model: Any, path: Path, settings: TargetSettings, threads: int) -> Any:
+def context_parameters(threads: int) -> Any:
+    """llama.cpp's defaults for `threads`; the sizes are left to the caller."""
     parameters = lib.llama_context_default_params()
-    trained = lib.llama_model_n_ctx_train(model)
-    parameters.n_ctx = settings.context_size or (
-        min(trained, DEFAULT_CONTEXT_SIZE) if trained > 0 else DEFAULT_CONTEXT_SIZE
-    )
-    parameters.n_batch = parameters.n_ubatch = MAX_TOKENS
-    parameters.n_outputs_max = MAX_ROWS
     parameters.n_threads = parameters.n_threads_batch = threads
     parameters.no_perf = True
+    return parameters
+
+
+def open_context(model: Any, path: Path, parameters: Any) -> Any:
+    """A context, or the model is freed. Raises TargetTooLarge or TargetUnsupported."""
+    try:
+        return _make_context(model, path, parameters)
+    except BaseException:
+        lib.llama_model_free(model)
+        raise
+
+
+def _make_context(model: Any, path: Path, parameters: Any) -> Any:
     _recent_errors.clear()
     context = lib.llama_init_from_model(model, parameters)
     if not context:
         raise TargetTooLarge(
             f"The context of {parameters.n_ctx:,} tokens for {path.name} does not fit into memory; "
-            f"choose a smaller context size. (llama.cpp: {_last_error()})"
+            f"choose a smaller context size. (llama.cpp: {last_error()})"
         )
     if not lib.llama_get_memory(context):
         lib.llama_free(context)
@@ -401,13 +408,13 @@ def _make_context(model: Any, path: Path, settings: TargetSettings, threads: int
     return context
 
 
-def _last_error() -> str:
+def last_error() -> str:
     """The most telling of llama.cpp's last complaints: the last but those that only repeat that loading failed."""
     telling = [text for text in _recent_errors if "failed to load model" not in text]
     return (telling or list(_recent_errors) or ["no reason given"])[-1]
 
 
-def _read_vocabulary(vocab: Any) -> Vocabulary:
+def read_vocabulary(vocab: Any) -> Vocabulary:
     size = lib.llama_vocab_n_tokens(vocab)
     hidden = lib.LLAMA_TOKEN_ATTR_CONTROL | lib.LLAMA_TOKEN_ATTR_UNKNOWN
     begin, end = lib.llama_vocab_bos(vocab), lib.llama_vocab_eos(vocab)
@@ -433,7 +440,8 @@ def _read_pieces(vocab: Any, size: int) -> tuple[bytes, ...]:
     return tuple(pieces)
 
 
-def _tokenize(vocab: Any, text: str) -> list[int]:
+def tokenize(vocab: Any, text: str) -> list[int]:
+    """As `Target.tokenize`."""
     data = text.encode("utf-8", "replace")
     size = len(data) + 16
     while True:
@@ -442,6 +450,17 @@ def _tokenize(vocab: Any, text: str) -> list[int]:
         if count >= 0:
             return tokens[:count]
         size = -count
+
+
+def describe(model: Any, path: Path, name: str, threads: int) -> TargetDescription:
+    return TargetDescription(
+        path=path,
+        name=name,
+        summary=_summary(model),
+        size_bytes=lib.llama_model_size(model),
+        threads=threads,
+        chat_template=_chat_template(model),
+    )
 
 
 def _chat_template(model: Any) -> str | None:

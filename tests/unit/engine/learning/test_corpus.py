@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import CorpusUnreadable
-from engine.learning.corpus import read_lessons
+from engine.learning.corpus import corpus_files, read_lessons
 from engine.records import ChatTurn, Role
 
 PIECES = [bytes([value]) for value in range(256)] + [b"<|im_start|>", b"<|im_end|>"]
@@ -27,18 +27,50 @@ def test_a_line_is_a_reply_and_the_turns_before_it(tmp_path: Path) -> None:
     path.write_text(conversation("Grüße?", "Hallo\nda") + "\n" + conversation("More", "cut", finished=False) + "\n")
     first, second = read_lessons(path, PIECES)
     assert first.turns == (ChatTurn(Role.SYSTEM, "Be brief."), ChatTurn(Role.USER, "Grüße?"))
-    assert (first.reply, first.finished) == ("Hallo\nda", True)
-    assert (second.reply, second.finished) == ("cut", False)
+    assert first.reply.tolist() == [*b"Hallo\nda", END]
+    assert second.reply.tolist() == [*b"cut"]
+    assert (first.line, second.line) == (0, 1)
+
+
+def test_turns_may_be_given_where_the_template_is_another(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    line = {"ids": [*b"[INST] A [/INST] B"], "a": 16, "turns": [{"role": "user", "text": "A"}]}
+    path.write_text(json.dumps(line))
+    (lesson,) = read_lessons(path, PIECES)
+    assert lesson.turns == (ChatTurn(Role.USER, "A"),)
+    assert lesson.reply.tolist() == [*b" B"]
+
+
+def test_a_folder_stands_for_its_files_in_order(tmp_path: Path) -> None:
+    for name in ("b.jsonl", "a.jsonl", "about.json"):
+        (tmp_path / name).write_text("{}")
+    assert corpus_files([tmp_path, Path("c.xz")]) == [tmp_path / "a.jsonl", tmp_path / "b.jsonl", Path("c.xz")]
+    with pytest.raises(CorpusUnreadable, match="no conversation"):
+        corpus_files([])
 
 
 def test_a_corpus_may_be_packed(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl.xz"
     with lzma.open(path, "wt") as file:
         file.write(conversation("A", "B"))
-    assert [lesson.reply for lesson in read_lessons(path, PIECES)] == ["B"]
+    assert [lesson.reply.tolist() for lesson in read_lessons(path, PIECES)] == [[*b"B", END]]
 
 
-@pytest.mark.parametrize("line", ["no json", '{"ids": [1, 2]}', '{"ids": [9999], "a": 0}', "[1]", '{"ids": 3, "a": 0}'])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "no json",
+        "[1]",
+        '{"ids": [1, 2]}',
+        '{"ids": [1, 9999], "a": 1}',
+        '{"ids": [1, -1], "a": 1}',
+        '{"ids": 3, "a": 1}',
+        '{"ids": [1, 2], "a": 3}',
+        '{"ids": [1, 2], "a": true}',
+        '{"ids": [1, 99999999999999], "a": 1}',
+        '{"ids": [1, 2], "a": 1, "turns": [{"role": "pope", "text": "A"}]}',
+    ],
+)
 def test_a_line_that_is_no_conversation_is_named(tmp_path: Path, line: str) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text(conversation("A", "B") + "\n" + line)

@@ -1,0 +1,69 @@
+"""A target with several sequences that runs: the fake target's tokens, and rows from what a slot holds."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from engine.target.interface import FloatRow
+from tests.fakes.target import END, PIECES, FakeTarget, NextToken
+
+RowAfter = Callable[[Sequence[int]], FloatRow]
+_LETTERS = tuple(b"abcdefghij .?\n")
+
+
+def babbles(tokens: Sequence[int]) -> FloatRow:
+    """Letters, sentences and ends by chance, the same ones after the same tokens."""
+    random = np.random.default_rng(zlib.crc32(np.asarray(tokens, np.int32).tobytes()))
+    row = random.normal(size=len(PIECES)).astype(np.float32)
+    row[[*_LETTERS, END]] += 5
+    return row
+
+
+def surely(next_token: NextToken) -> RowAfter:
+    def row_after(tokens: Sequence[int]) -> FloatRow:
+        row = np.zeros(len(PIECES), np.float32)
+        row[next_token(tokens)] = 30
+        return row
+
+    return row_after
+
+
+class FakeParallelTarget:
+    """Implements `engine.target.interface.ParallelTarget`."""
+
+    def __init__(self, row_after: RowAfter = babbles, num_slots: int = 4, context_size: int = 768) -> None:
+        self._one = FakeTarget()
+        self._row_after = row_after
+        self._rows = np.zeros((num_slots, len(PIECES)), np.float32)
+        self.vocabulary = self._one.vocabulary
+        self.description = self._one.description
+        self.num_slots = num_slots
+        self.context_size = context_size
+        self.held: dict[int, list[int]] = {}
+        self.num_passes = 0
+        self.on_evaluate: Callable[[], None] = lambda: None
+
+    def tokenize(self, text: str) -> list[int]:
+        return self._one.tokenize(text)
+
+    def evaluate(self, tokens: Mapping[int, Sequence[int]]) -> dict[int, FloatRow]:
+        self.num_passes += 1
+        self.on_evaluate()
+        assert tokens
+        for place, slot in enumerate(sorted(tokens)):
+            assert 0 <= slot < self.num_slots
+            assert tokens[slot]
+            held = self.held.setdefault(slot, [])
+            held += tokens[slot]
+            assert len(held) <= self.context_size
+            self._rows[place] = self._row_after(held)
+        return dict(zip(sorted(tokens), self._rows, strict=False))
+
+    def drop(self, slot: int) -> None:
+        self.held.pop(slot, None)
+
+    def close(self) -> None:
+        self.held.clear()
