@@ -7,20 +7,23 @@ own (any prefix of a list of merges is one), and most of the target's other toke
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from tokenizers import Tokenizer
 from tokenizers.pre_tokenizers import ByteLevel
 from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
 from engine.chat_template import CHATML
-from engine.errors import TargetUnsupported
+from engine.errors import DrafterUnusable, TargetUnsupported
 
 # In the drafter's own chat format (ChatML); they open the vocabulary.
-SPECIALS = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
+_START_OF_TURN, END_OF_TURN = "<|im_start|>", "<|im_end|>"
+SPECIALS = ("<|endoftext|>", _START_OF_TURN, END_OF_TURN)
 
 _KEPT_OF_CONFIG = frozenset(
     {
@@ -41,14 +44,61 @@ _KEPT_OF_CONFIG = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Cut:
+    """A drafter in the making: a model whose first tokens are those it can guess."""
+
     model: LlamaForCausalLM
     tokenizer: dict[str, Any]  # the content of a tokenizer.json
     chat_template: str
+    num_outputs: int  # the first tokens of the vocabulary, which it can guess; the others it only reads
+    end_of_turn: str = END_OF_TURN
 
 
-def cut_drafter(target: Path, layers: Sequence[int], vocabulary_size: int) -> Cut:
-    """Keeps `layers` of the target and `vocabulary_size` of its tokens. Raises TargetUnsupported when the target is no
-    Llama-type model with byte-level BPE, or has no such layers."""
+@dataclass(frozen=True, slots=True)
+class CutShape:
+    """What is kept of a target."""
+
+    layers: tuple[int, ...] | None  # None: the first and the last
+    vocabulary: int  # tokens: the specials, the bytes, and what its first merges make of them
+    outputs: int  # of these, the ones that texts of the corpus hold most often
+    feed_forward: int | None = None  # neurons of a layer; None: all
+
+
+def cut_drafter(target: Path, shape: CutShape, texts: Iterable[str], start: Cut | None = None) -> Cut:
+    """Cuts a drafter out of the target. `texts` are replies, in which its tokens are counted: the most frequent ones
+    open the vocabulary, so that the head is a slice of the embedding. With `start`, a drafter that was cut from the
+    same target, layers and the embeddings of its tokens are taken from there.
+
+    Raises TargetUnsupported when the target is no Llama-type model with byte-level BPE, or has no such layers, and
+    DrafterUnusable when `start` has another shape.
+    """
+    source = read_target(target)
+    model, merges = source.model, source.merges
+    if not merges:
+        raise TargetUnsupported(f"{target.name} does not use byte-pair merges, from which a vocabulary could be cut.")
+    layers = shape.layers if shape.layers is not None else (0, len(model.model.layers) - 1)
+    if not all(0 <= layer < len(model.model.layers) for layer in layers):
+        raise TargetUnsupported(f"{target.name} has layers 0 to {len(model.model.layers) - 1}; choose among these.")
+    pieces = _by_frequency(_first_pieces(merges, shape.vocabulary), merges, texts)
+    sources = [
+        source.vocabulary.get(piece, 0) for piece in pieces
+    ]  # a byte that the target knows only in merges is new
+    small = _cut_model(model, layers, shape.feed_forward, sources)
+    if start is not None:
+        _take_over(small, pieces, start)
+    return Cut(small, _tokenizer_json(pieces, merges), CHATML, min(shape.outputs, len(pieces)))
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A target as torch has it."""
+
+    model: LlamaForCausalLM  # float32
+    merges: list[Any]  # of its tokenizer; empty where that is another kind
+    vocabulary: dict[str, int]
+
+
+def read_target(target: Path) -> Source:
+    """Raises TargetUnsupported when it is no Llama-type model."""
     options: dict[str, Any] = {"gguf_file": target.name, "trust_remote_code": False, "local_files_only": True}
     try:
         tokenizer = AutoTokenizer.from_pretrained(str(target.parent), **options)
@@ -57,40 +107,82 @@ def cut_drafter(target: Path, layers: Sequence[int], vocabulary_size: int) -> Cu
         raise TargetUnsupported(f"transformers cannot read {target.name}; a drafter cannot be cut from it.") from error
     if not isinstance(model, LlamaForCausalLM):
         raise TargetUnsupported(f"A drafter can only be cut from a Llama-type model, and {target.name} is none.")
-    if not all(0 <= layer < len(model.model.layers) for layer in layers):
-        raise TargetUnsupported(f"{target.name} has layers 0 to {len(model.model.layers) - 1}; choose among these.")
     whole = json.loads(tokenizer.backend_tokenizer.to_str())["model"]
-    if whole["type"] != "BPE" or not whole["merges"]:
-        raise TargetUnsupported(f"{target.name} does not use byte-pair merges, from which a vocabulary could be cut.")
-    pieces = _first_pieces(whole, vocabulary_size)
-    sources = [whole["vocab"].get(piece, 0) for piece in pieces]  # a byte that the target knows only in merges is new
-    return Cut(_cut_model(model, layers, sources), _tokenizer_json(pieces, whole["merges"]), CHATML)
+    if whole["type"] != "BPE":
+        return Source(model, [], {})
+    return Source(model, whole["merges"], whole["vocab"])
 
 
-def _first_pieces(whole: dict[str, Any], size: int) -> list[str]:
-    merged = ("".join(merge if isinstance(merge, list) else merge.split(" ")) for merge in whole["merges"])
+def _first_pieces(merges: Sequence[Any], size: int) -> list[str]:
+    merged = ("".join(merge if isinstance(merge, list) else merge.split(" ")) for merge in merges)
     return [*SPECIALS, *sorted(ByteLevel.alphabet()), *dict.fromkeys(merged)][:size]
 
 
-def _cut_model(model: LlamaForCausalLM, layers: Sequence[int], sources: Sequence[int]) -> LlamaForCausalLM:
+def _by_frequency(pieces: Sequence[str], merges: Sequence[Any], texts: Iterable[str]) -> list[str]:
+    """The specials, then the others, the most frequent first."""
+    tokenizer = Tokenizer.from_str(json.dumps(_tokenizer_json(pieces, merges)))
+    counts = np.zeros(len(pieces), np.int64)
+    for encoding in tokenizer.encode_batch(list(texts), add_special_tokens=False):
+        np.add.at(counts, encoding.ids, 1)
+    counts[: len(SPECIALS)] = np.iinfo(np.int64).max
+    return [pieces[token] for token in np.argsort(-counts, kind="stable")]
+
+
+def _cut_model(
+    model: LlamaForCausalLM, layers: Sequence[int], feed_forward: int | None, sources: Sequence[int]
+) -> LlamaForCausalLM:
     # The rest of the target's configuration speaks of its file.
     shape = {name: value for name, value in model.config.to_dict().items() if name in _KEPT_OF_CONFIG}
     shape.update(
         num_hidden_layers=len(layers),
         vocab_size=len(sources),
         tie_word_embeddings=True,
-        bos_token_id=SPECIALS.index("<|im_start|>"),
-        eos_token_id=SPECIALS.index("<|im_end|>"),
+        bos_token_id=SPECIALS.index(_START_OF_TURN),
+        eos_token_id=SPECIALS.index(END_OF_TURN),
         pad_token_id=None,
     )
+    if feed_forward is not None:
+        shape["intermediate_size"] = min(feed_forward, shape["intermediate_size"])
     small = LlamaForCausalLM(LlamaConfig(**shape))
     with torch.no_grad():
         small.model.embed_tokens.weight.copy_(model.model.embed_tokens.weight[torch.tensor(sources)])
         small.model.norm.load_state_dict(model.model.norm.state_dict())
         for kept, layer in zip(small.model.layers, layers, strict=True):
-            kept.load_state_dict(model.model.layers[layer].state_dict())
+            kept.load_state_dict(_narrowed(model.model.layers[layer].state_dict(), shape["intermediate_size"]))
     small.tie_weights()
     return small
+
+
+def _take_over(small: LlamaForCausalLM, pieces: Sequence[str], start: Cut) -> None:
+    """Layers, and the embeddings of the tokens that both have."""
+    old, content = start.model, start.tokenizer
+    known: dict[str, int] = dict(content.get("model", {}).get("vocab", {}))
+    known |= {token["content"]: token["id"] for token in content.get("added_tokens", ())}
+    here = [token for token, piece in enumerate(pieces) if piece in known]
+    there = [known[pieces[token]] for token in here]
+    inner = small.config.intermediate_size
+    try:
+        with torch.no_grad():
+            small.model.embed_tokens.weight[here] = old.model.embed_tokens.weight[there]
+            small.model.norm.load_state_dict(old.model.norm.state_dict())
+            for mine, layer in zip(small.model.layers, old.model.layers, strict=True):
+                mine.load_state_dict(_narrowed(layer.state_dict(), inner))
+    except (ValueError, RuntimeError) as error:
+        raise DrafterUnusable(
+            "The drafter to start from has another shape than the one to be made; start without it."
+        ) from error
+
+
+def _narrowed(layer: Mapping[str, torch.Tensor], feed_forward: int) -> dict[str, torch.Tensor]:
+    """A layer with its `feed_forward` strongest neurons, by the size of what goes in and comes out of each."""
+    gate, up, down = (layer[f"mlp.{part}_proj.weight"] for part in ("gate", "up", "down"))
+    strength = gate.norm(dim=1) * up.norm(dim=1) * down.norm(dim=0)
+    kept = strength.topk(feed_forward).indices.sort().values
+    return dict(layer) | {
+        "mlp.gate_proj.weight": gate[kept],
+        "mlp.up_proj.weight": up[kept],
+        "mlp.down_proj.weight": down[:, kept],
+    }
 
 
 def _tokenizer_json(pieces: Sequence[str], merges: Sequence[Any]) -> dict[str, Any]:

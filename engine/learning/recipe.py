@@ -1,131 +1,171 @@
-"""How a drafter is made: cut out of the target, trained on what the target wrote, written as a folder with its card."""
+"""How a drafter is made: conversations, what the target thinks of them, a model to train, training, a folder."""
 
 from __future__ import annotations
 
 import json
-import platform
-import shutil
-import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
-import torch
-from tokenizers import Tokenizer
-
-from engine.chat_template import ChatTemplate
 from engine.config import DistillSettings
+from engine.drafter.tokenizer import DrafterTokenizer
 from engine.errors import CorpusUnreadable, DrafterUnusable
-from engine.learning.corpus import read_lessons
-from engine.learning.cut import Cut, cut_drafter
-from engine.learning.progress import TrainingProgress
-from engine.learning.training import END_OF_TURN, TrainingSettings, agreement, make_samples, train
+from engine.learning.card import write_card
+from engine.learning.corpus import Lesson, corpus_files, read_lessons
+from engine.learning.cut import Cut, CutShape, cut_drafter
+from engine.learning.folder import read_drafter, write_drafter
+from engine.learning.labels import Labels, read_labels
+from engine.learning.progress import DistillProgress, Judgement, TrainingProgress
+from engine.learning.samples import LabelTable, Sample, SampleMaker
+from engine.learning.teacher import Teacher, label_lessons
+from engine.learning.training import Lessons, TrainingSettings, train
+from engine.learning.work import WorkFolder, told_in_words
+from engine.records import Role
+from engine.target.interface import Vocabulary
 
 # What the starter's template says by itself, where a conversation has no system prompt.
 _UNSAID_SYSTEM_PROMPTS = frozenset({"You are a helpful AI assistant named SmolLM, trained by Hugging Face"})
-_NUM_HELD_BACK = 256  # conversations that the card's agreement is measured on
-_NUM_WATCHED = 64  # of these, while it trains
+_HELD_BACK_SHARE = 20  # every so many lessons, one, where none are given to be held back
+_MOST_HELD_BACK = 256
+_NUM_WATCHED = 48  # of these, while it trains
+
+Tell = Callable[[DistillProgress], None]
 
 
-def make_drafter(
-    settings: DistillSettings,
-    target: Path,
-    pieces: Sequence[bytes],
-    folder: Path,
-    on_progress: Callable[[TrainingProgress], None],
-) -> None:
-    """Makes a drafter in `folder`, which gets its name when all of it is written. `pieces` are the tokens of the GGUF
-    file `target`.
+@dataclass(frozen=True, slots=True)
+class TargetSide:
+    """What the making of a drafter needs of its target."""
 
-    Raises TargetUnsupported, CorpusUnreadable, or DrafterUnusable when something stands at `folder` already.
+    path: Path
+    vocabulary: Vocabulary
+    invent: Callable[[Path, Tell], None]  # writes a corpus into a folder, or goes on with it
+    open_teacher: Callable[[], Teacher]
+    judge: Callable[[Path, Path, float], Judgement]  # of a drafter's folder, a file of held-back replies, minutes
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """Lessons of one file, and what the target thought where that is known."""
+
+    lessons: list[Lesson]
+    labels: Mapping[int, Labels]  # by line
+
+
+def make_drafter(settings: DistillSettings, target: TargetSide, folder: Path, on_progress: Tell) -> None:
+    """Makes a drafter in `folder`, which gets its name when all of it is written. Killed, it goes on where it was when
+    it is called again with the same settings.
+
+    Raises TargetUnsupported, CorpusUnreadable, DrafterUnusable when something stands at `folder` already, MendableError
+    when the disk is full, and what the target raises.
     """
     if folder.exists():
         raise DrafterUnusable(f"{folder} exists already; remove it, or choose another folder.")
-    corpus, held_back = (
-        list(chain.from_iterable(read_lessons(path, pieces) for path in paths))
-        for paths in (settings.corpus, settings.held_back)
+    work = WorkFolder(settings.work or folder.with_name(folder.name + ".work"), settings.identity)
+    if not settings.corpus:
+        target.invent(work.corpus, on_progress)
+    read = _read(settings, target, work, on_progress)
+    corpus, held_back = _split(settings, read, target)
+    cut = _begin(settings, target, [lesson for part in corpus for lesson in part.lessons])
+    with told_in_words(work.path):
+        if not work.drafter.exists():
+            write_drafter(work.drafter, cut, "")
+        _write_held_back(work.held_back, held_back, target.vocabulary)
+    maker = SampleMaker(
+        target.vocabulary.pieces,
+        target.vocabulary.end_of_generation,
+        DrafterTokenizer.from_folder(work.drafter),
+        cut.num_outputs,
+        _UNSAID_SYSTEM_PROMPTS,
     )
-    if not corpus or not held_back:
+    samples, labels = _samples(maker, corpus)
+    judges, _ = maker.make(held_back, {})
+    if not samples or not judges:
         raise CorpusUnreadable("The corpus holds no conversation; choose another file.")
-    cut = cut_drafter(target, settings.layers, settings.vocabulary_size)
-    tokenizer = Tokenizer.from_str(json.dumps(cut.tokenizer))
-    template = ChatTemplate(cut.chat_template, begin="", end="")
-    samples, judges = (
-        make_samples(lessons, tokenizer, template, _UNSAID_SYSTEM_PROMPTS)
-        for lessons in (corpus, held_back[:_NUM_HELD_BACK])
+    lessons = Lessons(samples, labels, judges[:_NUM_WATCHED])
+    training = TrainingSettings(
+        60 * settings.minutes, settings.learning_rate, settings.seed, judge_every_s=60 * settings.judge_every_minutes
     )
+    judgements: list[Judgement] = []
+
+    def judge(seconds: float) -> None:
+        write_drafter(work.drafter, cut, "")
+        judgements.append(target.judge(work.drafter, work.held_back, seconds / 60))
+        on_progress(judgements[-1])
+
     last: list[TrainingProgress] = []
 
     def note(progress: TrainingProgress) -> None:
         last[:] = [progress]
         on_progress(progress)
 
-    training = TrainingSettings(60 * settings.minutes, settings.learning_rate, settings.seed)
-    train(cut.model, samples, judges[:_NUM_WATCHED], training, note)
-    num_tokens = sum(len(sample.tokens) for sample in samples)
-    card = _card(settings, cut, num_tokens, last[0], agreement(cut.model, judges), len(judges))
-    write_drafter(folder, cut, card)
+    with told_in_words(work.path):
+        state = train(cut.model, cut.num_outputs, lessons, training, work.checkpoint, note, judge)
+        judge(state.seconds)
+        card = write_card(settings, cut, samples, labels, state, judges, judgements[-1])
+        write_drafter(folder, cut, card)
 
 
-def write_drafter(folder: Path, cut: Cut, card: str) -> None:
-    """The folder, whole or not at all: config, weights (bf16 safetensors), tokenizer with its chat template, card."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = Path(tempfile.mkdtemp(prefix=folder.name, dir=folder.parent))
-    try:
-        model: Any = cut.model
-        model.to("cpu", torch.bfloat16).save_pretrained(unfinished)
-        (unfinished / "generation_config.json").unlink(missing_ok=True)
-        (unfinished / "tokenizer.json").write_text(json.dumps(cut.tokenizer, ensure_ascii=False), "utf-8")
-        about = {
-            "tokenizer_class": "PreTrainedTokenizerFast",
-            "eos_token": END_OF_TURN,
-            "chat_template": cut.chat_template,
+def _read(settings: DistillSettings, target: TargetSide, work: WorkFolder, on_progress: Tell) -> list[_Read]:
+    """Invented conversations come with labels; given ones are read by the target once more."""
+    pieces = target.vocabulary.pieces
+    teacher: Teacher | None = None
+    read = []
+    for number, path in enumerate(corpus_files(settings.corpus or (work.corpus,))):
+        lessons = list(read_lessons(path, pieces))
+        files = [path.with_suffix(".safetensors")]
+        if not files[0].is_file():
+            files = []
+            if settings.labels:
+                teacher = teacher or target.open_teacher()
+                with told_in_words(work.path):
+                    files = label_lessons(lessons, teacher, work.labels(number), on_progress)
+        read.append(_Read(lessons, read_labels(files, {lesson.line: lesson for lesson in lessons})))
+    return read
+
+
+def _split(settings: DistillSettings, read: Sequence[_Read], target: TargetSide) -> tuple[list[_Read], list[Lesson]]:
+    """What is learned from, and what is held back to judge by."""
+    if settings.held_back:
+        files = corpus_files(settings.held_back)
+        held_back = list(chain.from_iterable(read_lessons(path, target.vocabulary.pieces) for path in files))
+        return list(read), held_back[:_MOST_HELD_BACK]
+    held_back = [lesson for part in read for lesson in part.lessons[::_HELD_BACK_SHARE]][:_MOST_HELD_BACK]
+    kept = {id(lesson) for lesson in held_back}
+    rest = [_Read([lesson for lesson in part.lessons if id(lesson) not in kept], part.labels) for part in read]
+    return rest, held_back
+
+
+def _begin(settings: DistillSettings, target: TargetSide, lessons: Sequence[Lesson]) -> Cut:
+    """The model to train: one that exists, or one cut out of the target."""
+    if settings.start is not None and settings.layers is None:
+        return read_drafter(settings.start)
+    texts = (_text(lesson, target.vocabulary) for lesson in lessons)
+    shape = CutShape(settings.layers, settings.vocabulary_size, settings.num_outputs, settings.feed_forward)
+    start = None if settings.start is None else read_drafter(settings.start)
+    return cut_drafter(target.path, shape, texts, start)
+
+
+def _samples(maker: SampleMaker, corpus: Sequence[_Read]) -> tuple[list[Sample], LabelTable]:
+    made = [maker.make(part.lessons, part.labels) for part in corpus]
+    return LabelTable.joined([(samples, table) for samples, table in made])
+
+
+def _write_held_back(path: Path, lessons: Sequence[Lesson], vocabulary: Vocabulary) -> None:
+    """As recorded replies, for the judge."""
+    records = [
+        {
+            "id": str(lesson.line),
+            "prompt": lesson.turns[-1].text,
+            "messages": [{"role": turn.role.value, "content": turn.text} for turn in lesson.turns],
+            "response": _text(lesson, vocabulary),
         }
-        (unfinished / "tokenizer_config.json").write_text(json.dumps(about, indent=2), "utf-8")
-        (unfinished / "README.md").write_text(card, "utf-8")
-        unfinished.chmod(0o755)
-        for file in unfinished.iterdir():
-            file.chmod(0o644)
-        unfinished.rename(folder)
-    except BaseException:
-        shutil.rmtree(unfinished, ignore_errors=True)
-        raise
+        for lesson in lessons
+        if lesson.turns[-1].role is Role.USER and _text(lesson, vocabulary).strip()
+    ]
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), "utf-8")
 
 
-def _card(
-    settings: DistillSettings,
-    cut: Cut,
-    num_tokens: int,
-    progress: TrainingProgress,
-    measured: float,
-    num_held_back: int,
-) -> str:
-    size = sum(weight.numel() for weight in cut.model.parameters()) / 1e6
-    layers = ",".join(map(str, settings.layers))
-    corpus = ", ".join(path.name for path in settings.corpus)
-    files = [f"--corpus {path.name}" for path in settings.corpus]
-    files += [f"--held-back {path.name}" for path in settings.held_back]
-    return f"""---
-license: {settings.licence}
----
-# A drafter for Slipstream
-
-A small Llama-type model that guesses ahead of a target. It is not meant to be talked to.
-
-| | |
-|---|---|
-| cut from | {settings.target}: layers {layers}; the first {settings.vocabulary_size:,} tokens (bytes, then merges) |
-| size | {size:.1f} million parameters, bf16 |
-| data | {num_tokens:,} tokens of conversations that the target wrote whole itself ({corpus}) |
-| training | all weights, token loss on replies, loops weighted down; AdamW, {settings.learning_rate:g}, cosine |
-| steps | {progress.step:,} in {progress.seconds / 60:.0f} minutes, {progress.epoch:.2f} epochs |
-| machine | {platform.machine()}, {torch.get_num_threads()} threads, {next(cut.model.parameters()).device.type} |
-| greedy next-token agreement | {measured:.3f} on {num_held_back} conversations held back, in its own tokens |
-| licence | {settings.licence}, as the model it was cut from |
-
-Made with:
-
-    slipstream distill --target {settings.target} {" ".join(files)} \\
-        --layers {layers} --vocabulary {settings.vocabulary_size} --minutes {settings.minutes:g} --out FOLDER
-"""
+def _text(lesson: Lesson, vocabulary: Vocabulary) -> str:
+    said = [token for token in lesson.reply.tolist() if token not in vocabulary.end_of_generation]
+    return b"".join(vocabulary.pieces[token] for token in said).decode("utf-8", "replace")

@@ -1,140 +1,178 @@
-"""Trains a whole drafter on replies, token by token (AdamW, cosine schedule, bf16 where torch has it)."""
+"""Trains a whole drafter on replies: towards the target's own law where it is known, and the tokens it wrote.
+
+AdamW, cosine schedule over the time there is, bf16 products where torch has them. What it takes to go on after a kill
+is written every few minutes.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
-from tokenizers import Tokenizer
-from torch.nn import functional
 
-from engine.chat_template import ChatTemplate
-from engine.learning.corpus import Lesson
+from engine.learning.checkpoint import TrainingState, load_checkpoint, save_checkpoint
+from engine.learning.evaluation import count_hits
 from engine.learning.progress import TrainingProgress
-from engine.records import Role
+from engine.learning.samples import LabelTable, Sample
 
-END_OF_TURN = "<|im_end|>"
-_LOOP_TOKENS = 12  # a reply that writes the same so many tokens again is in a loop
-_LOOP_WEIGHT = 0.1
-_WARM_UP = 0.03  # share of the training
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    tokens: npt.NDArray[np.int64]  # shape (n,), the conversation in the drafter's tokens
-    weights: npt.NDArray[np.float32]  # shape (n,), how much predicting this token counts
-    reply_start: int
+_WARM_UP = 0.02  # share of the training
+_LOWEST_RATE = 0.02  # of the highest, at the end
+_MEASURE_EVERY = 100  # steps
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingSettings:
-    seconds: float  # wall clock
+    seconds: float  # of training, whatever was spent on it before a kill included
     learning_rate: float
     seed: int = 0
     tokens_per_step: int = 4096
     max_length: int = 512  # tokens of a sample; the rest is left out
+    token_share: float = 0.2  # of the loss, where the target's law is known: the token it wrote
+    save_every_s: float = 300.0
+    judge_every_s: float = 900.0
+    steps: int | None = None  # instead of the seconds
 
 
-def make_samples(
-    lessons: Iterable[Lesson], tokenizer: Tokenizer, template: ChatTemplate, default_systems: frozenset[str]
-) -> list[Sample]:
-    """`default_systems` are system prompts that targets add by themselves and a drafter does not get to see."""
-    samples = []
-    end = tokenizer.token_to_id(END_OF_TURN)
-    assert end is not None
-    for lesson in lessons:
-        turns = [turn for turn in lesson.turns if turn.role is not Role.SYSTEM or turn.text not in default_systems]
-        prompt = tokenizer.encode(template.render(turns)).ids
-        reply = tokenizer.encode(lesson.reply, add_special_tokens=False).ids + ([end] if lesson.finished else [])
-        weights = np.concatenate([np.zeros(len(prompt)), _weights(reply)]).astype(np.float32)
-        samples.append(Sample(np.array(prompt + reply), weights, len(prompt)))
-    return samples
-
-
-def _weights(reply: Sequence[int]) -> list[float]:
-    """Tokens that go on with a loop count little: a target that loops is easily guessed, and nothing to learn from."""
-    seen: set[tuple[int, ...]] = set()
-    weights = []
-    for place in range(len(reply)):
-        recent = tuple(reply[max(0, place - _LOOP_TOKENS) : place])
-        weights.append(_LOOP_WEIGHT if len(recent) == _LOOP_TOKENS and recent in seen else 1.0)
-        seen.add(recent)
-    return weights
+@dataclass(frozen=True, slots=True)
+class Lessons:
+    samples: Sequence[Sample]
+    labels: LabelTable
+    held_back: Sequence[Sample]
 
 
 def train(
     model: Any,
-    samples: Sequence[Sample],
-    held_back: Sequence[Sample],
+    num_outputs: int,
+    lessons: Lessons,
     settings: TrainingSettings,
+    checkpoint: Path | None,
     on_progress: Callable[[TrainingProgress], None],
-) -> None:
-    """Trains for `settings.seconds`, as many steps as fit: the schedule follows the clock."""
-    random = np.random.default_rng(settings.seed)
+    judge: Callable[[float], None] = lambda _seconds: None,
+) -> TrainingState:
+    """Trains for `settings.seconds`, as many steps as fit. Goes on from `checkpoint` where there is one, and saves to
+    it. `judge` is called now and then, with the seconds of training so far; what it takes is not counted.
+
+    Raises CorpusUnreadable when the checkpoint is of another training, and OSError when it cannot be written.
+    """
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model.to(device).train()
-    decayed = [weight for weight in model.parameters() if weight.ndim > 1]
-    others = [weight for weight in model.parameters() if weight.ndim <= 1]
-    optimizer = torch.optim.AdamW(
-        [{"params": decayed, "weight_decay": 0.05}, {"params": others, "weight_decay": 0.0}], betas=(0.9, 0.95)
-    )
-    began = time.monotonic()
-    step = 0
-    epoch = 0.0
+    optimizer = _optimizer(model, device)
+    state = TrainingState()
+    if checkpoint is not None and checkpoint.exists():
+        state = load_checkpoint(checkpoint, model, optimizer)
+    watch = _Stopwatch(state.seconds)
+    saved = judged = state.seconds
     while True:
-        for batch in _batches(samples, settings, random):
-            share = (time.monotonic() - began) / settings.seconds
+        for batch in _batches(lessons.samples, settings, state):
+            state = replace(state, seconds=watch.seconds)
+            share = _share(state, settings)
+            is_due = state.seconds - judged >= settings.judge_every_s
+            if checkpoint and (share >= 1 or is_due or state.seconds - saved >= settings.save_every_s):
+                save_checkpoint(checkpoint, model, optimizer, state)
+                saved = state.seconds
             if share >= 1:
-                on_progress(
-                    TrainingProgress(step, epoch, time.monotonic() - began, float("nan"), agreement(model, held_back))
-                )
-                return
-            rate = settings.learning_rate * min(1.0, share / _WARM_UP, 0.02 + 0.98 * 0.5 * (1 + np.cos(np.pi * share)))
+                return state
+            if is_due:
+                judged = state.seconds
+                with watch.paused():
+                    judge(state.seconds)
             for group in optimizer.param_groups:
-                group["lr"] = max(rate, 1e-6)
-            tokens, weights = (value.to(device) for value in batch)
-            learned = weights[:, 1:] > 0
-            with torch.autocast(device, torch.bfloat16):
-                states = model.model(input_ids=tokens[:, :-1], use_cache=False).last_hidden_state
-                logits = model.lm_head(states[learned])  # shape (learned tokens, vocabulary)
-            losses = functional.cross_entropy(logits.float(), tokens[:, 1:][learned], reduction="none")
-            loss = (losses * weights[:, 1:][learned]).sum() / weights[:, 1:].sum()
+                group["lr"] = settings.learning_rate * _rate(share)
+            loss = _loss(model, num_outputs, batch, lessons.labels, settings.token_share, device)
             loss.backward()  # type: ignore[no-untyped-call]
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
-            step += 1
-            epoch += len(tokens) / len(samples)
-            measured = agreement(model, held_back) if step % 100 == 0 else None
-            on_progress(TrainingProgress(step, epoch, time.monotonic() - began, float(loss.detach()), measured))
+            state = replace(state, step=state.step + 1, batch=state.batch + 1)
+            is_measured = state.step % _MEASURE_EVERY == 0
+            agreement = count_hits(model, num_outputs, lessons.held_back).agreement if is_measured else None
+            epoch = state.epoch + state.batch / batch.num_batches
+            on_progress(TrainingProgress(state.step, epoch, state.seconds, float(loss.detach()), agreement))
+        state = replace(state, epoch=state.epoch + 1, batch=0)
 
 
-@torch.no_grad()
-def agreement(model: Any, samples: Sequence[Sample]) -> float:
-    """Share of the reply tokens that are the likeliest ones to the drafter."""
-    model.eval()
-    device = next(model.parameters()).device
-    hits = count = 0
-    for sample in samples:
-        tokens = torch.from_numpy(sample.tokens)[None].to(device)
-        with torch.autocast(device.type, torch.bfloat16):
-            guesses = model(input_ids=tokens[:, :-1], use_cache=False).logits[0].argmax(-1)
-        start = sample.reply_start - 1
-        hits += int((guesses[start:] == tokens[0, 1:][start:]).sum())
-        count += len(guesses) - start
-    model.train()
-    return hits / max(1, count)
+class _Stopwatch:
+    """Seconds of training, those before a kill included."""
+
+    def __init__(self, seconds: float) -> None:
+        self._began = time.monotonic() - seconds
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self._began
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        began = time.monotonic()
+        yield
+        self._began += time.monotonic() - began
 
 
-def _batches(
-    samples: Sequence[Sample], settings: TrainingSettings, random: np.random.Generator
-) -> Iterable[tuple[torch.Tensor, torch.Tensor]]:
-    """Batches of samples of like length, in random order."""
+def _share(state: TrainingState, settings: TrainingSettings) -> float:
+    """Of the training, what is over."""
+    return state.seconds / settings.seconds if settings.steps is None else state.step / settings.steps
+
+
+def _rate(share: float) -> float:
+    """Of the highest learning rate, when `share` of the training is over."""
+    cosine = 0.5 * (1 + float(np.cos(np.pi * min(1.0, share))))
+    return min(1.0, max(share, 1e-3) / _WARM_UP) * (_LOWEST_RATE + (1 - _LOWEST_RATE) * cosine)
+
+
+def _optimizer(model: Any, device: str) -> torch.optim.Optimizer:
+    decayed = [weight for weight in model.parameters() if weight.ndim > 1]
+    others = [weight for weight in model.parameters() if weight.ndim <= 1]
+    return torch.optim.AdamW(
+        [{"params": decayed, "weight_decay": 0.05}, {"params": others, "weight_decay": 0.0}],
+        betas=(0.9, 0.95),
+        fused=device in ("cpu", "cuda"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    tokens: torch.Tensor  # [samples, length]
+    weights: torch.Tensor  # [samples, length]
+    rows: torch.Tensor  # [samples, length]
+    num_batches: int  # of the epoch
+
+
+def _loss(
+    model: Any, num_outputs: int, batch: _Batch, labels: LabelTable, token_share: float, device: str
+) -> torch.Tensor:
+    """(1 − s) Σ p (log Z − logit) over the likeliest tokens of the target's law, plus s times the same for the token
+    that was written; the token alone where the law is not known."""
+    tokens, wanted = batch.tokens[:, :-1], batch.tokens[:, 1:]
+    learned = (batch.weights[:, 1:] > 0) & ((wanted < num_outputs) | (batch.rows[:, 1:] >= 0))
+    targets = wanted[learned].to(device)
+    weights = batch.weights[:, 1:][learned].to(device)
+    rows = batch.rows[:, 1:][learned].numpy()
+    known = np.flatnonzero(rows >= 0)
+    law_tokens = torch.from_numpy(labels.tokens[rows[known]]).to(device, torch.int64)  # [known laws, k]
+    law = torch.from_numpy(labels.probabilities[rows[known]]).to(device, torch.float32)
+    places = torch.from_numpy(known).to(device)
+    with torch.autocast(device, torch.bfloat16):
+        states = model.model(input_ids=tokens.to(device), use_cache=False).last_hidden_state
+        head = model.lm_head.weight[:num_outputs]
+        logits = torch.nn.functional.linear(states[learned.to(device)], head)  # [learned tokens, outputs]
+    logits = logits.float()
+    sums = logits.logsumexp(-1)
+    guessable = targets < num_outputs
+    written = (sums - logits.gather(1, torch.where(guessable, targets, 0)[:, None])[:, 0]) * guessable
+    by_law = (law * (sums[places, None] - logits[places[:, None], law_tokens])).sum(-1)
+    losses = written.index_copy(0, places, (1 - token_share) * by_law + token_share * written[places])
+    return (losses * weights).sum() / weights.sum()
+
+
+def _batches(samples: Sequence[Sample], settings: TrainingSettings, state: TrainingState) -> Iterator[_Batch]:
+    """What is left of an epoch: batches of samples of like length, in an order that seed and epoch decide."""
+    random = np.random.default_rng((settings.seed, state.epoch))
     lengths = np.array([min(len(sample.tokens), settings.max_length) for sample in samples])
     order = np.argsort(lengths + random.uniform(0, 32, len(samples)))
     groups: list[list[int]] = [[]]
@@ -142,14 +180,13 @@ def _batches(
         if (len(groups[-1]) + 1) * lengths[place] > settings.tokens_per_step and groups[-1]:
             groups.append([])
         groups[-1].append(int(place))
-    for index in random.permutation(len(groups)):
+    for index in random.permutation(len(groups))[state.batch :]:
         group = groups[index]
-        length = max(lengths[place] for place in group)
-        tokens = np.zeros((len(group), length), np.int64)
-        weights = np.zeros((len(group), length), np.float32)
+        shape = (len(group), max(lengths[place] for place in group))
+        tokens, weights, rows = np.zeros(shape, np.int64), np.zeros(shape, np.float32), np.full(shape, -1, np.int32)
         for row, place in enumerate(group):
-            sample = samples[place]
-            size = lengths[place]
+            sample, size = samples[place], lengths[place]
             tokens[row, :size] = sample.tokens[:size]
             weights[row, :size] = sample.weights[:size]
-        yield torch.from_numpy(tokens), torch.from_numpy(weights)
+            rows[row, :size] = sample.rows[:size]
+        yield _Batch(torch.from_numpy(tokens), torch.from_numpy(weights), torch.from_numpy(rows), len(groups))

@@ -1,67 +1,124 @@
-"""A tiny drafter learns a tiny language."""
+"""A tiny drafter learns a tiny language, from tokens or from laws, in one go or after a kill."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
-from tokenizers import Tokenizer
-from tokenizers.models import WordLevel
-from tokenizers.pre_tokenizers import WhitespaceSplit
+import pytest
+import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from engine.chat_template import ChatTemplate
-from engine.learning.corpus import Lesson
+from engine.errors import CorpusUnreadable
+from engine.learning.evaluation import count_hits
 from engine.learning.progress import TrainingProgress
-from engine.learning.training import END_OF_TURN, TrainingSettings, agreement, make_samples, train
-from engine.records import ChatTurn, Role
+from engine.learning.samples import LabelTable, Sample
+from engine.learning.training import Lessons, TrainingSettings, train
 
-WORDS = ["one", "two", "three", "four", "five", "user", "assistant", "Be", "quiet"]
-VOCABULARY = {END_OF_TURN: 0, "?": 1, **{word: place for place, word in enumerate(WORDS, 2)}}
-TEMPLATE = ChatTemplate(
-    "{% for m in messages %}{{ m['role'] + ' ' + m['content'] + ' <|im_end|> ' }}{% endfor %}assistant", "", ""
-)
+VOCABULARY = 24
+NO_LABELS = LabelTable(np.zeros((0, 1), np.int32), np.zeros((0, 1), np.float16))
+BRIEF = TrainingSettings(seconds=60, learning_rate=2e-2, steps=30)
 
 
-def tokenizer() -> Tokenizer:
-    made = Tokenizer(WordLevel(VOCABULARY, unk_token="?"))
-    made.pre_tokenizer = WhitespaceSplit()
-    return made
+def model() -> LlamaForCausalLM:
+    torch.manual_seed(3)
+    return LlamaForCausalLM(
+        LlamaConfig(
+            vocab_size=VOCABULARY,
+            hidden_size=16,
+            intermediate_size=32,
+            num_hidden_layers=1,
+            num_attention_heads=2,
+            tie_word_embeddings=True,
+        )
+    )
 
 
-def lesson(reply: str, finished: bool = True, system: str = "") -> Lesson:
-    turns = [ChatTurn(Role.SYSTEM, system)] if system else []
-    return Lesson((*turns, ChatTurn(Role.USER, "one")), reply, finished)
+def sample(reply: list[int], row: int = -1) -> Sample:
+    tokens = np.array([1, 2, *reply], np.int32)
+    weights = np.array([0, 0, *[1] * len(reply)], np.float32)
+    rows = np.where(weights > 0, row, -1).astype(np.int32)
+    return Sample(tokens, weights, rows, 2)
 
 
-def test_only_the_reply_is_learned_and_its_end_where_it_has_one() -> None:
-    finished, cut = make_samples([lesson("two three"), lesson("two three", False)], tokenizer(), TEMPLATE, frozenset())
-    words = ["user", "one", END_OF_TURN, "assistant", "two", "three", END_OF_TURN]
-    assert finished.tokens.tolist() == [VOCABULARY[word] for word in words]
-    assert finished.weights.tolist() == [0, 0, 0, 0, 1, 1, 1]
-    assert cut.tokens.tolist() == finished.tokens.tolist()[:-1]
-
-
-def test_system_prompts_that_a_target_adds_by_itself_are_left_out() -> None:
-    (sample,) = make_samples([lesson("two", system="Be quiet")], tokenizer(), TEMPLATE, frozenset({"Be quiet"}))
-    assert VOCABULARY["Be"] not in sample.tokens
-
-
-def test_going_on_with_a_loop_counts_little() -> None:
-    loop = " ".join(["two three four five one one two two three three four four"] * 3)
-    (sample,) = make_samples([lesson(loop)], tokenizer(), TEMPLATE, frozenset())
-    reply = sample.weights[sample.reply_start :]
-    assert (reply[:24] == 1).all()
-    assert (reply[24:] < 0.2).all()
+COUNTING = [sample([5, 6, 7, 8, 9, 0]) for _ in range(8)]
 
 
 def test_training_makes_guesses_right() -> None:
-    samples = make_samples([lesson("one two three four five")] * 8, tokenizer(), TEMPLATE, frozenset())
-    config = LlamaConfig(
-        vocab_size=len(VOCABULARY), hidden_size=16, intermediate_size=32, num_hidden_layers=1, num_attention_heads=2
-    )
-    model = LlamaForCausalLM(config)
+    trained, told = model(), list[TrainingProgress]()
+    state = train(trained, VOCABULARY, Lessons(COUNTING, NO_LABELS, COUNTING[:1]), BRIEF, None, told.append)
+    assert state.step == 30
+    assert told[-1].loss < told[0].loss / 5
+    hits = count_hits(trained, VOCABULARY, COUNTING)
+    assert hits.agreement > 0.9
+    assert hits.accepted_per_round > 2
+    assert len(hits.by_place) == 4
+
+
+def test_the_law_is_learned_where_it_is_known_and_not_the_token_alone() -> None:
+    """The target wrote 5, but had thought of 6 with three times the weight."""
+    labels = LabelTable(np.array([[5, 6]], np.int32), np.array([[0.25, 0.75]], np.float16))
+    trained = model()
+    settings = replace(BRIEF, token_share=0.0)
+    train(trained, VOCABULARY, Lessons([sample([5], 0)] * 4, labels, COUNTING[:1]), settings, None, lambda _: None)
+    law = torch.softmax(trained(torch.tensor([[1, 2]])).logits[0, -1].detach(), -1)
+    assert float(law[6]) == pytest.approx(0.75, abs=0.05)
+    assert float(law[5]) == pytest.approx(0.25, abs=0.05)
+
+
+def test_tokens_beyond_those_that_can_be_guessed_teach_nothing() -> None:
+    trained = model()
+    mixed = [sample([5, 20, 5, 20, 5])] * 4
     told: list[TrainingProgress] = []
-    train(model, samples, samples[:1], TrainingSettings(seconds=2, learning_rate=2e-2), told.append)
-    assert told[-1].agreement is not None
-    assert told[-1].agreement > 0.9
-    assert agreement(model, samples) > 0.9
-    assert np.isfinite(told[0].loss)
+    train(trained, 10, Lessons(mixed, NO_LABELS, COUNTING[:1]), BRIEF, None, told.append)
+    assert np.isfinite([progress.loss for progress in told]).all()
+    assert count_hits(trained, 10, mixed).agreement == pytest.approx(3 / 5)
+
+
+def test_after_a_kill_it_goes_on_as_if_nothing_had_been(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    lessons = Lessons([sample(random.integers(3, 20, 6).tolist()) for _ in range(40)], NO_LABELS, COUNTING[:1])
+    settings = replace(BRIEF, steps=12, tokens_per_step=64, save_every_s=0.0)
+
+    def run(checkpoint: Path | None, stop_at: int | None) -> LlamaForCausalLM:
+        trained = model()
+
+        def watch(progress: TrainingProgress) -> None:
+            if progress.step == stop_at:
+                raise KeyboardInterrupt
+
+        try:
+            train(trained, VOCABULARY, lessons, settings, checkpoint, watch)
+        except KeyboardInterrupt:
+            assert stop_at is not None
+        return trained
+
+    whole = run(None, None)
+    checkpoint = tmp_path / "checkpoint.safetensors"
+    run(checkpoint, stop_at=7)  # the sixth step was saved, the seventh is lost
+    resumed = run(checkpoint, None)
+    for (name, one), (_, other) in zip(whole.named_parameters(), resumed.named_parameters(), strict=True):
+        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-4, msg=name)
+    assert [file.name for file in tmp_path.iterdir()] == ["checkpoint.safetensors"]
+
+
+def test_a_checkpoint_of_something_else_is_refused(tmp_path: Path) -> None:
+    checkpoint = tmp_path / "checkpoint.safetensors"
+    lessons = Lessons(COUNTING, NO_LABELS, COUNTING[:1])
+    checkpoint.write_bytes(b"nothing of the kind")
+    with pytest.raises(CorpusUnreadable, match="remove the file to start it again"):
+        train(model(), VOCABULARY, lessons, BRIEF, checkpoint, lambda _: None)
+    checkpoint.unlink()
+    train(model(), VOCABULARY, lessons, replace(BRIEF, steps=1), checkpoint, lambda _: None)
+    other = LlamaForCausalLM(LlamaConfig(vocab_size=9, hidden_size=8, num_hidden_layers=1, num_attention_heads=2))
+    with pytest.raises(CorpusUnreadable, match="cannot be gone on with"):
+        train(other, 9, lessons, BRIEF, checkpoint, lambda _: None)
+
+
+def test_the_judge_is_asked_now_and_then() -> None:
+    asked: list[float] = []
+    settings = replace(BRIEF, steps=5, judge_every_s=0.0)
+    train(model(), VOCABULARY, Lessons(COUNTING, NO_LABELS, COUNTING[:1]), settings, None, lambda _: None, asked.append)
+    assert len(asked) >= 4
+    assert asked == sorted(asked)

@@ -1,0 +1,188 @@
+"""Reads given replies with the target once more, to learn what it thought before every token of them.
+
+llama.cpp reads a small quantized target at a few hundred tokens per second on a CPU; bfloat16 products of torch read
+the same weights four times as fast. So Llama-type targets are read here, and others through llama.cpp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from engine.learning.corpus import Lesson
+from engine.learning.labels import NUM_LIKELIEST, Labels, write_labels
+from engine.learning.likeliest import likeliest
+from engine.learning.progress import LabelProgress
+from engine.stop_signal import StopSignal
+from engine.target.interface import Target
+
+_SHARD = 512  # lessons whose labels are one file
+_TOKENS_PER_PASS = 1536
+_HEAD_ROWS = 1024  # whose logits are held at once
+
+
+class Teacher(Protocol):
+    def think(self, lessons: Sequence[Lesson]) -> Iterator[tuple[Lesson, Labels]]:
+        """The labels of each lesson, in any order."""
+        ...
+
+
+def label_lessons(
+    lessons: Sequence[Lesson], teacher: Teacher, folder: Path, on_progress: Callable[[LabelProgress], None]
+) -> list[Path]:
+    """Writes the labels of all lessons into `folder`, but for those that are there already. Returns the files.
+
+    Raises OSError, and what the teacher raises.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    files = []
+    for start in range(0, len(lessons), _SHARD):
+        path = folder / f"{start // _SHARD:05}.safetensors"
+        files.append(path)
+        if not path.exists():
+            thoughts = []
+            for thought in teacher.think(lessons[start : start + _SHARD]):
+                thoughts.append(thought)
+                on_progress(LabelProgress(start + len(thoughts), len(lessons)))
+            write_labels(
+                path,
+                [lesson.line for lesson, _ in thoughts],
+                np.concatenate([labels.tokens for _, labels in thoughts]),
+                np.concatenate([labels.log_probabilities for _, labels in thoughts]),
+            )
+        on_progress(LabelProgress(min(start + _SHARD, len(lessons)), len(lessons)))
+    return files
+
+
+class TargetTeacher:
+    """Reads with any target, through llama.cpp."""
+
+    def __init__(self, target: Target, stop: StopSignal) -> None:
+        self._target = target
+        self._stop = stop
+
+    def think(self, lessons: Sequence[Lesson]) -> Iterator[tuple[Lesson, Labels]]:
+        """See `Teacher.think`. Raises Interrupted and LogitsBroken."""
+        limits = self._target.limits
+        chunk = min(limits.max_rows, limits.max_tokens)
+        for lesson in lessons:
+            self._target.roll_back(0)
+            ids = lesson.ids[: limits.context_size].tolist()
+            thoughts = []
+            before = lesson.start - 1
+            for start in range(0, before, limits.max_tokens):
+                self._target.evaluate(ids[start : min(before, start + limits.max_tokens)], 1, self._stop)
+            for start in range(before, len(ids) - 1, chunk):
+                part = ids[start : min(len(ids) - 1, start + chunk)]
+                rows = self._target.evaluate(part, len(part), self._stop)
+                thoughts += [likeliest(row, NUM_LIKELIEST) for row in rows]
+            yield lesson, _padded(lesson, [each[0] for each in thoughts], [each[1] for each in thoughts])
+
+
+class TorchTeacher:
+    """Reads with a Llama-type model in bfloat16."""
+
+    def __init__(self, model: Any) -> None:
+        """`model` is a LlamaForCausalLM; its weights are copied."""
+        shape = model.config
+        self._heads, self._kv_heads = shape.num_attention_heads, shape.num_key_value_heads
+        self._dim = model.model.layers[0].self_attn.head_dim
+        self._inner, self._epsilon = shape.intermediate_size, shape.rms_norm_eps
+        self._rotary = model.model.rotary_emb
+        self._device = "cuda" if torch.cuda.is_available() else "cpu"
+        with torch.no_grad():
+            self._embedding = self._weight(model.model.embed_tokens.weight)
+            self._head = self._weight(model.lm_head.weight)
+            self._norm = self._weight(model.model.norm.weight)
+            self._layers = [self._layer(layer) for layer in model.model.layers]
+
+    def think(self, lessons: Sequence[Lesson]) -> Iterator[tuple[Lesson, Labels]]:
+        """See `Teacher.think`."""
+        for batch in _batches(lessons):
+            length = max(len(lesson.ids) for lesson in batch)
+            ids = torch.zeros((len(batch), length), dtype=torch.int64)
+            for row, lesson in enumerate(batch):
+                ids[row, : len(lesson.ids)] = torch.from_numpy(lesson.ids)
+            with torch.inference_mode():
+                states = self._states(ids.to(self._device))
+                for row, lesson in enumerate(batch):
+                    yield lesson, self._labels(states[row, lesson.start - 1 : len(lesson.ids) - 1])
+
+    def _labels(self, states: torch.Tensor) -> Labels:
+        tokens, logs = [], []
+        for rows in torch.split(states, _HEAD_ROWS):
+            logits = functional.linear(rows, self._head)
+            values, ids = logits.topk(NUM_LIKELIEST)
+            tokens.append(ids.to("cpu", torch.int32))
+            logs.append((values.float() - logits.float().logsumexp(-1, keepdim=True)).to("cpu", torch.float16))
+        return Labels(torch.cat(tokens).numpy(), torch.cat(logs).numpy())
+
+    def _states(self, ids: torch.Tensor) -> torch.Tensor:
+        """[samples, length, hidden]. Shorter samples are padded at their end, where nothing looks."""
+        samples, length = ids.shape
+        states = self._embedding[ids.reshape(-1)]
+        hidden = states.shape[1]
+        cosine, sine = self._rotary(states, torch.arange(length, device=ids.device)[None])
+        cosine, sine = cosine[0, :, None].to(states.dtype), sine[0, :, None].to(states.dtype)
+        half = self._dim // 2
+        sine = torch.cat((-sine[..., :half], sine[..., half:]), -1)
+        turned = self._heads + self._kv_heads
+        group = self._heads // self._kv_heads
+        for attention_norm, qkv, out, mlp_norm, gate_up, down in self._layers:
+            heads = functional.linear(self._normed(states, attention_norm), qkv).view(samples, length, -1, self._dim)
+            keys = heads[:, :, :turned]
+            keys = keys * cosine + keys.roll(half, -1) * sine
+            mixed = functional.scaled_dot_product_attention(
+                keys[:, :, : self._heads].transpose(1, 2),
+                keys[:, :, self._heads :].transpose(1, 2).repeat_interleave(group, 1),
+                heads[:, :, turned:].transpose(1, 2).repeat_interleave(group, 1),
+                is_causal=True,
+            )
+            states = states + functional.linear(mixed.transpose(1, 2).reshape(samples * length, -1), out)
+            gates = functional.linear(self._normed(states, mlp_norm), gate_up)
+            gated = functional.silu(gates[:, : self._inner]) * gates[:, self._inner :]
+            states = states + functional.linear(gated, down)
+        return functional.rms_norm(states, (hidden,), self._norm, self._epsilon).view(samples, length, hidden)
+
+    def _normed(self, states: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        return functional.rms_norm(states, weight.shape, weight, self._epsilon)
+
+    def _weight(self, *parts: torch.Tensor) -> torch.Tensor:
+        return torch.cat([part.detach().to(self._device, torch.bfloat16) for part in parts])
+
+    def _layer(self, layer: Any) -> tuple[torch.Tensor, ...]:
+        attention, mlp = layer.self_attn, layer.mlp
+        return (
+            self._weight(layer.input_layernorm.weight),
+            self._weight(attention.q_proj.weight, attention.k_proj.weight, attention.v_proj.weight),
+            self._weight(attention.o_proj.weight),
+            self._weight(layer.post_attention_layernorm.weight),
+            self._weight(mlp.gate_proj.weight, mlp.up_proj.weight),
+            self._weight(mlp.down_proj.weight),
+        )
+
+
+def _batches(lessons: Sequence[Lesson]) -> Iterator[list[Lesson]]:
+    """Lessons of like length together."""
+    batch: list[Lesson] = []
+    for lesson in sorted(lessons, key=lambda lesson: len(lesson.ids)):
+        if batch and (len(batch) + 1) * len(lesson.ids) > _TOKENS_PER_PASS:
+            yield batch
+            batch = []
+        batch.append(lesson)
+    if batch:
+        yield batch
+
+
+def _padded(lesson: Lesson, tokens: list[np.ndarray], logs: list[np.ndarray]) -> Labels:
+    """A label for every token of the reply; those beyond the target's context say nothing."""
+    missing = len(lesson.reply) - len(tokens)
+    nothing = np.full(NUM_LIKELIEST, -np.inf, np.float16)
+    return Labels(
+        np.stack([*tokens, *[np.zeros(NUM_LIKELIEST, np.int32)] * missing]), np.stack([*logs, *[nothing] * missing])
+    )

@@ -1,0 +1,91 @@
+"""What the target wrote and thought, in the drafter's tokens."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.drafter.tokenizer import DrafterTokenizer
+from engine.learning.labels import Labels
+from engine.learning.samples import LabelTable, Sample
+from tests.unit.engine.learning.made import END, ids, lesson, maker, tokenizer
+
+
+@pytest.fixture
+def tokens(tmp_path: Path) -> DrafterTokenizer:
+    return tokenizer(tmp_path)
+
+
+def _reply(sample: Sample) -> list[int]:
+    found: list[int] = sample.tokens[sample.reply_start :].tolist()
+    return found
+
+
+def test_only_the_reply_is_learned_and_its_end_where_it_has_one(tokens: DrafterTokenizer) -> None:
+    (finished, cut), _ = maker(tokens).make([lesson(ids(b"The fox")), lesson(ids(b"The fox", False))], {})
+    assert _reply(finished) == [*(tokens.encode(b"The fox") or []), tokens.end]
+    assert _reply(cut) == tokens.encode(b"The fox")
+    assert (finished.weights[: finished.reply_start] == 0).all()
+    assert (finished.weights[finished.reply_start :] == 1).all()
+    assert (finished.rows == -1).all()
+
+
+def test_system_prompts_that_a_target_adds_by_itself_are_left_out(tokens: DrafterTokenizer) -> None:
+    kept, left_out = (
+        maker(tokens, systems=systems).make([lesson(ids(b"The"), system="Be quiet")], {})[0][0]
+        for systems in (frozenset[str](), frozenset({"Be quiet"}))
+    )
+    assert left_out.reply_start < kept.reply_start
+
+
+def test_going_on_with_a_loop_counts_little(tokens: DrafterTokenizer) -> None:
+    (sample,), _ = maker(tokens).make([lesson(ids(b"abcdefghijklmn" * 4, False))], {})
+    reply = sample.weights[sample.reply_start :]
+    assert (reply[: len(reply) // 4] == 1).all()
+    assert (reply[-len(reply) // 4 :] < 0.2).all()
+
+
+def _labels(reply: list[int]) -> Labels:
+    """The target thinks of what it wrote with 0.6, and of one other token with 0.3."""
+    other = ids(b" dog", False)[0]
+    likely = np.array([[token, other] for token in reply], np.int32)
+    return Labels(likely, np.log(np.tile(np.array([0.6, 0.3], np.float32), (len(reply), 1))).astype(np.float16))
+
+
+def test_a_law_stands_where_tokens_of_both_begin_together(tokens: DrafterTokenizer) -> None:
+    reply = ids(b"The quick brown fox")
+    (sample,), table = maker(tokens).make([lesson(reply)], {0: _labels(reply)})
+    written = _reply(sample)
+    rows = sample.rows[sample.reply_start :].tolist()
+    known = [place for place, row in enumerate(rows) if row >= 0]
+    starts = {0, len(tokens.encode(b"The") or []), len(written) - 1}  # of The, of quick brown, of the end
+    assert starts <= set(known)
+    assert len(known) == len(reply)  # once for each token of the target; not inside " quick brown"
+    assert sorted(rows[place] for place in known) == list(range(len(table.tokens)))
+    for place in known:
+        law = dict(zip(table.tokens[rows[place]].tolist(), table.probabilities[rows[place]].tolist(), strict=True))
+        assert law[written[place]] == pytest.approx(0.6, abs=1e-3)
+
+
+def test_what_cannot_be_guessed_has_no_part_in_the_law(tokens: DrafterTokenizer) -> None:
+    first = (tokens.encode(b"The") or [])[0]
+    reply = ids(b"The")
+    _, table = maker(tokens, num_outputs=first).make([lesson(reply)], {0: _labels(reply)})
+    assert table.probabilities[:, 0].max() == pytest.approx(0.6, abs=1e-3)  # of the end
+    assert (table.tokens < first).all()
+
+
+def test_tables_of_several_files_become_one(tokens: DrafterTokenizer) -> None:
+    reply = ids(b"The fox")
+    parts = [
+        maker(tokens).make([lesson(reply), lesson(reply, 1)], labels)
+        for labels in ({0: _labels(reply)}, {}, {1: _labels(reply)})
+    ]
+    samples, table = LabelTable.joined(parts)
+    assert len(samples) == 6
+    assert len(table.tokens) == 2 * len(reply)
+    assert samples[5].rows.max() == len(table.tokens) - 1
+    assert all((sample.rows == -1).all() for sample in samples[1:5])
+    assert END not in table.tokens
