@@ -66,6 +66,7 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
     from PySide6.QtWidgets import QApplication
 
     from app.chat_controller import ChatController
+    from app.drafter_controller import DrafterController
     from app.engine_bridge import EngineBridge
     from app.garbage import InterfaceGarbage
     from app.logs import log_to_file
@@ -93,13 +94,20 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
         settings.target_settings(),
         settings.system_prompt,
     )
+    drafters = DrafterController(window, bridge, folder, settings.drafter)
     if complaint:
         window.toasts.show_error(complaint)
     check = SmokeRun(window, bridge, smoke) if smoke else None
-    QTimer.singleShot(0, controller, lambda: controller.start(target or settings.target))
+
+    def begin() -> None:
+        drafters.start()
+        controller.start(target or settings.target)
+
+    QTimer.singleShot(0, controller, begin)
 
     def close() -> None:
         settings.target = controller.chosen_target or settings.target
+        settings.drafter = drafters.choice
         settings.window = window.state()
         try:
             settings_file.save(settings)

@@ -16,6 +16,7 @@ from app.throttle import Throttle
 from engine import (
     STARTER,
     DeleteConversation,
+    FetchDrafter,
     ListConversations,
     LoadTarget,
     OpenConversation,
@@ -316,6 +317,8 @@ class ChatController(QObject):
             case LoadTarget():
                 self._on_loading_failed(event.command, event.sentence)
                 return
+            case FetchDrafter():
+                return  # told where drafters are chosen
             case Send(prompt):
                 if self._reply is not None and self._reply.prompt_id is None and not window.prompt_box.text:
                     window.prompt_box.set_text(prompt)  # nothing the user wrote is lost

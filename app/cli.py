@@ -39,6 +39,13 @@ application.add_typer(models, name="models")
 TargetOption = Annotated[
     str, typer.Option("--target", "-t", help="`starter`, the name of a model used before, or the path of a GGUF file.")
 ]
+DrafterOption = Annotated[
+    str,
+    typer.Option(
+        help="Who guesses ahead: `built-in`, a folder, or a name on the Hugging Face hub such as JackFram/llama-68m, "
+        "which is downloaded once."
+    ),
+]
 DrafterDeviceOption = Annotated[
     str | None, typer.Option(help="Where the drafter computes: cpu, cuda or mps; the quickest there is if left out.")
 ]
@@ -115,7 +122,7 @@ def chat(
     threads: Annotated[int | None, typer.Option(help="Threads to compute with.")] = None,
     gpu_layers: Annotated[int | None, typer.Option(help="Layers on the GPU, in a build that has one.")] = None,
     no_speculation: NoSpeculationOption = False,
-    drafter: Annotated[Path | None, typer.Option(help="Folder of another drafter than the built-in one.")] = None,
+    drafter: DrafterOption = "built-in",
     drafter_device: DrafterDeviceOption = None,
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object with the text, counts and times.")
@@ -125,6 +132,7 @@ def chat(
 
     Example: slipstream chat --target starter --prompt "Write a haiku about the sea."
     """
+    from app.drafter_option import chosen_drafter
     from app.terminal_chat import answer
 
     if prompt is None and sys.stdin.isatty():
@@ -142,8 +150,9 @@ def chat(
         frequency_penalty=frequency_penalty,
         seed=seed,
     )
+    folder = None if no_speculation else chosen_drafter(drafter, data_dir())
     answer(
-        EngineConfig(data_dir(), SpeculationSettings(not no_speculation, drafter, drafter_device)),
+        EngineConfig(data_dir(), SpeculationSettings(not no_speculation, folder, drafter_device)),
         target,
         TargetSettings(context_size, threads, gpu_layers),
         ReplySettings(sampling, max_tokens or None, tuple(stop or ())),
@@ -179,7 +188,7 @@ def bench(
     json: Annotated[
         Path | None, typer.Option("--json", metavar="OUT", help="Write all figures into this file.")
     ] = None,
-    drafter: Annotated[Path | None, typer.Option(help="Folder of another drafter than the built-in one.")] = None,
+    drafter: DrafterOption = "built-in",
     drafter_device: DrafterDeviceOption = None,
     merge: Annotated[
         str, typer.Option(help="on, or off: draft only tokens that are equal in both vocabularies.")
@@ -196,6 +205,7 @@ def bench(
     Example: slipstream bench --target starter --prompts prompts.jsonl --limit 20 --modes plain,auto
     """
     from app.bench_command import bench as measure
+    from app.drafter_option import chosen_drafter
     from engine import BenchOrder, SimulatedCosts
 
     if merge not in ("on", "off"):
@@ -209,37 +219,88 @@ def bench(
         temperature=temperature,
         seed=seed,
         draft_length=draft_length,
-        speculation=SpeculationSettings(drafter=drafter, device=drafter_device, merge=merge == "on"),
         costs=SimulatedCosts.parse(drafter_cost, pass_costs),
+        speculation=SpeculationSettings(
+            drafter=chosen_drafter(drafter, data_dir()), device=drafter_device, merge=merge == "on"
+        ),
     )
     measure(EngineConfig(data_dir(), order.speculation), order, json)
 
 
 @application.command("distill")
 def make_drafter(
-    corpus: Annotated[
-        list[Path], typer.Option("--corpus", metavar="F.jsonl", help="Conversations to learn from; may be repeated.")
-    ],
-    held_back: Annotated[
-        list[Path], typer.Option("--held-back", metavar="F.jsonl", help="Others like them, to measure with.")
-    ],
     out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where the drafter is to be; made anew.")],
     target: TargetOption = STARTER,
-    layers: Annotated[str, typer.Option(help="Layers of the target that the drafter keeps.")] = "0,29",
-    vocabulary: Annotated[int, typer.Option(help="Tokens of the drafter.")] = 8192,
-    minutes: Annotated[float, typer.Option(help="Minutes of training.")] = 50,
+    corpus: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--corpus",
+            metavar="F.jsonl",
+            help="File or folder of conversations that the model wrote; may be repeated. Left out, it writes its own.",
+        ),
+    ] = None,
+    conversations: Annotated[int, typer.Option(help="How many it writes where none are given.")] = 2000,
+    held_back: Annotated[
+        list[Path] | None,
+        typer.Option("--held-back", metavar="F.jsonl", help="Others like them, to judge by; else a twentieth of them."),
+    ] = None,
+    trace: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--trace", metavar="VOCAB.gguf=F.jsonl", help="Recorded replies of another model, to judge by as well."
+        ),
+    ] = None,
+    start: Annotated[
+        str | None,
+        typer.Option(help="Train this drafter on (`built-in` or a folder); with --layers only its weights are used."),
+    ] = None,
+    layers: Annotated[
+        str | None, typer.Option(help="Layers of the model that the drafter keeps, as 0,29; else the first and last.")
+    ] = None,
+    vocabulary: Annotated[int, typer.Option(help="Tokens that the drafter reads.")] = 32_768,
+    outputs: Annotated[int, typer.Option(help="Of these, the most frequent ones, which it can guess.")] = 8192,
+    feed_forward: Annotated[int | None, typer.Option(help="Neurons of a layer; else as many as the model has.")] = None,
+    minutes: Annotated[float, typer.Option(help="Minutes of training.")] = 60,
+    judge_every: Annotated[float, typer.Option(help="Minutes of training from one judgement to the next.")] = 15,
+    seed: Annotated[int, typer.Option(help="For what is written and the order of training.")] = 0,
+    labels: Annotated[
+        bool, typer.Option(help="Let the model read given conversations again, to learn from all it thought of.")
+    ] = True,
+    licence: Annotated[
+        str | None, typer.Option(help="Of the drafter, for its card; that of the model, as a rule.")
+    ] = None,
+    work: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Where what is needed to go on is kept; else beside the drafter."),
+    ] = None,
 ) -> None:
-    """Make a drafter: cut it out of a target and train it on what that target wrote.
+    """Make a drafter for a model: let it write conversations, cut a small model out of it, and train that on them.
 
-    Example: slipstream distill --corpus train.jsonl.xz --held-back validation.jsonl.xz --out my-drafter
+    It can be stopped or killed at any time; the same command goes on where it was.
+
+    Example: slipstream distill --target starter --out my-drafter
     """
     from app.distill_command import make
+    from app.drafter_option import chosen_start
 
-    try:
-        kept = tuple(int(layer) for layer in layers.split(","))
-    except ValueError:
-        raise typer.BadParameter("Layers are numbers with commas between them.", param_hint="--layers") from None
-    settings = DistillSettings(target, tuple(corpus), tuple(held_back), kept, vocabulary, minutes)
+    settings = DistillSettings(
+        target=target,
+        corpus=tuple(corpus or ()),
+        held_back=tuple(held_back or ()),
+        traces=tuple(_trace(each) for each in trace or ()),
+        conversations=conversations,
+        labels=labels,
+        start=None if start is None else chosen_start(start, data_dir()),
+        layers=None if layers is None else _layers(layers),
+        vocabulary_size=vocabulary,
+        num_outputs=outputs,
+        feed_forward=feed_forward,
+        minutes=minutes,
+        judge_every_minutes=judge_every,
+        seed=seed,
+        licence=licence,
+        work=work,
+    )
     make(EngineConfig(data_dir()), settings, out)
 
 
@@ -249,6 +310,20 @@ def list_models() -> None:
     from app.model_table import print_models
 
     print_models(EngineConfig(data_dir()))
+
+
+def _layers(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(layer) for layer in text.split(","))
+    except ValueError:
+        raise typer.BadParameter("Layers are numbers with commas between them.", param_hint="--layers") from None
+
+
+def _trace(text: str) -> tuple[Path, Path]:
+    vocabulary, found, replies = text.partition("=")
+    if not found:
+        raise typer.BadParameter("Write it as VOCABULARY.gguf=REPLIES.jsonl.", param_hint="--trace")
+    return Path(vocabulary), Path(replies)
 
 
 if __name__ == "__main__":

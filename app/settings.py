@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import Base64Bytes, BaseModel, ConfigDict, Field, ValidationError
 
-from engine import STARTER, ReplySettings, SamplingSettings, TargetSettings
+from engine import BUILT_IN, STARTER, ReplySettings, SamplingSettings, TargetSettings
 
 
 class AppSettings(BaseModel):
@@ -22,6 +22,7 @@ class AppSettings(BaseModel):
     target: str = Field(
         default=STARTER, min_length=1, description="`starter`, or the path of the model to open at start"
     )
+    drafter: str = Field(default=BUILT_IN, min_length=1, description="`built-in`, a folder, or a name on the hub")
     system_prompt: str = Field(default="", description="What every new chat tells the model first")
     temperature: float = Field(default=SamplingSettings().temperature, ge=0, le=5)
     top_k: int = Field(default=SamplingSettings().top_k, ge=0)

@@ -7,11 +7,14 @@ import os
 # busy, a token then takes seconds (docs/decisions/0007-busy-machine.md). Read once, when its library is loaded: hence
 # here.
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+# huggingface_hub would tell the hub which programs run here, and ask it for a list of them. Read once, as above.
+os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
 
-from engine.assembly import Engine, distill, open_bench, open_repository, open_writer
+from engine.assembly import Engine, built_in_drafter, distill, fetch_drafter, open_bench, open_repository, open_writer
 from engine.commands import (
     Command,
     DeleteConversation,
+    FetchDrafter,
     ListConversations,
     LoadTarget,
     OpenConversation,
@@ -19,6 +22,7 @@ from engine.commands import (
     RenameConversation,
     RestoreConversation,
     Send,
+    UseDrafter,
 )
 from engine.config import (
     STARTER,
@@ -30,7 +34,9 @@ from engine.config import (
     TargetSettings,
     data_dir,
 )
-from engine.learning.progress import TrainingProgress
+from engine.drafter_choice import BUILT_IN, HUB_EXAMPLES, drafter_folder, hub_name
+from engine.learning.invent_progress import InventProgress
+from engine.learning.progress import DistillProgress, Judgement, LabelProgress, TrainingProgress
 from engine.measuring.costs import SimulatedCosts
 from engine.measuring.order import BenchOrder
 from engine.stop_signal import StopSignal
@@ -38,13 +44,20 @@ from engine.targets import starter_path
 from engine.worker import deep_thread
 
 __all__ = [
+    "BUILT_IN",
+    "HUB_EXAMPLES",
     "STARTER",
     "BenchOrder",
     "Command",
     "DeleteConversation",
+    "DistillProgress",
     "DistillSettings",
     "Engine",
     "EngineConfig",
+    "FetchDrafter",
+    "InventProgress",
+    "Judgement",
+    "LabelProgress",
     "ListConversations",
     "LoadTarget",
     "OpenConversation",
@@ -59,9 +72,14 @@ __all__ = [
     "StopSignal",
     "TargetSettings",
     "TrainingProgress",
+    "UseDrafter",
+    "built_in_drafter",
     "data_dir",
     "deep_thread",
     "distill",
+    "drafter_folder",
+    "fetch_drafter",
+    "hub_name",
     "open_bench",
     "open_repository",
     "open_writer",

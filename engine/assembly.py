@@ -11,19 +11,21 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.commands import ChatCommand, Command, KeepNgrams, StoreCommand
+from engine.commands import ChatCommand, Command, FetchDrafter, HubCommand, KeepNgrams, StoreCommand
 from engine.config import DistillSettings, EngineConfig, TargetSettings
-from engine.errors import LoadCancelled, MendableError
-from engine.events import Listener, SpeculationChanged
+from engine.drafter_choice import BUILT_IN, drafter_folder, fetched_folder, is_fetched
+from engine.errors import DrafterUnusable, LoadCancelled, MendableError
+from engine.events import DrafterFetched, DrafterFetching, Listener, SpeculationChanged
 from engine.stop_signal import StopSignal
 from engine.worker import Worker
 
 if TYPE_CHECKING:
     from engine.chat_service import ChatService
-    from engine.learning.progress import TrainingProgress
+    from engine.learning.progress import DistillProgress
     from engine.measuring.measurement import Measurement
     from engine.measuring.order import BenchOrder
     from engine.proposers.neural import NeuralProposer
@@ -41,34 +43,41 @@ _logger = logging.getLogger("slipstream.assembly")
 
 
 class Engine:
-    """Two threads and a listener: one thread answers, the other looks after the kept conversations meanwhile.
+    """Three threads and a listener: one thread answers, one looks after the kept conversations meanwhile, and one
+    fetches what the user wants from the hub.
 
-    `listener` is called on either thread. Nothing slow happens in the constructor or in `post`.
+    `listener` is called on any of them. Nothing slow happens in the constructor or in `post`.
     """
 
     def __init__(self, config: EngineConfig, listener: Listener) -> None:
         self._parts = _Parts(config, listener, self.post)
         self._chat = Worker("slipstream-chat", self._parts.handle_chat, listener, self._parts.close_chat)
         self._store = Worker("slipstream-store", self._parts.handle_store, listener)
+        self._hub = Worker("slipstream-hub", self._parts.handle_hub, listener)
         self._chat.start()
         self._store.start()
+        self._hub.start()
 
     def post(self, command: Command) -> StopSignal:
         """Have the command carried out. Setting the returned signal ends it early; the engine then says how far it
         came."""
-        worker = self._chat if isinstance(command, ChatCommand) else self._store
+        if isinstance(command, ChatCommand):
+            worker = self._chat
+        elif isinstance(command, HubCommand):
+            worker = self._hub
+        else:
+            worker = self._store
         return worker.post(command)
 
     def close(self) -> bool:
         """Ends everything within two seconds. False if a thread was still busy then (it dies with the process)."""
-        workers = (self._chat, self._store)
-        for worker in workers:
+        for worker in (self._chat, self._store, self._hub):
             worker.end()
         deadline = time.monotonic() + _CLOSING_PATIENCE_S
-        ended = [worker.join(deadline - time.monotonic()) for worker in workers]
+        ended = [worker.join(deadline - time.monotonic()) for worker in (self._chat, self._store)]
         if all(ended):
             self._parts.close_store()
-        return all(ended)
+        return self._hub.join(deadline - time.monotonic()) and all(ended)  # a network may be silent for longer
 
 
 class _Parts:
@@ -102,6 +111,11 @@ class _Parts:
             self._store = StoreService(self._open_repository(), self._emit)
         self._store.handle(command)
 
+    def handle_hub(self, command: Command, stop: StopSignal) -> None:
+        assert isinstance(command, FetchDrafter)
+        fetch_drafter(self._config, command.name, self._emit, stop)
+        self._emit(DrafterFetched(command.name))
+
     def close_chat(self) -> None:
         if self._chat is not None:
             self._chat.close()
@@ -110,11 +124,20 @@ class _Parts:
         if self._repository is not None:
             self._repository.close()
 
-    def _speculate(self, target: Target, stop: StopSignal) -> Speculation:
+    def _speculate(self, target: Target, stop: StopSignal, drafter: str) -> Speculation:
         def tell(speculation: Speculation) -> None:
             self._emit(SpeculationChanged(target.description.name, speculation.state, speculation.is_drafting))
 
-        return speculate(self._config, target, stop, _StoredNgrams(self._open_repository(), self._post), tell)
+        config = self._config
+        if drafter != BUILT_IN and config.speculation.enabled:
+            try:
+                folder = drafter_folder(drafter, config.data_dir)
+            except DrafterUnusable as error:
+                from engine.speculation import Speculation
+
+                return Speculation.off(str(error))
+            config = replace(config, speculation=replace(config.speculation, drafter=folder))
+        return speculate(config, target, stop, _StoredNgrams(self._open_repository(), self._post), tell)
 
     def _open_repository(self) -> Repository:
         with self._lock:  # one thread brings the store up to date, the other waits for it
@@ -270,9 +293,12 @@ def make_proposer(
     target_fingerprint = fingerprint(vocabulary.pieces, never_drafted)
 
     def build() -> VocabularyMap:
-        return VocabularyMap.build(vocabulary.pieces, never_drafted, tokenizer.pieces, tokenizer.encode_many)
+        return VocabularyMap.build(
+            vocabulary.pieces, never_drafted, tokenizer.pieces, tokenizer.encode_many, drafter.model.shape.outputs
+        )
 
-    strings = open_map(config.data_dir / "vocabulary-maps", target_fingerprint, tokenizer.fingerprint, build)
+    drafter_fingerprint = f"{tokenizer.fingerprint} {drafter.model.shape.outputs}"
+    strings = open_map(config.data_dir / "vocabulary-maps", target_fingerprint, drafter_fingerprint, build)
     trie = StringTrie(strings) if settings.merge else StringTrie.direct_only(strings)
     cache = NgramCache(trie)
     if memory is not None and settings.merge:
@@ -288,6 +314,21 @@ def make_proposer(
 def _check(is_cancelled: Callable[[], bool]) -> None:
     if is_cancelled():
         raise LoadCancelled("Loading the drafter was cancelled.")
+
+
+def fetch_drafter(
+    config: EngineConfig, name: str, on_progress: Callable[[DrafterFetching], None], stop: StopSignal
+) -> Path:
+    """The folder of a drafter from the hub; one that is there already costs no word on the network.
+
+    Raises DrafterUnavailable, DrafterUnusable and FetchCancelled.
+    """
+    folder = fetched_folder(name, config.data_dir)
+    if not is_fetched(folder):
+        from engine.drafter.hub import fetch_drafter as fetch
+
+        fetch(name, config.data_dir, stop, on_progress)
+    return folder
 
 
 def built_in_drafter() -> Path:
@@ -313,20 +354,26 @@ def open_bench(config: EngineConfig, order: BenchOrder, stop: StopSignal) -> Mea
 
 
 def distill(
-    config: EngineConfig, settings: DistillSettings, folder: Path, on_progress: Callable[[TrainingProgress], None]
+    config: EngineConfig, settings: DistillSettings, folder: Path, on_progress: Callable[[DistillProgress], None]
 ) -> None:
-    """Makes a drafter out of a target. Takes as long as the settings say, and a little.
+    """Makes a drafter for a target. Takes as long as the settings say, and what writing or reading the corpus takes.
 
-    Raises what resolving and loading the target raise, CorpusUnreadable and DrafterUnusable.
+    Raises what resolving and loading the target raise, CorpusUnreadable, DrafterUnusable, and MendableError when
+    something cannot be written.
     """
-    from engine.learning.recipe import make_drafter
-    from engine.target.llama_cpp import check_file, load_vocabulary
+    from engine.distilling import distill as make
+    from engine.drafter.checkpoint import load_drafter
+    from engine.proposers.neural import measure_step
+    from engine.target.threads import usable_cores
 
-    path = resolve(config, settings.target).path
-    check_file(path)
-    vocabulary = load_vocabulary(path)
-    try:
-        pieces = vocabulary.vocabulary.pieces
-    finally:
-        vocabulary.close()
-    make_drafter(settings, path, pieces, folder, on_progress)
+    def judge(drafter: Path, order: BenchOrder) -> Measurement:
+        speculation = replace(order.speculation, drafter=drafter)
+        return open_bench(replace(config, speculation=speculation), order, StopSignal())
+
+    def measure(drafter: Path) -> float:
+        return measure_step(load_drafter(drafter, config.speculation.device, usable_cores()).model)
+
+    if settings.start is None or settings.start.exists():
+        make(settings, resolve(config, settings.target), folder, on_progress, judge, measure)
+    else:
+        raise DrafterUnusable(f"There is no folder {settings.start}; choose the folder of a drafter to start from.")

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from engine.commands import ChatCommand, LoadTarget, Regenerate, Send
+from engine.commands import ChatCommand, LoadTarget, Regenerate, Send, UseDrafter
 from engine.config import ReplySettings, TargetSettings
+from engine.drafter_choice import BUILT_IN
 from engine.errors import ConversationMissing, LoadCancelled, NoTarget
 from engine.events import (
     ContextTrimmed,
@@ -19,6 +20,7 @@ from engine.events import (
     ReplyFinished,
     ReplyStarted,
     ReplyText,
+    SpeculationChanged,
     TargetInfo,
     TargetLoading,
     TargetReady,
@@ -34,7 +36,7 @@ from engine.targets import TargetFile, resolve_target
 _logger = logging.getLogger("slipstream.chat")
 
 LoadFile = Callable[[TargetFile, TargetSettings, Callable[[float], None], StopSignal], Target]
-Speculate = Callable[[Target, StopSignal], Speculation]
+Speculate = Callable[[Target, StopSignal, str], Speculation]  # the last one is the choice of a drafter
 
 _TITLE_LENGTH = 60
 
@@ -49,6 +51,7 @@ class ChatService:
         self._emit = emit
         self._target: Target | None = None
         self._writer: ReplyWriter | None = None
+        self._drafter = BUILT_IN
 
     def handle(self, command: ChatCommand, stop: StopSignal) -> None:
         match command:
@@ -58,6 +61,8 @@ class ChatService:
                 self._send(command, stop)
             case Regenerate():
                 self._regenerate(command, stop)
+            case UseDrafter(drafter):
+                self._use_drafter(drafter, stop)
 
     def close(self) -> None:
         if self._writer is not None:
@@ -74,7 +79,7 @@ class ChatService:
         target = self._load_file(file, command.settings, _ProgressEvents(file.name, self._emit), stop)
         speculation: Speculation | None = None
         try:
-            speculation = self._speculate(target, stop)
+            speculation = self._speculate(target, stop, self._drafter)
             writer = ReplyWriter(target, speculation)
             _check_cancelled(command, stop)
         except BaseException as error:
@@ -88,6 +93,22 @@ class ChatService:
         self._target, self._writer = target, writer
         self._emit(TargetReady(_describe(target, speculation), command))
         self._repository.remember_target(file.name, file.path, file.path.stat().st_size)
+
+    def _use_drafter(self, drafter: str, stop: StopSignal) -> None:
+        """The target in use stays; what it held is read anew with the next prompt."""
+        self._drafter = drafter
+        if self._target is None or self._writer is None:
+            return
+        self._writer.close()
+        self._target.roll_back(0)
+        self._writer = ReplyWriter(self._target)  # stays if the new drafter's costs cannot be measured
+        try:
+            speculation = self._speculate(self._target, stop, drafter)
+        except Interrupted:
+            return  # the app is being closed
+        self._writer = ReplyWriter(self._target, speculation)
+        name = self._target.description.name
+        self._emit(SpeculationChanged(name, speculation.state, speculation.is_drafting))
 
     def _send(self, command: Send, stop: StopSignal) -> None:
         _, writer = self._ready()

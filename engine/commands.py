@@ -38,6 +38,20 @@ class Regenerate:
 
 
 @dataclass(frozen=True, slots=True)
+class UseDrafter:
+    """Another drafter from now on, also for the target in use: `built-in`, a folder, or a name that was fetched."""
+
+    drafter: str
+
+
+@dataclass(frozen=True, slots=True)
+class FetchDrafter:
+    """Bring a drafter here from the hub; does nothing when it is here already. Stopping it keeps what has arrived."""
+
+    name: str  # `owner/name`
+
+
+@dataclass(frozen=True, slots=True)
 class ListConversations:
     pass
 
@@ -74,8 +88,9 @@ class KeepNgrams:
     changed: tuple[NgramRecord, ...]  # those with count 0 are removed
 
 
-ChatCommand = LoadTarget | Send | Regenerate
+ChatCommand = LoadTarget | Send | Regenerate | UseDrafter
 StoreCommand = (
     ListConversations | OpenConversation | RenameConversation | DeleteConversation | RestoreConversation | KeepNgrams
 )
-Command = ChatCommand | StoreCommand
+HubCommand = FetchDrafter
+Command = ChatCommand | StoreCommand | HubCommand

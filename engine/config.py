@@ -98,27 +98,81 @@ class SpeculationSettings:
 
 @dataclass(frozen=True, slots=True)
 class DistillSettings:
-    """How a drafter is made out of a target."""
+    """How a drafter is made for a target."""
 
     target: str  # `starter`, the name of a target used before, or a path
-    corpus: tuple[Path, ...]  # conversations that the target wrote
-    held_back: tuple[Path, ...]  # others like them, to measure with
-    layers: tuple[int, ...]  # of the target, that the drafter keeps
-    vocabulary_size: int  # tokens of the drafter
-    minutes: float  # of training
+    corpus: tuple[Path, ...] = ()  # files or folders of conversations; none: the target invents them
+    held_back: tuple[Path, ...] = ()  # others like them, to judge by; none: a twentieth of the corpus
+    traces: tuple[tuple[Path, Path], ...] = ()  # vocabularies and files of recorded replies, to judge by as well
+    conversations: int = 2000  # that the target invents
+    labels: bool = True  # read given replies with the target once more, to learn from its own law
+    start: Path | None = None  # folder of a drafter to train on; with `layers`, only its weights are taken over
+    layers: tuple[int, ...] | None = None  # of the target, that the drafter keeps; None: the first and the last
+    vocabulary_size: int = 32_768  # tokens of the drafter
+    num_outputs: int = 8192  # of these, how many it can guess: the most frequent ones
+    feed_forward: int | None = None  # neurons of a layer; None: as many as the target has
+    minutes: float = 60.0  # of training
+    judge_every_minutes: float = 15.0
     learning_rate: float = 1.5e-3
     seed: int = 0
-    licence: str = "apache-2.0"
+    licence: str | None = None  # of the drafter; None: the starter's, or unknown
+    work: Path | None = None  # folder for what is kept on the way; None: beside the drafter
 
     def __post_init__(self) -> None:
-        if not self.layers or sorted(set(self.layers)) != list(self.layers):
+        if self.layers is not None and (not self.layers or sorted(set(self.layers)) != list(self.layers)):
             raise SettingInvalid("The layers are to be given in order, each once, as in 0,1,29.")
+        _check("Number of conversations", self.conversations, 2, 10_000_000)
         _check("Size of the vocabulary", self.vocabulary_size, 300, 1_000_000)
+        _check("Tokens to guess", self.num_outputs, 300, 1_000_000)
+        if self.feed_forward is not None:
+            _check("Neurons of a layer", self.feed_forward, 1, 1_000_000)
         _check("Minutes of training", self.minutes, 0.01, 100_000)
+        _check("Minutes between judgements", self.judge_every_minutes, 0.001, 100_000)
         _check("Learning rate", self.learning_rate, 1e-7, 1.0)
-        _check("Seed", self.seed, 0, 2**64 - 1)
-        if not self.corpus or not self.held_back:
-            raise SettingInvalid("A drafter needs conversations to learn from and others to be measured with.")
+        _check("Seed", self.seed, 0, 2**63 - 1)
+
+    @property
+    def licence_name(self) -> str:
+        """A drafter inherits the licence of the target that wrote its texts."""
+        return self.licence or ("apache-2.0" if self.target == STARTER else "other")
+
+    @property
+    def identity(self) -> dict[str, object]:
+        """What must be the same for a making to go on where it was."""
+        return {
+            "target": self.target,
+            "corpus": [str(path) for path in self.corpus],
+            "held_back": [str(path) for path in self.held_back],
+            "conversations": None if self.corpus else self.conversations,
+            "labels": self.labels,
+            "start": None if self.start is None else str(self.start),
+            "layers": self.layers if self.layers is None else list(self.layers),
+            "vocabulary_size": self.vocabulary_size,
+            "num_outputs": self.num_outputs,
+            "feed_forward": self.feed_forward,
+            "seed": self.seed,
+        }
+
+    @property
+    def command(self) -> str:
+        """What makes the same on a command line."""
+        parts = [f"slipstream distill --target {self.target}"]
+        parts += [f"--corpus {path.name}" for path in self.corpus]
+        parts += [f"--held-back {path.name}" for path in self.held_back]
+        parts += [f"--trace {vocabulary.name}={replies.name}" for vocabulary, replies in self.traces]
+        if not self.corpus:
+            parts.append(f"--conversations {self.conversations}")
+        if not self.labels:
+            parts.append("--no-labels")
+        if self.start is not None:
+            parts.append(f"--start {self.start.name}")
+        if self.layers is not None:
+            parts.append(f"--layers {','.join(map(str, self.layers))}")
+        parts.append(f"--vocabulary {self.vocabulary_size} --outputs {self.num_outputs}")
+        if self.feed_forward is not None:
+            parts.append(f"--feed-forward {self.feed_forward}")
+        parts.append(f"--minutes {self.minutes:g} --out FOLDER")
+        return " ".join(parts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,3 +70,11 @@ class PromptsUnreadable(MendableError):
 
 class DrafterUnusable(MendableError):
     """The drafter's folder cannot be read, or holds another kind of model."""
+
+
+class DrafterUnavailable(MendableError):
+    """A drafter could not be fetched from the hub: no connection, no such name, no room, nothing that can be used."""
+
+
+class FetchCancelled(MendableError):
+    """The user cancelled a download; it can go on where it stopped."""

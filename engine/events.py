@@ -45,6 +45,23 @@ class SpeculationChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class DrafterFetching:
+    """How much of a drafter has arrived from the hub, what an earlier try brought included."""
+
+    name: str
+    file: str  # the one under way
+    num_bytes: int
+    total_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class DrafterFetched:
+    """The drafter is here, and needs the network no more."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class ConversationsListed:
     conversations: tuple[ConversationSummary, ...]  # last used first
 
@@ -131,6 +148,8 @@ Event = (
     TargetLoading
     | TargetReady
     | SpeculationChanged
+    | DrafterFetching
+    | DrafterFetched
     | ConversationsListed
     | ConversationChanged
     | ConversationDeleted

@@ -76,15 +76,8 @@ class NeuralProposer:
 
     def measure_cost(self) -> float:
         """Seconds for drafting one token, at best; forgets what the drafter holds."""
-        self._drafter.roll_back(0)
         self._held.clear()
-        times = []
-        for token in range(_MEASURED_STEPS):
-            began = time.perf_counter()
-            self._drafter.read([token % len(self._vocabulary.pieces)])
-            times.append(time.perf_counter() - began)
-        self._drafter.roll_back(0)
-        return min(times)
+        return measure_step(self._drafter)
 
     def end_reply(self) -> None:
         if self._cache is not None:
@@ -191,6 +184,18 @@ class NeuralProposer:
 
     def _draft(self, tokens: tuple[int, ...], path: DraftPath | None = None) -> Draft:
         return Draft(tokens, path, self._num_passes, self._drafter_s, self.name)
+
+
+def measure_step(drafter: Drafter) -> float:
+    """Seconds for reading one token, at best; the drafter holds nothing afterwards."""
+    drafter.roll_back(0)
+    times = []
+    for token in range(_MEASURED_STEPS):
+        began = time.perf_counter()
+        drafter.read([token])
+        times.append(time.perf_counter() - began)
+    drafter.roll_back(0)
+    return min(times)
 
 
 @lru_cache(maxsize=8)

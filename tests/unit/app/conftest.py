@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QApplication
 from app.theme import ThemeKeeper, apply_theme
 
 # Of the plugin without a display, whatever the window.
-OFFSCREEN_NOISE = "This plugin does not support propagateSizeHints"
+OFFSCREEN_NOISE = r"This plugin does not support (propagateSizeHints|raise)\(\)"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

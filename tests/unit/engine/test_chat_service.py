@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.chat_service import ChatService
-from engine.commands import LoadTarget, Regenerate, Send
+from engine.commands import ChatCommand, LoadTarget, Regenerate, Send, UseDrafter
 from engine.config import ReplySettings, SamplingSettings, TargetSettings
 from engine.errors import (
     ConversationMissing,
@@ -26,6 +26,7 @@ from engine.events import (
     ReplyFinished,
     ReplyStarted,
     ReplyText,
+    SpeculationChanged,
     TargetLoading,
     TargetReady,
 )
@@ -33,7 +34,7 @@ from engine.records import Role, StopReason
 from engine.speculation import Speculation
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
-from engine.target.interface import Target
+from engine.target.interface import Interrupted, Target
 from engine.targets import TargetFile
 from tests.fakes.target import FakeTarget, says
 
@@ -70,13 +71,15 @@ class Desk:
         on_progress(0.501)
         return target
 
-    def _speculate(self, _target: Target, _stop: StopSignal) -> Speculation:
-        return Speculation.off("Nothing drafts in this test.")
+    def _speculate(self, _target: Target, stop: StopSignal, drafter: str) -> Speculation:
+        if stop.is_set():
+            raise Interrupted
+        return Speculation.off(f"Nothing drafts in this test, {drafter} either.")
 
     def told(self, kind: type[Event]) -> list[Event]:
         return [event for event in self.events if isinstance(event, kind)]
 
-    def do(self, command: LoadTarget | Send | Regenerate, stop: StopSignal | None = None) -> None:
+    def do(self, command: ChatCommand, stop: StopSignal | None = None) -> None:
         self.events.clear()
         self.service.handle(command, stop or StopSignal())
 
@@ -295,3 +298,36 @@ def test_a_failed_reply_is_kept_and_the_failure_told(talking: Desk) -> None:
     message = finished(talking).message
     assert message.statistics is not None
     assert message.statistics.stop_reason is StopReason.FAILED
+
+
+def test_another_drafter_is_used_at_once_and_for_the_next_target(talking: Desk) -> None:
+    talking.do(Send("Hi", None, GREEDY))
+    conversation_id = finished(talking).message.conversation_id
+    talking.do(UseDrafter("somebody/tiny"))
+    sentence = "Nothing drafts in this test, somebody/tiny either."
+    assert talking.events == [SpeculationChanged("fake", sentence, False)]
+    talking.do(Send("And?", conversation_id, GREEDY))
+    statistics = finished(talking).message.statistics
+    assert statistics is not None
+    assert statistics.evaluated_tokens == statistics.prompt_tokens  # what the target held was given up
+    talking.do(LoadTarget("fake"))
+    (ready,) = talking.told(TargetReady)
+    assert isinstance(ready, TargetReady)
+    assert ready.target.speculation == sentence
+
+
+def test_a_drafter_chosen_before_any_target_waits_for_it(desk: Desk) -> None:
+    desk.do(UseDrafter("somebody/tiny"))
+    assert desk.events == []
+    desk.do(LoadTarget(desk.add("fake", FakeTarget())))
+    (ready,) = desk.told(TargetReady)
+    assert isinstance(ready, TargetReady)
+    assert "somebody/tiny" in ready.target.speculation
+
+
+def test_replies_go_on_when_a_change_of_drafter_was_interrupted(talking: Desk) -> None:
+    stop = StopSignal()
+    stop.set()
+    talking.do(UseDrafter("somebody/tiny"), stop)
+    talking.do(Send("Hi", None, GREEDY))
+    assert finished(talking).message.text == "Hello."

@@ -1,0 +1,182 @@
+"""Which drafter guesses ahead of the model: built-in, a folder, or one from the hub."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import (
+    QButtonGroup,
+    QComboBox,
+    QDialog,
+    QFileDialog,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QProgressBar,
+    QPushButton,
+    QRadioButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+_WIDTH_PX = 520
+_PROGRESS_STEPS = 1_000
+_ABOUT = (
+    "The drafter guesses the next words, and your model checks them. Another drafter changes how fast replies come, "
+    "not how good they are."
+)
+_ABOUT_HUB = "A small Llama-type model with safetensors. Downloaded once, then kept on this machine."
+
+
+class DrafterDialog(QDialog):
+    """Shows the choice in use and takes another one. It stays open while a drafter is downloaded; closing it does not
+    end that.
+
+    Signals:
+        chosen(str): the built-in drafter's name, a folder, or a name on the hub.
+        cancel_requested(): the download is to stop.
+    """
+
+    chosen = Signal(str)
+    cancel_requested = Signal()
+
+    def __init__(self, built_in: str, hub_examples: Sequence[str], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWindowTitle("Drafter")
+        self.setMinimumWidth(_WIDTH_PX)
+        self._built_in_name = built_in
+        self.built_in = QRadioButton("Built-in", self)
+        self.from_folder = QRadioButton("Folder", self)
+        self.from_hub = QRadioButton("From the hub", self)
+        self._sources = QButtonGroup(self)
+        for source in (self.built_in, self.from_folder, self.from_hub):
+            self._sources.addButton(source)
+        self.folder = QLineEdit(self)
+        self.folder.setPlaceholderText("A model in Hugging Face's format")
+        self.folder.setAccessibleName("Folder of the drafter")
+        self.folder.textEdited.connect(self._on_folder_edited)
+        self.browse_button = _button("Choose…", "outlined", self)
+        self.browse_button.clicked.connect(self._browse)
+        self.hub_name = QComboBox(self)
+        self.hub_name.setEditable(True)
+        self.hub_name.addItems(list(hub_examples))
+        self.hub_name.setAccessibleName("Name on the hub, as owner/name")
+        self.hub_name.editTextChanged.connect(self._on_hub_edited)
+        self.words = _words("", self)
+        self.progress = QProgressBar(self)
+        self.progress.setRange(0, _PROGRESS_STEPS)
+        self.progress.setTextVisible(False)
+        self.progress.setFixedHeight(4)
+        self.progress.setAccessibleName("Downloading the drafter")
+        self.cancel_button = _button("Stop the download", "link", self)
+        self.cancel_button.clicked.connect(self._on_cancel)
+        self.use_button = _button("Use", "outlined", self)
+        self.use_button.setDefault(True)
+        self.use_button.clicked.connect(self._on_use)
+        self.close_button = _button("Close", "outlined", self)
+        self.close_button.clicked.connect(self.close)
+        self._arrange()
+        self.show_choice(built_in)
+        self.show_downloading(False)
+
+    def show_choice(self, choice: str, is_folder: bool = False) -> None:
+        """What is in use now."""
+        if choice == self._built_in_name:
+            self.built_in.setChecked(True)
+        elif is_folder:
+            self.folder.setText(choice)
+            self.from_folder.setChecked(True)
+        else:
+            self.hub_name.setEditText(choice)
+            self.from_hub.setChecked(True)
+
+    def show_words(self, words: str) -> None:
+        """What the drafter does, how far the download is, or what went wrong; a sentence."""
+        self.words.setText(words)
+
+    def show_downloading(self, downloading: bool) -> None:
+        self.progress.setVisible(downloading)
+        self.cancel_button.setVisible(downloading)
+        self.cancel_button.setEnabled(downloading)
+        self.use_button.setEnabled(not downloading)
+        if not downloading:
+            self.progress.setValue(0)
+
+    def show_progress(self, share: float) -> None:
+        """`share` of the download that is done, 0 … 1."""
+        self.progress.setValue(round(share * _PROGRESS_STEPS))
+
+    def _arrange(self) -> None:
+        sources = QGridLayout()
+        sources.setHorizontalSpacing(10)
+        sources.setVerticalSpacing(8)
+        sources.setColumnStretch(1, 1)
+        sources.addWidget(self.built_in, 0, 0)
+        sources.addWidget(self.from_folder, 1, 0)
+        sources.addWidget(self.folder, 1, 1)
+        sources.addWidget(self.browse_button, 1, 2)
+        sources.addWidget(self.from_hub, 2, 0)
+        sources.addWidget(self.hub_name, 2, 1, 1, 2)
+        sources.addWidget(_words(_ABOUT_HUB, self, kind="faint"), 3, 1, 1, 2)
+        buttons = QHBoxLayout()
+        buttons.addWidget(self.cancel_button)
+        buttons.addStretch(1)
+        buttons.addWidget(self.close_button)
+        buttons.addWidget(self.use_button)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(18, 16, 18, 14)
+        column.setSpacing(12)
+        column.addWidget(_words(_ABOUT, self, kind="quiet"))
+        column.addLayout(sources)
+        column.addWidget(self.words)
+        column.addWidget(self.progress)
+        column.addStretch(1)
+        column.addLayout(buttons)
+
+    @Slot()
+    def _browse(self) -> None:
+        folder = QFileDialog.getExistingDirectory(self, "Folder of a drafter", self.folder.text())
+        if folder:
+            self.folder.setText(folder)
+            self.from_folder.setChecked(True)
+
+    @Slot()
+    def _on_folder_edited(self) -> None:
+        self.from_folder.setChecked(True)
+
+    @Slot()
+    def _on_hub_edited(self) -> None:
+        self.from_hub.setChecked(True)
+
+    @Slot()
+    def _on_use(self) -> None:
+        if self.built_in.isChecked():
+            self.chosen.emit(self._built_in_name)
+        elif self.from_folder.isChecked():
+            self.chosen.emit(self.folder.text().strip())
+        else:
+            self.chosen.emit(self.hub_name.currentText().strip())
+
+    @Slot()
+    def _on_cancel(self) -> None:
+        self.cancel_button.setEnabled(False)  # the network may be silent for some seconds
+        self.cancel_requested.emit()
+
+
+def _button(words: str, kind: str, parent: QWidget) -> QPushButton:
+    button = QPushButton(words, parent)
+    button.setProperty("kind", kind)
+    button.setAutoDefault(False)
+    return button
+
+
+def _words(text: str, parent: QWidget, kind: str = "") -> QLabel:
+    label = QLabel(text, parent)
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    label.setWordWrap(True)
+    label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+    if kind:
+        label.setProperty("kind", kind)
+    return label

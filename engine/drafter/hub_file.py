@@ -1,0 +1,123 @@
+"""Fetches one file from the hub, going on where an earlier try stopped.
+
+`hf_hub_download` begins every file anew after an interruption (huggingface_hub 2 writes to a file with a random name
+and deletes it when something fails) and looks up only once in 10 MB. Hence the loop here, over the hub's own session.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx2
+from huggingface_hub import constants, get_session
+
+# Documented, but not marked as exported.
+from huggingface_hub.utils import build_hf_headers, hf_raise_for_status  # type: ignore[attr-defined]
+
+from engine.errors import DrafterUnavailable, FetchCancelled
+from engine.stop_signal import StopSignal
+
+_TRIES = 3  # in a row that bring nothing
+_PAUSE_S = 1.0
+_GLANCE_S = 0.1
+_READ_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class HubFile:
+    name: str  # without any folder
+    size: int  # bytes
+    digest: str  # sha256 in hex of a large file, git's sha1 of a small one, as the hub tells it
+    url: str
+
+    @property
+    def part_name(self) -> str:
+        """Of what has arrived so far; another version of the file has another one."""
+        return f"{self.name}.{self.digest[:16]}.part"
+
+
+def fetch_file(file: HubFile, folder: Path, stop: StopSignal, on_size: Callable[[int], None]) -> None:
+    """Puts the file into the folder, whole or not at all; `on_size` hears how many bytes of it have arrived.
+
+    Raises FetchCancelled, DrafterUnavailable when it arrives damaged, and what httpx and the disk raise.
+    """
+    done, part = folder / file.name, folder / file.part_name
+    if _size(done) == file.size and _digest(done, file, stop) == file.digest:
+        on_size(file.size)
+        return
+    on_size(_size(part))
+    _complete(file, part, stop, on_size)
+    if _size(part) != file.size or _digest(part, file, stop) != file.digest:
+        part.unlink()
+        raise DrafterUnavailable(f"{file.name} arrived damaged and was deleted; download it again.")
+    part.replace(done)
+
+
+def check_stop(stop: StopSignal) -> None:
+    if stop.is_set():
+        raise FetchCancelled("The download was stopped; started again, it goes on from there.")
+
+
+def _complete(file: HubFile, part: Path, stop: StopSignal, on_size: Callable[[int], None]) -> None:
+    """Asks for the rest until it is there; a broken connection is tried again as long as it brings something."""
+    tries = _TRIES
+    if not part.exists():
+        part.touch()  # an empty file is one, too
+    while (size := _size(part)) < file.size:
+        check_stop(stop)
+        failure: httpx2.TransportError | None = None
+        try:
+            _append(file, part, stop, on_size)
+        except httpx2.TransportError as error:
+            failure = error
+        tries = _TRIES if _size(part) > size else tries - 1
+        if not tries:
+            raise failure or DrafterUnavailable(f"The download of {file.name} was cut off; try again later.")
+        if failure is not None:
+            _pause(stop)
+
+
+def _append(file: HubFile, part: Path, stop: StopSignal, on_size: Callable[[int], None]) -> None:
+    size = _size(part)
+    headers = build_hf_headers(token=False) | {"accept-encoding": "identity"}  # so that sizes are those of the file
+    if size:
+        headers["range"] = f"bytes={size}-"
+    timeout_s = constants.HF_HUB_DOWNLOAD_TIMEOUT
+    with get_session().stream("GET", file.url, headers=headers, timeout=timeout_s) as response:
+        hf_raise_for_status(response)
+        if response.status_code != httpx2.codes.PARTIAL_CONTENT:
+            size = 0  # the server begins anew
+        with part.open("ab" if size else "wb") as out:
+            for chunk in response.iter_bytes():
+                out.write(chunk)
+                size += len(chunk)
+                on_size(min(size, file.size))
+                check_stop(stop)
+                if size > file.size:
+                    return  # something else than was announced; no need to fill the disk with it
+
+
+def _pause(stop: StopSignal) -> None:
+    end = time.monotonic() + _PAUSE_S
+    while time.monotonic() < end:
+        check_stop(stop)
+        time.sleep(_GLANCE_S)
+
+
+def _digest(path: Path, file: HubFile, stop: StopSignal) -> str:
+    digest = hashlib.sha256()
+    if len(file.digest) != 2 * digest.digest_size:
+        digest = hashlib.sha1(f"blob {file.size}\0".encode(), usedforsecurity=False)  # as git names a file
+    with path.open("rb") as content:
+        while data := content.read(_READ_BYTES):
+            check_stop(stop)
+            digest.update(data)
+    return digest.hexdigest()
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0

@@ -1,0 +1,74 @@
+"""A drafter from a hub on the loopback drafts for the starter: on the command line and in the engine of the window."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from huggingface_hub import close_session
+from typer.testing import CliRunner
+
+from app.cli import application
+from engine import Engine, EngineConfig, FetchDrafter, LoadTarget, UseDrafter
+from engine.errors import DrafterUnavailable
+from engine.events import DrafterFetched, SpeculationChanged, TargetReady
+from tests.fakes.hub import FakeHub, serving
+from tests.fakes.listener import EventQueue
+from tests.unit.engine.drafter.checkpoints import random_llama, save
+
+pytestmark = pytest.mark.starter
+
+NAME = "somebody/tiny-llama"
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
+    with serving() as server:
+        server.add(NAME, save(random_llama(), tmp_path / "checkpoint"))
+        monkeypatch.setenv("HF_ENDPOINT", server.url)
+        yield server
+        close_session()
+
+
+def test_chat_downloads_a_drafter_once_and_drafts_with_it(server: FakeHub) -> None:
+    arguments = ["chat", "--prompt", "Hi.", "--max-tokens", "8", "--temperature", "0", "--json", "--drafter", NAME]
+    for asked in (True, False):
+        result = CliRunner().invoke(application, arguments)
+        assert result.exit_code == 0
+        assert json.loads(result.stdout)["rounds"] > 0
+        assert bool(server.asked) is asked
+        server.asked.clear()
+
+
+def test_without_speculation_nothing_is_downloaded(server: FakeHub) -> None:
+    arguments = ["chat", "--prompt", "Hi.", "--max-tokens", "2", "--no-speculation", "--drafter", NAME]
+    assert CliRunner().invoke(application, arguments).exit_code == 0
+    assert server.asked == []
+
+
+def test_bench_takes_names_too(server: FakeHub, tmp_path: Path) -> None:
+    prompts = tmp_path / "prompts.jsonl"
+    prompts.write_text(json.dumps({"id": "1", "turns": ["Hi."]}))
+    arguments = ["bench", "--prompts", str(prompts), "--modes", "plain", "--max-tokens", "2", "--drafter", "no/such"]
+    result = CliRunner().invoke(application, arguments)
+    assert isinstance(result.exception, DrafterUnavailable)
+    assert len(server.asked) == 1
+
+
+def test_the_drafter_is_changed_under_a_loaded_target(server: FakeHub, tmp_path: Path) -> None:
+    events = EventQueue()
+    engine = Engine(EngineConfig(tmp_path / "data"), events)
+    try:
+        engine.post(UseDrafter(NAME))
+        engine.post(LoadTarget("starter"))
+        assert "not on this machine" in events.wait_for(TargetReady).target.speculation
+        engine.post(FetchDrafter(NAME))
+        assert events.wait_for(DrafterFetched) == DrafterFetched(NAME)
+        engine.post(UseDrafter(NAME))
+        while not (changed := events.wait_for(SpeculationChanged)).is_drafting:
+            assert changed.sentence == "The drafter is being loaded."
+    finally:
+        engine.close()
+    assert len(server.ranges("model.safetensors")) == 1

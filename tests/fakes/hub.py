@@ -1,0 +1,140 @@
+"""A model hub on this machine's loopback: what huggingface_hub asks of the real one, and what goes wrong there."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import NamedTuple
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+_LARGE = 10_000  # bytes; from there on, files come from another address and have a sha256, as in Git LFS
+
+
+class Asked(NamedTuple):
+    path: str
+    range: str  # of bytes; "" for all
+    authorization: str
+
+
+class FakeHub:
+    """Serves `models`. What it is asked for is in `asked`, oldest first."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.models: dict[str, dict[str, bytes]] = {}
+        self.asked: list[Asked] = []
+        self.refused: dict[str, tuple[int, str]] = {}  # status and error code of a model
+        self.cut_after: dict[str, list[int]] = {}  # bytes of a file after which the line breaks, once each
+        self.on_cut: Callable[[], None] = lambda: None
+        self.told_sizes: dict[str, int] = {}  # of files, where they are not the true ones
+        self.told: bytes | None = None  # instead of a listing
+        self.ignores_ranges = False
+
+    def add(self, name: str, folder: Path) -> None:
+        self.models[name] = {file.name: file.read_bytes() for file in folder.iterdir()}
+
+    def ranges(self, file: str) -> list[str]:
+        """Of the requests for the content of this file."""
+        return [asked.range for asked in self.asked if asked.path.startswith("/content/") and file in asked.path]
+
+    def listing(self, name: str) -> dict[str, object]:
+        """As `/api/models/owner/name?blobs=true` tells it."""
+        siblings = []
+        for file, data in self.models[name].items():
+            size = self.told_sizes.get(file, len(data))
+            sibling: dict[str, object] = {"rfilename": file, "size": size, "blobId": _git_digest(data)}
+            if len(data) >= _LARGE:
+                sibling["lfs"] = {"sha256": hashlib.sha256(data).hexdigest(), "size": size, "pointerSize": 134}
+            siblings.append(sibling)
+        return {"id": name, "sha": COMMIT, "siblings": siblings}
+
+
+@contextmanager
+def serving() -> Iterator[FakeHub]:
+    """A hub that answers until the end of the block."""
+    server = _Server(("127.0.0.1", 0), _Handler)
+    hub = server.hub = FakeHub(f"http://127.0.0.1:{server.server_port}")
+    thread = threading.Thread(target=lambda: server.serve_forever(poll_interval=0.01), name="fake-hub")
+    thread.start()
+    try:
+        yield hub
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = False  # joined at the end
+    hub: FakeHub
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+
+    def do_GET(self) -> None:
+        hub = self.server.hub
+        hub.asked.append(Asked(self.path, self.headers.get("Range", ""), self.headers.get("Authorization", "")))
+        match self.path.split("?")[0].strip("/").split("/"):
+            case ["api", "models", owner, name]:
+                self._list(hub, f"{owner}/{name}")
+            case [owner, name, "resolve", revision, file] if revision == COMMIT:
+                self._redirect(f"/content/{owner}/{name}/{file}")
+            case ["content", owner, name, file]:
+                self._send(hub, f"{owner}/{name}", file)
+            case _:
+                self._refuse(404, "EntryNotFound")
+
+    def _list(self, hub: FakeHub, name: str) -> None:
+        if name in hub.models and name not in hub.refused:
+            self._answer(200, json.dumps(hub.listing(name)).encode() if hub.told is None else hub.told)
+        else:
+            self._refuse(*hub.refused.get(name, (404, "RepoNotFound")))
+
+    def _send(self, hub: FakeHub, name: str, file: str) -> None:
+        data = hub.models[name][file]
+        asked = self.headers.get("Range", "")
+        start = int(asked.removeprefix("bytes=").rstrip("-")) if asked and not hub.ignores_ranges else 0
+        self.send_response(206 if start else 200)
+        self.send_header("Content-Length", str(len(data) - start))
+        if start:
+            self.send_header("Content-Range", f"bytes {start}-{len(data) - 1}/{len(data)}")
+        self.send_header("X-Repo-Commit", COMMIT)
+        self.end_headers()
+        cuts = hub.cut_after.get(file)
+        if cuts:
+            self.wfile.write(data[start : start + cuts.pop(0)])
+            self.wfile.flush()
+            hub.on_cut()
+            self.close_connection = True
+        else:
+            self.wfile.write(data[start:])
+
+    def _redirect(self, path: str) -> None:
+        self.send_response(302)
+        self.send_header("Location", path)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def _refuse(self, status: int, code: str) -> None:
+        self._answer(status, b"{}", {"X-Error-Code": code})
+
+    def _answer(self, status: int, body: bytes, headers: dict[str, str] | None = None) -> None:
+        self.send_response(status)
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_arguments: object) -> None:
+        """Nothing on the terminal."""
+
+
+def _git_digest(data: bytes) -> str:
+    return hashlib.sha1(f"blob {len(data)}\0".encode() + data, usedforsecurity=False).hexdigest()
