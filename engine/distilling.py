@@ -11,7 +11,9 @@ from engine.config import DistillSettings, TargetSettings
 from engine.errors import TargetUnsupported
 from engine.learning.progress import Judgement, TextFigures
 from engine.learning.recipe import TargetSide, Tell, make_drafter
+from engine.learning.source import GgufSource
 from engine.learning.teacher import TargetTeacher, Teacher, TorchTeacher
+from engine.measuring.machine import free_memory
 from engine.measuring.measurement import Measurement
 from engine.measuring.order import ALWAYS_DRAFTING, TRACE, BenchOrder
 from engine.stop_signal import StopSignal
@@ -21,6 +23,7 @@ from engine.targets import TargetFile
 _DRAFT_LENGTH = 4
 _JUDGED_REPLIES = 24  # of each kind
 _JUDGED_TOKENS = 128  # of each reply
+_BYTES_PER_WEIGHT = 3  # that torch takes for a target: bfloat16, and room to work in
 _CONTEXT_SIZE = 1024  # tokens: where given replies are read by llama.cpp
 
 OpenBench = Callable[[Path, BenchOrder], Measurement]  # with the drafter in a folder
@@ -59,14 +62,15 @@ def distill(
             target.close()
 
     def open_teacher() -> Teacher:
-        from engine.learning.cut import read_target
-
         try:
-            return TorchTeacher(read_target(file.path).model)
+            source = GgufSource(file.path)
+            if _BYTES_PER_WEIGHT * source.num_weights < free_memory():
+                return TorchTeacher(source)
         except TargetUnsupported:
-            context = TargetSettings(context_size=_CONTEXT_SIZE)
-            target: Target = LlamaCppTarget.load(file.path, file.name, context, lambda _progress: None, never)
-            return TargetTeacher(target, never)
+            pass
+        context = TargetSettings(context_size=_CONTEXT_SIZE)
+        target: Target = LlamaCppTarget.load(file.path, file.name, context, lambda _progress: None, never)
+        return TargetTeacher(target, never)
 
     def judge(drafter: Path, held_back: Path, minutes: float) -> Judgement:
         texts = [("replies of this target, held back", file.path, held_back)]

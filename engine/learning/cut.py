@@ -1,6 +1,6 @@
 """A small drafter cut out of a target: a few of its layers, and the first merges of its tokenizer.
 
-The GGUF file is dequantized by transformers. The vocabulary that remains is a real byte-level BPE tokenizer of its
+The vocabulary that remains is a real byte-level BPE tokenizer of its
 own (any prefix of a list of merges is one), and most of the target's other tokens are merges of its tokens.
 """
 
@@ -9,17 +9,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from tokenizers import Tokenizer
 from tokenizers.pre_tokenizers import ByteLevel
-from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM
+from transformers import LlamaConfig, LlamaForCausalLM
 
 from engine.chat_template import CHATML
 from engine.errors import DrafterUnusable, TargetUnsupported
+from engine.learning.source import GgufSource
 
 # In the drafter's own chat format (ChatML); they open the vocabulary.
 _START_OF_TURN, END_OF_TURN = "<|im_start|>", "<|im_end|>"
@@ -63,62 +63,36 @@ class CutShape:
     feed_forward: int | None = None  # neurons of a layer; None: all
 
 
-def cut_drafter(target: Path, shape: CutShape, texts: Iterable[str], start: Cut | None = None) -> Cut:
-    """Cuts a drafter out of the target. `texts` are replies, in which its tokens are counted: the most frequent ones
+def check_cut(source: GgufSource, shape: CutShape) -> tuple[int, ...]:
+    """The layers that are kept. Raises TargetUnsupported when the target has no such layers."""
+    count = source.config.num_hidden_layers
+    layers = shape.layers if shape.layers is not None else (0, count - 1)
+    if not all(0 <= layer < count for layer in layers):
+        raise TargetUnsupported(f"This model has layers 0 to {count - 1}; choose among these.")
+    return layers
+
+
+def cut_drafter(source: GgufSource, shape: CutShape, texts: Iterable[str], start: Cut | None = None) -> Cut:
+    """Cuts a drafter out of a target. `texts` are replies, in which its tokens are counted: the most frequent ones
     open the vocabulary, so that the head is a slice of the embedding. With `start`, a drafter that was cut from the
     same target, layers and the embeddings of its tokens are taken from there.
 
-    Raises TargetUnsupported when the target is no Llama-type model with byte-level BPE, or has no such layers, and
-    DrafterUnusable when `start` has another shape.
+    Raises TargetUnsupported when the target has no such layers, and DrafterUnusable when `start` has another shape.
     """
-    source = read_target(target)
-    model, merges = source.model, source.merges
-    if not merges:
-        raise TargetUnsupported(f"{target.name} does not use byte-pair merges, from which a vocabulary could be cut.")
-    layers = shape.layers if shape.layers is not None else (0, len(model.model.layers) - 1)
-    if not all(0 <= layer < len(model.model.layers) for layer in layers):
-        raise TargetUnsupported(f"{target.name} has layers 0 to {len(model.model.layers) - 1}; choose among these.")
-    pieces = _by_frequency(_first_pieces(merges, shape.vocabulary), merges, texts)
-    sources = [
-        source.vocabulary.get(piece, 0) for piece in pieces
-    ]  # a byte that the target knows only in merges is new
-    small = _cut_model(model, layers, shape.feed_forward, sources)
+    layers = check_cut(source, shape)
+    pieces = _by_frequency(_first_pieces(source.merges, shape.vocabulary), source.merges, texts)
+    sources = [source.vocabulary.get(piece, 0) for piece in pieces]  # a byte that it knows only in merges is new
+    small = _cut_model(source, layers, shape.feed_forward, sources)
     if start is not None:
         _take_over(small, pieces, start)
-    return Cut(small, _tokenizer_json(pieces, merges), CHATML, min(shape.outputs, len(pieces)))
+    return Cut(small, _tokenizer_json(pieces, source.merges), CHATML, min(shape.outputs, len(pieces)))
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A target as torch has it."""
-
-    model: LlamaForCausalLM  # float32
-    merges: list[Any]  # of its tokenizer; empty where that is another kind
-    vocabulary: dict[str, int]
+def _first_pieces(merges: Sequence[list[str]], size: int) -> list[str]:
+    return [*SPECIALS, *sorted(ByteLevel.alphabet()), *dict.fromkeys(map("".join, merges))][:size]
 
 
-def read_target(target: Path) -> Source:
-    """Raises TargetUnsupported when it is no Llama-type model."""
-    options: dict[str, Any] = {"gguf_file": target.name, "trust_remote_code": False, "local_files_only": True}
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(str(target.parent), **options)
-        model = AutoModelForCausalLM.from_pretrained(str(target.parent), dtype=torch.float32, **options)
-    except Exception as error:  # what it raises for files it does not know is not limited to any kind
-        raise TargetUnsupported(f"transformers cannot read {target.name}; a drafter cannot be cut from it.") from error
-    if not isinstance(model, LlamaForCausalLM):
-        raise TargetUnsupported(f"A drafter can only be cut from a Llama-type model, and {target.name} is none.")
-    whole = json.loads(tokenizer.backend_tokenizer.to_str())["model"]
-    if whole["type"] != "BPE":
-        return Source(model, [], {})
-    return Source(model, whole["merges"], whole["vocab"])
-
-
-def _first_pieces(merges: Sequence[Any], size: int) -> list[str]:
-    merged = ("".join(merge if isinstance(merge, list) else merge.split(" ")) for merge in merges)
-    return [*SPECIALS, *sorted(ByteLevel.alphabet()), *dict.fromkeys(merged)][:size]
-
-
-def _by_frequency(pieces: Sequence[str], merges: Sequence[Any], texts: Iterable[str]) -> list[str]:
+def _by_frequency(pieces: Sequence[str], merges: Sequence[list[str]], texts: Iterable[str]) -> list[str]:
     """The specials, then the others, the most frequent first."""
     tokenizer = Tokenizer.from_str(json.dumps(_tokenizer_json(pieces, merges)))
     counts = np.zeros(len(pieces), np.int64)
@@ -129,10 +103,10 @@ def _by_frequency(pieces: Sequence[str], merges: Sequence[Any], texts: Iterable[
 
 
 def _cut_model(
-    model: LlamaForCausalLM, layers: Sequence[int], feed_forward: int | None, sources: Sequence[int]
+    source: GgufSource, layers: Sequence[int], feed_forward: int | None, sources: Sequence[int]
 ) -> LlamaForCausalLM:
     # The rest of the target's configuration speaks of its file.
-    shape = {name: value for name, value in model.config.to_dict().items() if name in _KEPT_OF_CONFIG}
+    shape = {name: value for name, value in source.config.to_dict().items() if name in _KEPT_OF_CONFIG}
     shape.update(
         num_hidden_layers=len(layers),
         vocab_size=len(sources),
@@ -145,10 +119,10 @@ def _cut_model(
         shape["intermediate_size"] = min(feed_forward, shape["intermediate_size"])
     small = LlamaForCausalLM(LlamaConfig(**shape))
     with torch.no_grad():
-        small.model.embed_tokens.weight.copy_(model.model.embed_tokens.weight[torch.tensor(sources)])
-        small.model.norm.load_state_dict(model.model.norm.state_dict())
+        small.model.embed_tokens.weight.copy_(source.embedding[torch.tensor(sources)])
+        small.model.norm.weight.copy_(source.norm)
         for kept, layer in zip(small.model.layers, layers, strict=True):
-            kept.load_state_dict(_narrowed(model.model.layers[layer].state_dict(), shape["intermediate_size"]))
+            kept.load_state_dict(_narrowed(source.layer(layer), shape["intermediate_size"]))
     small.tie_weights()
     return small
 
@@ -185,9 +159,8 @@ def _narrowed(layer: Mapping[str, torch.Tensor], feed_forward: int) -> dict[str,
     }
 
 
-def _tokenizer_json(pieces: Sequence[str], merges: Sequence[Any]) -> dict[str, Any]:
+def _tokenizer_json(pieces: Sequence[str], merges: Sequence[list[str]]) -> dict[str, Any]:
     vocabulary = {piece: token for token, piece in enumerate(pieces)}
-    pairs = [merge if isinstance(merge, list) else merge.split(" ") for merge in merges]
     return {
         "version": "1.0",
         "added_tokens": [
@@ -217,7 +190,7 @@ def _tokenizer_json(pieces: Sequence[str], merges: Sequence[Any]) -> dict[str, A
             "vocab": vocabulary,
             "merges": [
                 pair
-                for pair in pairs
+                for pair in merges
                 if "".join(pair) in vocabulary and pair[0] in vocabulary and pair[1] in vocabulary
             ],
         },

@@ -13,11 +13,12 @@ from engine.drafter.tokenizer import DrafterTokenizer
 from engine.errors import CorpusUnreadable, DrafterUnusable
 from engine.learning.card import write_card
 from engine.learning.corpus import Lesson, corpus_files, read_lessons
-from engine.learning.cut import Cut, CutShape, cut_drafter
+from engine.learning.cut import Cut, CutShape, check_cut, cut_drafter
 from engine.learning.folder import read_drafter, write_drafter
 from engine.learning.labels import Labels, read_labels
 from engine.learning.progress import DistillProgress, Judgement, TrainingProgress
 from engine.learning.samples import LabelTable, Sample, SampleMaker
+from engine.learning.source import GgufSource
 from engine.learning.teacher import Teacher, label_lessons
 from engine.learning.training import Lessons, TrainingSettings, train
 from engine.learning.work import WorkFolder, told_in_words
@@ -61,12 +62,13 @@ def make_drafter(settings: DistillSettings, target: TargetSide, folder: Path, on
     """
     if folder.exists():
         raise DrafterUnusable(f"{folder} exists already; remove it, or choose another folder.")
+    begin = _beginning(settings, target)
     work = WorkFolder(settings.work or folder.with_name(folder.name + ".work"), settings.identity)
     if not settings.corpus:
         target.invent(work.corpus, on_progress)
     read = _read(settings, target, work, on_progress)
     corpus, held_back = _split(settings, read, target)
-    cut = _begin(settings, target, [lesson for part in corpus for lesson in part.lessons])
+    cut = begin([lesson for part in corpus for lesson in part.lessons])
     with told_in_words(work.path):
         if not work.drafter.exists():
             write_drafter(work.drafter, cut, "")
@@ -136,14 +138,16 @@ def _split(settings: DistillSettings, read: Sequence[_Read], target: TargetSide)
     return rest, held_back
 
 
-def _begin(settings: DistillSettings, target: TargetSide, lessons: Sequence[Lesson]) -> Cut:
-    """The model to train: one that exists, or one cut out of the target."""
-    if settings.start is not None and settings.layers is None:
-        return read_drafter(settings.start)
-    texts = (_text(lesson, target.vocabulary) for lesson in lessons)
-    shape = CutShape(settings.layers, settings.vocabulary_size, settings.num_outputs, settings.feed_forward)
+def _beginning(settings: DistillSettings, target: TargetSide) -> Callable[[Sequence[Lesson]], Cut]:
+    """What makes the model to train: one that exists, or one cut out of the target once the lessons are known. What
+    cannot be made is told before anything takes long."""
     start = None if settings.start is None else read_drafter(settings.start)
-    return cut_drafter(target.path, shape, texts, start)
+    if start is not None and settings.layers is None:
+        return lambda _lessons: start
+    source = GgufSource(target.path)
+    shape = CutShape(settings.layers, settings.vocabulary_size, settings.num_outputs, settings.feed_forward)
+    check_cut(source, shape)
+    return lambda lessons: cut_drafter(source, shape, (_text(lesson, target.vocabulary) for lesson in lessons), start)
 
 
 def _samples(maker: SampleMaker, corpus: Sequence[_Read]) -> tuple[list[Sample], LabelTable]:

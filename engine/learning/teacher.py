@@ -6,18 +6,20 @@ the same weights four times as fast. So Llama-type targets are read here, and ot
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import torch
 from torch.nn import functional
+from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
 from engine.learning.corpus import Lesson
 from engine.learning.labels import NUM_LIKELIEST, Labels, write_labels
 from engine.learning.likeliest import likeliest
 from engine.learning.progress import LabelProgress
+from engine.learning.source import LlamaSource
 from engine.stop_signal import StopSignal
 from engine.target.interface import Target
 
@@ -87,19 +89,18 @@ class TargetTeacher:
 class TorchTeacher:
     """Reads with a Llama-type model in bfloat16."""
 
-    def __init__(self, model: Any) -> None:
-        """`model` is a LlamaForCausalLM; its weights are copied."""
-        shape = model.config
-        self._heads, self._kv_heads = shape.num_attention_heads, shape.num_key_value_heads
-        self._dim = model.model.layers[0].self_attn.head_dim
-        self._inner, self._epsilon = shape.intermediate_size, shape.rms_norm_eps
-        self._rotary = model.model.rotary_emb
+    def __init__(self, source: LlamaSource) -> None:
+        config = source.config
+        self._heads = config.num_attention_heads
+        self._kv_heads = config.num_key_value_heads or self._heads
+        self._dim = config.head_dim or config.hidden_size // self._heads
+        self._inner, self._epsilon = config.intermediate_size, config.rms_norm_eps
         self._device = "cuda" if torch.cuda.is_available() else "cpu"
+        self._rotary = LlamaRotaryEmbedding(config).to(self._device)
         with torch.no_grad():
-            self._embedding = self._weight(model.model.embed_tokens.weight)
-            self._head = self._weight(model.lm_head.weight)
-            self._norm = self._weight(model.model.norm.weight)
-            self._layers = [self._layer(layer) for layer in model.model.layers]
+            self._embedding, self._norm = self._weight(source.embedding), self._weight(source.norm)
+            self._head = self._embedding if source.head is source.embedding else self._weight(source.head)
+            self._layers = [self._layer(source.layer(index)) for index in range(config.num_hidden_layers)]
 
     def think(self, lessons: Sequence[Lesson]) -> Iterator[tuple[Lesson, Labels]]:
         """See `Teacher.think`."""
@@ -155,15 +156,17 @@ class TorchTeacher:
     def _weight(self, *parts: torch.Tensor) -> torch.Tensor:
         return torch.cat([part.detach().to(self._device, torch.bfloat16) for part in parts])
 
-    def _layer(self, layer: Any) -> tuple[torch.Tensor, ...]:
-        attention, mlp = layer.self_attn, layer.mlp
+    def _layer(self, layer: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, ...]:
+        def weight(*names: str) -> torch.Tensor:
+            return self._weight(*(layer[f"{name}.weight"] for name in names))
+
         return (
-            self._weight(layer.input_layernorm.weight),
-            self._weight(attention.q_proj.weight, attention.k_proj.weight, attention.v_proj.weight),
-            self._weight(attention.o_proj.weight),
-            self._weight(layer.post_attention_layernorm.weight),
-            self._weight(mlp.gate_proj.weight, mlp.up_proj.weight),
-            self._weight(mlp.down_proj.weight),
+            weight("input_layernorm"),
+            weight(*(f"self_attn.{part}_proj" for part in "qkv")),
+            weight("self_attn.o_proj"),
+            weight("post_attention_layernorm"),
+            weight("mlp.gate_proj", "mlp.up_proj"),
+            weight("mlp.down_proj"),
         )
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM
 
 from engine.learning.corpus import Lesson
 from engine.learning.labels import NUM_LIKELIEST, Labels, read_labels
@@ -27,10 +29,25 @@ def _lessons(count: int, vocabulary: int) -> list[Lesson]:
     ]
 
 
+class _Source:
+    """Implements `engine.learning.source.LlamaSource` for a model that is there."""
+
+    def __init__(self, model: LlamaForCausalLM) -> None:
+        self.config: LlamaConfig = model.config
+        self._model = model.model
+        self.embedding: torch.Tensor = model.model.embed_tokens.weight.detach()
+        self.head = self.embedding
+        self.norm: torch.Tensor = model.model.norm.weight.detach()
+
+    def layer(self, index: int) -> dict[str, torch.Tensor]:
+        layer: dict[str, torch.Tensor] = self._model.layers[index].state_dict()
+        return layer
+
+
 def test_torch_thinks_as_transformers_does() -> None:
     model = random_llama(num_key_value_heads=2)
     lessons = _lessons(7, 512)
-    thoughts = {lesson.line: labels for lesson, labels in TorchTeacher(model).think(lessons)}
+    thoughts = {lesson.line: labels for lesson, labels in TorchTeacher(_Source(model)).think(lessons)}
     assert sorted(thoughts) == list(range(7))
     for lesson in lessons:
         logits = reference_logits(model, lesson.ids.tolist())[lesson.start - 1 : -1]

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Any
 
 import pytest
 
+from engine.figures import DecodingFigures
 from engine.measuring.bench import Comparison, Outcome
 from engine.measuring.forks import Fork
 from engine.measuring.modes import Answer
@@ -85,6 +87,24 @@ def test_what_is_neither_target_nor_drafter_is_overhead() -> None:
         {"draft": 100.0, "translate": 20.0, "target": 800.0, "accept": 30.0, "other": 50.0}
     )
     assert mode["overhead_share"] == pytest.approx(0.1)
+
+
+def test_guesses_are_told_by_their_place_and_the_step_beside_a_pass() -> None:
+    plain = DecodingFigures(num_rounds=40, num_written=40, passes=Counter({1: 40}))
+    plain.pass_s[1] = 0.4
+    auto = drafted()
+    auto.checked, auto.stood = Counter({1: 3, 2: 3, 3: 1}), Counter({1: 3, 2: 1})
+    mode = report(comparison("a", {"plain": answer(figures=plain), "auto": answer(figures=auto)}))["modes"]["auto"]
+    assert mode["by_place"] == [
+        {"place": 1, "checked": 3, "stood": 3},
+        {"place": 2, "checked": 3, "stood": 1},
+        {"place": 3, "checked": 1, "stood": 0},
+    ]
+    assert mode["draft_step"] == {"ms": pytest.approx(100 / 9, abs=1e-3), "target_pass_ms": 10.0, "share": 1.1111}
+    assert mode["attainable"]["acceptance"] == pytest.approx(4 / 7, abs=1e-3)
+    assert mode["attainable"]["share"] == pytest.approx(
+        mode["ratio_to_plain"]["median"] / mode["attainable"]["ratio"], abs=1e-3
+    )
 
 
 def test_same_texts_and_forks_are_counted() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.numerics.vocabulary_map import MAX_STRING, VocabularyMap, fingerprint, open_map
+from engine.numerics.vocabulary_map import MAX_STRING, NO_TOKEN, VocabularyMap, fingerprint, open_map
 
 
 class GreedyTokenizer:
@@ -220,3 +220,11 @@ def test_a_folder_that_cannot_be_written_breaks_nothing(tmp_path: Path, caplog: 
         made = open_map(blocked / "maps", "target", "drafter", lambda: map_of([b"a"]))
     assert len(made.order) == 1
     assert "not kept" in caplog.text
+
+
+def test_strings_with_tokens_that_cannot_be_guessed_are_left_out() -> None:
+    """A trimmed head guesses the first tokens only."""
+    pieces = [b"a", b"b", b"ab", b"ba", b" the"]
+    made = VocabularyMap.build(pieces, frozenset(), DRAFTER.pieces, DRAFTER.encode_many, num_outputs=4)
+    assert made.num_draft_tokens == 4
+    assert [row[row != NO_TOKEN].tolist() for row in made.strings] == [[1], [2], [], [2, 1], []]

@@ -1,0 +1,123 @@
+"""The weights and the tokenizer of a Llama-type target in a GGUF file, read piece by piece.
+
+Only what is asked for is dequantized: of a target with billions of weights a drafter takes two layers and some rows.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from gguf import GGUFReader, dequantize
+from transformers import AutoConfig, AutoTokenizer, LlamaConfig
+
+from engine.errors import TargetUnsupported
+
+_EMBEDDING, _HEAD, _NORM = "token_embd.weight", "output.weight", "output_norm.weight"
+_OF_LAYER = {
+    "input_layernorm.weight": "attn_norm",
+    "self_attn.q_proj.weight": "attn_q",
+    "self_attn.k_proj.weight": "attn_k",
+    "self_attn.v_proj.weight": "attn_v",
+    "self_attn.o_proj.weight": "attn_output",
+    "post_attention_layernorm.weight": "ffn_norm",
+    "mlp.gate_proj.weight": "ffn_gate",
+    "mlp.up_proj.weight": "ffn_up",
+    "mlp.down_proj.weight": "ffn_down",
+}
+
+
+class LlamaSource(Protocol):
+    """A Llama-type model's weights, all float32 and under the names that transformers has for them."""
+
+    @property
+    def config(self) -> LlamaConfig: ...
+    @property
+    def embedding(self) -> torch.Tensor:
+        """[vocabulary, hidden]"""
+        ...
+
+    @property
+    def head(self) -> torch.Tensor:
+        """[vocabulary, hidden]; the embedding where they are tied."""
+        ...
+
+    @property
+    def norm(self) -> torch.Tensor:
+        """[hidden]"""
+        ...
+
+    def layer(self, index: int) -> dict[str, torch.Tensor]: ...
+
+
+class GgufSource:
+    """Implements `LlamaSource` for a GGUF file."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises TargetUnsupported when it is no Llama-type model with byte-level BPE."""
+        options: dict[str, Any] = {"gguf_file": path.name, "trust_remote_code": False, "local_files_only": True}
+        try:
+            config = AutoConfig.from_pretrained(str(path.parent), **options)
+            tokenizer: Any = AutoTokenizer.from_pretrained(str(path.parent), **options)
+            spelling = json.loads(tokenizer.backend_tokenizer.to_str())["model"]
+            self._tensors = {tensor.name: tensor for tensor in GGUFReader(path).tensors}
+        except Exception as error:  # what they raise for files they do not know is not limited to any kind
+            raise TargetUnsupported(f"transformers cannot read {path.name}; {_INSTEAD}") from error
+        wanted = [
+            _EMBEDDING,
+            _NORM,
+            *(f"blk.{config.num_hidden_layers - 1}.{part}.weight" for part in _OF_LAYER.values()),
+        ]
+        if not isinstance(config, LlamaConfig) or not all(name in self._tensors for name in wanted):
+            raise TargetUnsupported(
+                f"A drafter can only be cut from a Llama-type model, and {path.name} is none; {_INSTEAD}"
+            )
+        if spelling["type"] != "BPE" or not spelling["merges"]:
+            raise TargetUnsupported(
+                f"{path.name} does not use byte-pair merges, from which to cut a vocabulary; {_INSTEAD}"
+            )
+        self.config = config
+        self.merges = [merge if isinstance(merge, list) else merge.split(" ") for merge in spelling["merges"]]
+        self.vocabulary: dict[str, int] = spelling["vocab"]
+
+    @property
+    def num_weights(self) -> int:
+        return sum(int(tensor.n_elements) for tensor in self._tensors.values())
+
+    @cached_property
+    def embedding(self) -> torch.Tensor:
+        return self._tensor(_EMBEDDING)
+
+    @property
+    def head(self) -> torch.Tensor:
+        return self._tensor(_HEAD) if _HEAD in self._tensors else self.embedding
+
+    @property
+    def norm(self) -> torch.Tensor:
+        return self._tensor(_NORM)
+
+    def layer(self, index: int) -> dict[str, torch.Tensor]:
+        layer = {name: self._tensor(f"blk.{index}.{part}.weight") for name, part in _OF_LAYER.items()}
+        for part, num_heads in (("q", self.config.num_attention_heads), ("k", self.config.num_key_value_heads)):
+            name = f"self_attn.{part}_proj.weight"
+            layer[name] = _halves_apart(layer[name], num_heads)
+        return layer
+
+    def _tensor(self, name: str) -> torch.Tensor:
+        tensor = self._tensors[name]
+        values = dequantize(tensor.data, tensor.tensor_type).astype(np.float32, copy=False)
+        return torch.from_numpy(np.array(values.reshape(tensor.shape[::-1].tolist())))
+
+
+_INSTEAD = "train the built-in drafter on for it (--start built-in)."
+
+
+def _halves_apart(weight: torch.Tensor, num_heads: int) -> torch.Tensor:
+    """llama.cpp keeps the two halves that are turned together side by side in every head; transformers one after the
+    other."""
+    pairs = weight.view(num_heads, -1, 2, weight.shape[1])
+    return pairs.transpose(1, 2).reshape(weight.shape)
