@@ -16,6 +16,7 @@ from engine.learning.teacher import TargetTeacher, Teacher, TorchTeacher
 from engine.measuring.machine import free_memory
 from engine.measuring.measurement import Measurement
 from engine.measuring.order import ALWAYS_DRAFTING, TRACE, BenchOrder
+from engine.measuring.prompts import read_prompts
 from engine.stop_signal import StopSignal
 from engine.target.interface import Target
 from engine.targets import TargetFile
@@ -38,7 +39,7 @@ def distill(
     open_bench: OpenBench,
     measure_step: MeasureStep,
 ) -> None:
-    """Raises what `make_drafter` raises."""
+    """Raises what `make_drafter` raises, PromptsUnreadable and TargetUnreadable for recorded replies."""
     # Here, because llama.cpp is slow to load.
     from engine.target.llama_cpp import LlamaCppTarget, check_file, load_vocabulary
 
@@ -46,6 +47,9 @@ def distill(
     source = load_vocabulary(file.path)
     vocabulary = source.vocabulary
     source.close()
+    for words, replies in settings.traces:  # better now than when they are needed first
+        read_prompts(replies, 1, recorded=True)
+        load_vocabulary(words).close()
     never = StopSignal()
 
     def invent(corpus: Path, tell: Tell) -> None:

@@ -16,8 +16,8 @@ from engine.learning.corpus import Lesson, corpus_files, read_lessons
 from engine.learning.cut import Cut, CutShape, check_cut, cut_drafter
 from engine.learning.folder import read_drafter, write_drafter
 from engine.learning.labels import Labels, read_labels
-from engine.learning.progress import DistillProgress, Judgement, TrainingProgress
-from engine.learning.samples import LabelTable, Sample, SampleMaker
+from engine.learning.progress import DistillProgress, Judgement
+from engine.learning.samples import LabelTable, SampleMaker
 from engine.learning.source import GgufSource
 from engine.learning.teacher import Teacher, label_lessons
 from engine.learning.training import Lessons, TrainingSettings, train
@@ -80,7 +80,7 @@ def make_drafter(settings: DistillSettings, target: TargetSide, folder: Path, on
         cut.num_outputs,
         _UNSAID_SYSTEM_PROMPTS,
     )
-    samples, labels = _samples(maker, corpus)
+    samples, labels = LabelTable.joined([maker.make(part.lessons, part.labels) for part in corpus])
     judges, _ = maker.make(held_back, {})
     if not samples or not judges:
         raise CorpusUnreadable("The corpus holds no conversation; choose another file.")
@@ -95,14 +95,8 @@ def make_drafter(settings: DistillSettings, target: TargetSide, folder: Path, on
         judgements.append(target.judge(work.drafter, work.held_back, seconds / 60))
         on_progress(judgements[-1])
 
-    last: list[TrainingProgress] = []
-
-    def note(progress: TrainingProgress) -> None:
-        last[:] = [progress]
-        on_progress(progress)
-
     with told_in_words(work.path):
-        state = train(cut.model, cut.num_outputs, lessons, training, work.checkpoint, note, judge)
+        state = train(cut.model, cut.num_outputs, lessons, training, work.checkpoint, on_progress, judge)
         judge(state.seconds)
         card = write_card(settings, cut, samples, labels, state, judges, judgements[-1])
         write_drafter(folder, cut, card)
@@ -148,11 +142,6 @@ def _beginning(settings: DistillSettings, target: TargetSide) -> Callable[[Seque
     shape = CutShape(settings.layers, settings.vocabulary_size, settings.num_outputs, settings.feed_forward)
     check_cut(source, shape)
     return lambda lessons: cut_drafter(source, shape, (_text(lesson, target.vocabulary) for lesson in lessons), start)
-
-
-def _samples(maker: SampleMaker, corpus: Sequence[_Read]) -> tuple[list[Sample], LabelTable]:
-    made = [maker.make(part.lessons, part.labels) for part in corpus]
-    return LabelTable.joined([(samples, table) for samples, table in made])
 
 
 def _write_held_back(path: Path, lessons: Sequence[Lesson], vocabulary: Vocabulary) -> None:

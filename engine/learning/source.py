@@ -102,7 +102,7 @@ class GgufSource:
 
     def layer(self, index: int) -> dict[str, torch.Tensor]:
         layer = {name: self._tensor(f"blk.{index}.{part}.weight") for name, part in _OF_LAYER.items()}
-        for part, num_heads in (("q", self.config.num_attention_heads), ("k", self.config.num_key_value_heads)):
+        for part, num_heads in (("q", self.config.num_attention_heads), ("k", self.config.num_key_value_heads or 1)):
             name = f"self_attn.{part}_proj.weight"
             layer[name] = _halves_apart(layer[name], num_heads)
         return layer

@@ -131,4 +131,6 @@ def test_what_cannot_be_made_is_told_in_a_sentence(corpus: Path, tmp_path: Path)
     assert (code, "nowhere" in output) == (2, True)
     code, output = distill(tmp_path / "d", *brief, "--trace", "no equals sign")
     assert code == 2
+    code, output = distill(tmp_path / "d", *brief, "--trace", f"{corpus}={tmp_path / 'nothing.jsonl'}")
+    assert (code, "cannot be read as a file of prompts" in output) == (2, True)
     assert not any((tmp_path / name).exists() for name in "abcd")
