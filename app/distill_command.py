@@ -58,7 +58,7 @@ class _Bars:
                 self._update("Reading replies", progress.num_done, progress.num_replies, figures)
             case TrainingProgress():
                 if progress.agreement is not None:
-                    self._agreement = f", agreement {progress.agreement:.3f}"
+                    self._agreement = f", agreement {progress.agreement:.3f}, {progress.accepted:.2f} accepted a round"
                 figures = f"step {progress.step}, epoch {progress.epoch:.2f}, loss {progress.loss:.3f}{self._agreement}"
                 self._update("Training", progress.seconds, 60 * self._minutes, figures)
             case Judgement():

@@ -94,6 +94,8 @@ class DrafterController(QObject):
                 self.dialog.show_words(sentence)
                 if not self.dialog.isVisible():
                     self._window.toasts.show_error(sentence)
+            case Failed(sentence, UseDrafter()):
+                self._set_state(sentence)
             case SpeculationChanged(_, sentence):
                 self._set_state(sentence)
             case TargetReady(target):

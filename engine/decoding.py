@@ -73,6 +73,8 @@ class Decoder:
                 self._speculation.observe(verdict, drafted - began, verified - drafted)
             self._count(verdict, verified - drafted)
             self.figures.draft_s += draft.drafter_s
+            self.figures.reading_s += draft.reading_s
+            self.figures.num_readings += draft.reading_s > 0
             self.figures.translate_s += drafted - began + time.perf_counter() - kept - draft.drafter_s
             self.figures.target_s += verified - drafted + kept - accepted
             self.figures.accept_s += accepted - verified

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,7 @@ from engine.errors import TargetUnsupported
 from engine.learning.progress import Judgement, TextFigures
 from engine.learning.recipe import TargetSide, Tell, make_drafter
 from engine.learning.source import GgufSource
-from engine.learning.teacher import TargetTeacher, Teacher, TorchTeacher
-from engine.measuring.machine import free_memory
+from engine.learning.teacher import TargetTeacher, Teacher, TorchTeacher, free_memory
 from engine.measuring.measurement import Measurement
 from engine.measuring.order import ALWAYS_DRAFTING, TRACE, BenchOrder
 from engine.measuring.prompts import read_prompts
@@ -65,16 +65,17 @@ def distill(
         finally:
             target.close()
 
-    def open_teacher() -> Teacher:
-        try:
-            source = GgufSource(file.path)
-            if _BYTES_PER_WEIGHT * source.num_weights < free_memory():
-                return TorchTeacher(source)
-        except TargetUnsupported:
-            pass
+    @contextmanager
+    def open_teacher() -> Iterator[Teacher]:
+        if _torch_can_read(file.path):
+            yield TorchTeacher(GgufSource(file.path))
+            return
         context = TargetSettings(context_size=_CONTEXT_SIZE)
         target: Target = LlamaCppTarget.load(file.path, file.name, context, lambda _progress: None, never)
-        return TargetTeacher(target, never)
+        try:
+            yield TargetTeacher(target, never)
+        finally:
+            target.close()
 
     def judge(drafter: Path, held_back: Path, minutes: float) -> Judgement:
         texts = [("replies of this target, held back", file.path, held_back)]
@@ -83,6 +84,15 @@ def distill(
         return Judgement(minutes, measure_step(drafter) * 1e3, figures)
 
     make_drafter(settings, TargetSide(file.path, vocabulary, invent, open_teacher, judge), folder, on_progress)
+
+
+def _torch_can_read(path: Path) -> bool:
+    """As the target itself does, and with the memory there is."""
+    try:
+        source = GgufSource(path)
+    except TargetUnsupported:
+        return False
+    return not source.scales_positions and _BYTES_PER_WEIGHT * source.num_weights < free_memory()
 
 
 def _judge(name: str, vocabulary: Path, replies: Path, drafter: Path, open_bench: OpenBench) -> TextFigures:

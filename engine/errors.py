@@ -64,6 +64,10 @@ class CorpusUnreadable(MendableError):
     """A file of conversations to learn from is missing, damaged, or in another format."""
 
 
+class WorkUnusable(MendableError):
+    """A folder that keeps the making of a drafter is another one's, damaged, or cannot be written."""
+
+
 class PromptsUnreadable(MendableError):
     """A file of prompts or recorded replies to measure with is missing, damaged, or in another format."""
 

@@ -23,6 +23,8 @@ class DecodingFigures:
     num_accepted: int = 0  # tokens of these that stood
     num_steps: int = 0  # passes of a drafter
     draft_s: float = 0.0  # in the drafter's passes
+    reading_s: float = 0.0  # of these, in passes over many tokens at once
+    num_readings: int = 0  # such passes; they are steps, too
     translate_s: float = 0.0  # in the rest of proposing, and in observing
     target_s: float = 0.0  # in the target's passes and its rollback
     accept_s: float = 0.0  # laws and acceptance

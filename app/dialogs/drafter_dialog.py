@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import (
@@ -155,7 +156,8 @@ class DrafterDialog(QDialog):
         if self.built_in.isChecked():
             self.chosen.emit(self._built_in_name)
         elif self.from_folder.isChecked():
-            self.chosen.emit(self.folder.text().strip())
+            folder = self.folder.text().strip()
+            self.chosen.emit(str(Path(folder).expanduser().absolute()) if folder else "")  # never a name on the hub
         else:
             self.chosen.emit(self.hub_name.currentText().strip())
 

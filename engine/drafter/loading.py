@@ -192,8 +192,9 @@ def _arrange(
         added = vector(*(f"{name}.bias" for name in names)) if bias else None
         if form is WeightForm.INT8:
             rows = [_int8(part) for part in parts]
-            values, scales = torch.cat([part.values for part in rows]), torch.cat([part.scales for part in rows])
-            return Int8Matrix(Int8Rows(values, scales), added)
+            joined = Int8Rows(torch.cat([part.values for part in rows]), torch.cat([part.scales for part in rows]))
+            if joined.can_run:
+                return Int8Matrix(joined, added)
         return DenseMatrix(_transposed([_dense(part) for part in parts], device, dtype), added)
 
     def layer(prefix: str) -> LayerWeights:
@@ -216,7 +217,8 @@ def _arrange(
             rows = _int8(table)
             head_rows = rows if shape.tied else _int8(head)
             outputs = Int8Rows(head_rows.values[: shape.outputs], head_rows.scales[: shape.outputs])
-            weights = LlamaWeights(Int8Embedding(rows), layers, final_norm, Int8Matrix(outputs))
+            product = Int8Matrix(outputs) if outputs.can_run else DenseMatrix(outputs.dense().t().contiguous())
+            weights = LlamaWeights(Int8Embedding(rows), layers, final_norm, product)
         else:
             embedding = DenseEmbedding(_dense(table).to(device, dtype, copy=True))
             joined = _transposed([_dense(head)[: shape.outputs]], device, dtype)

@@ -15,6 +15,7 @@ from typing import Protocol
 import torch
 
 _INT8_LARGEST = 127
+_INT8_WIDTH = 16  # torch's product reads beyond matrices whose number of inputs is no multiple of it
 
 
 class WeightForm(StrEnum):
@@ -42,6 +43,11 @@ class Int8Rows:
         values = (rows / scales[:, None]).round_().clamp_(-_INT8_LARGEST, _INT8_LARGEST)
         return cls(values.to(torch.int8), scales)
 
+    @property
+    def can_run(self) -> bool:
+        """Whether `Int8Matrix` may multiply with them."""
+        return self.values.shape[1] % _INT8_WIDTH == 0
+
     def dense(self) -> torch.Tensor:
         """float32 [outputs, inputs]"""
         return self.values.to(torch.float32) * self.scales[:, None]
@@ -63,14 +69,17 @@ class DenseMatrix:
     bias: torch.Tensor | None = None  # [outputs]
 
     def times(self, rows: torch.Tensor) -> torch.Tensor:
+        rows = rows.to(self.weight.dtype)  # an int8 matrix may have made them
         return torch.mm(rows, self.weight) if self.bias is None else torch.addmm(self.bias, rows, self.weight)
 
     def added(self, states: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-        return torch.addmm(states if self.bias is None else states + self.bias, rows, self.weight)
+        return torch.addmm(states if self.bias is None else states + self.bias, rows.to(self.weight.dtype), self.weight)
 
 
 class Int8Matrix:
     def __init__(self, rows: Int8Rows, bias: torch.Tensor | None = None) -> None:
+        """`rows.can_run` must hold."""
+        assert rows.can_run
         self._weight = rows.values.contiguous()
         self._scales = rows.scales.to(torch.bfloat16)
         self._bias = bias  # float32 [outputs]

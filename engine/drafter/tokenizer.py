@@ -22,7 +22,7 @@ _SPEAKERS = {Role.SYSTEM: "System", Role.USER: "User", Role.ASSISTANT: "Assistan
 
 
 @dataclass(frozen=True, slots=True)
-class _Settings:
+class TokenizerFiles:
     """The small files beside a tokenizer.json."""
 
     config: Mapping[str, Any]
@@ -31,7 +31,7 @@ class _Settings:
     template_file: str | None
 
     @classmethod
-    def read(cls, folder: Path) -> _Settings:
+    def read(cls, folder: Path) -> TokenizerFiles:
         template = folder / "chat_template.jinja"
         try:
             source = template.read_text("utf-8") if template.exists() else None
@@ -45,12 +45,17 @@ class _Settings:
             source,
         )
 
-    def token(self, tokenizer: Any, name: str) -> int | None:
-        """The id of "bos" or "eos"; the tokenizer's files know better than the model's which one ends a turn."""
+    def text(self, name: str) -> str | None:
+        """What stands for "bos" or "eos"."""
         text = self.tokenizer.get(f"{name}_token")
         if isinstance(text, dict):
             text = text.get("content")
-        named = tokenizer.token_to_id(text) if isinstance(text, str) else None
+        return text if isinstance(text, str) else None
+
+    def token(self, tokenizer: Any, name: str) -> int | None:
+        """The id of "bos" or "eos"; the tokenizer's files know better than the model's which one ends a turn."""
+        text = self.text(name)
+        named = None if text is None else tokenizer.token_to_id(text)
         if isinstance(named, int):
             return named
         for source in (self.generation, self.config):
@@ -79,7 +84,7 @@ class DrafterTokenizer:
     decides how bytes become tokens.
     """
 
-    def __init__(self, content: dict[str, Any], settings: _Settings, name: str) -> None:
+    def __init__(self, content: dict[str, Any], settings: TokenizerFiles, name: str) -> None:
         spelling = spelling_of(content, name)
         self._prompts: Any = Tokenizer.from_str(json.dumps(content | {"truncation": None, "padding": None}))
         names = names_of(content)
@@ -111,7 +116,7 @@ class DrafterTokenizer:
     @classmethod
     def from_folder(cls, folder: Path) -> DrafterTokenizer:
         """Raises DrafterUnusable when the folder holds no tokenizer, a damaged one, or one of an unknown kind."""
-        settings = _Settings.read(folder)
+        settings = TokenizerFiles.read(folder)
         content = read_json(folder / "tokenizer.json") or _converted(folder)
         try:
             return cls(content, settings, folder.name)
@@ -155,7 +160,7 @@ class DrafterTokenizer:
         tokens: list[int] = self._prompts.encode(clean, add_special_tokens=False).ids
         return [token for token in tokens if token < self._size]
 
-    def _prompt_start(self, settings: _Settings, begin: int | None) -> list[int]:
+    def _prompt_start(self, settings: TokenizerFiles, begin: int | None) -> list[int]:
         """What the tokenizer puts in front of a text by itself; templates write it themselves."""
         wanted = settings.tokenizer.get("add_bos_token")
         if isinstance(wanted, bool):

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 
-from engine.errors import CorpusUnreadable
+from engine.errors import WorkUnusable
+from engine.learning.files import write_whole
 
-_MOMENTS = ("exp_avg", "exp_avg_sq")
+_OPTIMIZER = ("step", "exp_avg", "exp_avg_sq")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,21 +26,17 @@ class TrainingState:
 
 
 def save_checkpoint(path: Path, model: Any, optimizer: torch.optim.Optimizer, state: TrainingState) -> None:
-    """The file gets its name when it is whole. Raises OSError."""
+    """Raises WorkUnusable."""
     tensors: dict[str, torch.Tensor] = {}
     for name, weight in model.named_parameters():
         tensors[name] = weight.detach()
-        for moment, value in optimizer.state.get(weight, {}).items():
-            tensors[f"{moment}:{name}"] = value
-    unfinished = path.with_name(path.name + ".part")
-    save_file(tensors, unfinished, metadata={"state": json.dumps(asdict(state))})
-    with unfinished.open("rb") as file:
-        os.fsync(file.fileno())
-    unfinished.replace(path)
+        for part, value in optimizer.state.get(weight, {}).items():
+            tensors[f"{part}:{name}"] = value
+    write_whole(path, save(tensors, metadata={"state": json.dumps(asdict(state))}))
 
 
 def load_checkpoint(path: Path, model: Any, optimizer: torch.optim.Optimizer) -> TrainingState:
-    """Raises CorpusUnreadable when the file is damaged, or of a drafter of another shape."""
+    """Raises WorkUnusable when the file is damaged, or of a drafter of another shape."""
     try:
         with safe_open(path, "pt") as file, torch.no_grad():
             state = TrainingState(**json.loads(file.metadata()["state"]))
@@ -50,11 +46,12 @@ def load_checkpoint(path: Path, model: Any, optimizer: torch.optim.Optimizer) ->
                 if found.shape != weight.shape:
                     raise ValueError(f"{name} has another shape")
                 weight.copy_(found)
-                if f"{_MOMENTS[0]}:{name}" in kept:
-                    moments = {moment: file.get_tensor(f"{moment}:{name}").to(weight.device) for moment in _MOMENTS}
-                    optimizer.state[weight] = {"step": file.get_tensor(f"step:{name}"), **moments}
+                if f"{_OPTIMIZER[0]}:{name}" in kept:
+                    optimizer.state[weight] = {
+                        part: file.get_tensor(f"{part}:{name}").to(weight.device) for part in _OPTIMIZER
+                    }
             return state
     except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
-        raise CorpusUnreadable(
+        raise WorkUnusable(
             f"The training in {path} cannot be gone on with ({error}); remove the file to start it again."
         ) from error

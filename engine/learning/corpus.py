@@ -39,10 +39,14 @@ class Lesson:
 
 def corpus_files(paths: Sequence[Path]) -> list[Path]:
     """The files themselves, and those of folders. Raises CorpusUnreadable when there are none."""
-    files = [file for path in paths for file in (sorted(path.glob("*.jsonl")) if path.is_dir() else [path])]
+    files = [file for path in paths for file in (_files_of(path) if path.is_dir() else [path])]
     if not files:
         raise CorpusUnreadable("The corpus holds no conversation; choose another file or folder.")
-    return files
+    return list(dict.fromkeys(files))
+
+
+def _files_of(folder: Path) -> list[Path]:
+    return sorted(file for pattern in ("*.jsonl", "*.jsonl.xz") for file in folder.glob(pattern))
 
 
 def read_lessons(path: Path, pieces: Sequence[bytes]) -> Iterator[Lesson]:
@@ -50,6 +54,8 @@ def read_lessons(path: Path, pieces: Sequence[bytes]) -> Iterator[Lesson]:
     try:
         with lzma.open(path, "rt", encoding="utf-8") if path.suffix == ".xz" else path.open(encoding="utf-8") as lines:
             for number, line in enumerate(lines):
+                if not line.strip():
+                    continue
                 try:
                     lesson = _lesson(number, json.loads(line), pieces)
                 except (ValueError, KeyError, TypeError, IndexError, OverflowError) as error:

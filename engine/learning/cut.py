@@ -48,7 +48,7 @@ class Cut:
 
     model: LlamaForCausalLM
     tokenizer: dict[str, Any]  # the content of a tokenizer.json
-    chat_template: str
+    chat_template: str | None
     num_outputs: int  # the first tokens of the vocabulary, which it can guess; the others it only reads
     end_of_turn: str = END_OF_TURN
 
@@ -96,8 +96,8 @@ def _by_frequency(pieces: Sequence[str], merges: Sequence[list[str]], texts: Ite
     """The specials, then the others, the most frequent first."""
     tokenizer = Tokenizer.from_str(json.dumps(_tokenizer_json(pieces, merges)))
     counts = np.zeros(len(pieces), np.int64)
-    for encoding in tokenizer.encode_batch(list(texts), add_special_tokens=False):
-        np.add.at(counts, encoding.ids, 1)
+    for text in texts:
+        counts += np.bincount(tokenizer.encode(text, add_special_tokens=False).ids, minlength=len(counts))
     counts[: len(SPECIALS)] = np.iinfo(np.int64).max
     return [pieces[token] for token in np.argsort(-counts, kind="stable")]
 

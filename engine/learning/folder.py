@@ -10,63 +10,56 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from engine.drafter.config_file import NUM_OUTPUTS, read_config
 from engine.drafter.json_file import read_json
 from engine.drafter.loading import SCALES
 from engine.drafter.matrices import Int8Rows
+from engine.drafter.tokenizer import TokenizerFiles
 from engine.errors import DrafterUnusable
 from engine.learning.cut import Cut
+from engine.learning.files import told_in_words, write_whole
 
 _WEIGHTS = "model.safetensors"
 _EMBEDDING = "model.embed_tokens.weight"
 _HEAD = "lm_head.weight"
 
 
-def write_drafter(folder: Path, cut: Cut, card: str) -> None:
-    """The folder, whole or not at all; it replaces one that is there. Matrices are int8 rows with a scale each, as a
-    CPU runs them. Raises OSError."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = Path(tempfile.mkdtemp(prefix=folder.name, dir=folder.parent))
+def write_drafter(folder: Path, cut: Cut, card: str, replace: bool = False) -> None:
+    """The folder, whole or not at all. Matrices are int8 rows with a scale each, as a CPU runs them. Only with
+    `replace` it may take the place of another one. Raises DrafterUnusable and WorkUnusable."""
+    with told_in_words(folder.parent):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        new = Path(tempfile.mkdtemp(prefix=folder.name, dir=folder.parent))
     try:
-        config = cut.model.config.to_dict() | {
-            NUM_OUTPUTS: cut.num_outputs,
-            "architectures": ["LlamaForCausalLM"],
-            "dtype": "int8",
-        }
-        (unfinished / "config.json").write_text(json.dumps(config, indent=2), "utf-8")
-        save_file(_int8(cut.model), unfinished / _WEIGHTS, metadata={"format": "pt"})
-        (unfinished / "tokenizer.json").write_text(json.dumps(cut.tokenizer, ensure_ascii=False), "utf-8")
-        about = {
-            "tokenizer_class": "PreTrainedTokenizerFast",
-            "eos_token": cut.end_of_turn,
-            "chat_template": cut.chat_template,
-        }
-        (unfinished / "tokenizer_config.json").write_text(json.dumps(about, indent=2), "utf-8")
-        (unfinished / "README.md").write_text(card, "utf-8")
-        unfinished.chmod(0o755)
-        for file in unfinished.iterdir():
-            file.chmod(0o644)
+        for name, content in _files(cut, card).items():
+            write_whole(new / name, content)
+        with told_in_words(folder.parent):
+            new.chmod(0o755)
+            for file in new.iterdir():
+                file.chmod(0o644)
+            if replace and folder.exists():
+                old = folder.rename(new.with_name(new.name + ".old"))
+                new.rename(folder)
+                shutil.rmtree(old)
+                return
         if folder.exists():
-            shutil.rmtree(folder)
-        unfinished.rename(folder)
+            raise DrafterUnusable(f"{folder} exists already; remove it, or choose another folder.")
+        with told_in_words(folder.parent):
+            new.rename(folder)
     except BaseException:
-        shutil.rmtree(unfinished, ignore_errors=True)
+        shutil.rmtree(new, ignore_errors=True)
         raise
 
 
 def read_drafter(folder: Path) -> Cut:
     """A drafter, in float32 and ready to be trained on. Raises DrafterUnusable."""
-    config = read_config(folder)
-    tokenizer, about = read_json(folder / "tokenizer.json"), read_json(folder / "tokenizer_config.json") or {}
-    template, end = about.get("chat_template"), about.get("eos_token")
-    if tokenizer is None or not isinstance(template, str) or not isinstance(end, str):
-        raise DrafterUnusable(
-            f"{folder} lacks a tokenizer.json, a chat template or an end of turn; only a complete drafter can be "
-            "trained on."
-        )
+    config, files = read_config(folder), TokenizerFiles.read(folder)
+    tokenizer, end = read_json(folder / "tokenizer.json"), files.text("eos")
+    if tokenizer is None or end is None:
+        raise DrafterUnusable(f"{folder} lacks a tokenizer.json or an end of turn, and cannot be trained on.")
     try:
         stored = load_file(folder / _WEIGHTS)
         weights = {}
@@ -82,7 +75,22 @@ def read_drafter(folder: Path) -> Cut:
     except (OSError, KeyError, ValueError, TypeError, RuntimeError, SafetensorError) as error:
         raise DrafterUnusable(f"The drafter in {folder} cannot be trained on ({error}).") from error
     outputs = config.get(NUM_OUTPUTS, model.config.vocab_size)
-    return Cut(model, tokenizer, template, min(int(outputs), model.config.vocab_size), end)
+    return Cut(model, tokenizer, files.template, min(int(outputs), model.config.vocab_size), end)
+
+
+def _files(cut: Cut, card: str) -> dict[str, bytes]:
+    config = cut.model.config.to_dict()
+    config |= {NUM_OUTPUTS: cut.num_outputs, "architectures": ["LlamaForCausalLM"], "dtype": "int8"}
+    about = {"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": cut.end_of_turn}
+    if cut.chat_template is not None:
+        about["chat_template"] = cut.chat_template
+    return {
+        "config.json": json.dumps(config, indent=2).encode(),
+        _WEIGHTS: save(_int8(cut.model), metadata={"format": "pt"}),
+        "tokenizer.json": json.dumps(cut.tokenizer, ensure_ascii=False).encode(),
+        "tokenizer_config.json": json.dumps(about, indent=2).encode(),
+        "README.md": card.encode(),
+    }
 
 
 def _int8(model: Any) -> dict[str, torch.Tensor]:

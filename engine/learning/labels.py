@@ -6,7 +6,6 @@ in order `tokens` (int32, [n, k]) and `log_probabilities` (float16, [n, k]): nat
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from safetensors.numpy import load_file, save
 
 from engine.errors import CorpusUnreadable
 from engine.learning.corpus import Lesson
+from engine.learning.files import write_whole
 
 NUM_LIKELIEST = 24  # tokens of a label
 
@@ -33,14 +33,8 @@ class Labels:
 def write_labels(
     path: Path, lines: Sequence[int], tokens: npt.NDArray[np.int32], logs: npt.NDArray[np.float16]
 ) -> None:
-    """The file gets its name when it is whole. Raises OSError."""
-    content = save({"records": np.array(lines, np.int32), "tokens": tokens, "log_probabilities": logs})
-    unfinished = path.with_name(path.name + ".part")
-    with unfinished.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    unfinished.replace(path)
+    """Raises WorkUnusable."""
+    write_whole(path, save({"records": np.array(lines, np.int32), "tokens": tokens, "log_probabilities": logs}))
 
 
 def read_labels(files: Sequence[Path], lessons: Mapping[int, Lesson]) -> dict[int, Labels]:

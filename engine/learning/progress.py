@@ -21,7 +21,8 @@ class TrainingProgress:
     epoch: float
     seconds: float  # of training
     loss: float
-    agreement: float | None  # greedy next-token agreement on replies held back, when it was measured
+    agreement: float | None = None  # greedy next-token agreement on replies held back, when it was measured
+    accepted: float | None = None  # guesses of a round that stand there, in the drafter's tokens
 
 
 @dataclass(frozen=True, slots=True)

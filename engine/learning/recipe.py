@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,14 +15,15 @@ from engine.errors import CorpusUnreadable, DrafterUnusable
 from engine.learning.card import write_card
 from engine.learning.corpus import Lesson, corpus_files, read_lessons
 from engine.learning.cut import Cut, CutShape, check_cut, cut_drafter
+from engine.learning.files import told_in_words, write_whole
 from engine.learning.folder import read_drafter, write_drafter
 from engine.learning.labels import Labels, read_labels
 from engine.learning.progress import DistillProgress, Judgement
 from engine.learning.samples import LabelTable, SampleMaker
 from engine.learning.source import GgufSource
-from engine.learning.teacher import Teacher, label_lessons
+from engine.learning.teacher import OpenTeacher, label_lessons
 from engine.learning.training import Lessons, TrainingSettings, train
-from engine.learning.work import WorkFolder, told_in_words
+from engine.learning.work import WorkFolder
 from engine.records import Role
 from engine.target.interface import Vocabulary
 
@@ -41,7 +43,7 @@ class TargetSide:
     path: Path
     vocabulary: Vocabulary
     invent: Callable[[Path, Tell], None]  # writes a corpus into a folder, or goes on with it
-    open_teacher: Callable[[], Teacher]
+    open_teacher: OpenTeacher
     judge: Callable[[Path, Path, float], Judgement]  # of a drafter's folder, a file of held-back replies, minutes
 
 
@@ -57,65 +59,75 @@ def make_drafter(settings: DistillSettings, target: TargetSide, folder: Path, on
     """Makes a drafter in `folder`, which gets its name when all of it is written. Killed, it goes on where it was when
     it is called again with the same settings.
 
-    Raises TargetUnsupported, CorpusUnreadable, DrafterUnusable when something stands at `folder` already, MendableError
-    when the disk is full, and what the target raises.
+    Raises TargetUnsupported, CorpusUnreadable, DrafterUnusable when something stands at `folder` already, WorkUnusable
+    when something cannot be written, and what the target raises.
     """
     if folder.exists():
         raise DrafterUnusable(f"{folder} exists already; remove it, or choose another folder.")
+    with told_in_words(folder.parent):
+        folder.parent.mkdir(parents=True, exist_ok=True)
     begin = _beginning(settings, target)
-    work = WorkFolder(settings.work or folder.with_name(folder.name + ".work"), settings.identity)
+    work = WorkFolder(settings.work or folder.with_name(folder.name + ".work"), _identity(settings))
     if not settings.corpus:
         target.invent(work.corpus, on_progress)
     read = _read(settings, target, work, on_progress)
     corpus, held_back = _split(settings, read, target)
     cut = begin([lesson for part in corpus for lesson in part.lessons])
-    with told_in_words(work.path):
-        if not work.drafter.exists():
-            write_drafter(work.drafter, cut, "")
-        _write_held_back(work.held_back, held_back, target.vocabulary)
+    if not work.drafter.exists():
+        write_drafter(work.drafter, cut, "")
+    _write_held_back(work.held_back, held_back, target.vocabulary)
     maker = SampleMaker(
-        target.vocabulary.pieces,
-        target.vocabulary.end_of_generation,
-        DrafterTokenizer.from_folder(work.drafter),
-        cut.num_outputs,
-        _UNSAID_SYSTEM_PROMPTS,
+        target.vocabulary, DrafterTokenizer.from_folder(work.drafter), cut.num_outputs, _UNSAID_SYSTEM_PROMPTS
     )
     samples, labels = LabelTable.joined([maker.make(part.lessons, part.labels) for part in corpus])
     judges, _ = maker.make(held_back, {})
     if not samples or not judges:
-        raise CorpusUnreadable("The corpus holds no conversation; choose another file.")
+        raise CorpusUnreadable(
+            "There are too few conversations to learn from some and judge by others; give more, or others to hold back."
+        )
     lessons = Lessons(samples, labels, judges[:_NUM_WATCHED])
     training = TrainingSettings(
         60 * settings.minutes, settings.learning_rate, settings.seed, judge_every_s=60 * settings.judge_every_minutes
     )
-    judgements: list[Judgement] = []
 
-    def judge(seconds: float) -> None:
-        write_drafter(work.drafter, cut, "")
-        judgements.append(target.judge(work.drafter, work.held_back, seconds / 60))
-        on_progress(judgements[-1])
+    def judge(seconds: float) -> Judgement:
+        write_drafter(work.drafter, cut, "", replace=True)
+        judgement = target.judge(work.drafter, work.held_back, seconds / 60)
+        on_progress(judgement)
+        return judgement
 
-    with told_in_words(work.path):
-        state = train(cut.model, cut.num_outputs, lessons, training, work.checkpoint, on_progress, judge)
-        judge(state.seconds)
-        card = write_card(settings, cut, samples, labels, state, judges, judgements[-1])
-        write_drafter(folder, cut, card)
+    state = train(cut.model, cut.num_outputs, lessons, training, work.checkpoint, on_progress, judge)
+    card = write_card(settings, cut, samples, labels, state, judges, judge(state.seconds))
+    write_drafter(folder, cut, card)
+
+
+def _identity(settings: DistillSettings) -> dict[str, object]:
+    """What must be the same for a making to go on where it was: settings, and what stands in the files they name."""
+    files = [*corpus_files(settings.corpus)] if settings.corpus else []
+    files += corpus_files(settings.held_back) if settings.held_back else []
+    if settings.start is not None:
+        files += sorted(settings.start.glob("*.safetensors"))
+    return settings.identity | {"files": {str(file.resolve()): _digest(file) for file in files}}
+
+
+def _digest(file: Path) -> str:
+    try:
+        with file.open("rb") as content:
+            return hashlib.file_digest(content, "sha256").hexdigest()
+    except OSError as error:
+        raise CorpusUnreadable(f"{file} cannot be read ({error.strerror}); choose another file.") from error
 
 
 def _read(settings: DistillSettings, target: TargetSide, work: WorkFolder, on_progress: Tell) -> list[_Read]:
     """Invented conversations come with labels; given ones are read by the target once more."""
     pieces = target.vocabulary.pieces
-    teacher: Teacher | None = None
     read = []
     for number, path in enumerate(corpus_files(settings.corpus or (work.corpus,))):
         lessons = list(read_lessons(path, pieces))
         files = [path.with_suffix(".safetensors")]
         if not files[0].is_file():
-            files = []
-            if settings.labels:
-                teacher = teacher or target.open_teacher()
-                with told_in_words(work.path):
-                    files = label_lessons(lessons, teacher, work.labels(number), on_progress)
+            wanted = settings.labels
+            files = label_lessons(lessons, target.open_teacher, work.labels(number), on_progress) if wanted else []
         read.append(_Read(lessons, read_labels(files, {lesson.line: lesson for lesson in lessons})))
     return read
 
@@ -154,9 +166,11 @@ def _write_held_back(path: Path, lessons: Sequence[Lesson], vocabulary: Vocabula
             "response": _text(lesson, vocabulary),
         }
         for lesson in lessons
-        if lesson.turns[-1].role is Role.USER and _text(lesson, vocabulary).strip()
+        if lesson.turns[-1].role is Role.USER and lesson.turns[-1].text.strip() and _text(lesson, vocabulary).strip()
     ]
-    path.write_text("".join(json.dumps(record) + "\n" for record in records), "utf-8")
+    if not records:
+        raise CorpusUnreadable("No conversation that is held back is a question and a reply; hold others back.")
+    write_whole(path, "".join(json.dumps(record) + "\n" for record in records).encode())
 
 
 def _text(lesson: Lesson, vocabulary: Vocabulary) -> str:

@@ -13,10 +13,17 @@ from engine.learning.corpus import Lesson
 from engine.learning.labels import Labels
 from engine.numerics.translation import align
 from engine.records import ChatTurn, Role
+from engine.target.interface import Vocabulary
 
+_MOST_TOKENS, _MOST_OF_REPLY = (
+    512,
+    384,
+)  # of a sample; what is too much leaves at the prompt's front, or the reply's end
 _LOOP_TOKENS = 12  # a reply that writes the same so many tokens again is in a loop
 _LOOP_WEIGHT = 0.1
 _NONE = -1
+
+Places = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,83 +63,78 @@ class SampleMaker:
     """Turns lessons into samples for one target and one drafter."""
 
     def __init__(
-        self,
-        target_pieces: Sequence[bytes],
-        target_ends: frozenset[int],
-        tokenizer: DrafterTokenizer,
-        num_outputs: int,
-        default_systems: frozenset[str],
+        self, target: Vocabulary, tokenizer: DrafterTokenizer, num_outputs: int, default_systems: frozenset[str]
     ) -> None:
-        """`target_ends` end a turn of the target. `default_systems` are system prompts that targets add by themselves
-        and a drafter does not get to see."""
+        """`default_systems` are system prompts that targets add by themselves and a drafter does not get to see."""
         assert tokenizer.end is not None
-        self._target_pieces = target_pieces
-        self._ends = target_ends
+        self._target = target
         self._tokenizer = tokenizer
         self._end = tokenizer.end
         self._default_systems = default_systems
-        self._num_outputs = num_outputs
         # What a target token begins with in the drafter's tokens, -1 where it cannot guess that.
-        self._first = np.full(len(target_pieces), _NONE, np.int32)
-        spelled = tokenizer.encode_many(list(target_pieces))
-        for token, string in enumerate(spelled):
-            if string and string[0] < num_outputs:
+        self._first = np.full(len(target), _NONE, np.int32)
+        for token, string in enumerate(tokenizer.encode_many(list(target.pieces))):
+            if string and string[0] < num_outputs and token not in target.special:
                 self._first[token] = string[0]
-        self._first[sorted(target_ends)] = self._end
+        self._first[sorted(target.end_of_generation)] = self._end
 
     def make(self, lessons: Iterable[Lesson], labels: Mapping[int, Labels]) -> tuple[list[Sample], LabelTable]:
         """`labels` by line."""
         samples: list[Sample] = []
-        tokens: list[npt.NDArray[np.int32]] = []
-        probabilities: list[npt.NDArray[np.float16]] = []
-        num_rows = 0
+        laws: list[tuple[npt.NDArray[np.int32], npt.NDArray[np.float16]]] = []
+        num_laws = 0
         for lesson in lessons:
-            reply = lesson.reply.tolist()
-            finished = reply[-1] in self._ends
-            said = reply[:-1] if finished else reply
-            spelled = self._tokenizer.encode(b"".join(self._target_pieces[token] for token in said))
+            reply: list[int] = lesson.reply.tolist()
+            is_finished = reply[-1] in self._target.end_of_generation
+            said = reply[:-1] if is_finished else reply
+            spelled = self._tokenizer.encode(b"".join(self._target.pieces[token] for token in said))
             if not spelled:
                 continue
+            written = ([*spelled, self._end] if is_finished else spelled)[:_MOST_OF_REPLY]
             prompt = self._tokenizer.encode_prompt([turn for turn in lesson.turns if not self._is_unsaid(turn)])
-            written = [*spelled, self._end] if finished else spelled
+            prompt = prompt[-(_MOST_TOKENS - len(written)) :]
             rows = np.full(len(prompt) + len(written), _NONE, np.int32)
-            label = labels.get(lesson.line)
-            if label is not None:
+            if (label := labels.get(lesson.line)) is not None:
                 places, heads = self._begun_together(said, spelled)
-                if finished:
-                    places, heads = [*places, len(spelled)], [*heads, len(said)]
-                firsts = self._first[label.tokens[heads]]
-                known = firsts != _NONE
-                tokens.append(np.where(known, firsts, 0).astype(np.int32))
-                law = np.exp(label.log_probabilities[heads].astype(np.float32))
-                probabilities.append(np.where(known, law, 0).astype(np.float16))
-                rows[np.array(places, np.int64) + len(prompt)] = np.arange(num_rows, num_rows + len(places))
-                num_rows += len(places)
+                if is_finished:
+                    places, heads = np.append(places, len(spelled)), np.append(heads, len(said))
+                told = (places < len(written)) & np.isfinite(label.log_probabilities[heads, 0])
+                places, heads = places[told], heads[told]
+                laws.append(self._laws(label, heads))
+                rows[places + len(prompt)] = np.arange(num_laws, num_laws + len(places))
+                num_laws += len(places)
             weights = np.concatenate([np.zeros(len(prompt)), _weights(written)]).astype(np.float32)
             samples.append(Sample(np.array(prompt + written, np.int32), weights, rows, len(prompt)))
-        width = tokens[0].shape[1] if tokens else 1
+        width = laws[0][0].shape[1] if laws else 1
         return samples, LabelTable(
-            np.concatenate([np.zeros((0, width), np.int32), *tokens]),
-            np.concatenate([np.zeros((0, width), np.float16), *probabilities]),
+            np.concatenate([np.zeros((0, width), np.int32), *(tokens for tokens, _ in laws)]),
+            np.concatenate([np.zeros((0, width), np.float16), *(probabilities for _, probabilities in laws)]),
         )
+
+    def _laws(self, label: Labels, heads: Places) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float16]]:
+        """The laws over draft tokens before these tokens of the target."""
+        firsts = self._first[label.tokens[heads]]
+        known = firsts != _NONE
+        probabilities = np.exp(label.log_probabilities[heads].astype(np.float32))
+        return np.where(known, firsts, 0).astype(np.int32), np.where(known, probabilities, 0).astype(np.float16)
 
     def _is_unsaid(self, turn: ChatTurn) -> bool:
         return turn.role is Role.SYSTEM and turn.text in self._default_systems
 
-    def _begun_together(self, said: Sequence[int], spelled: Sequence[int]) -> tuple[list[int], list[int]]:
+    def _begun_together(self, said: Sequence[int], spelled: Sequence[int]) -> tuple[Places, Places]:
         """Where a draft token begins what a target token begins as well, and is the first of its string: the places of
         both. The target's law there is a law over draft tokens."""
         if len(said) == len(spelled) and (self._first[said] == spelled).all():
-            places = list(range(len(said)))
+            places = np.arange(len(said))
             return places, places
-        places, heads = [], []
+        pairs = []
         place = head = 0
-        for targets, drafts in align(said, self._target_pieces, spelled, self._tokenizer.pieces):
+        for targets, drafts in align(said, self._target.pieces, spelled, self._tokenizer.pieces):
             if self._first[targets[0]] == drafts[0]:
-                places.append(place)
-                heads.append(head)
+                pairs.append((place, head))
             place += len(drafts)
             head += len(targets)
+        places, heads = np.array(pairs, np.int64).reshape(-1, 2).T
         return places, heads
 
 

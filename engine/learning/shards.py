@@ -8,15 +8,14 @@ their replies (`engine.learning.labels`). A shard counts once its `.jsonl` is th
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
 
-from engine.errors import CorpusUnreadable, MendableError
+from engine.errors import CorpusUnreadable
+from engine.learning.files import told_in_words, write_whole
 from engine.learning.labels import Labels, write_labels
 from engine.records import ChatTurn
 
@@ -48,12 +47,12 @@ class Conversation:
 
 class Shards:
     """Raises CorpusUnreadable from the constructor when the folder holds something else or is damaged, and
-    MendableError when it cannot be written."""
+    WorkUnusable when it cannot be written."""
 
     def __init__(self, folder: Path, origin: Origin) -> None:
         self._folder = folder
         files = sorted(folder.glob("*.jsonl"))
-        with _told_in_words(folder):
+        with told_in_words(folder):
             folder.mkdir(parents=True, exist_ok=True)
         self._check(origin, bool(files))
         self._numbers = frozenset(number for file in files for number in _numbers(file))
@@ -65,17 +64,16 @@ class Shards:
         return self._numbers
 
     def add(self, conversations: Sequence[Conversation]) -> None:
-        """Keeps them as one shard. Raises MendableError."""
+        """Keeps them as one shard. Raises WorkUnusable."""
         path = self._folder / f"{self._next:0{_DIGITS}}.jsonl"
         labels = [conversation.labels for conversation in conversations]
-        with _told_in_words(self._folder):
-            write_labels(
-                path.with_suffix(".safetensors"),
-                range(len(conversations)),
-                np.concatenate([label.tokens for label in labels]),
-                np.concatenate([label.log_probabilities for label in labels]),
-            )
-            _write(path, "".join(f"{_line(conversation)}\n" for conversation in conversations))
+        write_labels(
+            path.with_suffix(".safetensors"),
+            range(len(conversations)),
+            np.concatenate([label.tokens for label in labels]),
+            np.concatenate([label.log_probabilities for label in labels]),
+        )
+        write_whole(path, "".join(f"{_line(conversation)}\n" for conversation in conversations).encode())
         self._next += 1
 
     def _check(self, origin: Origin, is_begun: bool) -> None:
@@ -83,8 +81,7 @@ class Shards:
         if not path.exists():
             if is_begun:
                 raise CorpusUnreadable(f"{self._folder} holds another corpus; choose another folder.")
-            with _told_in_words(self._folder):
-                _write(path, json.dumps(asdict(origin), indent=2) + "\n")
+            write_whole(path, (json.dumps(asdict(origin), indent=2) + "\n").encode())
             return
         try:
             found = Origin(**json.loads(path.read_text("utf-8")))
@@ -127,24 +124,3 @@ def _line(conversation: Conversation) -> str:
     if conversation.looped:
         record["looped"] = True
     return json.dumps(record)  # in ASCII, so that no character of a text can be taken for the end of a line
-
-
-def _write(path: Path, text: str) -> None:
-    """The file gets its name when it is whole and on the disk."""
-    unfinished = path.with_name(path.name + ".part")
-    with unfinished.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    unfinished.replace(path)
-
-
-@contextmanager
-def _told_in_words(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise MendableError(
-            f"The corpus in {folder} cannot be written ({error.strerror}); "
-            "make room or choose another folder, and start again: what is written already is kept."
-        ) from error

@@ -6,18 +6,19 @@ Only what is asked for is dequantized: of a target with billions of weights a dr
 from __future__ import annotations
 
 import json
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 import torch
 from gguf import GGUFReader, dequantize
-from transformers import AutoConfig, AutoTokenizer, LlamaConfig
+from transformers import AutoConfig, AutoTokenizer, LlamaConfig, MistralConfig
 
 from engine.errors import TargetUnsupported
 
 _EMBEDDING, _HEAD, _NORM = "token_embd.weight", "output.weight", "output_norm.weight"
+_POSITIONS = "rope_freqs.weight"
+_SPACE = "Ġ"  # what byte-level BPE writes for it
 _OF_LAYER = {
     "input_layernorm.weight": "attn_norm",
     "self_attn.q_proj.weight": "attn_q",
@@ -43,7 +44,12 @@ class LlamaSource(Protocol):
 
     @property
     def head(self) -> torch.Tensor:
-        """[vocabulary, hidden]; the embedding where they are tied."""
+        """[vocabulary, hidden]"""
+        ...
+
+    @property
+    def is_tied(self) -> bool:
+        """Whether the head is the embedding."""
         ...
 
     @property
@@ -72,15 +78,16 @@ class GgufSource:
             _NORM,
             *(f"blk.{config.num_hidden_layers - 1}.{part}.weight" for part in _OF_LAYER.values()),
         ]
-        if not isinstance(config, LlamaConfig) or not all(name in self._tensors for name in wanted):
+        if not isinstance(config, LlamaConfig | MistralConfig) or not all(name in self._tensors for name in wanted):
             raise TargetUnsupported(
                 f"A drafter can only be cut from a Llama-type model, and {path.name} is none; {_INSTEAD}"
             )
-        if spelling["type"] != "BPE" or not spelling["merges"]:
+        if spelling["type"] != "BPE" or not spelling["merges"] or _SPACE not in spelling["vocab"]:
             raise TargetUnsupported(
-                f"{path.name} does not use byte-pair merges, from which to cut a vocabulary; {_INSTEAD}"
+                f"{path.name} does not use byte-level merges, from which to cut a vocabulary; {_INSTEAD}"
             )
-        self.config = config
+        numbers: Any = config  # Mistral's has the same ones
+        self.config: LlamaConfig = numbers
         self.merges = [merge if isinstance(merge, list) else merge.split(" ") for merge in spelling["merges"]]
         self.vocabulary: dict[str, int] = spelling["vocab"]
 
@@ -88,13 +95,22 @@ class GgufSource:
     def num_weights(self) -> int:
         return sum(int(tensor.n_elements) for tensor in self._tensors.values())
 
-    @cached_property
+    @property
+    def is_tied(self) -> bool:
+        return _HEAD not in self._tensors
+
+    @property
+    def scales_positions(self) -> bool:
+        """Whether positions are scaled by a table in the file, as in Llama 3.1, that transformers does not read."""
+        return _POSITIONS in self._tensors
+
+    @property
     def embedding(self) -> torch.Tensor:
         return self._tensor(_EMBEDDING)
 
     @property
     def head(self) -> torch.Tensor:
-        return self._tensor(_HEAD) if _HEAD in self._tensors else self.embedding
+        return self.embedding if self.is_tied else self._tensor(_HEAD)
 
     @property
     def norm(self) -> torch.Tensor:
@@ -102,9 +118,10 @@ class GgufSource:
 
     def layer(self, index: int) -> dict[str, torch.Tensor]:
         layer = {name: self._tensor(f"blk.{index}.{part}.weight") for name, part in _OF_LAYER.items()}
-        for part, num_heads in (("q", self.config.num_attention_heads), ("k", self.config.num_key_value_heads or 1)):
+        num_heads = self.config.num_attention_heads
+        for part, count in (("q", num_heads), ("k", self.config.num_key_value_heads or num_heads)):
             name = f"self_attn.{part}_proj.weight"
-            layer[name] = _halves_apart(layer[name], num_heads)
+            layer[name] = _halves_apart(layer[name], count)
         return layer
 
     def _tensor(self, name: str) -> torch.Tensor:

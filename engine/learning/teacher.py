@@ -7,15 +7,18 @@ the same weights four times as fast. So Llama-type targets are read here, and ot
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
+import psutil
 import torch
 from torch.nn import functional
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
 from engine.learning.corpus import Lesson
+from engine.learning.files import told_in_words
 from engine.learning.labels import NUM_LIKELIEST, Labels, write_labels
 from engine.learning.likeliest import likeliest
 from engine.learning.progress import LabelProgress
@@ -34,31 +37,46 @@ class Teacher(Protocol):
         ...
 
 
+OpenTeacher = Callable[[], AbstractContextManager[Teacher]]
+
+
 def label_lessons(
-    lessons: Sequence[Lesson], teacher: Teacher, folder: Path, on_progress: Callable[[LabelProgress], None]
+    lessons: Sequence[Lesson], open_teacher: OpenTeacher, folder: Path, on_progress: Callable[[LabelProgress], None]
 ) -> list[Path]:
     """Writes the labels of all lessons into `folder`, but for those that are there already. Returns the files.
 
-    Raises OSError, and what the teacher raises.
+    Raises WorkUnusable, and what the teacher raises.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    files = []
-    for start in range(0, len(lessons), _SHARD):
-        path = folder / f"{start // _SHARD:05}.safetensors"
-        files.append(path)
-        if not path.exists():
-            thoughts = []
-            for thought in teacher.think(lessons[start : start + _SHARD]):
-                thoughts.append(thought)
-                on_progress(LabelProgress(start + len(thoughts), len(lessons)))
-            write_labels(
-                path,
-                [lesson.line for lesson, _ in thoughts],
-                np.concatenate([labels.tokens for _, labels in thoughts]),
-                np.concatenate([labels.log_probabilities for _, labels in thoughts]),
-            )
-        on_progress(LabelProgress(min(start + _SHARD, len(lessons)), len(lessons)))
-    return files
+    with told_in_words(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    parts = {
+        folder / f"{start // _SHARD:05}.safetensors": lessons[start : start + _SHARD]
+        for start in range(0, len(lessons), _SHARD)
+    }
+    missing = [path for path in parts if not path.exists()]
+    if missing:
+        num_done = len(lessons) - sum(len(parts[path]) for path in missing)
+        with open_teacher() as teacher:
+            for path in missing:
+                thoughts = []
+                for thought in teacher.think(parts[path]):
+                    thoughts.append(thought)
+                    num_done += 1
+                    on_progress(LabelProgress(num_done, len(lessons)))
+                write_labels(
+                    path,
+                    [lesson.line for lesson, _ in thoughts],
+                    np.concatenate([labels.tokens for _, labels in thoughts]),
+                    np.concatenate([labels.log_probabilities for _, labels in thoughts]),
+                )
+    return list(parts)
+
+
+def free_memory() -> int:
+    """Bytes that are left where `TorchTeacher` reads."""
+    if torch.cuda.is_available():
+        return int(torch.cuda.mem_get_info()[0])
+    return int(psutil.virtual_memory().available)
 
 
 class TargetTeacher:
@@ -69,14 +87,14 @@ class TargetTeacher:
         self._stop = stop
 
     def think(self, lessons: Sequence[Lesson]) -> Iterator[tuple[Lesson, Labels]]:
-        """See `Teacher.think`. Raises Interrupted and LogitsBroken."""
+        """See `Teacher.think`. Raises Interrupted."""
         limits = self._target.limits
         chunk = min(limits.max_rows, limits.max_tokens)
         for lesson in lessons:
             self._target.roll_back(0)
             ids = lesson.ids[: limits.context_size].tolist()
             thoughts = []
-            before = lesson.start - 1
+            before = min(lesson.start - 1, len(ids))
             for start in range(0, before, limits.max_tokens):
                 self._target.evaluate(ids[start : min(before, start + limits.max_tokens)], 1, self._stop)
             for start in range(before, len(ids) - 1, chunk):
@@ -99,7 +117,7 @@ class TorchTeacher:
         self._rotary = LlamaRotaryEmbedding(config).to(self._device)
         with torch.no_grad():
             self._embedding, self._norm = self._weight(source.embedding), self._weight(source.norm)
-            self._head = self._embedding if source.head is source.embedding else self._weight(source.head)
+            self._head = self._embedding if source.is_tied else self._weight(source.head)
             self._layers = [self._layer(source.layer(index)) for index in range(config.num_hidden_layers)]
 
     def think(self, lessons: Sequence[Lesson]) -> Iterator[tuple[Lesson, Labels]]:
@@ -111,8 +129,11 @@ class TorchTeacher:
                 ids[row, : len(lesson.ids)] = torch.from_numpy(lesson.ids)
             with torch.inference_mode():
                 states = self._states(ids.to(self._device))
-                for row, lesson in enumerate(batch):
-                    yield lesson, self._labels(states[row, lesson.start - 1 : len(lesson.ids) - 1])
+                labels = [
+                    self._labels(states[row, lesson.start - 1 : len(lesson.ids) - 1])
+                    for row, lesson in enumerate(batch)
+                ]
+            yield from zip(batch, labels, strict=True)
 
     def _labels(self, states: torch.Tensor) -> Labels:
         tokens, logs = [], []

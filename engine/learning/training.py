@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from engine.learning.checkpoint import TrainingState, load_checkpoint, save_checkpoint
-from engine.learning.evaluation import count_hits
+from engine.learning.evaluation import Hits, count_hits
 from engine.learning.progress import TrainingProgress
 from engine.learning.samples import LabelTable, Sample
 
@@ -32,7 +32,6 @@ class TrainingSettings:
     learning_rate: float
     seed: int = 0
     tokens_per_step: int = 4096
-    max_length: int = 512  # tokens of a sample; the rest is left out
     token_share: float = 0.2  # of the loss, where the target's law is known: the token it wrote
     save_every_s: float = 300.0
     judge_every_s: float = 900.0
@@ -53,48 +52,59 @@ def train(
     settings: TrainingSettings,
     checkpoint: Path | None,
     on_progress: Callable[[TrainingProgress], None],
-    judge: Callable[[float], None] = lambda _seconds: None,
+    judge: Callable[[float], object] = lambda _seconds: None,
 ) -> TrainingState:
     """Trains for `settings.seconds`, as many steps as fit. Goes on from `checkpoint` where there is one, and saves to
     it. `judge` is called now and then, with the seconds of training so far; what it takes is not counted.
 
-    Raises CorpusUnreadable when the checkpoint is of another training, and OSError when it cannot be written.
+    Raises WorkUnusable when the checkpoint is of another training or cannot be written. Ctrl+C saves it first.
     """
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model.to(device).train()
-    optimizer = _optimizer(model, device)
+    optimizer = _optimizer(model)
     state = TrainingState()
     if checkpoint is not None and checkpoint.exists():
         state = load_checkpoint(checkpoint, model, optimizer)
     watch = _Stopwatch(state.seconds)
     saved = judged = state.seconds
-    while True:
-        for batch in _batches(lessons.samples, settings, state):
-            state = replace(state, seconds=watch.seconds)
-            share = _share(state, settings)
-            is_due = state.seconds - judged >= settings.judge_every_s
-            if checkpoint and (share >= 1 or is_due or state.seconds - saved >= settings.save_every_s):
-                save_checkpoint(checkpoint, model, optimizer, state)
-                saved = state.seconds
-            if share >= 1:
-                return state
-            if is_due:
-                judged = state.seconds
-                with watch.paused():
-                    judge(state.seconds)
-            for group in optimizer.param_groups:
-                group["lr"] = settings.learning_rate * _rate(share)
-            loss = _loss(model, num_outputs, batch, lessons.labels, settings.token_share, device)
-            loss.backward()  # type: ignore[no-untyped-call]
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            optimizer.step()
-            optimizer.zero_grad(set_to_none=True)
-            state = replace(state, step=state.step + 1, batch=state.batch + 1)
-            is_measured = state.step % _MEASURE_EVERY == 0
-            agreement = count_hits(model, num_outputs, lessons.held_back).agreement if is_measured else None
-            epoch = state.epoch + state.batch / batch.num_batches
-            on_progress(TrainingProgress(state.step, epoch, state.seconds, float(loss.detach()), agreement))
-        state = replace(state, epoch=state.epoch + 1, batch=0)
+    try:
+        while True:
+            for batch in _batches(lessons.samples, settings, state):
+                state = replace(state, seconds=watch.seconds)
+                share = _share(state, settings)
+                is_due = state.seconds - judged >= settings.judge_every_s
+                if checkpoint and (share >= 1 or is_due or state.seconds - saved >= settings.save_every_s):
+                    save_checkpoint(checkpoint, model, optimizer, state)
+                    saved = state.seconds
+                if share >= 1:
+                    return state
+                if is_due:
+                    judged = state.seconds
+                    with watch.paused():
+                        judge(state.seconds)
+                for group in optimizer.param_groups:
+                    group["lr"] = settings.learning_rate * _rate(share)
+                loss = _loss(model, num_outputs, batch, lessons.labels, settings.token_share, device)
+                loss.backward()  # type: ignore[no-untyped-call]
+                torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+                optimizer.step()
+                optimizer.zero_grad(set_to_none=True)
+                state = replace(state, step=state.step + 1, batch=state.batch + 1)
+                is_measured = state.step % _MEASURE_EVERY == 0
+                hits = count_hits(model, num_outputs, lessons.held_back) if is_measured else None
+                on_progress(_progress(state, batch.num_batches, float(loss.detach()), hits))
+            state = replace(state, epoch=state.epoch + 1, batch=0)
+    except KeyboardInterrupt:
+        if checkpoint:
+            save_checkpoint(checkpoint, model, optimizer, state)
+        raise
+
+
+def _progress(state: TrainingState, num_batches: int, loss: float, hits: Hits | None) -> TrainingProgress:
+    epoch = state.epoch + state.batch / num_batches
+    if hits is None:
+        return TrainingProgress(state.step, epoch, state.seconds, loss)
+    return TrainingProgress(state.step, epoch, state.seconds, loss, hits.agreement, hits.accepted_per_round)
 
 
 class _Stopwatch:
@@ -125,13 +135,13 @@ def _rate(share: float) -> float:
     return min(1.0, max(share, 1e-3) / _WARM_UP) * (_LOWEST_RATE + (1 - _LOWEST_RATE) * cosine)
 
 
-def _optimizer(model: Any, device: str) -> torch.optim.Optimizer:
+def _optimizer(model: Any) -> torch.optim.Optimizer:
     decayed = [weight for weight in model.parameters() if weight.ndim > 1]
     others = [weight for weight in model.parameters() if weight.ndim <= 1]
     return torch.optim.AdamW(
         [{"params": decayed, "weight_decay": 0.05}, {"params": others, "weight_decay": 0.0}],
         betas=(0.9, 0.95),
-        fused=device in ("cpu", "cuda"),
+        fused=True,
     )
 
 
@@ -173,7 +183,7 @@ def _loss(
 def _batches(samples: Sequence[Sample], settings: TrainingSettings, state: TrainingState) -> Iterator[_Batch]:
     """What is left of an epoch: batches of samples of like length, in an order that seed and epoch decide."""
     random = np.random.default_rng((settings.seed, state.epoch))
-    lengths = np.array([min(len(sample.tokens), settings.max_length) for sample in samples])
+    lengths = np.array([len(sample.tokens) for sample in samples])
     order = np.argsort(lengths + random.uniform(0, 32, len(samples)))
     groups: list[list[int]] = [[]]
     for place in order:

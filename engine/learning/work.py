@@ -3,32 +3,37 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 
-from engine.errors import CorpusUnreadable, MendableError
+from engine.errors import WorkUnusable
+from engine.learning.files import told_in_words, write_whole
+
+_ABOUT = "settings.json"
 
 
 class WorkFolder:
     """`corpus/` holds what the target wrote, `labels-…/` what it thought of given texts, `checkpoint.safetensors` the
     training, `drafter/` what came of it so far."""
 
-    def __init__(self, path: Path, settings: dict[str, object]) -> None:
-        """Raises CorpusUnreadable when the folder was begun with other settings, MendableError when it cannot be
-        written."""
+    def __init__(self, path: Path, identity: Mapping[str, object]) -> None:
+        """`identity`: all that must be the same for what is kept to be of use. Raises WorkUnusable when the folder was
+        begun with another one, holds something else, or cannot be written."""
         self.path = path
-        about = path / "settings.json"
+        about = path / _ABOUT
+        text = json.dumps(identity, indent=2) + "\n"
         with told_in_words(path):
             path.mkdir(parents=True, exist_ok=True)
-            text = json.dumps(settings, indent=2) + "\n"
-            if not about.exists():
-                about.write_text(text, "utf-8")
-            elif about.read_text("utf-8") != text:
-                raise CorpusUnreadable(
-                    f"{path} holds a drafter that was begun with other settings; give the same ones to go on with it, "
-                    "or remove the folder."
+            is_begun = about.exists()
+            if is_begun and about.read_text("utf-8") != text:
+                raise WorkUnusable(
+                    f"{path} holds a drafter that was begun with other settings or texts; give the same ones to go on "
+                    "with it, or choose another folder with --work."
                 )
+            if not is_begun and any(file.name != f"{_ABOUT}.part" for file in path.iterdir()):
+                raise WorkUnusable(f"{path} holds something else already; choose another folder with --work.")
+        if not is_begun:
+            write_whole(about, text.encode())
 
     @property
     def corpus(self) -> Path:
@@ -49,14 +54,3 @@ class WorkFolder:
     def labels(self, number: int) -> Path:
         """Of the corpus file of that number."""
         return self.path / f"labels-{number}"
-
-
-@contextmanager
-def told_in_words(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise MendableError(
-            f"{path} cannot be written ({error.strerror}); make room or choose another folder, and start again: what "
-            "is written already is kept."
-        ) from error

@@ -33,11 +33,6 @@ def memory_mb() -> float:
     return float(psutil.Process().memory_info().rss) / 1e6
 
 
-def free_memory() -> int:
-    """Bytes that this machine has left for programs."""
-    return int(psutil.virtual_memory().available)
-
-
 def _cpu_name() -> str:
     try:
         for line in _CPU_INFO.read_text().splitlines():

@@ -113,7 +113,16 @@ class ReplayMode:
             tokens=tuple(tokens),
             prompt_s=0.0,  # nor does the drafter's reading of the prompt count
             wall_s=draft_s + target_s,
-            figures=replace(measured, draft_s=draft_s, target_s=target_s, translate_s=0.0, accept_s=0.0, pass_s=pass_s),
+            figures=replace(
+                measured,
+                draft_s=draft_s,
+                reading_s=0.0,
+                num_readings=0,
+                target_s=target_s,
+                translate_s=0.0,
+                accept_s=0.0,
+                pass_s=pass_s,
+            ),
             own_s=max(0.0, real_s - measured.draft_s - measured.target_s),
         )
 

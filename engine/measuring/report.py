@@ -177,13 +177,13 @@ def _by_place(answers: Iterable[Answer]) -> list[Json]:
 
 
 def _draft_step(answers: Sequence[Answer], comparisons: Sequence[Comparison]) -> Json | None:
-    """What a pass of the drafter takes, catching up with the reply included, beside a one-row pass of plain."""
-    steps = sum(answer.figures.num_steps for answer in answers)
+    """What a pass of the drafter takes beside a one-row pass of plain; passes that read a prompt do not count."""
+    steps = sum(answer.figures.num_steps - answer.figures.num_readings for answer in answers)
     plain = [comparison.answers[PLAIN].figures for comparison in comparisons if PLAIN in comparison.answers]
     passes = sum(figures.passes[1] for figures in plain)
     if not steps or not passes:
         return None
-    step_s = sum(answer.figures.draft_s for answer in answers) / steps
+    step_s = sum(answer.figures.draft_s - answer.figures.reading_s for answer in answers) / steps
     pass_s = sum(figures.pass_s[1] for figures in plain) / passes
     return {"ms": round(step_s * 1e3, 4), "target_pass_ms": round(pass_s * 1e3, 4), "share": round(step_s / pass_s, 4)}
 
@@ -191,14 +191,14 @@ def _draft_step(answers: Sequence[Answer], comparisons: Sequence[Comparison]) ->
 def _attainable(mode: str, comparisons: Sequence[Comparison]) -> Json | None:
     compared = [comparison.answers for comparison in comparisons if PLAIN in comparison.answers]
     best = attainable([answers[PLAIN].figures for answers in compared], [answers[mode].figures for answers in compared])
-    ratios = _ratios(mode, comparisons)
-    if best is None or ratios is None:
+    ratios = [ratio for comparison in comparisons if (ratio := ratio_to_plain(comparison, mode)) is not None]
+    if best is None or not ratios:
         return None
     return {
         "ratio": round(best.ratio, 4),
         "acceptance": round(best.acceptance, 4),
         "pass_costs": {str(num_rows): round(cost, 4) for num_rows, cost in best.pass_costs.items()},
-        "share": round(float(str(ratios["median"])) / best.ratio, 4),
+        "share": round(float(np.median(ratios)) / best.ratio, 4),
     }
 
 

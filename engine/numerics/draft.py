@@ -29,6 +29,7 @@ class Draft:
     path: DraftPath | None = None
     num_steps: int = 0  # passes of a drafter, one for each token it drew or refused to draw
     drafter_s: float = 0.0  # seconds in the drafter's passes
+    reading_s: float = 0.0  # of these, in a pass over many tokens at once: a prompt, or what was written without drafts
     proposer: str = ""
 
 

@@ -12,7 +12,6 @@ from collections.abc import Iterable
 from math import log2
 
 from engine.numerics.string_trie import StringTrie
-from engine.numerics.vocabulary_map import MAX_STRING
 from engine.records import NgramRecord
 
 CAPACITY = 50_000  # entries; the paper lost nothing at a quarter of its size
@@ -64,7 +63,7 @@ class NgramCache:
 
     def learn(self, token: int, string: tuple[int, ...]) -> None:
         """The target wrote `token` where the drafter's tokenizer wrote `string`."""
-        if not 0 < len(string) <= MAX_STRING:
+        if not string or not self._trie.can_hold(token, string):
             return
         self._now += 1
         tally = self._tallies.get(string) or self._new_tally(token, string)

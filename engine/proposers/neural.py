@@ -26,6 +26,7 @@ from engine.target.interface import TargetFeature, Vocabulary
 _MOST_STEPS_PER_TOKEN = 4  # a token of the target that takes more is not worth drafting
 _MOST_CANDIDATES = 64  # of the drafter's law: its tail is not worth drawing from
 _MEASURED_STEPS = 12
+_MOST_CAUGHT_UP = 8  # tokens that one round leaves to be read; more are a prompt, or what was written without drafts
 _ROOM_SHARE = 8  # of what the drafter can hold, an eighth is for drafts
 
 
@@ -63,10 +64,10 @@ class NeuralProposer:
         self._prompt: list[int] = []  # the turns, in the drafter's tokens
         self._held: list[int] = []  # what the drafter holds
         self._begin_reply()
-        self._drafter_s, self._num_passes = 0.0, 0  # of the draft under way
+        self._drafter_s, self._reading_s, self._num_passes = 0.0, 0.0, 0  # of the draft under way
 
     def propose(self, context: Context, limit: int) -> Draft:
-        self._drafter_s, self._num_passes = 0.0, 0
+        self._drafter_s, self._reading_s, self._num_passes = 0.0, 0.0, 0
         if not self._follow(context):
             return NO_DRAFT
         logits = self._catch_up()
@@ -132,7 +133,10 @@ class NeuralProposer:
     def _read(self, tokens: list[int]) -> LogitRow:
         began = time.perf_counter()
         logits = self._drafter.read(tokens)
-        self._drafter_s += time.perf_counter() - began
+        seconds = time.perf_counter() - began
+        self._drafter_s += seconds
+        if len(tokens) > _MOST_CAUGHT_UP:
+            self._reading_s += seconds
         self._num_passes += 1
         self._held += tokens
         return logits
@@ -183,7 +187,7 @@ class NeuralProposer:
         return masked if masked.max() > -np.inf else None
 
     def _draft(self, tokens: tuple[int, ...], path: DraftPath | None = None) -> Draft:
-        return Draft(tokens, path, self._num_passes, self._drafter_s, self.name)
+        return Draft(tokens, path, self._num_passes, self._drafter_s, self._reading_s, self.name)
 
 
 def measure_step(drafter: Drafter) -> float:

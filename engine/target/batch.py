@@ -139,5 +139,5 @@ class BatchTarget:
         lib.llama_memory_clear(self._memory, True)
         self._num_held = [0] * len(self._num_held)
         if result == _NO_SLOT:
-            raise TargetTooLarge("The context of this model is full; choose fewer sequences side by side.")
+            raise TargetTooLarge("There is no room for more conversations side by side; choose a smaller model.")
         raise RuntimeError(f"llama_decode failed with {result}: {last_error()}")

@@ -120,6 +120,14 @@ def test_rounding_to_8_bits_hardly_changes_what_is_guessed(folder: Path) -> None
     assert np.mean([np.abs(first - second).mean() for first, second in pairs]) < 0.05 * spread
 
 
+def test_widths_that_the_int8_product_cannot_take_stay_dense(tmp_path: Path) -> None:
+    """torch's product reads beyond such matrices."""
+    model = random_llama(hidden_size=40, num_attention_heads=5, num_key_value_heads=5, head_dim=8, intermediate_size=72)
+    drafter = load_drafter(save(model, tmp_path), "cpu", form=WeightForm.INT8).model
+    np.testing.assert_allclose(drafter.read(_TOKENS), reference_logits(model, _TOKENS)[-1].numpy(), atol=0.1)
+    np.testing.assert_allclose(drafter.read([5]), reference_logits(model, [*_TOKENS, 5])[-1].numpy(), atol=0.1)
+
+
 def test_other_kinds_of_quantization_are_refused(folder: Path) -> None:
     _store_as_int8(folder)
     _edit_weights(folder, lambda weights: weights.pop("model.layers.0.mlp.down_proj.weight" + SCALES) is None)

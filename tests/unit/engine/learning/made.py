@@ -13,6 +13,7 @@ from engine.drafter.tokenizer import DrafterTokenizer
 from engine.learning.corpus import Lesson
 from engine.learning.samples import SampleMaker
 from engine.records import ChatTurn, Role
+from engine.target.interface import Vocabulary
 from tests.unit.engine.drafter.tokenizers_made import byte_level
 
 WORDS = [b"The", b" quick brown", b" fox", b" dog", b"!!"]  # " quick brown" is several tokens of the drafter
@@ -28,8 +29,11 @@ def tokenizer(folder: Path) -> DrafterTokenizer:
     return DrafterTokenizer.from_folder(folder)
 
 
+TARGET = Vocabulary(tuple(PIECES), frozenset(), frozenset({END}), None, END, begins_prompts=False)
+
+
 def maker(tokens: DrafterTokenizer, num_outputs: int = 480, systems: frozenset[str] = frozenset()) -> SampleMaker:
-    return SampleMaker(PIECES, frozenset({END}), tokens, num_outputs, systems)
+    return SampleMaker(TARGET, tokens, num_outputs, systems)
 
 
 def ids(text: bytes, finished: bool = True) -> list[int]:

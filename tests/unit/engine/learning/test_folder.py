@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from engine.drafter.matrices import WeightForm
 from engine.errors import DrafterUnusable
 from engine.learning.cut import Cut
 from engine.learning.folder import read_drafter, write_drafter
-from tests.unit.engine.drafter.checkpoints import random_llama, reference_logits
+from tests.unit.engine.drafter.checkpoints import random_llama, reference_logits, save
 from tests.unit.engine.drafter.tokenizers_made import byte_level
 
 TOKENS = [5, 9, 300, 41, 7]
@@ -51,11 +52,27 @@ def test_reading_it_back_loses_nothing_more(cut: Cut, tmp_path: Path) -> None:
         assert torch.isfinite(again.model(torch.tensor([TOKENS])).logits).all()
 
 
-def test_a_folder_that_is_there_is_replaced_as_a_whole(cut: Cut, tmp_path: Path) -> None:
+def test_a_drafter_of_others_can_be_trained_on(tmp_path: Path) -> None:
+    """In 16 bits, with a head of its own, without a chat template, and with the end named as older files do."""
+    model: Any = random_llama(tie_word_embeddings=False)
+    folder = save(model.to(torch.bfloat16), tmp_path / "theirs")
+    (folder / "tokenizer_config.json").write_text(json.dumps({"eos_token": {"content": "<|im_end|>"}}))
+    cut = read_drafter(folder)
+    assert (cut.chat_template, cut.end_of_turn, cut.num_outputs) == (None, "<|im_end|>", 512)
+    write_drafter(tmp_path / "ours", cut, "")
+    theirs, ours = (load_drafter(folder, "cpu").model.read(TOKENS) for folder in (folder, tmp_path / "ours"))
+    np.testing.assert_array_equal(theirs, ours)
+
+
+def test_a_folder_that_is_there_is_replaced_as_a_whole_and_only_on_demand(cut: Cut, tmp_path: Path) -> None:
     folder = tmp_path / "drafter"
     folder.mkdir()
     (folder / "leftover.txt").write_text("old")
-    write_drafter(folder, cut, "")
+    with pytest.raises(DrafterUnusable, match="exists already"):
+        write_drafter(folder, cut, "")
+    assert [each.name for each in tmp_path.iterdir()] == ["drafter"]
+    assert (folder / "leftover.txt").exists()
+    write_drafter(folder, cut, "", replace=True)
     assert not (folder / "leftover.txt").exists()
     assert [each.name for each in tmp_path.iterdir()] == ["drafter"]
 
@@ -69,6 +86,6 @@ def test_what_cannot_be_trained_on_is_refused_in_a_sentence(cut: Cut, tmp_path: 
     (folder / "model.safetensors").write_bytes(weights[: len(weights) // 2])
     with pytest.raises(DrafterUnusable, match="cannot be trained on"):
         read_drafter(folder)
-    (folder / "tokenizer_config.json").unlink()
-    with pytest.raises(DrafterUnusable, match="only a complete drafter"):
+    (folder / "tokenizer.json").unlink()
+    with pytest.raises(DrafterUnusable, match="lacks a tokenizer"):
         read_drafter(folder)

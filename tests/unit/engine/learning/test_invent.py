@@ -16,8 +16,8 @@ from safetensors.numpy import load_file
 from engine.chat_template import CHATML, ChatTemplate
 from engine.errors import CorpusUnreadable, MendableError, PromptTooLong, TemplateFailed
 from engine.learning import invent as invent_module
-from engine.learning import shards as shards_module
 from engine.learning.corpus import read_lessons
+from engine.learning.files import write_whole
 from engine.learning.invent import invent
 from engine.learning.invent_progress import InventProgress
 from engine.learning.labels import read_labels
@@ -154,15 +154,14 @@ def test_a_kill_between_the_two_files_of_a_shard_leaves_nothing_that_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run(tmp_path / "whole")
-    write = shards_module._write
 
-    def killed(path: Path, content: str) -> None:
+    def killed(path: Path, content: bytes) -> None:
         if path.name == "00001.jsonl":
             raise Killed
-        write(path, content)
+        write_whole(path, content)
 
     with monkeypatch.context() as patch:
-        patch.setattr(shards_module, "_write", killed)
+        patch.setattr("engine.learning.shards.write_whole", killed)
         with pytest.raises(Killed):
             run(tmp_path / "killed")
     assert (tmp_path / "killed" / "00001.safetensors").exists()

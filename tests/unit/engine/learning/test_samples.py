@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from engine.drafter.tokenizer import DrafterTokenizer
+from engine.learning.corpus import Lesson
 from engine.learning.labels import Labels
 from engine.learning.samples import LabelTable, Sample
+from engine.records import ChatTurn, Role
 from tests.unit.engine.learning.made import END, ids, lesson, maker, tokenizer
 
 
@@ -75,6 +77,25 @@ def test_what_cannot_be_guessed_has_no_part_in_the_law(tokens: DrafterTokenizer)
     _, table = maker(tokens, num_outputs=first).make([lesson(reply)], {0: _labels(reply)})
     assert table.probabilities[:, 0].max() == pytest.approx(0.6, abs=1e-3)  # of the end
     assert (table.tokens < first).all()
+
+
+def test_labels_that_say_nothing_are_no_laws(tokens: DrafterTokenizer) -> None:
+    reply = ids(b"The fox")
+    labels = _labels(reply)
+    labels.log_probabilities[1:] = -np.inf  # as beyond the context of the target that read it
+    (sample,), table = maker(tokens).make([lesson(reply)], {0: labels})
+    assert (sample.rows >= 0).sum() == len(table.tokens) == 1
+
+
+def test_of_what_is_too_long_the_front_of_the_prompt_and_the_end_of_the_reply_leave(tokens: DrafterTokenizer) -> None:
+    turns = (ChatTurn(Role.USER, "Hi " * 900),)
+    short, long = (Lesson(0, turns, np.array([1, *ids(text)], np.int32), 1) for text in (b"The fox", b"The fox" * 400))
+    (sample, cut), table = maker(tokens).make([short, long], {0: _labels(ids(b"The fox" * 400))})
+    assert len(sample.tokens) == len(cut.tokens) == 512
+    assert _reply(sample) == [*(tokens.encode(b"The fox") or []), tokens.end]
+    assert sample.weights.sum() == len(_reply(sample))
+    assert len(_reply(cut)) == 384
+    assert cut.rows.max() < len(table.tokens)
 
 
 def test_tables_of_several_files_become_one(tokens: DrafterTokenizer) -> None:

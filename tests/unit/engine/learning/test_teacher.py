@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from engine.learning.corpus import Lesson
 from engine.learning.labels import NUM_LIKELIEST, Labels, read_labels
 from engine.learning.progress import LabelProgress
-from engine.learning.teacher import TargetTeacher, TorchTeacher, label_lessons
+from engine.learning.teacher import TargetTeacher, Teacher, TorchTeacher, label_lessons
 from engine.records import ChatTurn, Role
 from engine.stop_signal import StopSignal
 from engine.target.interface import Target
@@ -37,6 +38,7 @@ class _Source:
         self._model = model.model
         self.embedding: torch.Tensor = model.model.embed_tokens.weight.detach()
         self.head = self.embedding
+        self.is_tied = True
         self.norm: torch.Tensor = model.model.norm.weight.detach()
 
     def layer(self, index: int) -> dict[str, torch.Tensor]:
@@ -75,7 +77,16 @@ class _Once:
 
     def __init__(self, fail_at: int | None = None) -> None:
         self.seen: list[int] = []
+        self.is_open = False
         self._fail_at = fail_at
+
+    @contextmanager
+    def open(self) -> Iterator[_Once]:
+        self.is_open = True
+        try:
+            yield self
+        finally:
+            self.is_open = False
 
     def think(self, lessons: Sequence[Lesson]) -> Iterator[tuple[Lesson, Labels]]:
         for lesson in lessons:
@@ -86,15 +97,33 @@ class _Once:
             yield lesson, Labels(np.full(size, lesson.line, np.int32), np.zeros(size, np.float16))
 
 
+def _never() -> AbstractContextManager[Teacher]:
+    raise AssertionError
+
+
 def test_reading_goes_on_after_the_last_whole_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.learning.teacher._SHARD", 4)
     lessons = _lessons(10, 512)
+    first, again = _Once(fail_at=6), _Once()
     with pytest.raises(KeyboardInterrupt):
-        label_lessons(lessons, _Once(fail_at=6), tmp_path, lambda _: None)
+        label_lessons(lessons, first.open, tmp_path, lambda _: None)
+    assert not first.is_open
     told: list[LabelProgress] = []
-    again = _Once()
-    files = label_lessons(lessons, again, tmp_path, told.append)
+    files = label_lessons(lessons, again.open, tmp_path, told.append)
     assert again.seen == [4, 5, 6, 7, 8, 9]
-    assert told[-1] == LabelProgress(10, 10)
+    assert (told[0], told[-1]) == (LabelProgress(5, 10), LabelProgress(10, 10))
     labels = read_labels(files, {lesson.line: lesson for lesson in lessons})
     assert all((labels[lesson.line].tokens == lesson.line).all() for lesson in lessons)
+    assert label_lessons(lessons, _never, tmp_path, told.append) == files
+
+
+@pytest.mark.starter
+def test_what_is_beyond_the_context_of_a_target_says_nothing(fresh_starter: Target) -> None:
+    size = fresh_starter.limits.context_size
+    ids = np.full(size + 40, 100, np.int32)
+    turns = (ChatTurn(Role.USER, "Hi"),)
+    lessons = [Lesson(0, turns, ids, size + 10), Lesson(1, turns, ids[: size + 2], size - 1)]
+    (_, beyond), (_, partly) = TargetTeacher(fresh_starter, StopSignal()).think(lessons)
+    assert np.isneginf(beyond.log_probabilities).all()
+    assert np.isfinite(partly.log_probabilities[0]).all()
+    assert np.isneginf(partly.log_probabilities[-1]).all()

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from safetensors import safe_open
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from engine.errors import CorpusUnreadable
+from engine.errors import WorkUnusable
 from engine.learning.evaluation import count_hits
 from engine.learning.progress import TrainingProgress
 from engine.learning.samples import LabelTable, Sample
@@ -76,7 +78,8 @@ def test_tokens_beyond_those_that_can_be_guessed_teach_nothing() -> None:
     assert count_hits(trained, 10, mixed).agreement == pytest.approx(3 / 5)
 
 
-def test_after_a_kill_it_goes_on_as_if_nothing_had_been(tmp_path: Path) -> None:
+@pytest.mark.parametrize("end", [RuntimeError, KeyboardInterrupt])
+def test_after_a_sudden_end_it_goes_on_as_if_nothing_had_been(tmp_path: Path, end: type[BaseException]) -> None:
     random = np.random.default_rng(0)
     lessons = Lessons([sample(random.integers(3, 20, 6).tolist()) for _ in range(40)], NO_LABELS, COUNTING[:1])
     settings = replace(BRIEF, steps=12, tokens_per_step=64, save_every_s=0.0)
@@ -86,17 +89,20 @@ def test_after_a_kill_it_goes_on_as_if_nothing_had_been(tmp_path: Path) -> None:
 
         def watch(progress: TrainingProgress) -> None:
             if progress.step == stop_at:
-                raise KeyboardInterrupt
+                raise end
 
         try:
             train(trained, VOCABULARY, lessons, settings, checkpoint, watch)
-        except KeyboardInterrupt:
+        except end:
             assert stop_at is not None
         return trained
 
     whole = run(None, None)
     checkpoint = tmp_path / "checkpoint.safetensors"
-    run(checkpoint, stop_at=7)  # the sixth step was saved, the seventh is lost
+    run(checkpoint, stop_at=7)
+    with safe_open(checkpoint, "pt") as file:
+        step = json.loads(file.metadata()["state"])["step"]
+    assert step == (7 if end is KeyboardInterrupt else 6)  # a kill leaves no time to save the last one
     resumed = run(checkpoint, None)
     for (name, one), (_, other) in zip(whole.named_parameters(), resumed.named_parameters(), strict=True):
         torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-4, msg=name)
@@ -107,12 +113,12 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path: Path) -> None:
     checkpoint = tmp_path / "checkpoint.safetensors"
     lessons = Lessons(COUNTING, NO_LABELS, COUNTING[:1])
     checkpoint.write_bytes(b"nothing of the kind")
-    with pytest.raises(CorpusUnreadable, match="remove the file to start it again"):
+    with pytest.raises(WorkUnusable, match="remove the file to start it again"):
         train(model(), VOCABULARY, lessons, BRIEF, checkpoint, lambda _: None)
     checkpoint.unlink()
     train(model(), VOCABULARY, lessons, replace(BRIEF, steps=1), checkpoint, lambda _: None)
     other = LlamaForCausalLM(LlamaConfig(vocab_size=9, hidden_size=8, num_hidden_layers=1, num_attention_heads=2))
-    with pytest.raises(CorpusUnreadable, match="cannot be gone on with"):
+    with pytest.raises(WorkUnusable, match="cannot be gone on with"):
         train(other, 9, lessons, BRIEF, checkpoint, lambda _: None)
 
 

@@ -1,0 +1,71 @@
+"""How often the drafter guesses what the starter writes next, at every token of replies it gives to real prompts.
+
+    python -m tests.benchmarks.agreement --prompts prompts.jsonl --limit 100
+
+Greedy, in the target's tokens, as the app drafts: the n-grams of a reply are learned on the way.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+from engine import STARTER, EngineConfig, ReplySettings, SamplingSettings, SpeculationSettings, StopSignal
+from engine.assembly import load_file, make_proposer, resolve
+from engine.config import TargetSettings
+from engine.measuring.modes import Answer, WriterMode
+from engine.measuring.prompts import Question, read_prompts
+from engine.numerics.dice import RandomDice
+from engine.proposers.interface import Context
+from engine.proposers.neural import NeuralProposer
+
+_LENGTH = 8  # tokens of a guess
+_GREEDY = SamplingSettings(temperature=0)
+
+
+def count(
+    proposer: NeuralProposer, question: Question, answer: Answer, asked: Counter[int], right: Counter[int]
+) -> None:
+    """Adds, for the first, second, … token of a guess, how often those before it were right, and how often it was."""
+    dice = RandomDice(0)
+    for place in range(1, len(answer.tokens)):
+        written, pending = [*answer.prompt, *answer.tokens[: place - 1]], answer.tokens[place - 1]
+        context = Context(question.turns, written, pending, len(answer.prompt), _GREEDY, dice)
+        guess = proposer.propose(context, _LENGTH).tokens
+        for length, token in enumerate(answer.tokens[place : place + _LENGTH], 1):
+            asked[length] += 1
+            if length > len(guess) or guess[length - 1] != token:
+                break
+            right[length] += 1
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--prompts", type=Path, required=True)
+    parser.add_argument("--limit", type=int)
+    parser.add_argument("--max-tokens", type=int, default=128)
+    parser.add_argument("--drafter", type=Path, help="a folder; the built-in drafter if left out")
+    arguments = parser.parse_args()
+    asked: Counter[int] = Counter()
+    right: Counter[int] = Counter()
+    with tempfile.TemporaryDirectory() as folder:
+        config = EngineConfig(Path(folder), SpeculationSettings(drafter=arguments.drafter))
+        stop = StopSignal()
+        target = load_file(resolve(config, STARTER), TargetSettings(), lambda _progress: None, stop)
+        writer = WriterMode(target, ReplySettings(_GREEDY, arguments.max_tokens), None)
+        proposer = make_proposer(config, target)
+        chats = read_prompts(arguments.prompts, arguments.limit)
+        for chat in chats:
+            question = chat.question([])
+            count(proposer, question, writer.answer(question, stop), asked, right)
+            proposer.end_reply()
+        target.close()
+    print(f"{len(chats)} replies, {asked[1]:,} tokens; greedy next-token agreement {right[1] / asked[1]:.3f}")
+    for length in sorted(asked):
+        print(f"  guess {length}: {right[length] / asked[length]:.3f} of {asked[length]:,}, those before being right")
+
+
+if __name__ == "__main__":
+    main()
