@@ -262,6 +262,9 @@ def make_drafter(
     feed_forward: Annotated[int | None, typer.Option(help="Neurons of a layer; else as many as the model has.")] = None,
     minutes: Annotated[float, typer.Option(help="Minutes of training.")] = 60,
     judge_every: Annotated[float, typer.Option(help="Minutes of training from one judgement to the next.")] = 15,
+    learning_rate: Annotated[
+        float, typer.Option(help="The highest; it rises at the start and falls to the end.")
+    ] = 1.5e-3,
     seed: Annotated[int, typer.Option(help="For what is written and the order of training.")] = 0,
     labels: Annotated[
         bool, typer.Option(help="Let the model read given conversations again, to learn from all it thought of.")
@@ -297,6 +300,7 @@ def make_drafter(
         feed_forward=feed_forward,
         minutes=minutes,
         judge_every_minutes=judge_every,
+        learning_rate=learning_rate,
         seed=seed,
         licence=licence,
         work=work,

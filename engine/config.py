@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -155,23 +156,25 @@ class DistillSettings:
 
     @property
     def command(self) -> str:
-        """What makes the same on a command line."""
-        parts = [f"slipstream distill --target {self.target}"]
-        parts += [f"--corpus {path.name}" for path in self.corpus]
-        parts += [f"--held-back {path.name}" for path in self.held_back]
-        parts += [f"--trace {vocabulary.name}={replies.name}" for vocabulary, replies in self.traces]
+        """What makes the like on a command line, files by their names alone."""
+        parts = [f"slipstream distill --target {shlex.quote(self.target)}"]
+        parts += [f"--corpus {shlex.quote(path.name)}" for path in self.corpus]
+        parts += [f"--held-back {shlex.quote(path.name)}" for path in self.held_back]
+        parts += [f"--trace {shlex.quote(f'{words.name}={replies.name}')}" for words, replies in self.traces]
         if not self.corpus:
             parts.append(f"--conversations {self.conversations}")
         if not self.labels:
             parts.append("--no-labels")
         if self.start is not None:
-            parts.append(f"--start {self.start.name}")
+            parts.append(f"--start {shlex.quote(self.start.name)}")
         if self.layers is not None:
             parts.append(f"--layers {','.join(map(str, self.layers))}")
         parts.append(f"--vocabulary {self.vocabulary_size} --outputs {self.num_outputs}")
         if self.feed_forward is not None:
             parts.append(f"--feed-forward {self.feed_forward}")
-        parts.append(f"--minutes {self.minutes:g} --out FOLDER")
+        parts.append(
+            f"--minutes {self.minutes:g} --learning-rate {self.learning_rate:g} --seed {self.seed} --out FOLDER"
+        )
         return " ".join(parts)
 
 

@@ -24,7 +24,7 @@ from engine.learning.source import GgufSource
 from engine.learning.teacher import OpenTeacher, label_lessons
 from engine.learning.training import Lessons, TrainingSettings, train
 from engine.learning.work import WorkFolder
-from engine.records import Role
+from engine.records import ChatTurn, Role
 from engine.target.interface import Vocabulary
 
 # What the starter's template says by itself, where a conversation has no system prompt.
@@ -162,7 +162,7 @@ def _write_held_back(path: Path, lessons: Sequence[Lesson], vocabulary: Vocabula
         {
             "id": str(lesson.line),
             "prompt": lesson.turns[-1].text,
-            "messages": [{"role": turn.role.value, "content": turn.text} for turn in lesson.turns],
+            "messages": [{"role": turn.role.value, "content": turn.text} for turn in lesson.turns if _is_said(turn)],
             "response": _text(lesson, vocabulary),
         }
         for lesson in lessons
@@ -171,6 +171,10 @@ def _write_held_back(path: Path, lessons: Sequence[Lesson], vocabulary: Vocabula
     if not records:
         raise CorpusUnreadable("No conversation that is held back is a question and a reply; hold others back.")
     write_whole(path, "".join(json.dumps(record) + "\n" for record in records).encode())
+
+
+def _is_said(turn: ChatTurn) -> bool:
+    return turn.role is not Role.SYSTEM or turn.text not in _UNSAID_SYSTEM_PROMPTS
 
 
 def _text(lesson: Lesson, vocabulary: Vocabulary) -> str:
