@@ -11,7 +11,7 @@ from engine.numerics.draft_length import MAX_LENGTH, PassCosts, best_length
 from engine.stop_signal import StopSignal
 from engine.target.interface import Target
 
-_MEMORY = 0.99  # what counts of a round when the next one has been seen: an acceptance of 0.25 takes some hundred tries to know
+_MEMORY = 0.99  # what counts of a round when the next is seen: to know an acceptance of 0.25 takes some hundred tries
 _PRIOR_ACCEPTANCE, _PRIOR_WEIGHT = 0.5, 4.0  # a guess, and the number of drafted tokens it is worth
 _PRIOR_STEP_SHARE = 0.15  # of a one-token pass, for drafting a token
 _COST_MEMORY = 0.9
