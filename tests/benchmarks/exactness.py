@@ -36,7 +36,7 @@ from engine.targets import named_file
 from tests.unit.engine.numerics.test_acceptance import VOCABULARIES, Toy
 
 TURNS = (ChatTurn(Role.USER, "Tell me about a lighthouse."),)
-OPENING = "The old lighthouse"  # the reply so far; what comes next is open enough
+OPENING = "The lighthouse is located on the"  # the reply so far; a third of the guesses for what comes next stand
 _FEW = 5.0  # outcomes that are expected more seldom are counted together
 
 
