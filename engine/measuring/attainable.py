@@ -31,7 +31,7 @@ def attainable(plain: Sequence[DecodingFigures], drafting: Sequence[DecodingFigu
             costs[num_rows] = _mean_s(drafting, num_rows) / single
     acceptance = stood / checked
     filled = PassCosts(costs)
-    length = best_length(filled, acceptance, 0.0, MAX_LENGTH)
+    length = best_length(filled, acceptance, 0.0, max(costs) - 1)  # of longer passes nothing is known
     tokens = sum(acceptance**place for place in range(length + 1))
     return Attainable(acceptance, costs, tokens / filled.of(length + 1))
 

@@ -42,6 +42,9 @@ def test_passes_that_were_seldom_say_nothing() -> None:
     best = attainable(PLAIN, [_figures({2: (50, 0.04), 5: (3, 0.001)}, checked=10, stood=5)])
     assert best is not None
     assert set(best.pass_costs) == {1, 2}
+    only_plain = attainable(PLAIN, [_figures({1: (50, 0.02), 2: (9, 0.02)}, checked=10, stood=9)])
+    assert only_plain is not None
+    assert only_plain.ratio == 1.0
 
 
 def test_without_drafts_or_plain_nothing_can_be_said() -> None:
