@@ -10,6 +10,7 @@ from typing import Any
 from engine.chat_template import CHATML, ChatTemplate
 from engine.config import DistillSettings, TargetSettings
 from engine.errors import TargetUnsupported
+from engine.learning.evaluation import DRAFT_LENGTH
 from engine.learning.progress import Judgement, TextFigures
 from engine.learning.recipe import TargetSide, Tell, make_drafter
 from engine.learning.source import GgufSource
@@ -21,7 +22,6 @@ from engine.stop_signal import StopSignal
 from engine.target.interface import Target
 from engine.targets import TargetFile
 
-_DRAFT_LENGTH = 4
 _JUDGED_REPLIES = 24  # of each kind
 _JUDGED_TOKENS = 128  # of each reply
 _BYTES_PER_WEIGHT = 3  # that torch takes for a target: bfloat16, and room to work in
@@ -103,7 +103,7 @@ def _judge(name: str, vocabulary: Path, replies: Path, drafter: Path, open_bench
         limit=_JUDGED_REPLIES,
         modes=(ALWAYS_DRAFTING,),
         max_tokens=_JUDGED_TOKENS,
-        draft_length=_DRAFT_LENGTH,
+        draft_length=DRAFT_LENGTH,
     )
     measurement = open_bench(drafter, order)
     try:

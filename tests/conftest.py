@@ -6,6 +6,7 @@ import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
@@ -14,6 +15,9 @@ from engine import StopSignal, TargetSettings
 from engine.config import DATA_DIR_VARIABLE
 from engine.target.interface import Target
 from engine.targets import starter_path
+
+if TYPE_CHECKING:
+    from tests.fakes.hub import FakeHub
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
@@ -51,3 +55,19 @@ def starter() -> Iterator[Target]:
 def fresh_starter(starter: Target) -> Target:
     starter.roll_back(0)
     return starter
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
+    """A hub on loopback with one small drafter, `somebody/tiny-llama`."""
+    # Here, because torch is slow to load and few tests need it.
+    from huggingface_hub import close_session
+
+    from tests.fakes.hub import serving
+    from tests.unit.engine.drafter.checkpoints import random_llama, save
+
+    with serving() as server:
+        server.add("somebody/tiny-llama", save(random_llama(), tmp_path / "checkpoint"))
+        monkeypatch.setenv("HF_ENDPOINT", server.url)
+        yield server
+        close_session()

@@ -12,7 +12,7 @@ import torch
 
 from engine.learning.samples import Sample
 
-_DRAFT_LENGTH = 4
+DRAFT_LENGTH = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Hits:
     by_place: tuple[
         float, ...
     ]  # share of the first, second, … guesses of a round that stand, of those that are checked
-    accepted_per_round: float  # with drafts of _DRAFT_LENGTH tokens
+    accepted_per_round: float  # with drafts of DRAFT_LENGTH tokens
 
 
 @torch.no_grad()
@@ -32,7 +32,7 @@ def count_hits(model: Any, num_outputs: int, samples: Sequence[Sample]) -> Hits:
     was_training = model.training
     model.eval()
     device = next(model.parameters()).device
-    checked, stood = np.zeros(_DRAFT_LENGTH, np.int64), np.zeros(_DRAFT_LENGTH, np.int64)
+    checked, stood = np.zeros(DRAFT_LENGTH, np.int64), np.zeros(DRAFT_LENGTH, np.int64)
     hits = count = num_rounds = 0
     for sample in samples:
         tokens = torch.from_numpy(sample.tokens.astype(np.int64))[None].to(device)
@@ -57,7 +57,7 @@ def _play(right: npt.NDArray[np.bool_], checked: npt.NDArray[np.int64], stood: n
     place = num_rounds = 0
     while place < len(right):
         num_rounds += 1
-        for guess in range(_DRAFT_LENGTH):
+        for guess in range(DRAFT_LENGTH):
             if place >= len(right):
                 break
             checked[guess] += 1

@@ -3,33 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from huggingface_hub import close_session
 from typer.testing import CliRunner
 
 from app.cli import application
 from engine import Engine, EngineConfig, FetchDrafter, LoadTarget, UseDrafter
 from engine.errors import DrafterUnavailable
 from engine.events import DrafterFetched, SpeculationChanged, TargetReady
-from tests.fakes.hub import FakeHub, serving
+from tests.fakes.hub import FakeHub
 from tests.fakes.listener import EventQueue
-from tests.unit.engine.drafter.checkpoints import random_llama, save
 
 pytestmark = pytest.mark.starter
 
 NAME = "somebody/tiny-llama"
-
-
-@pytest.fixture
-def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
-    with serving() as server:
-        server.add(NAME, save(random_llama(), tmp_path / "checkpoint"))
-        monkeypatch.setenv("HF_ENDPOINT", server.url)
-        yield server
-        close_session()
 
 
 def test_chat_downloads_a_drafter_once_and_drafts_with_it(server: FakeHub) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from huggingface_hub import close_session
 from PySide6.QtCore import QCoreApplication
 from pytestqt.qtbot import QtBot
 
@@ -27,8 +26,7 @@ from engine.events import (
 )
 from tests.fakes.bridge import FakeBridge
 from tests.fakes.ear import Ear
-from tests.fakes.hub import FakeHub, serving
-from tests.unit.engine.drafter.checkpoints import random_llama, save
+from tests.fakes.hub import FakeHub
 
 NAME = "somebody/tiny-llama"
 
@@ -145,15 +143,6 @@ def test_the_download_is_stopped(desk: Desk, bridge: FakeBridge) -> None:
 
 
 # With the real engine
-
-
-@pytest.fixture
-def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
-    with serving() as server:
-        server.add(NAME, save(random_llama(), tmp_path / "checkpoint"))
-        monkeypatch.setenv("HF_ENDPOINT", server.url)
-        yield server
-        close_session()
 
 
 @pytest.fixture

@@ -3,29 +3,17 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from huggingface_hub import close_session
 
 from app import cli
 from app.drafter_option import chosen_drafter
 from engine import BUILT_IN, data_dir
 from engine.errors import DrafterUnusable
-from tests.fakes.hub import FakeHub, serving
-from tests.unit.engine.drafter.checkpoints import random_llama, save
+from tests.fakes.hub import FakeHub
 
 NAME = "somebody/tiny-llama"
-
-
-@pytest.fixture
-def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
-    with serving() as server:
-        server.add(NAME, save(random_llama(), tmp_path / "checkpoint"))
-        monkeypatch.setenv("HF_ENDPOINT", server.url)
-        yield server
-        close_session()
 
 
 def test_built_in_and_folders_need_no_hub(server: FakeHub, tmp_path: Path) -> None:
