@@ -1,0 +1,70 @@
+"""How likely guesses stand, from those that did and did not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.numerics.calibration import Calibration
+
+
+def test_before_anything_was_seen_the_chances_are_the_priors() -> None:
+    calibration = Calibration([0.1, 0.5, 0.9])
+    assert [calibration.chance(kind) for kind in range(3)] == pytest.approx([0.1, 0.5, 0.9])
+
+
+@pytest.mark.parametrize("share", [0.05, 0.4, 0.95])
+def test_the_chance_becomes_the_share_that_stood(share: float) -> None:
+    calibration = Calibration([0.5])
+    random = np.random.default_rng(0)
+    chances = []
+    for _ in range(1500):
+        chances.append(calibration.chance(0))
+        calibration.note(0, bool(random.random() < share))
+    assert np.mean(chances[500:]) == pytest.approx(share, abs=0.05)
+
+
+def test_kinds_are_learned_side_by_side() -> None:
+    calibration = Calibration([0.5, 0.5])
+    for place in range(400):
+        calibration.note(0, place % 10 != 0)
+        calibration.note(1, place % 10 == 0)
+    assert calibration.chance(0) == pytest.approx(0.9, abs=0.07)
+    assert calibration.chance(1) == pytest.approx(0.1, abs=0.07)
+
+
+def test_a_text_that_turns_hard_is_noticed_for_kinds_that_were_not_tried() -> None:
+    calibration = Calibration([0.9, 0.6])
+    for place in range(200):
+        calibration.note(0, place % 10 != 0)
+    for _ in range(12):
+        calibration.note(0, stood=False)
+    assert calibration.chance(1) < 0.45
+
+
+def test_the_lean_fades_when_the_text_is_as_usual_again() -> None:
+    calibration = Calibration([0.6, 0.6])
+    for _ in range(12):
+        calibration.note(0, stood=False)
+    for place in range(200):
+        calibration.note(0, place % 5 < 3)
+    assert calibration.chance(1) == pytest.approx(0.6, abs=0.1)
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.booleans()), max_size=200))
+def test_no_chance_is_ever_certain(seen: list[tuple[int, bool]]) -> None:
+    calibration = Calibration([0.0, 0.5, 1.0])
+    for kind, stood in seen:
+        calibration.note(kind, stood)
+        assert all(0 < calibration.chance(kind) < 1 for kind in range(3))
+
+
+def test_what_is_seen_is_worth_more_than_what_was_seen_long_ago() -> None:
+    calibration = Calibration([0.5])
+    for _ in range(1000):
+        calibration.note(0, stood=True)
+    for _ in range(100):
+        calibration.note(0, stood=False)
+    assert calibration.chance(0) < 0.3
