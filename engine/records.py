@@ -6,8 +6,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from engine.figures import DecodingFigures
+
+if TYPE_CHECKING:  # the window is up before numpy is needed
+    import numpy as np
+    import numpy.typing as npt
 
 
 class Role(StrEnum):
@@ -47,6 +52,15 @@ class ReplyStatistics:
     num_rounds: int = 0
     num_drafted: int = 0
     num_accepted: int = 0
+    plain_tokens_per_s: float = 0.0  # what this machine writes without drafts, measured meanwhile; 0 = not known
+    plain_error: float = 0.0  # standard error of that, as a share of it
+
+    @property
+    def speedup(self) -> float | None:
+        """Over plain decoding, by this machine's own measure; None where that is not known."""
+        if not self.plain_tokens_per_s or not self.tokens_per_s:
+            return None
+        return self.tokens_per_s / self.plain_tokens_per_s
 
     @property
     def tokens_per_round(self) -> float:
@@ -90,6 +104,7 @@ class ConversationSummary:
     id: int
     title: str
     updated_at: datetime
+    incognito: bool = False  # held in memory only, and gone when the app is closed
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +135,15 @@ class NgramRecord:
     count: int  # how often the target wrote it, one more for what the bytes alone tell; 0: the n-gram is gone
     doubts: int  # how often the target wrote other tokens in its place
     last_use: int  # in the cache's own time, which counts what it learned; larger is later
+
+
+@dataclass(frozen=True, slots=True)
+class RecallText:
+    """A message in the tokens of one target's vocabulary."""
+
+    message_id: int
+    conversation_id: int
+    tokens: npt.NDArray[np.int32]  # shape (n,)
 
 
 @dataclass(frozen=True, slots=True)

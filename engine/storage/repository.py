@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -16,6 +16,7 @@ from engine.records import (
     ConversationSummary,
     Message,
     NgramRecord,
+    RecallText,
     ReplyStatistics,
     Role,
     TargetRecord,
@@ -24,7 +25,9 @@ from engine.storage import connections, erasure
 from engine.storage.backup import backups, forget_conversations, forget_ngrams
 from engine.storage.branch import read_branch
 from engine.storage.failures import told_in_words
+from engine.storage.incognito import IncognitoConversations
 from engine.storage.ngrams import delete_ngrams, read_ngrams, write_ngrams
+from engine.storage.recall import read_missing, read_recall, write_recall
 from engine.storage.schema import ConversationRow, MessageRow, ReplyStatisticsRow, TargetRow
 from engine.storage.upgrade import upgrade
 from engine.storage.wording import encodable, fit_title, one_line, unique
@@ -36,7 +39,8 @@ _TARGETS = select(TargetRow.name, TargetRow.path, TargetRow.size_bytes, TargetRo
 
 
 class Repository:
-    """Conversations, their messages, the known targets, and the n-grams that translate between vocabularies.
+    """Conversations, their messages and these in tokens, the known targets, and the n-grams that translate between
+    vocabularies.
 
     Any thread may call any method, and other processes may use the same store. Every method raises StoreUnusable when
     disk or file fails; what was committed before stays. A conversation that is deleted is hidden until it is restored
@@ -46,6 +50,7 @@ class Repository:
     def __init__(self, path: Path, engine: Engine) -> None:
         """Use `open`. `path` is named in errors."""
         self._path = path
+        self._incognito = IncognitoConversations()
         self._readers = engine
         self._writers = connections.writer(engine)
         self._outside = connections.outside_transactions(engine)
@@ -74,10 +79,13 @@ class Repository:
             ConversationRow.updated_at.desc(), ConversationRow.id.desc()
         )
         with self._reading() as connection:
-            rows = connection.execute(listed)
-            return tuple(ConversationSummary(*row) for row in rows)
+            kept = [ConversationSummary(*row) for row in connection.execute(listed)]
+        return tuple(sorted(kept + self._incognito.list_conversations(), key=_last_use, reverse=True))
 
-    def create_conversation(self, title: str, system_prompt: str) -> ConversationSummary:
+    def create_conversation(self, title: str, system_prompt: str, incognito: bool = False) -> ConversationSummary:
+        """With `incognito`, nothing of it is ever written to the disk; all else works with it as with others."""
+        if incognito:
+            return self._incognito.create_conversation(title, system_prompt)
         now = datetime.now(UTC)
         title = fit_title(title)
         new = insert(ConversationRow).values(
@@ -88,17 +96,23 @@ class Repository:
 
     def find_conversation(self, conversation_id: int) -> ConversationSummary:
         """The summary alone. A deleted conversation counts as missing."""
+        if conversation_id in self._incognito:
+            return self._incognito.open_conversation(conversation_id).summary
         with self._reading() as connection:
             return _find(connection, conversation_id).summary
 
     def open_conversation(self, conversation_id: int) -> Conversation:
         """The conversation with its current branch, root first. A deleted one counts as missing."""
+        if conversation_id in self._incognito:
+            return self._incognito.open_conversation(conversation_id)
         with self._reading() as connection:
             found = _find(connection, conversation_id)
             return Conversation(found.summary, found.system_prompt, read_branch(connection, found.head_message_id))
 
     def rename_conversation(self, conversation_id: int, title: str) -> ConversationSummary:
         """Does not count as use. A deleted conversation counts as missing."""
+        if conversation_id in self._incognito:
+            return self._incognito.rename_conversation(conversation_id, title)
         with self._writing() as connection:
             found = _find(connection, conversation_id)
             _change(connection, conversation_id, title=fit_title(title))
@@ -106,12 +120,16 @@ class Repository:
 
     def delete_conversation(self, conversation_id: int) -> ConversationSummary:
         """Hides the conversation; `restore_conversation` takes this back until `purge_deleted`."""
+        if conversation_id in self._incognito:
+            return self._incognito.delete_conversation(conversation_id)
         with self._writing() as connection:
             found = _find(connection, conversation_id, even_deleted=True)
             _change(connection, conversation_id, deleted_at=found.deleted_at or datetime.now(UTC))
             return found.summary
 
     def restore_conversation(self, conversation_id: int) -> ConversationSummary:
+        if conversation_id in self._incognito:
+            return self._incognito.restore_conversation(conversation_id)
         with self._writing() as connection:
             found = _find(connection, conversation_id, even_deleted=True)
             _change(connection, conversation_id, deleted_at=None)
@@ -149,8 +167,10 @@ class Repository:
         A deleted conversation still takes the reply that was being written. A parent that is not a message of this
         conversation raises ConversationMissing too.
         """
-        now = datetime.now(UTC)
         text = encodable(text)
+        if conversation_id in self._incognito:
+            return self._incognito.add_message(conversation_id, parent_id, role, text, target_name, statistics)
+        now = datetime.now(UTC)
         target_name = None if target_name is None else encodable(target_name)
         with self._writing() as connection:
             _find(connection, conversation_id, even_deleted=True)
@@ -224,6 +244,34 @@ class Repository:
                 erasure.announce(connection)
         self._finish_erasure()
 
+    def load_recall(
+        self, fingerprint: str, most_tokens: int, conversation_id: int | None = None
+    ) -> tuple[RecallText, ...]:
+        """The messages of conversations that are not deleted, of one or all, in the tokens of the vocabulary with this
+        fingerprint as far as these are known: the latest ones, at most `most_tokens` in all, oldest first.
+
+        The arrays may not be written to. Whether the tokens are any of that vocabulary is for the caller to check.
+        """
+        with self._reading() as connection:
+            return read_recall(connection, fingerprint, most_tokens, conversation_id)
+
+    def save_recall(self, fingerprint: str, tokens: Mapping[int, Sequence[int]]) -> None:
+        """Keeps the tokens of messages, by their ids, for as long as the messages are kept. Raises ConversationMissing
+        when one of the messages is gone; then none are kept."""
+        if not tokens:
+            return
+        with self._writing() as connection:
+            found = select(MessageRow.id).where(MessageRow.id.in_(tokens))
+            if len(connection.execute(found).all()) < len(tokens):
+                raise ConversationMissing("This message is no longer in the store.")
+            write_recall(connection, fingerprint, tokens)
+
+    def messages_without_recall(self, fingerprint: str, before_id: int, limit: int) -> tuple[tuple[int, int, str], ...]:
+        """At most `limit` messages older than `before_id` whose tokens are not known: ids, ids of their conversations,
+        and texts, latest first."""
+        with self._reading() as connection:
+            return read_missing(connection, fingerprint, before_id, limit)
+
     def _finish_erasure(self) -> None:
         with told_in_words(self._path), self._outside.connect() as connection:
             erasure.finish(connection)
@@ -237,6 +285,10 @@ class Repository:
     def _writing(self) -> Iterator[Connection]:
         with told_in_words(self._path), self._writers.begin() as connection:
             yield connection
+
+
+def _last_use(summary: ConversationSummary) -> tuple[datetime, int]:
+    return summary.updated_at, summary.id
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,6 +123,8 @@ class ReplyStatisticsRow(Base):
     num_rounds: Mapped[int] = mapped_column(server_default=text("0"))
     num_drafted: Mapped[int] = mapped_column(server_default=text("0"))
     num_accepted: Mapped[int] = mapped_column(server_default=text("0"))
+    plain_tokens_per_s: Mapped[float] = mapped_column(server_default=text("0"))
+    plain_error: Mapped[float] = mapped_column(server_default=text("0"))
 
 
 class TargetRow(Base):
@@ -159,3 +161,23 @@ class NgramRow(Base):
     count: Mapped[int]
     doubts: Mapped[int]
     last_use: Mapped[int]
+
+
+class VocabularyRow(Base):
+    """A target's vocabulary, by its fingerprint."""
+
+    __tablename__ = "vocabularies"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    fingerprint: Mapped[str] = mapped_column(unique=True)
+
+
+class RecallRow(Base):
+    """A message in the tokens of one vocabulary."""
+
+    __tablename__ = "recall"
+    __table_args__ = {"sqlite_with_rowid": False}  # noqa: RUF012
+
+    vocabulary_id: Mapped[int] = mapped_column(ForeignKey("vocabularies.id", ondelete="CASCADE"), primary_key=True)
+    message_id: Mapped[int] = mapped_column(ForeignKey("messages.id", ondelete="CASCADE"), primary_key=True, index=True)
+    tokens: Mapped[bytes]  # little-endian int32, see recall.py

@@ -42,6 +42,15 @@ INSERT INTO conversations VALUES (1, 'old', '', '2026-01-02 03:04:05', '2026-01-
 INSERT INTO messages VALUES (1, 1, NULL, 'assistant', 'kept', '2026-01-02 03:04:05', 'tiny');
 INSERT INTO reply_statistics VALUES (1, 11, 7, 42, 0.5, 1.5, 'end', 53, 8192, 3);
 """
+SECOND_REVISION_ROWS = """
+INSERT INTO conversations VALUES (1, 'old', 'Be kind.', '2026-01-02 03:04:05', '2026-01-02 03:04:05', NULL, 2);
+INSERT INTO messages VALUES (1, 1, NULL, 'user', 'asked', '2026-01-02 03:04:05', NULL);
+INSERT INTO messages VALUES (2, 1, 1, 'assistant', 'kept', '2026-01-02 03:04:06', 'tiny');
+INSERT INTO reply_statistics VALUES (2, 11, 7, 42, 0.5, 1.5, 'end', 53, 8192, 3, 20, 30, 22);
+INSERT INTO targets VALUES (1, 'tiny', '/models/tiny.gguf', 1000, '2026-01-02 03:04:05');
+INSERT INTO vocabulary_pairs VALUES (1, 'target', 'drafter');
+INSERT INTO ngrams VALUES (1, x'0100000002000000', 3, 4, 0, 5);
+"""
 
 
 @pytest.fixture
@@ -232,3 +241,38 @@ def test_store_of_the_first_revision_gets_ngrams_and_keeps_its_replies(
     backup = store.with_name(f"{store.name}.before-{MIGRATIONS.head}")
     assert read(backup, "SELECT version_num FROM alembic_version") == [("0001",)]
     assert read(backup, "SELECT text FROM messages") == [("kept",)]
+
+
+def test_store_of_the_second_revision_gets_recall_and_keeps_everything(
+    engine: Engine, store: Path, tmp_path: Path, open_repository: Callable[[], Repository]
+) -> None:
+    upgrade(engine, store, as_of("0002", tmp_path))
+    engine.dispose()
+    with closing(sqlite3.connect(store)) as connection:
+        connection.executescript(SECOND_REVISION_ROWS)
+    assert "recall" not in facts(store)
+
+    repository = open_repository()
+    conversation = repository.open_conversation(1)
+    assert (conversation.summary.title, conversation.system_prompt) == ("old", "Be kind.")
+    prompt, reply = conversation.messages
+    assert (prompt.text, prompt.statistics, reply.text, reply.target_name) == ("asked", None, "kept", "tiny")
+    assert reply.statistics == ReplyStatistics(
+        11, 7, 42, 0.5, 1.5, StopReason.END, 53, 8192, 3, num_rounds=20, num_drafted=30, num_accepted=22
+    )
+    assert [target.name for target in repository.list_targets()] == ["tiny"]
+    assert repository.load_ngrams("target", "drafter") == (NgramRecord((1, 2), token=3, count=4, doubts=0, last_use=5),)
+    added = repository.add_message(1, reply.id, Role.USER, "and now?")
+    assert added.id > reply.id
+
+    assert [text for *_, text in repository.messages_without_recall("target", added.id, 8)] == ["kept", "asked"]
+    repository.save_recall("target", {reply.id: [7, 8]})
+    (remembered,) = repository.load_recall("target", 1000)
+    assert (remembered.message_id, remembered.tokens.tolist()) == (reply.id, [7, 8])
+
+    backup = store.with_name(f"{store.name}.before-{MIGRATIONS.head}")
+    assert read(backup, "SELECT version_num FROM alembic_version") == [("0002",)]
+    repository.delete_conversation(1)
+    repository.purge_deleted()  # the copy beside the store has no tokens
+    assert read(backup, "SELECT count(*) FROM messages") == [(0,)]
+    assert read(store, "SELECT count(*) FROM recall") == [(0,)]
