@@ -65,6 +65,7 @@ class ReplySettings:
     sampling: SamplingSettings = SamplingSettings()
     max_tokens: int | None = None  # None = until the target ends, or the context is full
     stop_strings: tuple[str, ...] = ()
+    learns: bool = True  # whether what is written may teach those who draft
     speculate: bool = True  # let proposers draft ahead of the target; the text follows the same law either way
 
     def __post_init__(self) -> None:

@@ -34,14 +34,17 @@ class Decoder:
         turns: Sequence[ChatTurn] = (),
         speculation: Speculation | None = None,
         dice: Dice | None = None,
+        learns: bool = True,
     ) -> None:
-        """`turns` are what is being answered, for proposers to read; without `speculation` nobody drafts."""
+        """`turns` are what is being answered, for proposers to read; without `speculation` nobody drafts. `learns`:
+        whether what is written may teach proposers."""
         self._limits = target.limits
         self._ends = target.vocabulary.end_of_generation
         self._session = session
         self._sampling = sampling
         self._turns = turns
         self._speculation = speculation
+        self._learns = learns
         self._dice = dice or RandomDice(sampling.seed)
         self.figures = DecodingFigures()
 
@@ -70,7 +73,7 @@ class Decoder:
             kept = time.perf_counter()
             pending = verdict.tokens[-1]
             if self._speculation is not None:
-                self._speculation.observe(verdict, drafted - began, verified - drafted)
+                self._speculation.observe(verdict, kept - drafted)
             self._count(verdict, verified - drafted)
             self.figures.draft_s += draft.drafter_s
             self.figures.reading_s += draft.reading_s
@@ -88,7 +91,9 @@ class Decoder:
         longest = min(self._session.room, self._limits.max_rows, self._limits.max_tokens) - 1
         if num_left is not None:
             longest = min(longest, num_left - 1)
-        context = Context(self._turns, self._session.tokens, pending, reply_start, self._sampling, self._dice)
+        context = Context(
+            self._turns, self._session.tokens, pending, reply_start, self._sampling, self._dice, self._learns
+        )
         return self._speculation.propose(context, longest)
 
     def _accept(self, draft: Draft, rows: FloatRows) -> Verdict:
@@ -105,7 +110,7 @@ class Decoder:
         self.figures.num_written += len(verdict.tokens)
         self.figures.passes[len(draft.tokens) + 1] += 1
         self.figures.pass_s[len(draft.tokens) + 1] += pass_s
-        self.figures.count_draft(draft.proposer, len(draft.tokens), verdict.num_accepted, draft.num_steps)
+        self.figures.count_draft(draft.parts, verdict.num_accepted, draft.num_steps)
 
     def _law(self, rows: FloatRows, row: int, num_before: int) -> Law:
         """The law after the session's first `num_before` tokens, whose logits are in that row."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 
@@ -36,14 +37,18 @@ class DecodingFigures:
     stood: Counter[int] = field(default_factory=Counter)  # place in a draft -> tokens of these that stood
     by_proposer: dict[str, ProposerFigures] = field(default_factory=dict)
 
-    def count_draft(self, proposer: str, num_drafted: int, num_accepted: int, num_steps: int) -> None:
+    def count_draft(self, parts: Sequence[tuple[str, int]], num_accepted: int, num_steps: int) -> None:
+        """`parts`: who drafted how many tokens, in order; `num_accepted` of all of them."""
+        num_drafted = sum(length for _, length in parts)
         self.num_drafted += num_drafted
         self.num_accepted += num_accepted
         self.num_steps += num_steps
         self.stood.update(range(1, num_accepted + 1))
         self.checked.update(range(1, min(num_drafted, num_accepted + 1) + 1))
-        if num_drafted:
-            figures = self.by_proposer.setdefault(proposer, ProposerFigures())
-            figures.num_rounds += 1
-            figures.num_drafted += num_drafted
-            figures.num_accepted += num_accepted
+        for proposer, length in parts:
+            if length:
+                figures = self.by_proposer.setdefault(proposer, ProposerFigures())
+                figures.num_rounds += 1
+                figures.num_drafted += length
+                figures.num_accepted += max(0, min(length, num_accepted))
+            num_accepted -= length

@@ -113,7 +113,8 @@ class _Run:
         self._settings = settings
         self._stop = stop
         self._listener = listener
-        self._decoder = Decoder(target, session, settings.sampling, prepared.turns, speculation)
+        self._speculation = speculation
+        self._decoder = Decoder(target, session, settings.sampling, prepared.turns, speculation, learns=settings.learns)
         self._stream = TextStream(settings.stop_strings)
         self._pieces: list[str] = []
         self._tokens: list[int] = []
@@ -195,6 +196,7 @@ class _Run:
             self._listener.on_text(text, len(self._tokens), speed, len(self._session.tokens))
 
     def _statistics(self, reason: StopReason) -> ReplyStatistics:
+        baseline = None if self._speculation is None else self._speculation.baseline
         return ReplyStatistics(
             prompt_tokens=len(self._prompt.tokens),
             evaluated_tokens=self._num_evaluated,
@@ -208,4 +210,6 @@ class _Run:
             num_rounds=self._decoder.figures.num_rounds,
             num_drafted=self._decoder.figures.num_drafted,
             num_accepted=self._decoder.figures.num_accepted,
+            plain_tokens_per_s=1 / baseline.seconds if baseline else 0.0,
+            plain_error=baseline.error if baseline else 0.0,
         )

@@ -1,4 +1,4 @@
-"""Who drafts for one target, and how far: the one thing the rounds ask."""
+"""Who drafts for one target: the one thing the rounds ask, and what it says about itself."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from engine.numerics.baseline import Baseline
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
-from engine.pace import Pace
-from engine.proposers.interface import Context, Proposer
+from engine.proposers.chooser import Activity, Chooser, ProposerFailed
+from engine.proposers.interface import Context, SlowProposer
 from engine.records import NgramRecord
 
 _logger = logging.getLogger("slipstream.speculation")
@@ -21,29 +22,32 @@ class NgramMemory(Protocol):
     def save(self, target_fingerprint: str, drafter_fingerprint: str, changed: Sequence[NgramRecord]) -> None: ...
 
 
-_DRAFTING = "Drafting ahead with the drafter."
-_PAUSED = "Drafting pauses: too few guesses have stood lately to be worth it."
-_TOO_DEAR = "Not drafting: on this machine, checking guesses would cost this model more time than it saves."
-CANNOT_ROLL_BACK = "This model cannot take back what it has read, so nothing can be drafted for it."
+_LOADING = "The drafter is being loaded."
+_READY = "The drafter is ready."
+_PAUSED = "Paused: this text is unpredictable."
+_TOO_DEAR = "Paused: on this machine, checking guesses would cost this model more time than it saves."
+CANNOT_ROLL_BACK = "Off: this model cannot take back what it has read, so nothing can be drafted for it."
+_DRAFTING_SHARE = 0.1  # of the rounds: less is no drafting to speak of
+_ROUNDS_BETWEEN_WORDS = 32
 
 
 class Speculation:
-    """Drafts nothing until a proposer has been given; that may happen on another thread, between rounds.
+    """Lives as long as its target is loaded, so that what was seen in one reply helps the next. The drafter may join
+    later, from another thread, between rounds.
 
-    Lives as long as its target is loaded, so that what was seen in one reply helps the next. `state` says in a
-    sentence what it does, or why it does nothing; `on_changed` hears of each change, on whatever thread it happens.
+    `state` says in a sentence what it does, or why it does nothing; `on_changed` hears of each change, on whatever
+    thread it happens.
     """
 
     def __init__(
-        self,
-        pace: Pace | None,
-        proposer: Proposer | None = None,
-        on_changed: Callable[[Speculation], None] = lambda _speculation: None,
+        self, chooser: Chooser | None, on_changed: Callable[[Speculation], None] = lambda _speculation: None
     ) -> None:
-        self._pace = pace
-        self._proposer = proposer
+        self._chooser = chooser
         self._on_changed = on_changed
-        self.state = "The drafter is being loaded."
+        self._rounds_until_words = _ROUNDS_BETWEEN_WORDS
+        self._trouble = ""  # with the drafter
+        self.state = _LOADING
+        self.is_drafting = False  # whether there is a drafter
         self.is_closed = False
 
     @classmethod
@@ -54,60 +58,89 @@ class Speculation:
         return speculation
 
     @property
-    def is_drafting(self) -> bool:
-        return self._proposer is not None
+    def baseline(self) -> Baseline | None:
+        """How fast this machine writes without drafts."""
+        return None if self._chooser is None else self._chooser.baseline
 
-    def begin(self, proposer: Proposer, cost_per_token: float) -> None:
-        """From now on `proposer` drafts, at an expected cost in seconds."""
-        if self.is_closed:
+    def begin(self, drafter: SlowProposer, step_s: float) -> None:
+        """From now on the drafter may be asked, at an expected cost in seconds for each guess."""
+        if self.is_closed or self._chooser is None:
             return
-        if self._pace is not None:
-            self._pace.expect_cost(cost_per_token)
-        self._proposer = proposer
-        self._tell(_DRAFTING if self._pace is None or self._pace.can_pay else _TOO_DEAR)
+        self._chooser.begin(drafter, step_s)
+        self.is_drafting = True
+        self._tell(_READY if self._chooser.can_pay else _TOO_DEAR)
 
     def give_up(self, reason: str) -> None:
-        self._proposer = None
+        """There will be no drafter; recall goes on without it."""
+        self.is_drafting = False
+        self._trouble = reason
         self._tell(reason)
 
     def close(self) -> None:
-        """Nobody needs it any more; who is still loading a proposer for it may stop, and nobody hears of it again."""
+        """Nobody needs it any more; who is still loading a drafter for it may stop, and nobody hears of it again."""
         self.is_closed = True
-        self._proposer = None
+        self._chooser = None
+
+    def propose(self, context: Context, longest: int) -> Draft:
+        """At most `longest` tokens; none when that does not pay."""
+        chooser = self._chooser
+        if chooser is None or longest < 1:
+            return NO_DRAFT
+        try:
+            return chooser.propose(context, longest)
+        except ProposerFailed as failure:
+            self._go_on_without(chooser, failure)
+            return NO_DRAFT
+
+    def observe(self, verdict: Verdict, check_s: float) -> None:
+        """What came of a round, and how long the target's pass and the acceptance took."""
+        chooser = self._chooser
+        if chooser is None:
+            return
+        try:
+            chooser.observe(verdict, check_s)
+        except ProposerFailed as failure:
+            self._go_on_without(chooser, failure)
+        self._rounds_until_words -= 1
+        if self._rounds_until_words <= 0:
+            self._describe(chooser.activity)
+
+    def end_reply(self) -> None:
+        chooser = self._chooser
+        if chooser is None:
+            return
+        try:
+            chooser.end_reply()
+        except ProposerFailed as failure:
+            self._go_on_without(chooser, failure)
+        self._describe(chooser.activity)
+
+    def _go_on_without(self, chooser: Chooser, failure: ProposerFailed) -> None:
+        """A reply is worth more than its drafts."""
+        _logger.error("the %s failed", failure.name, exc_info=failure)
+        chooser.give_up(failure.name)
+        words = f"The {failure.name} failed ({type(failure.__cause__).__name__}); replies are written without it."
+        if chooser.has_drafter:
+            self._tell(words)
+        else:
+            self.give_up(words)
+
+    def _describe(self, activity: Activity) -> None:
+        self._rounds_until_words = _ROUNDS_BETWEEN_WORDS
+        name = max(activity.shares, key=activity.shares.__getitem__, default="")
+        if sum(activity.shares.values()) >= _DRAFTING_SHARE:
+            who = "the drafter" if name == "drafter" else name.replace("and drafter", "and the drafter")
+            state = f"Drafting {max(1, round(activity.length))} ahead with {who}: {activity.speedup:.1f}x."
+        elif self._trouble:
+            state = self._trouble
+        elif not self.is_drafting:
+            return
+        else:
+            state = _PAUSED if activity.can_pay else _TOO_DEAR
+        if state != self.state:
+            self._tell(state)
 
     def _tell(self, state: str) -> None:
         self.state = state
         if not self.is_closed:
             self._on_changed(self)
-
-    def propose(self, context: Context, longest: int) -> Draft:
-        """At most `longest` tokens; none when that does not pay."""
-        proposer = self._proposer  # may be given on another thread meanwhile
-        if proposer is None or self._pace is None or longest < 1:
-            return NO_DRAFT
-        length = min(self._pace.length(), longest)
-        if length < 1:
-            return NO_DRAFT
-        try:
-            return proposer.propose(context, length)
-        except (KeyboardInterrupt, SystemExit):
-            raise
-        except (
-            BaseException
-        ) as error:  # a reply is worth more than its drafts; panics of Rust libraries are no Exception
-            _logger.exception("the %s failed", proposer.name)
-            self.give_up(f"The {proposer.name} failed ({type(error).__name__}); replies are written without it.")
-            return NO_DRAFT
-
-    def observe(self, verdict: Verdict, draft_s: float, pass_s: float) -> None:
-        """What came of a round: `draft_s` for its draft, `pass_s` for the target's pass."""
-        if self._pace is not None:
-            self._pace.note(verdict, draft_s, pass_s)
-
-    def end_reply(self) -> None:
-        if self._proposer is None or self._pace is None:
-            return
-        self._proposer.end_reply()
-        state = _DRAFTING if self._pace.pays else _PAUSED if self._pace.can_pay else _TOO_DEAR
-        if state != self.state:
-            self._tell(state)

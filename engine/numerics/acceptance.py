@@ -46,20 +46,16 @@ _NOTHING = 1e-14  # a residual below it is rounding
 def accept(draft: Draft, law_at: LawAt, ends: Collection[int], dice: Dice) -> Verdict:
     """What becomes of the draft. `law_at` is asked in order, at most once for each place; nothing is accepted after a
     token of `ends`."""
-    if draft.path is None:
-        return _match(draft, law_at, ends, dice)
-    return _Walk(draft, draft.path, law_at, ends, dice).verdict()
-
-
-def _match(draft: Draft, law_at: LawAt, ends: Collection[int], dice: Dice) -> Verdict:
-    for place, token in enumerate(draft.tokens):
+    num_certain = len(draft.tokens) if draft.path is None else draft.num_before
+    for place, token in enumerate(draft.tokens[:num_certain]):
         drawn = law_at(place).draw(dice)
         if drawn != token:
             return Verdict(draft, place, (*draft.tokens[:place], drawn))
         if token in ends:
             return Verdict(draft, place + 1, draft.tokens[: place + 1])
-    bonus = law_at(len(draft.tokens)).draw(dice)
-    return Verdict(draft, len(draft.tokens), (*draft.tokens, bonus))
+    if draft.path is not None:
+        return _Walk(draft, draft.path, law_at, ends, dice).verdict()
+    return Verdict(draft, num_certain, (*draft.tokens, law_at(num_certain).draw(dice)))
 
 
 @dataclass(slots=True)
@@ -103,7 +99,7 @@ class _Walk:
         self._excluded: dict[int, Collection[int]] = {}  # place on the path -> what it is known not to be
 
     def verdict(self) -> Verdict:
-        tokens: list[int] = []
+        tokens = list(self._draft.tokens[: self._draft.num_before])  # these stood
         place = 0  # on the path, where the next target token begins
         expected = self._draft.tokens
         while len(tokens) < len(expected) and place < len(self._path.tokens):

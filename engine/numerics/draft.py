@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from engine.numerics.sampling import Law
 from engine.numerics.string_trie import StringTrie
@@ -21,16 +21,39 @@ class DraftPath:
 class Draft:
     """A guess at the next tokens of the target.
 
-    Without a path it counts as certain of each token. With one, `tokens` are the longest-match segmentation of the
-    path's, the very tokens that come out if everything on the path is accepted.
+    Without a path it counts as certain of each token. With one, `tokens` behind `before` are the longest-match
+    segmentation of the path's, the very tokens that come out if everything on the path is accepted.
     """
 
     tokens: tuple[int, ...] = ()  # the target's, shape (n,)
     path: DraftPath | None = None
+    chances: tuple[float, ...] = ()  # shape (n,): how likely each stands if those before it do; empty: nobody said
     num_steps: int = 0  # passes of a drafter, one for each token it drew or refused to draw
     drafter_s: float = 0.0  # seconds in the drafter's passes
     reading_s: float = 0.0  # of these, in a pass over many tokens at once: a prompt, or what was written without drafts
     proposer: str = ""
+    before: Draft | None = None  # the first of `tokens`, where somebody else guessed them; certain of each
+
+    @property
+    def num_before(self) -> int:
+        """Of the tokens, those that `before` brought."""
+        return len(self.before.tokens) if self.before else 0
+
+    @property
+    def parts(self) -> tuple[tuple[str, int], ...]:
+        """Who guessed how many of the tokens, in order."""
+        own = (self.proposer, len(self.tokens) - self.num_before)
+        return (*self.before.parts, own) if self.before else (own,)
+
+    def first(self, num_tokens: int) -> Draft:
+        """Its first tokens alone; only of one without a path."""
+        assert self.path is None
+        return replace(self, tokens=self.tokens[:num_tokens], chances=self.chances[:num_tokens])
+
+    def after(self, before: Draft) -> Draft:
+        """This draft as what goes on from another one, which is certain of its tokens."""
+        assert before.path is None
+        return replace(self, tokens=before.tokens + self.tokens, chances=before.chances + self.chances, before=before)
 
 
 NO_DRAFT = Draft()

@@ -1,33 +1,53 @@
-"""How far to draft: what passes cost, what guesses are worth, and the length that pays best."""
+"""How far to draft: what passes cost, and the length that gains most."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 MAX_LENGTH = 15  # tokens of a draft; one pass then has 16 rows
-_REFINEMENT = 0.1  # how much one pass changes what is known about passes
+_REFINEMENT = 0.1  # how much one pass changes what is known about passes, in the end
 _LARGEST_SURPRISE = 2.0  # a pass that took longer or shorter than that says more about the machine than about passes
+_SPANS = (256, 512, 1024, 2048, 4096, 8192, 16_384, 32_768)  # tokens held, from which on passes cost otherwise
 
 
 class PassCosts:
-    """V(n): the seconds of a pass over n tokens, for n from 1 to MAX_LENGTH + 1."""
+    """V(n): the seconds of a pass over n tokens, for n from 1 to MAX_LENGTH + 1, by how much the target holds.
+
+    A pass grows with what is held, one over many tokens more slowly, so each span of lengths has costs of its own. One
+    that is entered for the first time begins with those of the span before.
+    """
 
     def __init__(self, measured: Mapping[int, float]) -> None:
         """`measured` maps some numbers of tokens, 1 among them, to seconds; the others are filled in between."""
-        self._seconds = _filled(measured)
+        self._seconds = filled(measured)
+        self._spans = {0: (self._seconds, 0)}  # span -> costs, and how many passes refined them
+        self._span = 0
+        self._num_seen = 0
 
     def of(self, num_tokens: int) -> float:
         return self._seconds[min(num_tokens, MAX_LENGTH + 1) - 1]
 
+    def enter(self, num_held: int) -> bool:
+        """From now on the costs are those where the target holds so many tokens. Whether they are others."""
+        span = bisect_right(_SPANS, num_held)
+        if span == self._span:
+            return False
+        self._spans[self._span] = (self._seconds, self._num_seen)
+        self._seconds, self._num_seen = self._spans.get(span, (self._seconds, 0))
+        self._span = span
+        return True
+
     def refine(self, num_tokens: int, seconds: float) -> None:
         """A pass over `num_tokens` took so long. All costs move with it, since they grow together with the context and
-        with what else the machine does; its own moves most."""
+        with what else the machine does; its own moves most. The first passes of a span tell more than later ones."""
         if not 1 <= num_tokens <= MAX_LENGTH + 1:
             return
+        self._num_seen += 1
         place = num_tokens - 1
         surprise = min(max(seconds / self._seconds[place], 1 / _LARGEST_SURPRISE), _LARGEST_SURPRISE)
-        together = surprise ** (_REFINEMENT / 2)
+        together = surprise ** (max(_REFINEMENT, 1 / (self._num_seen + 1)) / 2)
         self._seconds = [known * together for known in self._seconds]
         self._seconds[place] *= together
 
@@ -35,28 +55,36 @@ class PassCosts:
 class FixedCosts(PassCosts):
     """Costs that are given and stay."""
 
+    def enter(self, num_held: int) -> bool:  # noqa: ARG002
+        return False
+
     def refine(self, num_tokens: int, seconds: float) -> None: ...
 
 
-def best_length(costs: PassCosts, acceptance: float, cost_per_token: float, longest: int) -> int:
-    """The draft length k that brings most tokens per second: argmax (1 + a + … + a^k) / (V(k+1) + k·c); 0 when
-    drafting does not pay.
+def best_gain(
+    costs: PassCosts, chances: Sequence[float], rate: float, num_rows: int = 1, step_s: float = 0.0
+) -> tuple[int, float]:
+    """How many of these tokens to check beside `num_rows` others, and the tokens gained by it: argmax over k of
+    a₁ + a₁a₂ + … + a₁…aₖ − rate · (V(rows + k) − V(rows) + (k − 1) · step); (0, 0.0) where nothing is gained.
 
-    `acceptance` a is the probability that a drafted token stands, given that those before it did; `cost_per_token` c
-    the seconds that drafting one takes.
+    `chances` a: that each stands if those before it do; `rate`: tokens per second that the time would bring otherwise;
+    `step_s`: seconds for guessing one more, the first being there already. DESIGN: a token is worth drafting while its
+    chance is above its costs at the going rate; a pass can cost less with more rows, so all lengths are looked at.
     """
-    best, best_speed = 0, 0.0
-    tokens = stands = 1.0
-    for length in range(min(longest, MAX_LENGTH) + 1):
-        speed = tokens / (costs.of(length + 1) + length * cost_per_token)
-        if speed > best_speed:
-            best, best_speed = length, speed
-        stands *= acceptance
-        tokens += stands
-    return best
+    best, best_gain = 0, 0.0
+    stands, gained = 1.0, 0.0
+    without = costs.of(num_rows)
+    for length, chance in enumerate(chances[: MAX_LENGTH + 1 - num_rows], 1):
+        stands *= chance
+        gained += stands
+        gain = gained - rate * (costs.of(num_rows + length) - without + (length - 1) * step_s)
+        if gain > best_gain:
+            best, best_gain = length, gain
+    return best, best_gain
 
 
-def _filled(measured: Mapping[int, float]) -> list[float]:
+def filled(measured: Mapping[int, float]) -> list[float]:
+    """The seconds of passes over 1, 2, … MAX_LENGTH + 1 tokens, from those of some."""
     points = sorted(measured.items())
     assert points
     assert points[0][0] == 1

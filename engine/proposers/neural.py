@@ -4,6 +4,7 @@ and the guess is handed on in the target's tokens."""
 from __future__ import annotations
 
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -12,12 +13,13 @@ import numpy as np
 
 from engine.config import SamplingSettings
 from engine.drafter.interface import Drafter, DrafterVocabulary, LogitRow
-from engine.numerics.draft import NO_DRAFT, Draft, DraftPath
+from engine.numerics.calibration import Calibration
+from engine.numerics.draft import NO_DRAFT, Draft, DraftPath, Verdict
 from engine.numerics.ngram_cache import NgramCache
 from engine.numerics.sampling import Law, make_law
 from engine.numerics.string_trie import Node, StringTrie
 from engine.numerics.translation import Speller, Translation
-from engine.proposers.interface import Context
+from engine.proposers.interface import Context, Worth
 from engine.proposers.ngram_lessons import NgramLessons
 from engine.proposers.reply_tail import ReplyTail
 from engine.records import ChatTurn, NgramRecord
@@ -28,15 +30,18 @@ _MOST_CANDIDATES = 64  # of the drafter's law: its tail is not worth drawing fro
 _MEASURED_STEPS = 12
 _MOST_CAUGHT_UP = 8  # tokens that one round leaves to be read; more are a prompt, or what was written without drafts
 _ROOM_SHARE = 8  # of what the drafter can hold, an eighth is for drafts
+_CONFIDENCES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)  # borders between kinds of guesses
+_PRIORS = (0.05, 0.12, 0.2, 0.28, 0.36, 0.45, 0.53, 0.62, 0.72, 0.82, 0.9, 0.95)  # that a guess of each kind stands
 
 
 class NeuralProposer:
-    """Implements `engine.proposers.interface.Proposer`, for one target and one drafter.
+    """Implements `engine.proposers.interface.SlowProposer`, for one target and one drafter.
 
     It drafts until as many tokens as may be checked are begun: whether the last one would grow is not worth another
     step. Greedy drafts are the drafter's likeliest path, and certain of themselves. Sampled ones carry their path and
     laws, drawn from what the target could write: the mask leaves only draft tokens that begin a string or go on with
-    the open one.
+    the open one. How likely a token stands is told by the probability of the drafter's likeliest one before it, by
+    what such guesses came to.
     """
 
     name = "drafter"
@@ -63,17 +68,41 @@ class NeuralProposer:
         self._turns: Sequence[ChatTurn] | None = None
         self._prompt: list[int] = []  # the turns, in the drafter's tokens
         self._held: list[int] = []  # what the drafter holds
+        self._num_followed = 0  # tokens of the target, prompt and reply, that were taken in
+        self._calibration = Calibration(_PRIORS)
+        self._kinds: list[int] = []  # of the tokens of the draft under way
+        self._refused: tuple[int, int] | None = (
+            None  # kind and token of the guess that it ended before, as not worth it
+        )
         self._begin_reply()
         self._drafter_s, self._reading_s, self._num_passes = 0.0, 0.0, 0  # of the draft under way
 
-    def propose(self, context: Context, limit: int) -> Draft:
+    def propose(self, context: Context, limit: int, worth: Worth) -> Draft:
         self._drafter_s, self._reading_s, self._num_passes = 0.0, 0.0, 0
-        if not self._follow(context):
+        self._kinds, self._refused = [], None
+        tail = self._tail_of(context)
+        if tail is None:
             return NO_DRAFT
-        logits = self._catch_up()
+        logits = self._catch_up(tail)
         if context.sampling.temperature == 0:
-            return self._guess(logits, limit)
-        return self._sample(logits, limit, context)
+            return self._guess(logits, limit, worth)
+        return self._sample(logits, limit, worth, context)
+
+    def observe(self, verdict: Verdict) -> None:
+        draft = verdict.draft
+        num_reached = verdict.num_accepted - draft.num_before
+        for place, kind in enumerate(self._kinds[: max(0, num_reached + 1)]):
+            self._calibration.note(kind, place < num_reached)
+        if self._refused is not None and verdict.num_accepted == len(draft.tokens) < len(verdict.tokens):
+            kind, token = self._refused
+            written = self._target.pieces[verdict.tokens[-1]]
+            piece = self._vocabulary.pieces[token]
+            self._calibration.note(kind, written.startswith(piece) or (bool(written) and piece.startswith(written)))
+        self._kinds, self._refused = [], None
+
+    def num_unread(self, context: Context) -> int:
+        known = self._turns is not None and list(context.turns[: len(self._turns)]) == list(self._turns)
+        return max(0, len(context.tokens) + 1 - (self._num_followed if known else 0))
 
     def measure_cost(self) -> float:
         """Seconds for drafting one token, at best; forgets what the drafter holds."""
@@ -81,29 +110,42 @@ class NeuralProposer:
         return measure_step(self._drafter)
 
     def end_reply(self) -> None:
+        self._kinds, self._refused = [], None
         if self._cache is not None:
             self._keep(self._cache.take_changes())
 
-    def _begin_reply(self) -> None:
+    def _begin_reply(self, learns: bool = True) -> None:
         self._num_left_out = 0  # of prompt and reply, from the first on: what the drafter cannot hold
         self._reply: list[int] = []  # the target's tokens so far
         self._tail = ReplyTail(self._vocabulary)  # the same in the drafter's
         self._lessons = (
             None
-            if self._cache is None
+            if self._cache is None or not learns
             else NgramLessons(self._trie, self._cache, self._target.pieces, self._vocabulary.pieces)
         )
 
+    def _tail_of(self, context: Context) -> list[int] | None:
+        """Takes in what was written since the last draft. The reply, and what is ahead, in the drafter's tokens; None
+        where it has none for the end of it."""
+        if not self._follow(context):
+            return None
+        if not context.ahead:
+            return self._tail.tokens
+        if not self._target.special.isdisjoint(context.ahead):
+            return None
+        return self._tail.with_guess(b"".join(self._target.pieces[token] for token in context.ahead))
+
     def _follow(self, context: Context) -> bool:
         """Take in what was written since the last draft. False when the drafter has no tokens for the end of it."""
+        self._num_followed = len(context.tokens) + 1
         if context.turns is not self._turns:
             if self._turns is None or list(context.turns) != list(self._turns):
                 self._prompt = self._vocabulary.encode_prompt(context.turns)
             self._turns = context.turns
-            self._begin_reply()
+            self._begin_reply(context.learns)
         reply = [*context.tokens[context.reply_start :], context.pending]
         if reply[: len(self._reply)] != self._reply:
-            self._begin_reply()
+            self._begin_reply(context.learns)
         pieces, special = self._target.pieces, self._target.special
         new = [token for token in reply[len(self._reply) :] if pieces[token] and token not in special]
         self._reply = reply
@@ -116,11 +158,9 @@ class NeuralProposer:
                 self._lessons.learn(new, self._tail.tokens, self._tail.num_settled)
         return spelled
 
-    def _catch_up(self) -> LogitRow:
+    def _catch_up(self, tail: list[int]) -> LogitRow:
         """Makes the drafter hold prompt and reply, from the first token on that differs. The logits after it."""
-        wanted = (
-            self._prompt[self._num_left_out :] + self._tail.tokens[max(0, self._num_left_out - len(self._prompt)) :]
-        )
+        wanted = self._prompt[self._num_left_out :] + tail[max(0, self._num_left_out - len(self._prompt)) :]
         size = self._drafter.max_held
         if len(wanted) > size - size // _ROOM_SHARE:  # half of it leaves, so that this is not to be done again soon
             self._num_left_out += len(wanted) - size // 2
@@ -141,22 +181,30 @@ class NeuralProposer:
         self._held += tokens
         return logits
 
-    def _guess(self, logits: LogitRow, limit: int) -> Draft:
+    def _guess(self, logits: LogitRow, limit: int, worth: Worth) -> Draft:
         translation = Translation(self._trie, self._speller)
+        chances: list[float] = []
         for _ in range(self._most_steps(limit)):
             token = _likeliest(logits, translation.node)
-            if not self._vocabulary.pieces[token] or not translation.push(token):
+            if not self._vocabulary.pieces[token]:
                 break
-            if translation.num_tokens >= limit:
+            if token not in translation.node.children or translation.node is self._trie.root:  # begins another token
+                kind = _kind(1 / float(np.exp(logits - logits[token]).sum()))
+                if not self._take(kind, chances, worth):
+                    self._refused = kind, token
+                    break
+                self._kinds.append(kind)
+            if not translation.push(token) or translation.num_tokens >= limit or not worth.goes_on(chances):
                 break
             logits = self._read([token])
-        return self._draft(translation.finish()[:limit])
+        return self._draft(translation.finish()[:limit], chances)
 
-    def _sample(self, logits: LogitRow, limit: int, context: Context) -> Draft:
+    def _sample(self, logits: LogitRow, limit: int, worth: Worth, context: Context) -> Draft:
         settings = _drafting(context.sampling)
         translation = Translation(self._trie, _spell_nothing)
         tokens: list[int] = []
         laws: list[Law] = []
+        chances: list[float] = []
         for _ in range(self._most_steps(limit)):
             # Whether to go on may depend on what was drafted so far, but not on what would be drawn next.
             if not self._vocabulary.pieces[int(logits.argmax())]:  # the drafter would end the reply here
@@ -165,14 +213,31 @@ class NeuralProposer:
             if masked is None:
                 break
             law = make_law(masked, settings, ())
+            kind = _kind(float(law.probabilities.max()))
+            if not self._take(kind, chances, worth):
+                self._refused = kind, int(masked.argmax())
+                break
             token = int(law.ids[context.dice.choose(law.probabilities)])
             tokens.append(token)
             laws.append(law)
-            if not translation.push(token) or translation.num_tokens >= limit:
+            goes_on = translation.push(token)
+            if translation.num_tokens > len(self._kinds):  # it began another token
+                self._kinds.append(kind)
+            else:
+                chances.pop()
+            if not goes_on or translation.num_tokens >= limit or not worth.goes_on(chances):
                 break
             logits = self._read([token])
         path = DraftPath(tuple(tokens), tuple(laws), self._trie) if tokens else None
-        return self._draft(translation.finish()[:limit], path)
+        return self._draft(translation.finish()[:limit], chances, path)
+
+    def _take(self, kind: int, chances: list[float], worth: Worth) -> bool:
+        """Adds the chance of another token, if that is worth it."""
+        chances.append(self._calibration.chance(kind))
+        if worth.is_checked(chances):
+            return True
+        chances.pop()
+        return False
 
     def _most_steps(self, limit: int) -> int:
         return min(limit * _MOST_STEPS_PER_TOKEN, self._drafter.max_held - len(self._held))
@@ -186,8 +251,14 @@ class NeuralProposer:
             masked[inner] = logits[inner]
         return masked if masked.max() > -np.inf else None
 
-    def _draft(self, tokens: tuple[int, ...], path: DraftPath | None = None) -> Draft:
-        return Draft(tokens, path, self._num_passes, self._drafter_s, self._reading_s, self.name)
+    def _draft(self, tokens: tuple[int, ...], chances: list[float], path: DraftPath | None = None) -> Draft:
+        chances += chances[-1:] * (
+            len(tokens) - len(chances)
+        )  # where one of the drafter's tokens is spelled by several
+        del self._kinds[len(tokens) :]
+        return Draft(
+            tokens, path, tuple(chances[: len(tokens)]), self._num_passes, self._drafter_s, self._reading_s, self.name
+        )
 
 
 def measure_step(drafter: Drafter) -> float:
@@ -226,6 +297,10 @@ def _likeliest(logits: LogitRow, node: Node) -> int:
         return token
     weights[children] = 0
     return int(weights.argmax())
+
+
+def _kind(confidence: float) -> int:
+    return bisect_right(_CONFIDENCES, confidence)
 
 
 def _spell_nothing(_token: int) -> None:

@@ -41,6 +41,11 @@ class ReplyTail:
         self._settle()
         return True
 
+    def with_guess(self, data: bytes) -> list[int] | None:
+        """The tokens of the text if it went on with `data`; None where the vocabulary has none. Changes nothing."""
+        encoded = self._vocabulary.encode(self._open + data)
+        return None if encoded is None else [*self.tokens[: self.num_settled], *encoded]
+
     def _settle(self) -> None:
         pieces = self._vocabulary.pieces
         border = len(self.tokens) - _OPEN_TOKENS

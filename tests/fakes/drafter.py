@@ -40,6 +40,13 @@ class FakeDrafterVocabulary:
         return [*tokens, *(self.encode(b"<assistant>") or ())]
 
 
+class AsciiVocabulary(FakeDrafterVocabulary):
+    """Has no tokens for anything else."""
+
+    def encode(self, data: bytes) -> list[int] | None:
+        return super().encode(data) if data.isascii() else None
+
+
 class FakeDrafter:
     """Implements `engine.drafter.interface.Drafter`."""
 

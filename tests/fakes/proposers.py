@@ -1,24 +1,41 @@
-"""Proposers for tests: the real neural one over a fake drafter, and one that guesses at random."""
+"""Proposers for tests: the real neural one over a fake drafter, one that guesses at random, and some that guess as they
+are told."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cache
+
 import numpy as np
 
-from engine.numerics.draft import Draft
+from engine.numerics.draft import NO_DRAFT, Draft, Verdict
 from engine.numerics.draft_length import FixedCosts
 from engine.numerics.ngram_cache import NgramCache
 from engine.numerics.string_trie import StringTrie
 from engine.numerics.vocabulary_map import VocabularyMap
-from engine.pace import Pace
-from engine.proposers.interface import Context
+from engine.proposers.chooser import Always, Chooser
+from engine.proposers.interface import Context, Proposer, SlowProposer, Worth
 from engine.proposers.neural import NeuralProposer
+from engine.proposers.round_costs import StepCost
 from engine.speculation import Speculation
 from engine.target.interface import TargetFeature, Vocabulary
 from tests.fakes.drafter import FakeDrafter, FakeDrafterVocabulary, Logits
 
+FREE = FixedCosts({1: 1.0, 16: 1.0})  # passes that cost the same whatever their length: any guess is worth checking
+
+
+class Generous:
+    """Implements `engine.proposers.interface.Worth`: every guess is welcome."""
+
+    def is_checked(self, chances: Sequence[float]) -> bool:  # noqa: ARG002
+        return True
+
+    def goes_on(self, chances: Sequence[float]) -> bool:  # noqa: ARG002
+        return True
+
 
 class RandomProposer:
-    """Implements `engine.proposers.interface.Proposer`: any tokens, ends of the reply among them."""
+    """Implements `engine.proposers.interface.SlowProposer`: any tokens, ends of the reply among them."""
 
     name = "random"
     needs = frozenset[TargetFeature]()
@@ -27,9 +44,15 @@ class RandomProposer:
         self._num_tokens = num_tokens
         self._random = np.random.default_rng(seed)
 
-    def propose(self, context: Context, limit: int) -> Draft:  # noqa: ARG002
+    def propose(self, context: Context, limit: int, worth: Worth) -> Draft:  # noqa: ARG002
         length = int(self._random.integers(0, limit + 1))
-        return Draft(tuple(self._random.integers(0, self._num_tokens, length).tolist()), proposer=self.name)
+        tokens = self._random.integers(0, self._num_tokens, length).tolist()
+        return Draft(tuple(tokens), chances=(0.5,) * length, num_steps=length, proposer=self.name)
+
+    def observe(self, verdict: Verdict) -> None: ...
+
+    def num_unread(self, context: Context) -> int:  # noqa: ARG002
+        return 1
 
     def measure_cost(self) -> float:
         return 0.0
@@ -37,24 +60,109 @@ class RandomProposer:
     def end_reply(self) -> None: ...
 
 
-class SteadyPace(Pace):
-    """Always drafts that many tokens."""
+class FakeRecall:
+    """Implements `engine.proposers.interface.Proposer`: guesses these tokens again and again, and says that each stands
+    with the chance given for it. Writes down what it is asked and told."""
 
-    def __init__(self, length: int) -> None:
-        super().__init__(FixedCosts({1: 1.0}))
-        self._steady = length
+    name = "recall"
+    needs = frozenset[TargetFeature]()
 
-    def length(self) -> int:
-        return self._steady
+    def __init__(self, tokens: Sequence[int] = (), chances: Sequence[float] = ()) -> None:
+        self.tokens = tuple(tokens)
+        self.chances = tuple(chances)
+        self.asked: list[Context] = []
+        self.told: list[Verdict] = []
+        self.num_replies = 0
+
+    def propose(self, context: Context, limit: int, worth: Worth) -> Draft:  # noqa: ARG002
+        self.asked.append(context)
+        if not self.tokens:
+            return NO_DRAFT
+        return Draft(self.tokens[:limit], chances=self.chances[:limit], proposer=self.name)
+
+    def observe(self, verdict: Verdict) -> None:
+        self.told.append(verdict)
+
+    def end_reply(self) -> None:
+        self.num_replies += 1
+
+
+class FakeSlow:
+    """Implements `engine.proposers.interface.SlowProposer`: each of its guesses stands with the same chance, and it
+    knows it; a guess takes so many seconds, and reading what is unread `reading_s`. Writes down what it is asked and
+    told."""
+
+    name = "drafter"
+    needs = frozenset[TargetFeature]()
+
+    def __init__(self, chance: float, step_s: float = 0.0) -> None:
+        self.chance = chance
+        self.step_s = step_s
+        self.unread = 1
+        self.reading_s = 0.0
+        self.asked: list[Context] = []
+        self.told: list[Verdict] = []
+        self.num_replies = 0
+
+    def propose(self, context: Context, limit: int, worth: Worth) -> Draft:
+        self.asked.append(context)
+        chances: list[float] = []
+        num_steps = 0
+        while len(chances) < limit:
+            num_steps += 1
+            chances.append(self.chance)
+            if not worth.is_checked(chances):
+                chances.pop()
+                break
+            if not worth.goes_on(chances):
+                break
+        reading_s, self.reading_s, self.unread = self.reading_s, 0.0, 1
+        return Draft(
+            tuple(range(len(chances))),
+            chances=tuple(chances),
+            num_steps=num_steps + (reading_s > 0),
+            drafter_s=num_steps * self.step_s + reading_s,
+            reading_s=reading_s,
+            proposer=self.name,
+        )
+
+    def observe(self, verdict: Verdict) -> None:
+        self.told.append(verdict)
+
+    def num_unread(self, context: Context) -> int:  # noqa: ARG002
+        return self.unread
+
+    def measure_cost(self) -> float:
+        return self.step_s
+
+    def end_reply(self) -> None:
+        self.num_replies += 1
 
 
 def neural_proposer(target: Vocabulary, logits: Logits, merge: bool = True, max_held: int = 4096) -> NeuralProposer:
     vocabulary = FakeDrafterVocabulary()
-    strings = VocabularyMap.build(target.pieces, target.special, vocabulary.pieces, vocabulary.encode_many)
+    strings = _strings(target)
     trie = StringTrie(strings) if merge else StringTrie.direct_only(strings)
     cache = NgramCache(trie) if merge else None
     return NeuralProposer(FakeDrafter(logits, max_held), vocabulary, target, trie, cache)
 
 
-def drafting(proposer: NeuralProposer | RandomProposer, length: int = 4) -> Speculation:
-    return Speculation(SteadyPace(length), proposer)
+@cache
+def _strings(target: Vocabulary) -> VocabularyMap:
+    vocabulary = FakeDrafterVocabulary()
+    return VocabularyMap.build(target.pieces, target.special, vocabulary.pieces, vocabulary.encode_many)
+
+
+def drafting(proposer: SlowProposer, length: int = 4) -> Speculation:
+    """It drafts so many tokens in every round."""
+    speculation = Speculation(Chooser(FREE, always=Always(length, length)))
+    speculation.begin(proposer, 0.0)
+    return speculation
+
+
+def choosing(recall: Proposer | None, slow: SlowProposer | None = None) -> Speculation:
+    """Where guesses cost nothing: recall guesses wherever it can, and the other one goes on from there."""
+    speculation = Speculation(Chooser(FREE, recall, StepCost(0.0, is_given=True)))
+    if slow is not None:
+        speculation.begin(slow, 0.0)
+    return speculation

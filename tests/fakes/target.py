@@ -36,15 +36,18 @@ class FakeTarget:
         can_roll_back: bool = True,
         chat_template: str | None = None,
         max_tokens: int = 8,
+        more_pieces: tuple[bytes, ...] = (),
     ) -> None:
+        """With `more_pieces` its vocabulary, and what it tokenizes texts into, is another one."""
         self.next_token = next_token
         self.held: list[int] = []
         self.num_evaluated = 0
         self.closed = False
         self.on_evaluate: Callable[[], None] = lambda: None
         self._can_roll_back = can_roll_back
+        pieces = (*PIECES, *more_pieces)
         self.vocabulary = Vocabulary(
-            PIECES, frozenset({START, END}), frozenset({END}), begin=None, end=END, begins_prompts=False
+            pieces, frozenset({START, END}), frozenset({END}), begin=None, end=END, begins_prompts=False
         )
         self.limits = TargetLimits(context_size, max_tokens, max_tokens)
         self.description = TargetDescription(Path("fake.gguf"), "fake", "fake 1B", 1_000, 1, chat_template)
@@ -57,12 +60,13 @@ class FakeTarget:
     def tokenize(self, text: str) -> list[int]:
         """Longest match."""
         data = text.encode()
-        by_length = sorted(range(len(PIECES)), key=lambda token: -len(PIECES[token]))
+        pieces = self.vocabulary.pieces
+        by_length = sorted(range(len(pieces)), key=lambda token: -len(pieces[token]))
         tokens = []
         while data:
-            token = next(token for token in by_length if data.startswith(PIECES[token]))
+            token = next(token for token in by_length if data.startswith(pieces[token]))
             tokens.append(token)
-            data = data[len(PIECES[token]) :]
+            data = data[len(pieces[token]) :]
         return tokens
 
     def evaluate(self, tokens: Sequence[int], num_rows: int, stop: StopSignal) -> FloatRows:
@@ -75,7 +79,7 @@ class FakeTarget:
                 self.held.clear()
             raise Interrupted
         self.num_evaluated += len(tokens)
-        rows = np.zeros((num_rows, len(PIECES)), np.float32)
+        rows = np.zeros((num_rows, len(self.vocabulary)), np.float32)
         for place, token in enumerate(tokens):
             self.held.append(token)
             row = place - (len(tokens) - num_rows)

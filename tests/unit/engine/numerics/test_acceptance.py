@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 import pytest
@@ -79,29 +79,43 @@ class Toy:
         stop: StopRule = lambda _path: False,
         masked: bool = True,
         limit: int = 9,
+        before: Written = (),
+        ends: Collection[int] = (),
     ) -> float:
-        """Total variation between what comes out of a round, then completed plainly, and the target's law."""
+        """Total variation between what comes out of a round, then completed plainly, and the target's law. The draft
+        goes on from the tokens `before` it."""
 
         def round_(dice: Dice) -> Written:
             draft = self.draft(dice, longest, stop, masked, limit)
-            verdict = accept(draft, lambda place: self.p(draft.tokens[:place]), (), dice)
-            check(verdict)
+            if before:
+                draft = draft.after(Draft(before))
+            asked = []
+
+            def law_at(place: int) -> Law:
+                asked.append(place)
+                return self.p(draft.tokens[:place])
+
+            verdict = accept(draft, law_at, ends, dice)
+            check(verdict, ends)
+            assert asked == [*range(len(verdict.tokens))]
             return verdict.tokens
 
         out: dict[Written, float] = defaultdict(float)
         for weight, tokens in every_outcome(round_):
-            self._complete(tokens[:num_tokens], weight, num_tokens, out)
+            self._complete(tokens[:num_tokens], weight, num_tokens, out, ends)
         truth: dict[Written, float] = defaultdict(float)
-        self._complete((), 1.0, num_tokens, truth)
+        self._complete((), 1.0, num_tokens, truth, ends)
         return 0.5 * sum(abs(out[tokens] - truth[tokens]) for tokens in out.keys() | truth.keys())
 
-    def _complete(self, written: Written, weight: float, num_tokens: int, out: dict[Written, float]) -> None:
-        if len(written) == num_tokens:
+    def _complete(
+        self, written: Written, weight: float, num_tokens: int, out: dict[Written, float], ends: Collection[int] = ()
+    ) -> None:
+        if len(written) == num_tokens or (written and written[-1] in ends):
             out[written] += weight
             return
         law = self.p(written)
         for token, probability in zip(law.ids.tolist(), law.probabilities.tolist(), strict=True):
-            self._complete((*written, token), weight * probability, num_tokens, out)
+            self._complete((*written, token), weight * probability, num_tokens, out, ends)
 
 
 def trie_of(target: Sequence[str]) -> StringTrie:
@@ -117,9 +131,12 @@ def trie_of(target: Sequence[str]) -> StringTrie:
     return StringTrie(VocabularyMap.build(pieces, frozenset(), [x.encode() for x in LETTERS], encode_many))
 
 
-def check(verdict: Verdict) -> None:
-    assert verdict.tokens[: verdict.num_accepted] == verdict.draft.tokens[: verdict.num_accepted]
-    assert len(verdict.tokens) == verdict.num_accepted + 1
+def check(verdict: Verdict, ends: Collection[int] = ()) -> None:
+    accepted = verdict.draft.tokens[: verdict.num_accepted]
+    assert verdict.tokens[: verdict.num_accepted] == accepted
+    assert not set(ends) & set(accepted[:-1])
+    has_ended = bool(accepted) and accepted[-1] in ends
+    assert len(verdict.tokens) == verdict.num_accepted + (not has_ended)
 
 
 VOCABULARIES = {
@@ -162,6 +179,46 @@ def test_stopping_early_on_what_was_drafted_keeps_it_exact(vocabulary: list[str]
 def test_checking_only_the_first_tokens_of_a_draft_keeps_it_exact(vocabulary: list[str]) -> None:
     assert Toy(vocabulary, seed=4).error(longest=4, limit=1) < TOLERANCE
     assert Toy(vocabulary, seed=4).error(longest=4, limit=2) < TOLERANCE
+
+
+@pytest.mark.parametrize("masked", [True, False], ids=["masked", "unmasked"])
+@pytest.mark.parametrize("vocabulary", VOCABULARIES.values(), ids=VOCABULARIES.keys())
+def test_going_on_from_what_somebody_else_guessed_is_exact(vocabulary: list[str], masked: bool) -> None:
+    for before in ((1,), (2, 0)):
+        toy = Toy(vocabulary, seed=7, alike=masked)
+        assert toy.error(longest=3, num_tokens=len(before) + 2, masked=masked, before=before) < TOLERANCE
+    assert Toy(vocabulary, seed=8).error(longest=3, masked=masked, before=(1, 1), limit=1) < TOLERANCE
+
+
+@pytest.mark.parametrize("end", [0, 1, 2])
+def test_it_is_exact_wherever_the_reply_ends(end: int) -> None:
+    """Before the drafter's own part, at its border, inside it, or after it."""
+    for before in ((), (1,), (1, 0), (0, 1)):
+        toy = Toy(VOCABULARIES["few merges"], seed=9)
+        assert toy.error(longest=3, num_tokens=len(before) + 2, before=before, ends={end}) < TOLERANCE
+
+
+def test_it_is_exact_where_the_drafter_has_nothing_to_add() -> None:
+    assert Toy(VOCABULARIES["few merges"], seed=10).error(longest=0, before=(2, 0)) < TOLERANCE
+    assert Toy(VOCABULARIES["few merges"], seed=10).error(longest=0, before=(2, 0), ends={0}) < TOLERANCE
+    # What it drew makes no token that is checked.
+    assert Toy(VOCABULARIES["few merges"], seed=10).error(longest=2, before=(2, 0), limit=0) < TOLERANCE
+
+
+@settings(max_examples=40)
+@given(
+    merges=st.sets(st.text(LETTERS, min_size=1, max_size=3), min_size=2, max_size=5),
+    before=st.lists(st.integers(0, 1), min_size=1, max_size=2),
+    seed=st.integers(0, 2**32 - 1),
+    limit=st.integers(0, 3),
+    ends=st.sets(st.integers(0, 1), max_size=1),
+)
+def test_it_is_exact_after_any_tokens_on_any_trie(
+    merges: set[str], before: list[int], seed: int, limit: int, ends: set[int]
+) -> None:
+    toy = Toy(sorted(merges), seed)
+    error = toy.error(2, len(before) + 1, masked=seed % 2 == 0, limit=limit, before=tuple(before), ends=ends)
+    assert error < TOLERANCE
 
 
 def test_dropping_the_token_that_made_the_drafter_stop_would_be_noticed() -> None:

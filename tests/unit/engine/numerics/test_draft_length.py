@@ -1,33 +1,61 @@
-"""How far to draft, against a slow plain search."""
+"""What passes cost, and how far to draft, against a slow plain search."""
 
 from __future__ import annotations
+
+from math import prod
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.numerics.draft_length import MAX_LENGTH, FixedCosts, PassCosts, best_length
+from engine.numerics.draft_length import MAX_LENGTH, FixedCosts, PassCosts, best_gain, filled
 
-costs_s = st.lists(st.floats(0.001, 1.0), min_size=16, max_size=16)
+costs_s = st.lists(st.floats(0.001, 1.0), min_size=16, max_size=16)  # not in order: eight rows may cost less than seven
 
 
-@given(costs=costs_s, acceptance=st.floats(0, 1), step=st.floats(0, 1), longest=st.integers(0, 20))
-def test_the_best_length_brings_most_tokens_per_second(
-    costs: list[float], acceptance: float, step: float, longest: int
+@given(
+    costs=costs_s,
+    chances=st.lists(st.floats(0, 1), max_size=20),
+    rate=st.floats(0, 50),
+    num_rows=st.integers(1, MAX_LENGTH + 1),
+    step=st.floats(0, 0.2),
+)
+def test_the_best_length_gains_most_tokens(
+    costs: list[float], chances: list[float], rate: float, num_rows: int, step: float
 ) -> None:
-    table = FixedCosts(dict(enumerate(costs, 1)))
+    def gain(length: int) -> float:
+        if not length:
+            return 0.0
+        stood = sum(prod(chances[:place]) for place in range(1, length + 1))
+        seconds = costs[num_rows + length - 1] - costs[num_rows - 1] + (length - 1) * step
+        return stood - rate * seconds
 
-    def speed(length: int) -> float:
-        return sum(acceptance**i for i in range(length + 1)) / (costs[length] + length * step)
+    longest = min(len(chances), MAX_LENGTH + 1 - num_rows)
+    length, gained = best_gain(FixedCosts(dict(enumerate(costs, 1))), chances, rate, num_rows, step)
+    assert 0 <= length <= longest
+    assert gained == pytest.approx(gain(length), abs=1e-9)
+    assert gained == pytest.approx(max(gain(length) for length in range(longest + 1)), abs=1e-9)
 
-    chosen = best_length(table, acceptance, step, longest)
-    assert 0 <= chosen <= min(longest, MAX_LENGTH)
-    assert speed(chosen) == pytest.approx(max(speed(length) for length in range(min(longest, MAX_LENGTH) + 1)))
+
+def test_where_passes_cost_the_same_whatever_their_length_all_is_checked() -> None:
+    flat = FixedCosts({1: 1.0, 16: 1.0})
+    assert best_gain(flat, [0.1] * 20, 1.0)[0] == MAX_LENGTH
+    assert best_gain(flat, [0.1] * 20, 1.0, num_rows=10)[0] == 6
+    assert best_gain(flat, [], 1.0) == (0, 0.0)
+    assert best_gain(flat, [0.0], 1.0) == (0, 0.0)
 
 
-def test_where_passes_cost_the_same_whatever_their_length_a_sure_draft_is_as_long_as_possible() -> None:
-    assert best_length(FixedCosts({1: 1.0, 16: 1.0}), 0.99, 0.0, MAX_LENGTH) == MAX_LENGTH
-    assert best_length(FixedCosts({1: 1.0, 16: 1.0}), 0.0, 0.01, MAX_LENGTH) == 0
+def test_a_dear_length_is_stepped_over_where_a_longer_one_costs_less() -> None:
+    costs = FixedCosts({1: 1.0, 2: 1.1, 3: 3.0, 4: 1.2, 16: 40.0})
+    assert best_gain(costs, [0.9] * 5, rate=1.0)[0] == 3
+
+
+def test_guessing_one_more_has_its_price() -> None:
+    flat = FixedCosts({1: 1.0, 16: 1.0})
+    # 0.5 + 0.25 + 0.125 + …: the third is worth 0.125, which is less than its step.
+    length, gain = best_gain(flat, [0.5] * 9, rate=1.0, step_s=0.2)
+    assert length == 2
+    assert gain == pytest.approx(0.55)
 
 
 def test_costs_between_the_measured_ones_are_filled_in() -> None:
@@ -35,6 +63,17 @@ def test_costs_between_the_measured_ones_are_filled_in() -> None:
     assert [costs.of(n) for n in (1, 2, 3, 4, 6, 8)] == pytest.approx([1.0, 1.2, 1.6, 2.0, 3.0, 4.0])
     assert costs.of(16) == pytest.approx(4.0 + 8 * 3 / 7)  # as steep as on the whole so far
     assert costs.of(99) == costs.of(16)
+
+
+@given(st.dictionaries(st.integers(2, 40), st.floats(0.001, 1.0)))
+def test_what_was_measured_is_kept_and_every_length_has_a_cost(measured: dict[int, float]) -> None:
+    measured |= {1: 0.5}
+    seconds = filled(measured)
+    assert len(seconds) == MAX_LENGTH + 1
+    assert all(cost > 0 for cost in seconds)
+    for num_tokens, cost in measured.items():
+        if num_tokens <= MAX_LENGTH + 1:
+            assert seconds[num_tokens - 1] == pytest.approx(cost)
 
 
 def test_costs_follow_what_passes_take() -> None:
@@ -47,5 +86,54 @@ def test_costs_follow_what_passes_take() -> None:
 
 def test_one_pass_that_was_interrupted_by_something_else_changes_little() -> None:
     costs = PassCosts({1: 1.0, 4: 2.0})
+    for _ in range(50):
+        costs.refine(1, 1.0)
     costs.refine(1, 100.0)
     assert costs.of(1) < 1.1
+    costs.refine(99, 100.0)  # a prompt
+    assert costs.of(1) < 1.1
+
+
+def test_the_first_passes_tell_more_than_later_ones() -> None:
+    fresh, known = PassCosts({1: 1.0}), PassCosts({1: 1.0})
+    for _ in range(50):
+        known.refine(1, 1.0)
+    fresh.refine(1, 1.5)
+    known.refine(1, 1.5)
+    assert fresh.of(1) > 1.15 > known.of(1) > 1.0
+
+
+def test_a_span_begins_with_the_costs_of_the_one_before_and_is_found_again() -> None:
+    costs = PassCosts({1: 1.0})
+    assert not costs.enter(255)
+    assert costs.enter(256)
+    assert costs.of(1) == 1.0
+    for _ in range(100):
+        costs.refine(1, 2.0)
+    assert not costs.enter(511)
+    assert costs.enter(5000)  # some spans further on
+    assert costs.of(1) == pytest.approx(2.0, rel=0.01)
+    for _ in range(100):
+        costs.refine(1, 4.0)
+    assert costs.enter(300)
+    assert costs.of(1) == pytest.approx(2.0, rel=0.01)
+    assert costs.enter(0)
+    assert costs.of(1) == 1.0
+    assert costs.enter(4096)
+    assert costs.of(1) == pytest.approx(4.0, rel=0.01)
+
+
+def test_in_a_new_span_the_first_passes_count_again() -> None:
+    costs = PassCosts({1: 1.0})
+    for _ in range(100):
+        costs.refine(1, 1.0)
+    costs.enter(1000)
+    costs.refine(1, 1.5)
+    assert costs.of(1) > 1.15
+
+
+def test_costs_that_are_given_stay() -> None:
+    costs = FixedCosts({1: 1.0, 2: 1.5})
+    assert not costs.enter(10_000)
+    costs.refine(1, 9.0)
+    assert (costs.of(1), costs.of(2)) == (1.0, 1.5)

@@ -10,55 +10,12 @@ import pytest
 from engine.config import SamplingSettings
 from engine.drafter.interface import LogitRow
 from engine.numerics.dice import RandomDice
-from engine.numerics.ngram_cache import NgramCache
-from engine.numerics.string_trie import StringTrie
-from engine.numerics.vocabulary_map import VocabularyMap
 from engine.proposers.interface import Context
-from engine.proposers.neural import NeuralProposer
-from engine.records import ChatTurn, NgramRecord, Role
-from tests.fakes.drafter import END, PIECES, FakeDrafter, FakeDrafterVocabulary, guesses, random_logits
-from tests.fakes.target import PIECES as TARGET_PIECES
-from tests.fakes.target import START, FakeTarget
-
-GREEDY = SamplingSettings(temperature=0)
-TURNS = (ChatTurn(Role.USER, "Say it."),)
-TEXT = "the thing is in the inn and the inn is theirs"
-
-
-class Bench:
-    """A proposer with all its parts in reach."""
-
-    def __init__(self, text: str = TEXT, logits: object = None, max_held: int = 4096) -> None:
-        self.target = FakeTarget()
-        vocabulary = FakeDrafterVocabulary()
-        known = self.target.vocabulary
-        strings = VocabularyMap.build(known.pieces, known.special, vocabulary.pieces, vocabulary.encode_many)
-        self.trie = StringTrie(strings)
-        self.cache = NgramCache(self.trie)
-        self.drafter = FakeDrafter(logits or guesses(text), max_held)  # type: ignore[arg-type]
-        self.kept: list[NgramRecord] = []
-        self.proposer = NeuralProposer(self.drafter, vocabulary, known, self.trie, self.cache, self.kept.extend)
-
-    def propose(
-        self,
-        reply: Sequence[int],
-        limit: int = 4,
-        turns: Sequence[ChatTurn] = TURNS,
-        sampling: SamplingSettings = GREEDY,
-    ) -> tuple[int, ...]:
-        context = Context(turns, [1, 2, 3, *reply[:-1]], reply[-1], 3, sampling, RandomDice(0))
-        return self.proposer.propose(context, limit).tokens
-
-    def held(self) -> str:
-        return b"".join(PIECES[token] for token in self.drafter.held).decode("utf-8", "replace")
-
-
-def tokens_of(text: str) -> list[int]:
-    return FakeTarget().tokenize(text)
-
-
-def bytes_of(tokens: Sequence[int]) -> bytes:
-    return b"".join(TARGET_PIECES[token] for token in tokens)
+from engine.records import ChatTurn, Role
+from tests.fakes.drafter import END, PIECES, AsciiVocabulary, FakeDrafterVocabulary, random_logits
+from tests.fakes.proposers import Generous
+from tests.fakes.target import START
+from tests.unit.engine.proposers.bench import TEXT, TURNS, Bench, bytes_of, tokens_of
 
 
 def test_it_reads_the_turns_in_its_own_format_and_goes_on_with_the_reply() -> None:
@@ -159,7 +116,7 @@ def test_a_merge_that_the_target_does_not_make_is_given_up() -> None:
 def test_a_sampled_draft_carries_the_laws_it_was_drawn_from() -> None:
     bench = Bench(logits=random_logits(3))
     context = Context(TURNS, [1, 2, 3], ord("a"), 3, SamplingSettings(temperature=0.8), RandomDice(1))
-    draft = bench.proposer.propose(context, 3)
+    draft = bench.proposer.propose(context, 3, Generous())
     assert draft.path is not None
     assert len(draft.path.laws) == len(draft.path.tokens) <= draft.num_steps
     for token, law in zip(draft.path.tokens, draft.path.laws, strict=True):
@@ -193,14 +150,9 @@ def test_measuring_a_step_leaves_nothing_behind() -> None:
     assert bench.propose(tokens_of("the ")) == first
 
 
-class _NoEmoji(FakeDrafterVocabulary):
-    def encode(self, data: bytes) -> list[int] | None:
-        return None if any(value > 127 for value in data) else super().encode(data)
-
-
 def test_a_character_the_drafter_cannot_spell_does_not_end_learning(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Bench()
-    monkeypatch.setattr(bench.proposer, "_vocabulary", _NoEmoji())
+    monkeypatch.setattr(bench.proposer, "_vocabulary", AsciiVocabulary())
     reply = [*tokens_of("the inn "), *"🙂".encode(), *tokens_of(" the thing" * 40)]
     for length in range(1, len(reply)):
         bench.propose(reply[:length], limit=1)

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import random
+from copy import deepcopy
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.proposers.reply_tail import ReplyTail
-from tests.fakes.drafter import PIECES, FakeDrafterVocabulary
+from tests.fakes.drafter import PIECES, AsciiVocabulary, FakeDrafterVocabulary
 
 
 def bytes_of(tokens: list[int]) -> bytes:
     return b"".join(PIECES[token] for token in tokens)
+
+
+def state(tail: ReplyTail) -> tuple[list[int], int, int, bytes]:
+    return [*tail.tokens], tail.num_settled, tail.num_dropped, tail._open
 
 
 @given(st.binary(max_size=300), st.integers(0, 2**32))
@@ -58,15 +63,34 @@ def test_a_text_without_spaces_settles_too() -> None:
     assert len(tail.tokens) - tail.num_settled <= 48
 
 
-class _NoEmoji(FakeDrafterVocabulary):
-    def encode(self, data: bytes) -> list[int] | None:
-        return None if any(value > 127 for value in data) else super().encode(data)
+@given(st.text("the in g", max_size=200), st.text("the in g", max_size=20), st.integers(0, 2**32))
+def test_a_guess_is_tokenized_as_if_it_had_been_written_and_changes_nothing(text: str, guess: str, seed: int) -> None:
+    data = text.encode()
+    cuts = random.Random(seed)
+    tail = ReplyTail(FakeDrafterVocabulary())
+    place = 0
+    while place < len(data):
+        step = cuts.randint(1, 5)
+        tail.extend(data[place : place + step])
+        place += step
+        written, before = deepcopy(tail), state(tail)
+        written.extend(guess.encode())
+        assert tail.with_guess(guess.encode()) == written.tokens
+        assert state(tail) == before
 
 
 def test_what_the_vocabulary_cannot_spell_is_left_out_in_the_end() -> None:
-    tail = ReplyTail(_NoEmoji())
+    tail = ReplyTail(AsciiVocabulary())
     assert tail.extend(b"the ")
     assert not tail.extend("🙂".encode())
     while not tail.extend(b" the"):
         pass
     assert bytes_of(tail.tokens).endswith(b" the")
+
+
+def test_a_guess_that_the_vocabulary_cannot_spell_is_none() -> None:
+    tail = ReplyTail(AsciiVocabulary())
+    tail.extend(b"the ")
+    assert tail.with_guess("🙂".encode()) is None
+    assert tail.extend(b"in")
+    assert bytes_of(tail.tokens) == b"the in"

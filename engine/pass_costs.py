@@ -1,0 +1,52 @@
+"""What passes of a target cost, measured on the target itself."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from engine.numerics.draft_length import MAX_LENGTH, PassCosts
+from engine.stop_signal import StopSignal
+from engine.target.interface import Target
+
+# Tokens of a pass, in the order in which they are worth knowing: kernels take rows in pairs, fours and eights, so that
+# seven can cost more than eight, and nothing in between can be guessed.
+_MEASURED = (1, 2, 4, 8, 3, 6, 5, 16, 7, 12, 10, 9, 11, 13, 14, 15)
+_MEASURED_IF_SLOW = (4, 8)  # at least the first of them, however long it takes: nothing else says what drafts cost
+_SLOW_SHARE = 16  # of the budget: a pass that takes more than a sixteenth of it is slow
+_REPEATS = 2
+
+
+def measure_passes(target: Target, stop: StopSignal, budget_s: float = 1.0) -> PassCosts:
+    """Measures V(n) on the target itself, which holds nothing before and after, in about `budget_s`; a target whose
+    passes are slow is timed with few of them. Raises Interrupted."""
+    limit = min(target.limits.max_rows, target.limits.max_tokens, target.limits.context_size // 2, MAX_LENGTH + 1)
+    token = target.vocabulary.begin if target.vocabulary.begin is not None else 0
+    began = time.perf_counter()
+    try:
+        seconds = {1: _time_pass(target, [token], stop)}
+        is_slow = seconds[1] > budget_s / _SLOW_SHARE
+        for num_tokens in _MEASURED_IF_SLOW if is_slow else _MEASURED:
+            if num_tokens > limit:
+                continue
+            if time.perf_counter() - began > budget_s and len(seconds) > 1:
+                break
+            seconds[num_tokens] = _time_passes(target, [token] * num_tokens, 0 if is_slow else _REPEATS, stop)
+    finally:
+        target.roll_back(0)
+    return PassCosts(seconds)
+
+
+def _time_passes(target: Target, tokens: list[int], repeats: int, stop: StopSignal) -> float:
+    """The first pass of a size builds its graph, and counts only when it is the only one."""
+    times = [_time_pass(target, tokens, stop) for _ in range(1 + repeats)]
+    return float(np.min(times[1:] or times))
+
+
+def _time_pass(target: Target, tokens: list[int], stop: StopSignal) -> float:
+    began = time.perf_counter()
+    target.evaluate(tokens, len(tokens), stop)
+    seconds = time.perf_counter() - began
+    target.roll_back(0)
+    return seconds

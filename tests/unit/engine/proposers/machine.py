@@ -1,0 +1,73 @@
+"""Rounds with a chooser, in the seconds of a made-up machine; guesses stand as often as they say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from engine.config import SamplingSettings
+from engine.numerics.dice import RandomDice
+from engine.numerics.draft import Draft, Verdict
+from engine.numerics.draft_length import FixedCosts
+from engine.proposers.chooser import Always, Chooser
+from engine.proposers.interface import Context
+from engine.proposers.round_costs import StepCost
+from engine.records import ChatTurn, Role
+from tests.fakes.proposers import FakeRecall, FakeSlow
+
+TURNS = (ChatTurn(Role.USER, "Hi"),)
+GENTLE = {1: 1.0, 2: 1.05, 4: 1.15, 8: 1.5, 16: 2.5}
+STEEP = {1: 1.0, 16: 16.0}
+STEP_S = 0.1
+
+
+def context(num_held: int = 100) -> Context:
+    return Context(TURNS, [0] * num_held, 1, 2, SamplingSettings(temperature=0), RandomDice(0))
+
+
+class Machine:
+    """`surplus_s`: what a pass over one row takes more after one over several; `true_chance`: that a guess stands,
+    whatever was said of it."""
+
+    def __init__(
+        self,
+        recall: FakeRecall | None = None,
+        slow: FakeSlow | None = None,
+        costs: Mapping[int, float] = GENTLE,
+        step: StepCost | None = None,
+        always: Always | None = None,
+        surplus_s: float = 0.0,
+        true_chance: float | None = None,
+    ) -> None:
+        self.costs = FixedCosts(costs)
+        self.chooser = Chooser(self.costs, recall, step, always)
+        self._surplus_s = surplus_s
+        self._true_chance = true_chance
+        self._last_rows = 1
+        self._random = np.random.default_rng(0)
+        if slow is not None:
+            self.chooser.begin(slow, slow.step_s)
+
+    def play(self, rounds: int) -> list[Draft]:
+        return [self._round() for _ in range(rounds)]
+
+    def _round(self) -> Draft:
+        draft = self.chooser.propose(context(), 99)
+        chances = draft.chances if self._true_chance is None else (self._true_chance,) * len(draft.tokens)
+        fell = [self._random.random() >= chance for chance in chances]
+        num_accepted = fell.index(True) if True in fell else len(fell)
+        num_rows = len(draft.tokens) + 1
+        pass_s = self.costs.of(num_rows) + (self._surplus_s if num_rows == 1 < self._last_rows else 0.0)
+        self._last_rows = num_rows
+        self.chooser.observe(Verdict(draft, num_accepted, (*draft.tokens[:num_accepted], 99)), pass_s)
+        return draft
+
+
+def recalling(*chances: float) -> FakeRecall:
+    return FakeRecall(range(100, 100 + len(chances)), chances)
+
+
+def num_drafted(drafts: Sequence[Draft]) -> int:
+    """Rounds with a draft."""
+    return sum(1 for draft in drafts if draft.tokens)

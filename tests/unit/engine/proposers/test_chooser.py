@@ -1,0 +1,239 @@
+"""Who drafts in a round, and how far."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.numerics.draft import NO_DRAFT, Verdict
+from engine.numerics.draft_length import MAX_LENGTH, FixedCosts, PassCosts, best_gain
+from engine.proposers.chooser import Always, Chooser
+from engine.proposers.round_costs import StepCost
+from tests.fakes.proposers import FakeRecall, FakeSlow
+from tests.unit.engine.proposers.machine import STEEP, STEP_S, Machine, context, num_drafted, recalling
+
+# Nobody is a choice
+
+
+def test_nobody_drafts_where_nothing_pays() -> None:
+    machine = Machine(recalling(0.02, 0.02))
+    assert num_drafted(machine.play(100)) == 0
+    slow = FakeSlow(0.95, STEP_S)
+    steep = Machine(recalling(0.9, 0.9), slow, STEEP)
+    assert not steep.chooser.can_pay
+    assert num_drafted(steep.play(1000)) == 0
+    assert slow.asked == []
+
+
+def test_nobody_drafts_where_there_is_nobody() -> None:
+    assert num_drafted(Machine().play(10)) == 0
+    assert num_drafted(Machine(always=Always()).play(10)) == 0
+
+
+# Recall
+
+
+@given(
+    chances=st.lists(st.floats(0, 1), min_size=1, max_size=20),
+    costs=st.lists(st.floats(0.5, 2.0), min_size=16, max_size=16),
+    longest=st.integers(1, 20),
+)
+def test_recall_is_checked_as_far_as_gains_most(chances: list[float], costs: list[float], longest: int) -> None:
+    table = FixedCosts(dict(enumerate(costs, 1)))
+    draft = Chooser(table, recalling(*chances)).propose(context(), longest)
+    length, gain = best_gain(table, chances[:longest], rate=1 / costs[0])
+    assert draft.tokens == tuple(range(100, 100 + len(draft.tokens)))
+    assert draft.chances == tuple(chances[: len(draft.tokens)])
+    if gain > 0.05:
+        assert len(draft.tokens) == length
+    else:  # within what costs are known to
+        assert len(draft.tokens) in (0, length)
+    assert len(draft.tokens) <= min(longest, MAX_LENGTH)
+
+
+def test_a_small_gain_is_not_worth_what_the_next_round_without_a_draft_will_cost_more() -> None:
+    """Recall has something in every third round; llama.cpp builds another graph after each of its drafts."""
+
+    def drafted(surplus_s: float) -> int:
+        recall = recalling(0.15)
+        machine = Machine(recall, surplus_s=surplus_s)
+        drafts = []
+        for _ in range(100):
+            recall.tokens = (100,)
+            drafts += machine.play(1)
+            recall.tokens = ()
+            drafts += machine.play(2)
+            machine.chooser.end_reply()
+        return num_drafted(drafts[-90:])
+
+    assert drafted(surplus_s=0.0) == 30
+    assert drafted(surplus_s=0.4) < 8
+
+
+def test_a_text_that_only_looks_repetitive_is_left_alone_until_the_reply_ends() -> None:
+    machine = Machine(recalling(0.5, 0.5), true_chance=0.0)
+    machine.play(50)
+    assert num_drafted(machine.play(50)) == 0
+    machine.chooser.end_reply()
+    assert num_drafted(machine.play(1)) == 1
+
+
+# The drafter
+
+
+def test_a_drafter_that_pays_is_asked_in_nearly_every_round() -> None:
+    slow = FakeSlow(0.8, STEP_S)
+    drafts = Machine(slow=slow).play(200)
+    assert num_drafted(drafts) > 185
+    assert len(slow.asked) >= num_drafted(drafts)
+
+
+def test_one_that_does_not_pay_rests_and_comes_back_when_the_text_changes() -> None:
+    """Prose that turns into code, and prose again."""
+    slow = FakeSlow(0.05, STEP_S)
+    machine = Machine(slow=slow)
+    machine.play(300)
+    num_asked = len(slow.asked)
+    assert num_drafted(machine.play(300)) <= 10
+    assert 1 <= len(slow.asked) - num_asked <= 10
+    slow.chance = 0.95
+    drafts = machine.play(200)
+    assert any(draft.tokens for draft in drafts[:70])
+    assert num_drafted(drafts[80:]) > 100
+    slow.chance = 0.05
+    machine.play(100)
+    assert num_drafted(machine.play(100)) <= 10
+
+
+def test_another_drafter_is_not_judged_by_the_one_before() -> None:
+    machine = Machine(slow=FakeSlow(0.02, STEP_S))
+    machine.play(300)
+    slow = FakeSlow(0.9, STEP_S)
+    machine.chooser.begin(slow, STEP_S)
+    assert num_drafted(machine.play(10)) == 10
+
+
+def test_one_that_stays_silent_is_asked_less_and_less() -> None:
+    slow = FakeSlow(0.0, STEP_S)
+    Machine(slow=slow).play(1000)
+    assert len(slow.asked) < 50
+
+
+def test_what_its_guesses_take_is_learned() -> None:
+    slow = FakeSlow(0.9, STEP_S)
+    machine = Machine(slow=slow)
+    slow.step_s = 3.0  # not what was said
+    machine.play(200)
+    num_asked = len(slow.asked)
+    assert num_drafted(machine.play(200)) <= 10
+    assert len(slow.asked) - num_asked <= 10
+
+
+def test_what_is_given_for_its_guesses_stays() -> None:
+    slow = FakeSlow(0.9, step_s=100.0)
+    assert num_drafted(Machine(slow=slow, step=StepCost(STEP_S, is_given=True)).play(100)) > 90
+
+
+def test_one_draft_that_read_a_whole_prompt_does_not_end_drafting() -> None:
+    slow = FakeSlow(0.9, STEP_S)
+    slow.unread, slow.reading_s = 200, 5.0
+    drafts = Machine(slow=slow).play(100)
+    assert num_drafted(drafts) > 90
+
+
+def test_a_long_prompt_is_read_only_for_a_gain_that_is_worth_it() -> None:
+    def num_asked(chance: float, unread: int) -> int:
+        slow = FakeSlow(chance, STEP_S)
+        machine = Machine(slow=slow)
+        machine.play(100)
+        slow.unread = unread
+        num_before = len(slow.asked)
+        machine.play(5)
+        return len(slow.asked) - num_before
+
+    assert num_asked(chance=0.9, unread=500) == 5
+    assert num_asked(chance=0.9, unread=50_000) == 0
+    assert num_asked(chance=0.2, unread=1) == 5  # it gains a little
+    assert num_asked(chance=0.2, unread=500) == 0
+
+
+def test_a_prompt_far_too_long_is_not_read_to_see_what_comes_of_it() -> None:
+    slow = FakeSlow(0.95, STEP_S)
+    slow.unread = 5000
+    assert num_drafted(Machine(slow=slow).play(200)) == 0
+    slow.unread = 50
+    assert num_drafted(Machine(slow=slow).play(200)) > 180
+
+
+def test_where_costs_turn_out_otherwise_it_gets_its_chance() -> None:
+    """The passes of the target take longer than was measured, so that guesses are worth more."""
+    slow = FakeSlow(0.9, step_s=0.5)
+    chooser = Chooser(PassCosts({1: 0.1, 16: 0.11}), FakeRecall())
+    chooser.begin(slow, slow.step_s)
+    assert not chooser.can_pay
+    for _ in range(64):
+        assert chooser.propose(context(), 9) is NO_DRAFT
+        chooser.observe(Verdict(NO_DRAFT, 0, (1,)), 2.0)
+    assert chooser.can_pay
+    assert chooser.propose(context(), 9).tokens
+
+
+# Both
+
+
+def test_the_drafter_goes_on_from_what_recall_is_sure_of() -> None:
+    recall, slow = recalling(0.95, 0.95, 0.05), FakeSlow(0.9, STEP_S)
+    drafts = Machine(recall, slow).play(40)
+    chained = [draft for draft in drafts if draft.parts[0] == ("recall", 2)]
+    assert len(chained) > 35
+    for draft in chained:
+        assert draft.tokens[:2] == (100, 101)
+        assert draft.tokens[2:] == tuple(range(len(draft.tokens) - 2))
+        assert draft.parts[1] == ("drafter", len(draft.tokens) - 2)
+        assert draft.chances[:3] == (0.95, 0.95, 0.9)
+    assert [asked.ahead for asked in slow.asked[:4]] == [()] * 4  # what it can do is found out first
+    assert {asked.ahead for asked in slow.asked[4:]} == {(100, 101)}
+    assert max(len(draft.tokens) for draft in chained) > 3
+
+
+def test_the_drafter_begins_itself_where_recall_is_unsure() -> None:
+    slow = FakeSlow(0.9, STEP_S)
+    drafts = Machine(recalling(0.5, 0.5, 0.5), slow).play(100)
+    assert {draft.parts[0][0] for draft in drafts[10:] if draft.tokens} == {"drafter"}
+    assert {asked.ahead for asked in slow.asked[10:]} == {()}
+
+
+def test_recall_goes_alone_where_the_drafter_does_not_pay() -> None:
+    recall, slow = recalling(0.9, 0.9), FakeSlow(0.9, step_s=5.0)
+    drafts = Machine(recall, slow).play(200)
+    assert {draft.parts for draft in drafts if draft.tokens} == {(("recall", 2),)}
+    assert slow.asked == []
+
+
+@given(recalled=st.lists(st.floats(0.01, 0.99), max_size=20), chance=st.floats(0.05, 0.99), longest=st.integers(1, 20))
+def test_no_draft_is_longer_than_was_asked_for(recalled: list[float], chance: float, longest: int) -> None:
+    chooser = Chooser(FixedCosts({1: 1.0, 16: 1.0}), recalling(*recalled))
+    chooser.begin(FakeSlow(chance), 0.0)
+    for _ in range(6):
+        draft = chooser.propose(context(), longest)
+        assert len(draft.tokens) == len(draft.chances) <= min(longest, MAX_LENGTH)
+        chooser.observe(Verdict(draft, 0, (99,)), 1.0)
+
+
+def test_both_hear_of_every_round_and_of_the_end_of_a_reply() -> None:
+    recall, slow = recalling(0.9), FakeSlow(0.01, STEP_S)
+    machine = Machine(recall, slow)
+    machine.play(50)
+    machine.chooser.end_reply()
+    assert len(recall.asked) == len(recall.told) == len(slow.told) == 50
+    assert len(slow.asked) < 50
+    assert (recall.num_replies, slow.num_replies) == (1, 1)
+
+
+@pytest.mark.parametrize("chances", [(0.5, 0.5, 0.5), (0.1, 0.9, 0.9)])
+def test_a_mediocre_recall_does_not_lock_out_a_good_drafter(chances: tuple[float, ...]) -> None:
+    alone, both = Machine(None, FakeSlow(0.9, STEP_S)), Machine(recalling(*chances), FakeSlow(0.9, STEP_S))
+    for machine in (alone, both):
+        machine.play(600)
+    assert both.chooser.activity.speedup > 0.95 * alone.chooser.activity.speedup

@@ -1,0 +1,129 @@
+"""What the chooser knows of plain decoding and of itself, what measuring asks of it, and what it does in trouble."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from engine.numerics.draft import NO_DRAFT, Draft, Verdict
+from engine.numerics.draft_length import FixedCosts, PassCosts
+from engine.proposers.chooser import Always, Chooser, ProposerFailed
+from engine.proposers.interface import Context, Worth
+from tests.fakes.proposers import FakeRecall, FakeSlow
+from tests.unit.engine.proposers.machine import GENTLE, STEEP, STEP_S, Machine, context, num_drafted, recalling
+
+# What plain decoding takes
+
+
+def test_while_drafting_all_the_time_there_is_a_plain_round_now_and_then() -> None:
+    machine = Machine(recalling(0.9, 0.9))
+    drafts = machine.play(500)
+    longest = max(len(run) for run in "".join("x" if draft.tokens else " " for draft in drafts).split())
+    assert longest <= 48
+    assert num_drafted(drafts) > 470
+    assert machine.chooser.baseline.num_seen >= 9
+    assert machine.chooser.baseline.seconds == pytest.approx(1.0)
+
+
+def test_a_pass_over_one_row_after_a_wide_one_says_nothing_about_plain_decoding() -> None:
+    chooser = Chooser(PassCosts({1: 1.0, 16: 1.0}))
+    chooser.observe(Verdict(Draft((1, 2)), 0, (9,)), 1.0)
+    chooser.observe(Verdict(NO_DRAFT, 0, (9,)), 2.5)  # another graph is built
+    assert (chooser.baseline.num_seen, chooser.baseline.seconds) == (0, 1.0)
+    chooser.observe(Verdict(NO_DRAFT, 0, (9,)), 1.5)
+    assert chooser.baseline.num_seen == 1
+    assert 1.0 < chooser.baseline.seconds <= 1.5
+
+
+def test_plain_decoding_is_learned_anew_where_the_target_holds_much_more() -> None:
+    chooser = Chooser(PassCosts({1: 1.0}))
+    for num_held, pass_s, rounds in ((10, 1.0, 50), (2000, 2.0, 4)):
+        for _ in range(rounds):
+            chooser.propose(context(num_held), 9)
+            chooser.observe(Verdict(NO_DRAFT, 0, (9,)), pass_s)
+    assert chooser.baseline.seconds == pytest.approx(2.0, rel=0.2)
+
+
+def test_activity_tells_who_drafts_how_far_and_what_it_brings() -> None:
+    machine = Machine(recalling(0.9, 0.9, 0.9))
+    machine.play(200)
+    activity = machine.chooser.activity
+    assert activity.shares == {"recall": pytest.approx(0.95, abs=0.06)}
+    assert activity.length == pytest.approx(3)
+    expected = (1 + 0.9 + 0.81 + 0.729) / machine.costs.of(4)
+    assert activity.speedup == pytest.approx(expected, rel=0.15)
+    assert Machine().chooser.activity.speedup == pytest.approx(1.0)
+
+
+def test_activity_names_both_where_one_went_on_from_the_other() -> None:
+    machine = Machine(recalling(0.95, 0.95), FakeSlow(0.9, STEP_S))
+    machine.play(100)
+    assert max(machine.chooser.activity.shares.items(), key=lambda item: item[1])[0] == "recall and drafter"
+    assert machine.chooser.activity.can_pay
+
+
+# For measuring
+
+
+@pytest.mark.parametrize("costs", [GENTLE, STEEP])
+def test_drafting_can_be_had_in_every_round_for_measuring(costs: dict[int, float]) -> None:
+    recall = recalling(0.9, 0.9)
+    three = Machine(recall, FakeSlow(0.01, step_s=2.0), costs, always=Always(3, 3)).play(100)
+    assert {draft.parts for draft in three} == {(("drafter", 3),)}
+    any_length = Machine(recall, FakeSlow(0.9, STEP_S), costs, always=Always()).play(100)
+    assert min(len(draft.tokens) for draft in any_length) >= 1
+    assert (max(len(draft.tokens) for draft in any_length) > 1) == (costs is GENTLE)
+
+
+def test_even_then_no_draft_is_longer_than_there_is_room_for() -> None:
+    chooser = Chooser(FixedCosts(GENTLE), always=Always(9, 9))
+    chooser.begin(FakeSlow(0.9), 0.0)
+    assert len(chooser.propose(context(), 4).tokens) == 4
+
+
+# Trouble
+
+
+class Failing(FakeRecall):
+    def __init__(self, name: str, error: Callable[[], BaseException] = ZeroDivisionError) -> None:
+        super().__init__()
+        self.name = name
+        self._error = error
+
+    def propose(self, context: Context, limit: int, worth: Worth) -> Draft:  # noqa: ARG002
+        raise self._error()
+
+
+class FailingSlow(FakeSlow):
+    def propose(self, context: Context, limit: int, worth: Worth) -> Draft:  # noqa: ARG002
+        raise ZeroDivisionError
+
+
+def test_one_that_fails_is_named_and_given_up_and_the_other_goes_on() -> None:
+    slow = FakeSlow(0.9, STEP_S)
+    chooser = Chooser(FixedCosts(GENTLE), Failing("recall"))
+    chooser.begin(slow, STEP_S)
+    with pytest.raises(ProposerFailed) as failed:
+        chooser.propose(context(), 9)
+    assert failed.value.name == "recall"
+    assert isinstance(failed.value.__cause__, ZeroDivisionError)
+    chooser.give_up("recall")
+    assert chooser.propose(context(), 9).proposer == "drafter"
+
+    chooser = Chooser(FixedCosts(GENTLE), recalling(0.9))
+    chooser.begin(FailingSlow(0.9, STEP_S), STEP_S)
+    with pytest.raises(ProposerFailed) as failed:
+        chooser.propose(context(), 9)
+    assert failed.value.name == "drafter"
+    chooser.give_up("drafter")
+    assert chooser.propose(context(), 9).proposer == "recall"
+
+
+def test_a_panic_of_a_rust_library_is_a_failure_but_leaving_the_program_is_not() -> None:
+    class Panic(BaseException): ...
+
+    with pytest.raises(ProposerFailed):
+        Chooser(FixedCosts(GENTLE), Failing("recall", Panic)).propose(context(), 9)
+    with pytest.raises(KeyboardInterrupt):
+        Chooser(FixedCosts(GENTLE), Failing("recall", KeyboardInterrupt)).propose(context(), 9)

@@ -1,0 +1,99 @@
+"""How a proposer whose guesses take time is doing, and when it is worth asking."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.proposers.form import Form
+
+RATE = 1.0  # tokens per second
+
+
+def note(form: Form, gain: float) -> None:
+    """An asking that takes a second."""
+    form.note(1.0 + gain, 1.0, [0.5, 0.5], RATE)
+
+
+def rounds_of_rest(form: Form) -> int:
+    rounds = 0
+    while form.is_resting:
+        form.pause()
+        rounds += 1
+    return rounds
+
+
+def test_one_that_was_never_asked_is_tried() -> None:
+    form = Form()
+    assert not form.is_resting
+    assert not form.is_known
+
+
+def test_what_it_gains_is_what_it_brings_less_what_its_time_would() -> None:
+    form = Form()
+    for _ in range(200):
+        form.note(3.0, 0.5, [0.9, 0.9], RATE)
+    assert form.gain(RATE) == pytest.approx(2.5)
+    assert form.gain(2 * RATE) == pytest.approx(2.0)
+
+
+def test_nothing_is_concluded_from_the_first_askings() -> None:
+    form = Form()
+    for _ in range(3):
+        note(form, gain=-1.0)
+        assert not form.is_resting
+    note(form, gain=-1.0)
+    assert form.is_resting
+
+
+def test_one_that_does_not_pay_rests_ever_longer_but_is_always_tried_again() -> None:
+    form = Form()
+    for _ in range(4):
+        note(form, gain=-0.5)
+    rests = []
+    for _ in range(8):
+        rests.append(rounds_of_rest(form))
+        note(form, gain=-0.5)
+    assert rests == [4, 8, 16, 32, 64, 64, 64, 64]
+
+
+def test_one_that_pays_does_not_rest_for_one_bad_guess() -> None:
+    form = Form()
+    for _ in range(20):
+        note(form, gain=1.0)
+    note(form, gain=-1.0)
+    assert not form.is_resting
+
+
+def test_while_tries_pay_they_go_on_until_it_pays_on_the_whole() -> None:
+    form = Form()
+    for _ in range(20):
+        note(form, gain=-0.5)
+    while form.is_resting:
+        form.pause()
+    tries = 0
+    while form.gain(RATE) < 0.1:
+        note(form, gain=1.0)
+        assert not form.is_resting
+        tries += 1
+    assert tries < 12
+    for _ in range(60):  # and after that it is given as much patience as at first
+        if form.is_resting:
+            break
+        note(form, gain=-0.5)
+    assert rounds_of_rest(form) == 4
+
+
+def test_a_round_without_asking_is_no_rest_where_there_is_none() -> None:
+    form = Form()
+    form.pause()
+    assert not form.is_resting
+
+
+@given(st.floats(0, 1))
+def test_what_comes_after_the_first_token_is_expected_to_go_on_so(chance: float) -> None:
+    form = Form()
+    for _ in range(300):
+        form.note(1.0, 0.1, [0.01, chance, chance], RATE)
+    assert form.next_chance == pytest.approx(chance, abs=0.01)

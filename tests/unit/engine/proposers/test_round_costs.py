@@ -1,0 +1,78 @@
+"""What the parts of a round take, learned while it runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.numerics.draft import Draft
+from engine.numerics.draft_length import FixedCosts, PassCosts
+from engine.proposers.round_costs import RoundCosts, StepCost
+
+FLAT = {1: 1.0, 16: 1.0}
+
+
+def drafted(num_steps: int, drafter_s: float, reading_s: float = 0.0) -> Draft:
+    return Draft((1,) * num_steps, num_steps=num_steps, drafter_s=drafter_s, reading_s=reading_s)
+
+
+def test_what_a_guess_takes_is_expected_and_then_learned() -> None:
+    costs = RoundCosts(FixedCosts(FLAT))
+    assert 0 < costs.step_s < 1
+    costs.expect_step(0.2)
+    assert costs.step_s == 0.2
+    for _ in range(100):
+        assert costs.learn_step(drafted(4, 1.2), num_unread=1) == 1.2
+    assert costs.step_s == pytest.approx(0.3, rel=0.01)
+
+
+def test_one_that_was_held_up_by_something_else_changes_little() -> None:
+    costs = RoundCosts(FixedCosts(FLAT))
+    costs.expect_step(0.2)
+    costs.learn_step(drafted(1, 90.0), num_unread=1)
+    assert costs.step_s < 0.23
+
+
+def test_reading_is_no_guessing() -> None:
+    costs = RoundCosts(FixedCosts(FLAT))
+    costs.expect_step(0.2)
+    for _ in range(100):
+        # The pass that read 50 tokens is a step too, but not one that guesses.
+        spent = costs.learn_step(drafted(4, 0.6 + 5.0, reading_s=5.0), num_unread=50)
+        assert spent == pytest.approx(0.6)
+    assert costs.step_s == pytest.approx(0.2)
+    assert costs.read_s == pytest.approx(0.1, rel=0.01)
+
+
+def test_what_is_given_is_never_learned() -> None:
+    costs = RoundCosts(FixedCosts(FLAT), StepCost(0.1, is_given=True))
+    costs.expect_step(5.0)
+    assert costs.learn_step(drafted(3, 90.0, reading_s=10.0), num_unread=9) == pytest.approx(0.3)
+    assert (costs.step_s, costs.read_s) == (0.1, 0.0)
+
+
+def test_what_a_single_pass_takes_more_after_a_wide_one_is_told_apart() -> None:
+    costs = RoundCosts(PassCosts(FLAT))
+    for _ in range(100):
+        for num_rows, seconds in ((4, 1.0), (1, 1.3), (1, 1.0)):
+            costs.learn_pass(num_rows, seconds)
+    assert costs.switch_s == pytest.approx(0.3, rel=0.01)
+    assert costs.passes.of(1) == pytest.approx(1.0, rel=0.01)
+    assert costs.baseline.seconds == pytest.approx(1.0, rel=0.01)
+    assert costs.baseline.num_seen == 100
+
+
+def test_rounds_with_drafts_are_counted_until_a_plain_one_that_says_something() -> None:
+    costs = RoundCosts(PassCosts(FLAT))
+    seen = []
+    for num_rows in (4, 2, 1, 3, 1, 1, 1, 2):
+        costs.learn_pass(num_rows, 1.0)
+        seen.append(costs.rounds_since_plain)
+    assert seen == [1, 2, 2, 3, 3, 0, 0, 1]
+
+
+def test_whether_guesses_can_pay_depends_on_what_they_and_passes_take() -> None:
+    for step_s, passes, can_pay in ((0.1, FLAT, True), (20.0, FLAT, False), (0.1, {1: 1.0, 16: 16.0}, False)):
+        costs = RoundCosts(FixedCosts(passes))
+        assert not costs.can_pay  # nobody is there
+        costs.expect_step(step_s)
+        assert costs.can_pay == can_pay
