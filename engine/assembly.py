@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from engine.learning.progress import DistillProgress
     from engine.measuring.measurement import Measurement
     from engine.measuring.order import BenchOrder
+    from engine.numerics.suffix_index import SuffixIndex
     from engine.proposers.neural import NeuralProposer
+    from engine.recall import Recall
     from engine.records import NgramRecord
     from engine.reply import ReplyWriter
     from engine.speculation import NgramMemory, Speculation
@@ -92,6 +94,7 @@ class _Parts:
         self._post = post
         self._lock = threading.Lock()
         self._repository: Repository | None = None
+        self._recall: Recall | None = None
         self._chat: ChatService | None = None
         self._store: StoreService | None = None
 
@@ -100,7 +103,9 @@ class _Parts:
         if self._chat is None:
             from engine.chat_service import ChatService
 
-            self._chat = ChatService(self._open_repository(), load_file, self._speculate, self._emit)
+            self._chat = ChatService(
+                self._open_repository(), self._open_recall(), load_file, self._speculate, self._emit, self._post
+            )
         self._chat.handle(command, stop)
 
     def handle_store(self, command: Command, _stop: StopSignal) -> None:
@@ -108,7 +113,7 @@ class _Parts:
         if self._store is None:
             from engine.store_service import StoreService
 
-            self._store = StoreService(self._open_repository(), self._emit)
+            self._store = StoreService(self._open_repository(), self._open_recall(), self._emit)
         self._store.handle(command)
 
     def handle_hub(self, command: Command, stop: StopSignal) -> None:
@@ -137,7 +142,9 @@ class _Parts:
 
                 return Speculation.off(str(error))
             config = replace(config, speculation=replace(config.speculation, drafter=folder))
-        return speculate(config, target, stop, _StoredNgrams(self._open_repository(), self._post), tell)
+        return speculate(
+            config, target, stop, _StoredNgrams(self._open_repository(), self._post), self._open_recall().indexes, tell
+        )
 
     def _open_repository(self) -> Repository:
         with self._lock:  # one thread brings the store up to date, the other waits for it
@@ -145,6 +152,15 @@ class _Parts:
                 self._repository = open_repository(self._config)
                 self._repository.purge_deleted()
             return self._repository
+
+    def _open_recall(self) -> Recall:
+        repository = self._open_repository()
+        with self._lock:
+            if self._recall is None:
+                from engine.recall import Recall
+
+                self._recall = Recall(repository)
+            return self._recall
 
 
 class _StoredNgrams:
@@ -223,15 +239,19 @@ def speculate(
     target: Target,
     stop: StopSignal,
     memory: NgramMemory | None = None,
+    remembered: Callable[[], Sequence[SuffixIndex]] = tuple,
     on_changed: Callable[[Speculation], None] = lambda _speculation: None,
     at_once: bool = False,
 ) -> Speculation:
-    """Drafts for this target, as soon as the drafter is loaded, which happens on a thread of its own. `on_changed`
-    hears, on that thread, what came of it. With `at_once` it is loaded here and now, and what it raises is raised.
+    """Drafts for this target: from what is remembered at once, with the drafter as soon as it is loaded, which happens
+    on a thread of its own. `on_changed` hears what came of it. With `at_once` the drafter is loaded here and now, and
+    what that raises is raised.
 
     Raises Interrupted.
     """
-    from engine.pace import Pace, measure_passes
+    from engine.pass_costs import measure_passes
+    from engine.proposers.chooser import Chooser
+    from engine.proposers.history import History
     from engine.speculation import CANNOT_ROLL_BACK, Speculation
     from engine.target.interface import TargetFeature
 
@@ -240,7 +260,7 @@ def speculate(
         return Speculation.off("Speculation is switched off.")
     if TargetFeature.ROLLBACK not in target.features:
         return Speculation.off(CANNOT_ROLL_BACK)
-    speculation = Speculation(Pace(measure_passes(target, stop)), on_changed=on_changed)
+    speculation = Speculation(Chooser(measure_passes(target, stop), History(remembered)), on_changed)
 
     def begin() -> None:
         proposer = make_proposer(config, target, memory, lambda: speculation.is_closed)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from engine.commands import ChatCommand, LoadTarget, Regenerate, Send, UseDrafter
+from engine.commands import ChatCommand, Command, LoadTarget, Regenerate, RememberMore, Send, UseDrafter
 from engine.config import ReplySettings, TargetSettings
 from engine.drafter_choice import BUILT_IN
 from engine.errors import ConversationMissing, LoadCancelled, NoTarget
@@ -25,6 +25,7 @@ from engine.events import (
     TargetLoading,
     TargetReady,
 )
+from engine.recall import Recall
 from engine.records import ChatTurn, Conversation, Message, Role
 from engine.reply import PreparedReply, ReplyWriter
 from engine.speculation import Speculation
@@ -44,8 +45,19 @@ _TITLE_LENGTH = 60
 class ChatService:
     """Owns the target and everything built on it. All methods run on one thread."""
 
-    def __init__(self, repository: Repository, load_file: LoadFile, speculate: Speculate, emit: Listener) -> None:
+    def __init__(
+        self,
+        repository: Repository,
+        recall: Recall,
+        load_file: LoadFile,
+        speculate: Speculate,
+        emit: Listener,
+        post: Callable[[Command], object],
+    ) -> None:
+        """`post` has a command of the engine's own carried out after those that wait already."""
         self._repository = repository
+        self._recall = recall
+        self._post = post
         self._load_file = load_file
         self._speculate = speculate
         self._emit = emit
@@ -63,6 +75,9 @@ class ChatService:
                 self._regenerate(command, stop)
             case UseDrafter(drafter):
                 self._use_drafter(drafter, stop)
+            case RememberMore():
+                if self._target is not None and self._recall.catch_up():
+                    self._post(RememberMore())
 
     def close(self) -> None:
         if self._writer is not None:
@@ -91,8 +106,10 @@ class ChatService:
             raise
         self.close()
         self._target, self._writer = target, writer
+        self._recall.open(target)
         self._emit(TargetReady(_describe(target, speculation), command))
         self._repository.remember_target(file.name, file.path, file.path.stat().st_size)
+        self._post(RememberMore())
 
     def _use_drafter(self, drafter: str, stop: StopSignal) -> None:
         """The target in use stays; what it held is read anew with the next prompt."""
@@ -120,13 +137,13 @@ class ChatService:
         summary = (
             conversation.summary
             if conversation
-            else self._repository.create_conversation(_title(command.prompt), command.system_prompt)
+            else self._repository.create_conversation(_title(command.prompt), command.system_prompt, command.incognito)
         )
         parent_id = branch[-1].id if branch else None
         prompt = self._repository.add_message(summary.id, parent_id, Role.USER, command.prompt)
         self._announce(summary.id)
         self._emit(PromptKept(prompt))
-        self._reply(replace(prepared, conversation=summary.id), prompt, command.settings, stop)
+        self._reply(replace(prepared, conversation=summary.id), prompt, summary.incognito, command.settings, stop)
 
     def _regenerate(self, command: Regenerate, stop: StopSignal) -> None:
         _, writer = self._ready()
@@ -137,9 +154,12 @@ class ChatService:
         if not branch:
             raise ConversationMissing("There is nothing to answer in this conversation yet; write a message first.")
         prepared = writer.prepare(_turns(conversation.system_prompt, branch), command.conversation_id)
-        self._reply(prepared, branch[-1], command.settings, stop)
+        self._reply(prepared, branch[-1], conversation.summary.incognito, command.settings, stop)
 
-    def _reply(self, prepared: PreparedReply, prompt: Message, settings: ReplySettings, stop: StopSignal) -> None:
+    def _reply(
+        self, prepared: PreparedReply, prompt: Message, incognito: bool, settings: ReplySettings, stop: StopSignal
+    ) -> None:
+        settings = replace(settings, learns=settings.learns and not incognito)
         target, writer = self._ready()
         conversation_id = prompt.conversation_id
         events = _ReplyEvents(prompt, self._emit)
@@ -149,6 +169,10 @@ class ChatService:
         )
         self._emit(ReplyFinished(message))
         self._announce(conversation_id)
+        if settings.learns:
+            self._recall.remember(prompt)
+            self._recall.remember(message, reply.tokens)
+            self._post(RememberMore())
         if reply.failure is not None:
             raise reply.failure
 

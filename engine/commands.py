@@ -27,6 +27,7 @@ class Send:
     conversation_id: int | None
     settings: ReplySettings
     system_prompt: str = ""  # of a new conversation; an old one keeps its own
+    incognito: bool = False  # of a new conversation: nothing of it is kept on the disk, remembered or learned from
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,12 @@ class UseDrafter:
     """Another drafter from now on, also for the target in use: `built-in`, a folder, or a name that was fetched."""
 
     drafter: str
+
+
+@dataclass(frozen=True, slots=True)
+class RememberMore:
+    """Asked by the engine itself, when there is nothing else to do: let recall learn, for a moment, of messages from
+    chats with other targets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +95,7 @@ class KeepNgrams:
     changed: tuple[NgramRecord, ...]  # those with count 0 are removed
 
 
-ChatCommand = LoadTarget | Send | Regenerate | UseDrafter
+ChatCommand = LoadTarget | Send | Regenerate | UseDrafter | RememberMore
 StoreCommand = (
     ListConversations | OpenConversation | RenameConversation | DeleteConversation | RestoreConversation | KeepNgrams
 )

@@ -16,6 +16,7 @@ from engine.commands import (
 )
 from engine.errors import StoreUnusable
 from engine.events import ConversationChanged, ConversationDeleted, ConversationOpened, ConversationsListed, Listener
+from engine.recall import Recall
 from engine.records import NgramRecord
 from engine.storage import Repository
 
@@ -23,8 +24,9 @@ _logger = logging.getLogger("slipstream.store")
 
 
 class StoreService:
-    def __init__(self, repository: Repository, emit: Listener) -> None:
+    def __init__(self, repository: Repository, recall: Recall, emit: Listener) -> None:
         self._repository = repository
+        self._recall = recall
         self._emit = emit
 
     def handle(self, command: StoreCommand) -> None:
@@ -37,8 +39,10 @@ class StoreService:
                 self._emit(ConversationChanged(self._repository.rename_conversation(conversation_id, title)))
             case DeleteConversation(conversation_id):
                 self._emit(ConversationDeleted(self._repository.delete_conversation(conversation_id)))
+                self._recall.forget(conversation_id)
             case RestoreConversation(conversation_id):
                 self._emit(ConversationChanged(self._repository.restore_conversation(conversation_id)))
+                self._recall.restore(conversation_id)
             case KeepNgrams(target_fingerprint, drafter_fingerprint, changed):
                 self._keep_ngrams(target_fingerprint, drafter_fingerprint, changed)
 

@@ -14,8 +14,8 @@ from engine.config import EngineConfig, ReplySettings, SamplingSettings, Specula
 from engine.errors import DrafterUnusable
 from engine.measuring.forks import LogitGauge
 from engine.numerics.draft_length import FixedCosts
-from engine.pace import Pace
 from engine.prompt import common_prefix_length
+from engine.proposers.chooser import Always, Chooser
 from engine.records import ChatTurn, Reply, Role
 from engine.reply import ReplyWriter
 from engine.speculation import Speculation
@@ -54,9 +54,8 @@ def test_a_hundred_thousand_sampled_tokens_follow_the_targets_law(fresh_starter:
 
 def test_greedy_text_is_that_of_plain_decoding_but_for_near_ties(fresh_starter: Target, tmp_path: Path) -> None:
     greedy = SamplingSettings(temperature=0)
-    speculation = Speculation(
-        Pace(FixedCosts({1: 1.0}), shortest=3, longest=3), make_proposer(config(tmp_path), fresh_starter)
-    )
+    speculation = Speculation(Chooser(FixedCosts({1: 1.0}), always=Always(3, 3)))
+    speculation.begin(make_proposer(config(tmp_path), fresh_starter), 0.0)
     num_accepted = 0
     for prompt in PROMPTS:
         plain = write(fresh_starter, prompt, greedy, None)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.chat_service import ChatService
-from engine.commands import ChatCommand, LoadTarget, Regenerate, Send, UseDrafter
+from engine.commands import ChatCommand, Command, LoadTarget, Regenerate, RememberMore, Send, UseDrafter
 from engine.config import ReplySettings, SamplingSettings, TargetSettings
 from engine.errors import (
     ConversationMissing,
@@ -30,28 +30,38 @@ from engine.events import (
     TargetLoading,
     TargetReady,
 )
+from engine.numerics.vocabulary_map import fingerprint
+from engine.proposers.chooser import Chooser
+from engine.proposers.history import History
+from engine.recall import Recall
 from engine.records import Role, StopReason
 from engine.speculation import Speculation
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.target.interface import Interrupted, Target
 from engine.targets import TargetFile
+from tests.fakes.proposers import FREE
 from tests.fakes.target import FakeTarget, says
 
 GREEDY = ReplySettings(SamplingSettings(temperature=0))
 
 
 class Desk:
-    """A service, what it told, and the targets it was given."""
+    """A service, what it told and posted, and the targets it was given."""
 
     def __init__(self, repository: Repository, folder: Path) -> None:
         self.repository = repository
+        self.recall = Recall(repository)
         self.events: list[Event] = []
+        self.posted: list[Command] = []
+        self.drafts_from_recall = False
         self.targets: dict[str, FakeTarget | Exception] = {}
         self.trusted: dict[str, bool] = {}
         self.on_load: Callable[[], None] = lambda: None
         self._folder = folder
-        self.service = ChatService(repository, self._load, self._speculate, self.events.append)
+        self.service = ChatService(
+            repository, self.recall, self._load, self._speculate, self.events.append, self.posted.append
+        )
 
     def add(self, name: str, target: FakeTarget | Exception) -> str:
         path = self._folder / f"{name}.gguf"
@@ -74,6 +84,8 @@ class Desk:
     def _speculate(self, _target: Target, stop: StopSignal, drafter: str) -> Speculation:
         if stop.is_set():
             raise Interrupted
+        if self.drafts_from_recall:
+            return Speculation(Chooser(FREE, History(self.recall.indexes)))
         return Speculation.off(f"Nothing drafts in this test, {drafter} either.")
 
     def told(self, kind: type[Event]) -> list[Event]:
@@ -82,6 +94,13 @@ class Desk:
     def do(self, command: ChatCommand, stop: StopSignal | None = None) -> None:
         self.events.clear()
         self.service.handle(command, stop or StopSignal())
+
+    def remembered(self, target: FakeTarget) -> list[str]:
+        """What the store knows in this target's tokens, oldest first."""
+        vocabulary = target.vocabulary
+        name = fingerprint(vocabulary.pieces, vocabulary.special | vocabulary.end_of_generation)
+        texts = self.repository.load_recall(name, 10**9)
+        return [b"".join(vocabulary.pieces[token] for token in text.tokens).decode() for text in texts]
 
 
 @pytest.fixture
@@ -331,3 +350,116 @@ def test_replies_go_on_when_a_change_of_drafter_was_interrupted(talking: Desk) -
     talking.do(UseDrafter("somebody/tiny"), stop)
     talking.do(Send("Hi", None, GREEDY))
     assert finished(talking).message.text == "Hello."
+
+
+def test_prompt_and_reply_are_remembered_in_the_tokens_of_the_target(talking: Desk) -> None:
+    target = talking.targets[str(talking._folder / "fake.gguf")]
+    assert isinstance(target, FakeTarget)
+    talking.do(Send("Say the word", None, GREEDY))
+    assert talking.remembered(target) == ["Say the word", "Hello."]
+    conversation_id = finished(talking).message.conversation_id
+    target.next_token = says("the end")  # byte by byte; one who reads it would take "the " as one token
+    talking.do(Regenerate(conversation_id, GREEDY))
+    assert talking.remembered(target) == ["Say the word", "Hello.", "the end"]
+    vocabulary = target.vocabulary
+    name = fingerprint(vocabulary.pieces, vocabulary.special | vocabulary.end_of_generation)
+    assert talking.repository.load_recall(name, 1000)[-1].tokens.tolist() == list(b"the end")
+
+
+def test_a_reply_that_was_stopped_or_failed_is_remembered_as_far_as_it_came(talking: Desk) -> None:
+    target = talking.targets[str(talking._folder / "fake.gguf")]
+    assert isinstance(target, FakeTarget)
+    passes = iter(range(100))
+
+    def fail() -> None:
+        if next(passes) == 4:
+            raise RuntimeError("the backend is gone")
+
+    target.on_evaluate = fail
+    with pytest.raises(RuntimeError, match="backend"):
+        talking.do(Send("Hi", None, GREEDY))
+    assert talking.remembered(target) == ["Hi", finished(talking).message.text]
+
+
+def test_what_was_said_in_one_conversation_is_drafted_in_the_next(desk: Desk) -> None:
+    desk.drafts_from_recall = True
+    desk.do(LoadTarget(desk.add("fake", FakeTarget(says("0123456789ABCDEFGHIJKL")))))
+    num_accepted = []
+    for prompt in ("First.", "Second."):
+        desk.do(Send(prompt, None, GREEDY))
+        statistics = finished(desk).message.statistics
+        assert statistics is not None
+        num_accepted.append(statistics.num_accepted)
+    assert num_accepted[0] == 0
+    assert num_accepted[1] > 11
+
+
+def test_a_loaded_target_is_to_remember_more(desk: Desk) -> None:
+    desk.do(LoadTarget(desk.add("fake", FakeTarget())))
+    assert desk.posted == [RememberMore()]
+
+
+def test_a_target_that_fails_to_load_leaves_the_memory_of_the_one_in_use(talking: Desk) -> None:
+    target = talking.targets[str(talking._folder / "fake.gguf")]
+    assert isinstance(target, FakeTarget)
+    talking.posted.clear()
+    broken = FakeTarget(chat_template="{{ raise_exception('no') }}", more_pieces=(b"Hello",))
+    with pytest.raises(TemplateFailed):
+        talking.do(LoadTarget(talking.add("broken", broken)))
+    assert talking.posted == []
+    talking.do(Send("Hi", None, GREEDY))
+    assert talking.remembered(target) == ["Hi", "Hello."]
+    assert talking.remembered(broken) == []
+
+
+def test_without_a_target_there_is_nothing_to_remember(desk: Desk) -> None:
+    desk.do(RememberMore())
+    assert desk.posted == []
+    assert desk.events == []
+
+
+def test_another_targets_chats_are_remembered_little_by_little_until_there_are_no_more(talking: Desk) -> None:
+    for number in range(10):
+        talking.do(Send(f"Prompt {number}", None, GREEDY))
+    new = FakeTarget(says("Bonjour."), more_pieces=(b"Hello", b"Prompt "))
+    talking.posted.clear()
+    talking.do(LoadTarget(talking.add("new", new)))
+    assert talking.remembered(new) == []
+    num_slices = 0
+    while talking.posted:
+        assert talking.posted == [RememberMore()]
+        talking.posted.clear()
+        before = talking.remembered(new)
+        talking.do(RememberMore())
+        assert talking.events == []
+        assert talking.remembered(new)[-len(before) :] == before or not before  # older ones join
+        num_slices += 1
+    assert num_slices > 2  # of eight messages at most, for twenty
+    assert talking.remembered(new) == [text for number in range(10) for text in (f"Prompt {number}", "Hello.")]
+    assert sum(index.num_tokens for index in talking.recall.indexes()) == 10 * len(new.tokenize("Prompt 0Hello."))
+    talking.do(RememberMore())
+    assert talking.posted == []
+
+
+def test_an_incognito_chat_goes_on_like_any_other_and_leaves_no_trace(talking: Desk, tmp_path: Path) -> None:
+    target = talking.targets[str(talking._folder / "fake.gguf")]
+    assert isinstance(target, FakeTarget)
+    talking.posted.clear()
+    talking.do(Send("Quicksilver", None, GREEDY, incognito=True))
+    conversation_id = finished(talking).message.conversation_id
+    talking.do(Send("Zeppelin", conversation_id, GREEDY))
+    talking.do(Regenerate(conversation_id, GREEDY))
+    assert [message.text for message in talking.repository.open_conversation(conversation_id).messages] == [
+        "Quicksilver",
+        "Hello.",
+        "Zeppelin",
+        "Hello.",
+    ]
+    assert talking.remembered(target) == []
+    assert not any(index.num_tokens for index in talking.recall.indexes())
+    assert talking.posted == []
+    talking.repository.close()
+    data = b"".join(file.read_bytes() for file in (tmp_path / "store").rglob("*") if file.is_file())
+    assert b"fake" in data
+    assert b"Quicksilver" not in data
+    assert b"Zeppelin" not in data

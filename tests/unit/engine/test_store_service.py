@@ -1,16 +1,22 @@
+"""The service with a real store, and a memory over it."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from engine.commands import KeepNgrams, ListConversations
-from engine.events import ConversationsListed, Event
-from engine.records import NgramRecord
+from engine.commands import DeleteConversation, KeepNgrams, ListConversations, RestoreConversation
+from engine.errors import ConversationMissing
+from engine.events import ConversationChanged, ConversationDeleted, ConversationsListed, Event
+from engine.recall import Recall
+from engine.records import NgramRecord, Role
 from engine.storage import Repository
 from engine.store_service import StoreService
+from tests.fakes.target import FakeTarget
 
 
 @pytest.fixture
@@ -22,7 +28,7 @@ def repository(tmp_path: Path) -> Iterator[Repository]:
 
 def test_ngrams_are_kept_without_an_event(repository: Repository) -> None:
     events: list[Event] = []
-    service = StoreService(repository, events.append)
+    service = StoreService(repository, Recall(repository), events.append)
     kept, gone = (NgramRecord((token,), token, count=1, doubts=0, last_use=0) for token in (1, 2))
     service.handle(KeepNgrams("target", "drafter", (kept, gone)))
     service.handle(KeepNgrams("target", "drafter", (replace(gone, count=0),)))
@@ -31,3 +37,34 @@ def test_ngrams_are_kept_without_an_event(repository: Repository) -> None:
 
     service.handle(ListConversations())
     assert events == [ConversationsListed(())]
+
+
+def test_a_deleted_conversation_is_forgotten_and_comes_back_restored(repository: Repository) -> None:
+    events: list[Event] = []
+    recall = Recall(repository)
+    recall.open(FakeTarget())
+    service = StoreService(repository, recall, events.append)
+    summary = repository.create_conversation("chat", "")
+    recall.remember(repository.add_message(summary.id, None, Role.USER, "one two three"))
+
+    def num_found() -> int:
+        tail = np.array(list(b"one"), np.int32)
+        return sum(len(index.find(tail, 8)) for index in recall.indexes())
+
+    assert num_found() == 1
+    service.handle(DeleteConversation(summary.id))
+    assert num_found() == 0
+    service.handle(RestoreConversation(summary.id))
+    assert num_found() == 1
+    assert [type(event) for event in events] == [ConversationDeleted, ConversationChanged]
+
+
+def test_a_conversation_that_is_missing_is_neither_forgotten_nor_restored(repository: Repository) -> None:
+    recall = Recall(repository)
+    recall.open(FakeTarget())
+    service = StoreService(repository, recall, lambda _event: None)
+    before = recall.indexes()
+    for command in (DeleteConversation(7), RestoreConversation(7)):
+        with pytest.raises(ConversationMissing):
+            service.handle(command)
+    assert recall.indexes() is before

@@ -20,8 +20,11 @@ def answer(
     prompt: tuple[int, ...] = (1, 2),
     text: str = "said",
 ) -> Answer:
-    """As many tokens in the rounds as in the reply, unless figures say otherwise."""
-    return Answer(text, prompt, tokens, 0.5, wall_s, figures or DecodingFigures(num_rounds=2, num_written=len(tokens)))
+    """As many tokens in the rounds as in the reply, and as many passes, unless figures say otherwise."""
+    if figures is None:
+        figures = DecodingFigures(num_rounds=2, num_written=len(tokens), passes=Counter({1: len(tokens)}))
+        figures.pass_s[1] = wall_s
+    return Answer(text, prompt, tokens, 0.5, wall_s, figures)
 
 
 def drafted() -> DecodingFigures:

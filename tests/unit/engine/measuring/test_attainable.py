@@ -10,7 +10,7 @@ from engine.measuring.attainable import attainable
 
 def _figures(passes: dict[int, tuple[int, float]], checked: int = 0, stood: int = 0) -> DecodingFigures:
     """`passes`: rows -> how many, and the seconds of each."""
-    figures = DecodingFigures()
+    figures = DecodingFigures(num_written=sum(count for count, _ in passes.values()) + stood)
     for num_rows, (count, seconds) in passes.items():
         figures.passes[num_rows] += count
         figures.pass_s[num_rows] += count * seconds
@@ -36,6 +36,18 @@ def test_where_no_guess_pays_it_is_plain_itself() -> None:
     best = attainable(PLAIN, [_figures({2: (20, 0.04)}, checked=10, stood=9)])
     assert best is not None
     assert best.ratio == 1.0
+
+
+def test_rounds_without_a_guess_bring_what_plain_ones_do() -> None:
+    drafting = [_figures({1: (40, 0.02), 2: (20, 0.022), 3: (20, 0.044)}, checked=100, stood=60)]
+    best = attainable(PLAIN, drafting)
+    assert best is not None
+    assert best.ratio == pytest.approx(1.6 / 1.1)
+    # 140 tokens, of which 40 came one by one at plain's speed, and 100 could have come at the best ratio.
+    assert best.covered == pytest.approx(140 / (40 + 100 * 1.1 / 1.6))
+    covered = attainable(PLAIN, [_figures({2: (20, 0.022)}, checked=20, stood=12)])
+    assert covered is not None
+    assert covered.covered == pytest.approx(covered.ratio)
 
 
 def test_passes_that_were_seldom_say_nothing() -> None:

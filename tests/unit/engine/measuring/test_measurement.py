@@ -13,8 +13,9 @@ from engine.measuring.prompts import Chat
 from engine.speculation import Speculation
 from engine.stop_signal import StopSignal
 from engine.target.trace import TraceTarget
+from tests.fakes.proposers import drafting
 from tests.fakes.target import FakeTarget, says
-from tests.unit.engine.measuring.test_modes import AlwaysTwo, Foreteller
+from tests.unit.engine.measuring.test_modes import Foreteller
 from tests.unit.engine.target.test_trace import FakeVocabulary
 
 REPLY = "abcdefg"
@@ -22,7 +23,7 @@ CHATS = (Chat("one", "chat", (), ("Hi",), REPLY), Chat("two", "chat", (), ("Hell
 
 
 def speculations() -> dict[str, Speculation]:
-    return {"auto": Speculation(AlwaysTwo(), Foreteller(REPLY.encode(), wrong_second=False))}
+    return {"auto": drafting(Foreteller(REPLY.encode(), wrong_second=False), length=2)}
 
 
 def test_a_real_target_is_measured_in_real_seconds() -> None:

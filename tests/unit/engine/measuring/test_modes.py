@@ -9,15 +9,14 @@ from engine.errors import LogitsBroken
 from engine.measuring.costs import PASS_S, SimulatedCosts
 from engine.measuring.modes import ReplayMode, WriterMode
 from engine.measuring.prompts import Question
-from engine.numerics.draft import NO_DRAFT, Draft
-from engine.numerics.draft_length import FixedCosts
-from engine.pace import Pace
-from engine.proposers.interface import Context
+from engine.numerics.draft import NO_DRAFT, Draft, Verdict
+from engine.proposers.interface import Context, Worth
 from engine.records import ChatTurn, Role
 from engine.speculation import Speculation
 from engine.stop_signal import StopSignal
 from engine.target.interface import Interrupted, TargetFeature
 from engine.target.trace import TraceTarget
+from tests.fakes.proposers import drafting
 from tests.fakes.target import FakeTarget, says
 from tests.unit.engine.target.test_trace import FakeVocabulary
 
@@ -26,7 +25,7 @@ TURNS = (ChatTurn(Role.USER, "Hi"),)
 
 
 class Foreteller:
-    """Implements `engine.proposers.interface.Proposer`: two tokens of the reply, in three steps, the second of them
+    """Implements `engine.proposers.interface.SlowProposer`: two tokens of the reply, in three steps, the second of them
     wrong on request."""
 
     name = "foreteller"
@@ -36,27 +35,24 @@ class Foreteller:
         self._reply = reply
         self._wrong_second = wrong_second
 
-    def propose(self, context: Context, limit: int) -> Draft:
-        place = len(context.tokens) + 1 - context.reply_start
+    def propose(self, context: Context, limit: int, worth: Worth) -> Draft:  # noqa: ARG002
+        place = len(context.tokens) + 1 - context.reply_start + len(context.ahead)
         guess = [*self._reply[place : place + min(2, limit)]]
         if not guess:
             return NO_DRAFT
         if self._wrong_second:
             guess[1:] = [0] * len(guess[1:])
-        return Draft(tuple(guess), num_steps=3, proposer=self.name)
+        return Draft(tuple(guess), chances=(0.9,) * len(guess), num_steps=3, proposer=self.name)
+
+    def observe(self, verdict: Verdict) -> None: ...
+
+    def num_unread(self, context: Context) -> int:  # noqa: ARG002
+        return 1
 
     def measure_cost(self) -> float:
         return 0.0
 
     def end_reply(self) -> None: ...
-
-
-class AlwaysTwo(Pace):
-    def __init__(self) -> None:
-        super().__init__(FixedCosts({1: PASS_S}))
-
-    def length(self) -> int:
-        return 2
 
 
 def replay_mode(speculation: Speculation | None, max_tokens: int, costs: SimulatedCosts) -> ReplayMode:
@@ -84,7 +80,7 @@ def test_a_recorded_reply_costs_one_pass_for_each_token_but_the_first_and_one_fo
     ],
 )
 def test_drafts_cost_their_steps_and_longer_passes(wrong_second: bool, passes: dict[int, int], wall: float) -> None:
-    speculation = Speculation(AlwaysTwo(), Foreteller(b"abcdefg", wrong_second))
+    speculation = drafting(Foreteller(b"abcdefg", wrong_second), length=2)
     mode = replay_mode(speculation, 128, SimulatedCosts(0.1, (1.0, 1.2, 1.5)))
     answer = mode.answer(Question("a", "", TURNS, "abcdefg"), StopSignal())
     assert answer.text == "abcdefg"
@@ -94,7 +90,7 @@ def test_drafts_cost_their_steps_and_longer_passes(wrong_second: bool, passes: d
 
 
 def test_a_replay_ends_at_its_length() -> None:
-    speculation = Speculation(AlwaysTwo(), Foreteller(b"abcdefg", wrong_second=False))
+    speculation = drafting(Foreteller(b"abcdefg", wrong_second=False), length=2)
     mode = replay_mode(speculation, 5, SimulatedCosts())
     answer = mode.answer(Question("a", "", TURNS, "abcdefg"), StopSignal())
     assert answer.text == "abcde"

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from engine.errors import DrafterUnusable, PromptsUnreadable
 from engine.measuring.opening import open_measurement
 from engine.measuring.order import BenchOrder
-from engine.proposers.interface import Proposer
+from engine.proposers.interface import SlowProposer
 from engine.stop_signal import StopSignal
 from engine.target.interface import Target
 from engine.target.trace import TokenizingVocabulary
@@ -27,8 +28,12 @@ def prompts(tmp_path: Path) -> Path:
     return path
 
 
-def foreteller(_target: Target) -> Proposer:
+def foreteller(_target: Target) -> SlowProposer:
     return Foreteller(REPLY.encode(), wrong_second=False)
+
+
+def no_drafter(_target: Target) -> SlowProposer:
+    raise AssertionError("recall needs no drafter")
 
 
 def no_target() -> Target:
@@ -49,6 +54,45 @@ def test_recorded_replies_are_paced_by_the_costs_that_are_counted(prompts: Path)
     assert vocabulary.closed
 
 
+def replayed(order: BenchOrder, make_proposer: Callable[[Target], SlowProposer] = foreteller) -> Any:
+    measurement = open_measurement(order, no_target, lambda _path: FakeVocabulary(), make_proposer, StopSignal())
+    return measurement.run(StopSignal())["modes"]
+
+
+def test_recall_is_measured_alone(prompts: Path) -> None:
+    modes = replayed(BenchOrder("trace:fake.gguf", prompts, modes=("plain", "recall"), max_tokens=1000), no_drafter)
+    assert set(modes["recall"]["by_proposer"]) == {"recall"}
+    assert modes["recall"]["tokens_per_round"] > 5  # the same twenty times
+    assert modes["recall"]["identical"] == 1
+
+
+def test_the_drafter_is_measured_alone_in_every_round(prompts: Path) -> None:
+    order = BenchOrder("trace:fake.gguf", prompts, modes=("plain", "neural"), max_tokens=1000, draft_length=1)
+    neural = replayed(order)["neural"]
+    assert set(neural["by_proposer"]) == {"foreteller"}
+    assert set(neural["passes"]) <= {"1", "2"}
+    assert neural["passes"].get("1", 0) <= 1, "but for the last token"
+    assert neural["identical"] == 1
+
+
+def test_as_the_app_does_both_may_draft(prompts: Path) -> None:
+    auto = replayed(BenchOrder("trace:fake.gguf", prompts, max_tokens=1000))["auto"]
+    assert set(auto["by_proposer"]) == {"recall", "foreteller"}
+    assert auto["identical"] == 1
+
+
+@pytest.mark.parametrize("learns", [True, False])
+def test_a_chat_is_remembered_in_the_next_one_where_that_is_asked_for(tmp_path: Path, learns: bool) -> None:
+    path = tmp_path / "twice.jsonl"
+    chats = [{"id": name, "prompt": f"Say {name}.", "response": REPLY[:26]} for name in ("one", "two")]
+    path.write_text("".join(json.dumps(chat) + "\n" for chat in chats))
+    recall = replayed(BenchOrder("trace:fake.gguf", path, modes=("plain", "recall"), learns=learns), no_drafter)[
+        "recall"
+    ]
+    assert recall["identical"] == 2
+    assert (recall["accepted"] > 10) == learns
+
+
 def test_a_target_that_cannot_roll_back_is_measured_without_drafts(prompts: Path) -> None:
     order = BenchOrder("fake", prompts, max_tokens=20)
     target = FakeTarget(says(REPLY), can_roll_back=False)
@@ -59,7 +103,7 @@ def test_a_target_that_cannot_roll_back_is_measured_without_drafts(prompts: Path
 
 
 def test_a_target_is_closed_when_its_drafter_cannot_be_used(prompts: Path) -> None:
-    def refuse(_target: Target) -> Proposer:
+    def refuse(_target: Target) -> SlowProposer:
         raise DrafterUnusable("There is no drafter.")
 
     target = FakeTarget()

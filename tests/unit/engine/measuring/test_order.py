@@ -11,8 +11,8 @@ PROMPTS = Path("prompts.jsonl")
 
 
 def test_a_mode_that_does_not_exist_is_refused_with_those_that_do() -> None:
-    with pytest.raises(SettingInvalid, match=r"^There is no mode “recall”; choose from plain, auto, neural\.$"):
-        BenchOrder("starter", PROMPTS, modes=("plain", "recall"))
+    with pytest.raises(SettingInvalid, match=r"^There is no mode “guess”; choose from plain, auto, neural, recall\.$"):
+        BenchOrder("starter", PROMPTS, modes=("plain", "guess"))
 
 
 @pytest.mark.parametrize("modes", [(), ("plain", "plain")])
@@ -24,6 +24,11 @@ def test_every_mode_is_named_once(modes: tuple[str, ...]) -> None:
 def test_a_limit_below_one_is_refused() -> None:
     with pytest.raises(SettingInvalid, match="The limit is 0"):
         BenchOrder("starter", PROMPTS, limit=0)
+
+
+def test_a_window_below_one_is_refused() -> None:
+    with pytest.raises(SettingInvalid, match="The window is 0"):
+        BenchOrder("starter", PROMPTS, window=0)
 
 
 def test_a_target_may_name_the_vocabulary_of_recorded_replies() -> None:

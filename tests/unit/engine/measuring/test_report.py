@@ -105,6 +105,9 @@ def test_guesses_are_told_by_their_place_and_the_step_beside_a_pass() -> None:
     assert mode["attainable"]["share"] == pytest.approx(
         mode["ratio_to_plain"]["median"] / mode["attainable"]["ratio"], abs=1e-3
     )
+    assert mode["attainable"]["share_of_covered"] == pytest.approx(
+        mode["ratio_to_plain"]["median"] / mode["attainable"]["covered"], abs=1e-3
+    )
 
 
 def test_same_texts_and_forks_are_counted() -> None:

@@ -1,0 +1,122 @@
+"""Keeps what recall remembers true to the store: what chats bring, what is deleted, what another target should know."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from engine.errors import ConversationMissing, MendableError
+from engine.numerics.suffix_index import SuffixIndex
+from engine.numerics.vocabulary_map import fingerprint
+from engine.proposers.remembered import MOST_TOKENS, Remembered
+from engine.records import Message, RecallText
+from engine.storage import Repository
+from engine.target.interface import Target
+
+_logger = logging.getLogger("slipstream.recall")
+
+_LATER_THAN_ALL = 2**62  # than any id of a message
+_SLICE_S = 0.02  # of tokenizing, before others may have the thread
+_MESSAGES_AT_ONCE = 8
+
+
+class Recall:
+    """For the target in use. The thread of the target calls `open`, `remember` and `catch_up`, any thread the rest.
+
+    Nobody asked for it and nobody misses it: where the store fails it says so in the log alone.
+    """
+
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+        self._remembered = Remembered()
+        self._fingerprint = ""
+        self._num_tokens = 0  # of the vocabulary
+        self._tokenize: Callable[[str], list[int]] = lambda _text: []
+        self._forgotten: set[int] = set()  # conversations; a reply may still come to one
+        self._before_id = 0  # messages from here on are known, or were tried
+
+    def open(self, target: Target) -> None:
+        """From now on the memory is in this target's tokens."""
+        vocabulary = target.vocabulary
+        self._tokenize = target.tokenize
+        self._num_tokens = len(vocabulary)
+        name = fingerprint(vocabulary.pieces, vocabulary.special | vocabulary.end_of_generation)
+        if name == self._fingerprint:
+            return
+        self._remembered = Remembered()  # what is no token of this target must not be found, whatever happens
+        self._fingerprint = name
+        self._before_id = _LATER_THAN_ALL
+        texts = self._loaded(None)
+        if texts is None:
+            self._fingerprint = ""  # the next time it is tried again
+            return
+        self._remembered = Remembered(texts)
+        for conversation_id in tuple(self._forgotten):  # meanwhile, on another thread
+            self._remembered.forget(conversation_id)
+
+    def indexes(self) -> Sequence[SuffixIndex]:
+        return self._remembered.indexes
+
+    def remember(self, message: Message, tokens: Sequence[int] | None = None) -> None:
+        """A message that has been kept; its tokens, where the target wrote them."""
+        self._keep([(message.id, message.conversation_id, self._tokenize(message.text) if tokens is None else tokens)])
+
+    def catch_up(self) -> bool:
+        """Goes on, for a moment, with telling this memory of messages that it does not know, latest first: those of
+        chats with other targets. False when there are none left."""
+        began = time.monotonic()
+        texts: list[tuple[int, int, Sequence[int]]] = []
+        try:
+            missing = self._repository.messages_without_recall(self._fingerprint, self._before_id, _MESSAGES_AT_ONCE)
+        except MendableError as error:
+            _logger.warning("recall was not brought up to date: %s", error)
+            return False
+        if not missing:
+            self._before_id = 0
+            return False
+        for message_id, conversation_id, text in missing:
+            texts.append((message_id, conversation_id, self._tokenize(text)))
+            self._before_id = message_id
+            if time.monotonic() - began > _SLICE_S:
+                break
+        return self._keep(texts) and self._remembered.num_tokens < MOST_TOKENS
+
+    def forget(self, conversation_id: int) -> None:
+        self._forgotten.add(conversation_id)
+        self._remembered.forget(conversation_id)
+
+    def restore(self, conversation_id: int) -> None:
+        self._forgotten.discard(conversation_id)
+        self._remembered.add(self._loaded(conversation_id) or ())
+        self._before_id = _LATER_THAN_ALL  # some of it may never have been in this vocabulary
+
+    def _keep(self, texts: Sequence[tuple[int, int, Sequence[int]]]) -> bool:
+        """Whether the store takes more."""
+        try:
+            self._repository.save_recall(self._fingerprint, {number: tokens for number, _, tokens in texts})
+        except ConversationMissing:
+            return True  # deleted meanwhile
+        except MendableError as error:
+            _logger.warning("recall was not kept: %s", error)
+            return False
+        self._remembered.add(
+            RecallText(number, conversation, np.asarray(tokens, np.int32))
+            for number, conversation, tokens in texts
+            if conversation not in self._forgotten
+        )
+        return True
+
+    def _loaded(self, conversation_id: int | None) -> list[RecallText] | None:
+        try:
+            texts = self._repository.load_recall(self._fingerprint, MOST_TOKENS, conversation_id)
+        except MendableError as error:
+            _logger.warning("recall was not loaded: %s", error)
+            return None
+        return [text for text in texts if self._is_sound(text)]
+
+    def _is_sound(self, text: RecallText) -> bool:
+        """A damaged file must not make the target evaluate what is no token."""
+        return not len(text.tokens) or (int(text.tokens.min()) >= 0 and int(text.tokens.max()) < self._num_tokens)
