@@ -1,4 +1,4 @@
-"""`slipstream bench`: measures the ways of decoding against each other and shows the figures."""
+"""`slipstream bench` and `slipstream replay`: measure the ways of decoding against each other and show the figures."""
 
 from __future__ import annotations
 

@@ -20,6 +20,11 @@ def print_report(report: dict[str, Any]) -> None:
     console.print(f"{report['target']}{label}", markup=False, highlight=False)
     console.print(_speeds(report))
     console.print(_times(report))
+    if any(figures["by_task"] for figures in report["modes"].values()):
+        console.print(_tasks(report))
+    for mode, each in report.get("windows", {}).items():
+        if mode != "plain":
+            console.print(_windows(mode, each))
     for line in _lines(report):
         console.print(line, markup=False, highlight=False)
 
@@ -56,6 +61,32 @@ def _times(report: dict[str, Any]) -> Table:
     return table
 
 
+def _tasks(report: dict[str, Any]) -> Table:
+    """Median ratios to plain, as measured and by counts."""
+    modes = [mode for mode in report["modes"] if mode != "plain"]
+    table = _table("median ratio", "prompts", *modes, *(f"{mode} by counts" for mode in modes))
+    tasks = sorted({task for mode in modes for task in report["modes"][mode]["by_task"]})
+    for task in tasks:
+        each = [report["modes"][mode]["by_task"][task] for mode in modes]
+        cells = [
+            f"{figures[name]['median']:.3f}" if figures[name] else "-"
+            for name in ("ratio_to_plain", "ratio_by_counts")
+            for figures in each
+        ]
+        table.add_row(task, str(each[0]["num_prompts"]), *cells)
+    return table
+
+
+def _windows(mode: str, windows: list[dict[str, Any]]) -> Table:
+    table = _table(f"{mode}: replies", "acceptance", "tok/round", "guessed", "ratio")
+    for window in windows:
+        figures = (window[name] for name in ("acceptance", "tokens_per_round", "guessed_share", "ratio_to_plain"))
+        table.add_row(
+            f"{window['from']}-{window['to']}", *("-" if figure is None else f"{figure:.3f}" for figure in figures)
+        )
+    return table
+
+
 def _table(first: str, *others: str) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column(first)
@@ -73,6 +104,9 @@ def _lines(report: dict[str, Any]) -> list[str]:
             )
         else:
             lines.append(f"{mode}: own overhead {figures['overhead_share']:.2%} of the time")
+        if (counted := figures["ratio_by_counts"]) is not None and figures["drafted"] and not report["simulated"]:
+            ratios = ", ".join(f"{name} {counted[name]:.3f}" for name in ("median", "p10", "p90", "worst"))
+            lines.append(f"{mode}: ratio by counts, without the machine's noise: {ratios}")
         if figures["by_place"]:
             places = ", ".join(f"{each['stood'] / each['checked']:.3f}" for each in figures["by_place"][:_MOST_PLACES])
             lines.append(f"{mode}: guesses that stood, of those reached: {places} (1st, 2nd, …)")
@@ -83,7 +117,8 @@ def _lines(report: dict[str, Any]) -> list[str]:
         if (best := figures["attainable"]) is not None:
             costs = ", ".join(f"V({rows}) {cost:.2f}" for rows, cost in best["pass_costs"].items())
             lines.append(
-                f"{mode}: {best['share']:.0%} of the attainable {best['ratio']:.3f} "
+                f"{mode}: {best['share']:.0%} of the attainable {best['ratio']:.3f}, "
+                f"{best['share_of_covered']:.0%} of {best['covered']:.3f} for the rounds with a guess "
                 f"(acceptance {best['acceptance']:.3f}; {costs})"
             )
         gaps = [fork["logit_gap"] for fork in figures["forks"] if fork["logit_gap"] is not None]

@@ -177,7 +177,10 @@ def bench(
     ] = STARTER,
     limit: Annotated[int | None, typer.Option(help="Ask only the first so many prompts.")] = None,
     modes: Annotated[
-        str, typer.Option(help="Ways of decoding: plain; auto, as the app does; neural, drafting in every round.")
+        str,
+        typer.Option(
+            help="Ways of decoding: plain; auto, as the app does; neural, drafting in every round; recall alone."
+        ),
     ] = "plain,auto",
     draft_length: Annotated[
         int | None, typer.Option(help="Of the mode neural: tokens of every draft; what pays best if left out.")
@@ -223,6 +226,61 @@ def bench(
         speculation=SpeculationSettings(
             drafter=chosen_drafter(drafter, data_dir()), device=drafter_device, merge=merge == "on"
         ),
+    )
+    measure(EngineConfig(data_dir(), order.speculation), order, json)
+
+
+@application.command()
+def replay(
+    prompts: Annotated[
+        Path, typer.Option("--prompts", metavar="F.jsonl", help="A user's chats, in order: lines as of `bench`.")
+    ],
+    target: Annotated[
+        str,
+        typer.Option(
+            "--target",
+            "-t",
+            help="`starter`, a name, a GGUF file, or `trace:VOCAB.gguf` to replay recorded replies in a vocabulary.",
+        ),
+    ] = STARTER,
+    limit: Annotated[int | None, typer.Option(help="Play only the first so many chats.")] = None,
+    window: Annotated[int, typer.Option(help="Replies of a window, whose figures are told apart.")] = 25,
+    mode: Annotated[str, typer.Option(help="auto, as the app does; or recall alone.")] = "auto",
+    max_tokens: Annotated[int, typer.Option(min=1, help="Length of a reply at most.")] = 128,
+    temperature: Annotated[float, typer.Option(help="0 is greedy.")] = 0.0,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same plain replies.")] = 0,
+    learning: Annotated[bool, typer.Option(help="Remember a chat in those after it; without, as a control.")] = True,
+    json: Annotated[
+        Path | None, typer.Option("--json", metavar="OUT", help="Write all figures into this file.")
+    ] = None,
+    drafter: DrafterOption = "built-in",
+    drafter_cost: Annotated[
+        float, typer.Option(help="Of recorded replies: cost of a drafter step, as a share of a one-row pass.")
+    ] = 0.075,
+    pass_costs: Annotated[
+        str, typer.Option(help="Of recorded replies: costs of passes over 1, 2, … rows; the last stands for the rest.")
+    ] = "1",
+) -> None:
+    """Play a user's chats in order, learning as it goes, and show how the figures change. Nothing of it is kept.
+
+    Example: slipstream replay --target starter --prompts chats.jsonl --window 20
+    """
+    from app.bench_command import bench as measure
+    from app.drafter_option import chosen_drafter
+    from engine import BenchOrder, SimulatedCosts
+
+    order = BenchOrder(
+        target=target,
+        prompts=prompts,
+        limit=limit,
+        modes=("plain", mode),
+        max_tokens=max_tokens,
+        temperature=temperature,
+        seed=seed,
+        costs=SimulatedCosts.parse(drafter_cost, pass_costs),
+        speculation=SpeculationSettings(drafter=chosen_drafter(drafter, data_dir())),
+        learns=learning,
+        window=window,
     )
     measure(EngineConfig(data_dir(), order.speculation), order, json)
 

@@ -70,6 +70,8 @@ def facts(message: Message) -> str:
         parts.append(f"{num:,} token{'' if num == 1 else 's'}")
         if statistics.tokens_per_s:
             parts.append(f"{statistics.tokens_per_s:.{0 if statistics.tokens_per_s >= 20 else 1}f} tok/s")
+        if statistics.num_drafted and statistics.speedup is not None:
+            parts.append(f"{statistics.speedup:.1f}x")
         if statistics.num_drafted:
             parts.append(f"{statistics.tokens_per_round:.1f} per round")
         if statistics.stop_reason in _ENDINGS:
@@ -90,6 +92,11 @@ def details(statistics: ReplyStatistics) -> str:
         lines.append(
             f"Drafted ahead: {statistics.num_drafted:,} tokens, of which {statistics.num_accepted:,} stood; "
             f"{statistics.num_rounds:,} rounds"
+        )
+    if statistics.plain_tokens_per_s:
+        lines.append(
+            f"Without drafts this machine writes about {statistics.plain_tokens_per_s:.1f} tok/s "
+            f"(±{statistics.plain_error:.0%}), measured in rounds without one"
         )
     if statistics.left_out_messages:
         lines.append(f"Not read any more: the {statistics.left_out_messages:,} oldest messages")

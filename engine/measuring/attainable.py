@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.figures import DecodingFigures
-from engine.numerics.draft_length import MAX_LENGTH, PassCosts, best_length
+from engine.numerics.draft_length import MAX_LENGTH, PassCosts
 
 _FEWEST_PASSES = 20  # of a number of rows, for their mean to say something
 
@@ -16,6 +16,7 @@ class Attainable:
     acceptance: float  # a: share of the drafted tokens that stood, of those that were reached
     pass_costs: dict[int, float]  # V(n): of a pass over n rows, as a multiple of plain's one-row pass; what was seen
     ratio: float  # max over k of (1 + a + … + a^k) / V(k + 1), so 1 where not drafting is best
+    covered: float  # the same, if the rounds without a draft (there was nothing to guess from) bring what plain ones do
 
 
 def attainable(plain: Sequence[DecodingFigures], drafting: Sequence[DecodingFigures]) -> Attainable | None:
@@ -31,9 +32,13 @@ def attainable(plain: Sequence[DecodingFigures], drafting: Sequence[DecodingFigu
             costs[num_rows] = _mean_s(drafting, num_rows) / single
     acceptance = stood / checked
     filled = PassCosts(costs)
-    length = best_length(filled, acceptance, 0.0, max(costs) - 1)  # of longer passes nothing is known
-    tokens = sum(acceptance**place for place in range(length + 1))
-    return Attainable(acceptance, costs, tokens / filled.of(length + 1))
+    tokens, ratio = 0.0, 0.0
+    for length in range(max(costs)):  # of longer passes nothing is known
+        tokens += acceptance**length
+        ratio = max(ratio, tokens / filled.of(length + 1))
+    undrafted = sum(figures.passes[1] for figures in drafting)
+    written = sum(figures.num_written for figures in drafting)
+    return Attainable(acceptance, costs, ratio, written / ((written - undrafted) / ratio + undrafted))
 
 
 def _mean_s(all_figures: Sequence[DecodingFigures], num_rows: int) -> float:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
+
 from engine.measuring.bench import Bench, Comparison
 from engine.measuring.costs import PASS_S
 from engine.measuring.forks import LogitGauge
@@ -12,6 +14,9 @@ from engine.measuring.modes import Mode, ReplayMode, WriterMode
 from engine.measuring.order import PLAIN, BenchOrder
 from engine.measuring.prompts import Chat
 from engine.measuring.report import Json, Subject, make_report
+from engine.measuring.windows import windows
+from engine.proposers.remembered import Remembered
+from engine.records import RecallText
 from engine.speculation import Speculation
 from engine.stop_signal import StopSignal
 from engine.target.interface import Target
@@ -23,10 +28,21 @@ Speculations = Mapping[str, Speculation]  # by mode, plain not among them
 class Measurement:
     """Owns its target."""
 
-    def __init__(self, order: BenchOrder, chats: Sequence[Chat], target: Target, speculations: Speculations) -> None:
+    def __init__(
+        self,
+        order: BenchOrder,
+        chats: Sequence[Chat],
+        target: Target,
+        speculations: Speculations,
+        memories: Mapping[str, Remembered] | None = None,
+    ) -> None:
+        """`memories`: what the modes remember of earlier questions, by mode; those that remember nothing are left
+        out."""
         self._order = order
         self._chats = chats
         self._target = target
+        self._memories = memories or {}
+        self._num_remembered = 0
         gauge = LogitGauge(target) if order.temperature == 0 else None
         self._bench = Bench({mode: self._mode(speculations.get(mode), mode) for mode in order.modes}, gauge)
 
@@ -39,12 +55,30 @@ class Measurement:
         writing a reply raises."""
 
         def tell(comparison: Comparison) -> None:
+            self._remember(comparison)
             on_answered(comparison.question.id)
 
-        return make_report(self._subject(), self._order.modes, self._bench.run(self._chats, stop, tell))
+        outcome = self._bench.run(self._chats, stop, tell)
+        report = make_report(self._subject(), self._order.modes, outcome)
+        if self._order.window is not None:
+            report["windows"] = {
+                mode: windows(mode, outcome.comparisons, self._order.window) for mode in self._order.modes
+            }
+        return report
 
     def close(self) -> None:
         self._target.close()
+
+    def _remember(self, comparison: Comparison) -> None:
+        """As the app keeps the messages of a chat."""
+        prompt = self._target.tokenize(comparison.question.turns[-1].text)
+        for mode, memory in self._memories.items():
+            said = (prompt, comparison.answers[mode].tokens)
+            memory.add(
+                RecallText(2 * self._num_remembered + place, self._num_remembered, np.array(tokens, np.int32))
+                for place, tokens in enumerate(said)
+            )
+        self._num_remembered += 1
 
     def _mode(self, speculation: Speculation | None, mode: str) -> Mode:
         assert (speculation is None) == (mode == PLAIN)
@@ -65,6 +99,7 @@ class Measurement:
             "drafter": None if drafting.drafter is None else str(drafting.drafter),
             "drafter_device": drafting.device,
             "merge": drafting.merge,
+            "learns": order.learns,
         }
         simulated = order.vocabulary is not None
         if simulated:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from engine.measuring.measurement import Measurement
-from engine.measuring.order import ALWAYS_DRAFTING, PLAIN, BenchOrder
+from engine.measuring.order import ALWAYS_DRAFTING, PLAIN, RECALL, BenchOrder
 from engine.measuring.prompts import read_prompts
-from engine.numerics.draft_length import MAX_LENGTH, FixedCosts
-from engine.pace import Pace, measure_passes
-from engine.proposers.interface import Proposer
+from engine.numerics.draft_length import MAX_LENGTH, FixedCosts, PassCosts
+from engine.numerics.suffix_index import SuffixIndex
+from engine.pass_costs import measure_passes
+from engine.proposers.chooser import Always, Chooser
+from engine.proposers.history import History
+from engine.proposers.interface import SlowProposer
+from engine.proposers.remembered import Remembered
+from engine.proposers.round_costs import StepCost
 from engine.speculation import CANNOT_ROLL_BACK, Speculation
 from engine.stop_signal import StopSignal
-from engine.target.interface import Target
+from engine.target.interface import Target, TargetFeature
 from engine.target.trace import TokenizingVocabulary, TraceTarget
 
 
@@ -21,11 +26,11 @@ def open_measurement(
     order: BenchOrder,
     load_target: Callable[[], Target],
     load_vocabulary: Callable[[Path], TokenizingVocabulary],
-    make_proposer: Callable[[Target], Proposer],
+    make_proposer: Callable[[Target], SlowProposer],
     stop: StopSignal,
 ) -> Measurement:
     """`load_target` loads the order's target where that is a model, `load_vocabulary` what recorded replies are
-    replayed in, `make_proposer` makes a proposer that has learned nothing yet.
+    replayed in, `make_proposer` makes a drafter's proposer that has learned nothing yet.
 
     Raises PromptsUnreadable, Interrupted, and what these raise.
     """
@@ -33,33 +38,45 @@ def open_measurement(
     chats = read_prompts(order.prompts, order.limit, recorded=path is not None)
     target = load_target() if path is None else TraceTarget(load_vocabulary(path), path)
     try:
+        memories = {mode: Remembered() for mode in order.modes if mode != PLAIN}
         speculations = {
-            mode: _speculation(mode, order, target, make_proposer, stop) for mode in order.modes if mode != PLAIN
+            mode: _speculation(mode, order, target, _indexes_of(memory), make_proposer, stop)
+            for mode, memory in memories.items()
         }
-        return Measurement(order, chats, target, speculations)
+        return Measurement(order, chats, target, speculations, memories if order.learns else {})
     except BaseException:
         target.close()
         raise
 
 
 def _speculation(
-    mode: str, order: BenchOrder, target: Target, make_proposer: Callable[[Target], Proposer], stop: StopSignal
+    mode: str,
+    order: BenchOrder,
+    target: Target,
+    remembered: Callable[[], Sequence[SuffixIndex]],
+    make_proposer: Callable[[Target], SlowProposer],
+    stop: StopSignal,
 ) -> Speculation:
     """Each mode has its own, so that none learns from another."""
-    proposer = make_proposer(target)
-    if proposer.needs - target.features:
+    if TargetFeature.ROLLBACK not in target.features:
         return Speculation.off(CANNOT_ROLL_BACK)
-    speculation = Speculation(_pace(mode, order, target, stop))
-    speculation.begin(proposer, proposer.measure_cost())
+    always = None
+    if mode == ALWAYS_DRAFTING:
+        always = Always(order.draft_length or 1, order.draft_length or MAX_LENGTH)
+    costs, step = _costs(order, target, stop)
+    speculation = Speculation(Chooser(costs, None if always else History(remembered), step, always))
+    if mode != RECALL:
+        drafter = make_proposer(target)
+        speculation.begin(drafter, drafter.measure_cost())
     return speculation
 
 
-def _pace(mode: str, order: BenchOrder, target: Target, stop: StopSignal) -> Pace:
-    shortest, longest = 0, MAX_LENGTH
-    if mode == ALWAYS_DRAFTING:
-        shortest = order.draft_length or 1
-        longest = order.draft_length or MAX_LENGTH
-    if order.vocabulary is not None:  # the costs that the report counts with
-        costs = {num_rows: order.costs.pass_s(num_rows) for num_rows in range(1, MAX_LENGTH + 2)}
-        return Pace(FixedCosts(costs), order.costs.draft_s(1), shortest, longest)
-    return Pace(measure_passes(target, stop), None, shortest, longest)
+def _costs(order: BenchOrder, target: Target, stop: StopSignal) -> tuple[PassCosts, StepCost | None]:
+    if order.vocabulary is None:
+        return measure_passes(target, stop), None
+    costs = {num_rows: order.costs.pass_s(num_rows) for num_rows in range(1, MAX_LENGTH + 2)}
+    return FixedCosts(costs), StepCost(order.costs.draft_s(1), is_given=True)  # those that the report counts with
+
+
+def _indexes_of(memory: Remembered) -> Callable[[], Sequence[SuffixIndex]]:
+    return lambda: memory.indexes

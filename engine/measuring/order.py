@@ -11,8 +11,10 @@ from engine.measuring.costs import SimulatedCosts
 from engine.numerics.draft_length import MAX_LENGTH
 
 PLAIN = "plain"
+AUTO = "auto"  # as the app does
 ALWAYS_DRAFTING = "neural"  # the drafter drafts in every round, however it fares
-MODES = (PLAIN, "auto", ALWAYS_DRAFTING)
+RECALL = "recall"  # recall alone, where it pays
+MODES = (PLAIN, AUTO, ALWAYS_DRAFTING, RECALL)
 TRACE = "trace:"  # a target's name that begins so is the vocabulary in which recorded replies are replayed
 
 
@@ -23,13 +25,15 @@ class BenchOrder:
     target: str
     prompts: Path
     limit: int | None = None  # chats of the file; None = all
-    modes: tuple[str, ...] = (PLAIN, "auto")
+    modes: tuple[str, ...] = (PLAIN, AUTO)
     max_tokens: int = 128  # of a reply
     draft_length: int | None = None  # of every draft where the drafter always drafts; None = what pays best
     temperature: float = 0.0
     seed: int = 0
     speculation: SpeculationSettings = SpeculationSettings()
     costs: SimulatedCosts = SimulatedCosts()  # for recorded replies
+    learns: bool = False  # whether a chat is remembered in those after it, as the app remembers a user's chats
+    window: int | None = None  # replies of a stretch whose figures are told apart; None = only all together
 
     def __post_init__(self) -> None:
         for mode in self.modes:
@@ -41,6 +45,8 @@ class BenchOrder:
             raise SettingInvalid(f"The draft length is {self.draft_length}; choose 1 to {MAX_LENGTH} tokens.")
         if self.limit is not None and self.limit < 1:
             raise SettingInvalid(f"The limit is {self.limit}; choose 1 or more prompts.")
+        if self.window is not None and self.window < 1:
+            raise SettingInvalid(f"The window is {self.window}; choose 1 or more replies.")
         _ = self.reply_settings  # checks what it is made of
 
     @property

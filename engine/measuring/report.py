@@ -11,6 +11,7 @@ import numpy as np
 from engine.figures import ProposerFigures
 from engine.measuring.attainable import attainable
 from engine.measuring.bench import Comparison, Outcome
+from engine.measuring.counted import ratios_by_counts
 from engine.measuring.modes import Answer
 from engine.measuring.order import PLAIN
 
@@ -68,6 +69,7 @@ def _mode(mode: str, outcome: Outcome) -> Json:
         **own,
         "peak_rss_mb": round(outcome.memory_mb[mode], 1),
         "ratio_to_plain": _ratios(mode, comparisons),
+        "ratio_by_counts": _ratios_by_counts(mode, comparisons),
         "identical": sum(_is_identical(comparison, mode) for comparison in with_plain) if with_plain else None,
         "forks": [
             {
@@ -140,7 +142,19 @@ def _own_ms(answers: Sequence[Answer]) -> float:
 
 
 def _ratios(mode: str, comparisons: Iterable[Comparison]) -> Json | None:
-    ratios = [ratio for comparison in comparisons if (ratio := ratio_to_plain(comparison, mode)) is not None]
+    return _spread([ratio for comparison in comparisons if (ratio := ratio_to_plain(comparison, mode)) is not None])
+
+
+def _ratios_by_counts(mode: str, comparisons: Iterable[Comparison]) -> Json | None:
+    compared = [comparison.answers for comparison in comparisons if PLAIN in comparison.answers]
+    return _spread(
+        ratios_by_counts(
+            [answers[PLAIN].figures for answers in compared], [answers[mode].figures for answers in compared]
+        )
+    )
+
+
+def _spread(ratios: Sequence[float]) -> Json | None:
     if not ratios:
         return None
     p10, median, p90 = np.percentile(ratios, (10, 50, 90))
@@ -199,6 +213,8 @@ def _attainable(mode: str, comparisons: Sequence[Comparison]) -> Json | None:
         "acceptance": round(best.acceptance, 4),
         "pass_costs": {str(num_rows): round(cost, 4) for num_rows, cost in best.pass_costs.items()},
         "share": round(float(np.median(ratios)) / best.ratio, 4),
+        "covered": round(best.covered, 4),
+        "share_of_covered": round(float(np.median(ratios)) / best.covered, 4),
     }
 
 
@@ -212,7 +228,11 @@ def _passes(answers: Iterable[Answer]) -> Json:
 
 def _task(mode: str, comparisons: Sequence[Comparison]) -> Json:
     counts = _counts([comparison.answers[mode] for comparison in comparisons])
-    return {**counts, "ratio_to_plain": _ratios(mode, comparisons)}
+    return {
+        **counts,
+        "ratio_to_plain": _ratios(mode, comparisons),
+        "ratio_by_counts": _ratios_by_counts(mode, comparisons),
+    }
 
 
 def _prompt(comparison: Comparison, mode: str, answer: Answer) -> Json:

@@ -20,6 +20,7 @@ from engine.measuring.prompts import Question, read_prompts
 from engine.numerics.dice import RandomDice
 from engine.proposers.interface import Context
 from engine.proposers.neural import NeuralProposer
+from tests.fakes.proposers import Generous
 
 _LENGTH = 8  # tokens of a guess
 _GREEDY = SamplingSettings(temperature=0)
@@ -33,7 +34,7 @@ def count(
     for place in range(1, len(answer.tokens)):
         written, pending = [*answer.prompt, *answer.tokens[: place - 1]], answer.tokens[place - 1]
         context = Context(question.turns, written, pending, len(answer.prompt), _GREEDY, dice)
-        guess = proposer.propose(context, _LENGTH).tokens
+        guess = proposer.propose(context, _LENGTH, Generous()).tokens
         for length, token in enumerate(answer.tokens[place : place + _LENGTH], 1):
             asked[length] += 1
             if length > len(guess) or guess[length - 1] != token:

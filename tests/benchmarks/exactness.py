@@ -33,6 +33,7 @@ from engine.session import Session
 from engine.stop_signal import StopSignal
 from engine.target.interface import Target
 from engine.targets import named_file
+from tests.fakes.proposers import Generous
 from tests.unit.engine.numerics.test_acceptance import VOCABULARIES, Toy
 
 TURNS = (ChatTurn(Role.USER, "Tell me about a lighthouse."),)
@@ -101,7 +102,7 @@ class Experiment:
         plain: Counter[tuple[int, ...]] = Counter()
         num_accepted = 0
         for _ in range(num_rounds):
-            draft = self._proposer.propose(context, limit)
+            draft = self._proposer.propose(context, limit, Generous())
             laws = [self.law(draft.tokens[:place]) for place in range(len(draft.tokens) + 1)]
             verdict = accept(draft, laws.__getitem__, (), dice)
             num_accepted += verdict.num_accepted
