@@ -9,6 +9,7 @@ from itertools import accumulate
 
 from engine.chat_template import ChatTemplate
 from engine.errors import PromptTooLong
+from engine.numerics.prefix import common_prefix_length
 from engine.records import ChatTurn, Role
 from engine.target.interface import Target, Vocabulary
 
@@ -108,12 +109,6 @@ class PromptBuilder:
     def _with_begin(self, tokens: list[int]) -> list[int]:
         """Some templates write the first token themselves, some leave it to the tokenizer."""
         return tokens if self._begin is None or tokens[:1] == [self._begin] else [self._begin, *tokens]
-
-
-def common_prefix_length(first: Sequence[int], second: Sequence[int]) -> int:
-    return next(
-        (i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), min(len(first), len(second))
-    )
 
 
 def _continued(target: Target, text: str, held: Sequence[int], tokens: list[int]) -> list[int]:

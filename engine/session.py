@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from engine.prompt import common_prefix_length
+from engine.numerics.prefix import common_prefix_length
 from engine.stop_signal import StopSignal
 from engine.target.interface import FloatRows, Target
 

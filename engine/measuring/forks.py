@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from engine.measuring.modes import Answer
-from engine.prompt import common_prefix_length
+from engine.numerics.prefix import common_prefix_length
 from engine.session import Session
 from engine.stop_signal import StopSignal
 from engine.target.interface import Target

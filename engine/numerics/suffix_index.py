@@ -18,6 +18,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from engine.numerics.prefix import common_prefix_length
+
 Tokens = npt.NDArray[np.int32]
 
 LONGEST_MATCH = 32  # tokens that are compared; a longer match says no more
@@ -32,14 +34,17 @@ _NO_POSITIONS = np.zeros(0, np.int32)
 class Occurrence(NamedTuple):
     """A place that ends as the text in question does."""
 
-    tokens: Tokens  # of the text, or texts, that it is a place in
+    tokens: Tokens | list[int]  # of the text, or texts, that it is a place in
     position: int  # of the last token that is alike
     length: int  # how many are alike, SHORTEST_MATCH … LONGEST_MATCH
 
     def continuation(self, limit: int) -> list[int]:
         """What followed, at most `limit` tokens, none of another text."""
-        following: list[int] = self.tokens[self.position + 1 : self.position + 1 + limit].tolist()
-        return following[: following.index(_BORDER)] if _BORDER in following else following
+        following = self.tokens[self.position + 1 : self.position + 1 + limit]
+        if isinstance(following, list):
+            return following
+        tokens: list[int] = following.tolist()
+        return tokens[: tokens.index(_BORDER)] if _BORDER in tokens else tokens
 
 
 class SuffixIndex:
@@ -62,15 +67,14 @@ class SuffixIndex:
         self._keys = keys[order]
         self._positions: Tokens = inside[order].astype(np.int32)
 
-    def find(self, tail: Tokens, most: int) -> list[Occurrence]:
+    def find(self, tail: Sequence[int], most: int) -> list[Occurrence]:
         """Up to `most` places that end as `tail` does, latest last: those that share three tokens or more, or where
         there are none, some that share two."""
         if len(tail) < SHORTEST_MATCH or not len(self._positions):
             return []
-        last, before = int(tail[-1]), int(tail[-2])
-        pair = (last << 42) | (before << 21)
+        pair = (tail[-1] << 42) | (tail[-2] << 21)
         if len(tail) > SHORTEST_MATCH:
-            low, high = self._keys.searchsorted(np.array([pair | int(tail[-3]), (pair | int(tail[-3])) + 1], np.uint64))
+            low, high = self._keys.searchsorted(np.array([pair | tail[-3], (pair | tail[-3]) + 1], np.uint64))
             if low < high:
                 return _occurrences(self._tokens, self._positions[max(low, high - most) : high], tail)
         low, high = self._keys.searchsorted(np.array([pair, pair + (1 << 21)], np.uint64))
@@ -79,65 +83,56 @@ class SuffixIndex:
 
 
 class GrowingText:
-    """One text, in which the places of every pair of tokens are known."""
+    """One text, in which the places of every pair of tokens are known.
+
+    Plain lists: it is asked in every round, when a target has swept the caches, and numpy's calls are slow then.
+    """
 
     def __init__(self) -> None:
-        self._tokens: Tokens = np.full(1024, _BORDER, np.int32)
-        self._size = LONGEST_MATCH  # nothing is looked up before the first
+        self._tokens: list[int] = []
         self._places: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
 
     def __len__(self) -> int:
-        return self._size - LONGEST_MATCH
-
-    def become(self, tokens: Sequence[int]) -> None:
-        """From now on the text is `tokens`; what they begin with as it did costs little."""
-        known = self._common(tokens)
-        self._cut(known)
-        self.extend(tokens[known:])
-
-    def extend(self, new: Sequence[int]) -> None:
-        start, self._size = self._size, self._size + len(new)
-        if self._size > len(self._tokens):
-            self._tokens = np.concatenate((self._tokens, np.full(self._size, _BORDER, np.int32)))
-        self._tokens[start : self._size] = new
-        before = int(self._tokens[start - 1])
-        for place, token in enumerate(new, start):
-            if place > LONGEST_MATCH:
-                self._places[(before, token)].append(place)
-            before = token
+        return len(self._tokens)
 
     @property
     def last(self) -> int | None:
         """Its last token."""
-        return int(self._tokens[self._size - 1]) if len(self) else None
+        return self._tokens[-1] if self._tokens else None
 
-    def tail(self) -> Tokens:
+    def become(self, tokens: Sequence[int]) -> None:
+        """From now on the text is `tokens`; what they begin with as it did costs little."""
+        known = common_prefix_length(self._tokens, tokens)
+        for end in range(len(self._tokens) - 1, max(known, 1) - 1, -1):
+            self._places[self._tokens[end - 1], self._tokens[end]].pop()
+        del self._tokens[known:]
+        self.extend(tokens[known:])
+
+    def extend(self, new: Sequence[int]) -> None:
+        for token in new:
+            if self._tokens:
+                self._places[self._tokens[-1], token].append(len(self._tokens))
+            self._tokens.append(token)
+
+    def tail(self) -> list[int]:
         """Its last tokens."""
-        return self._tokens[max(LONGEST_MATCH, self._size - LONGEST_MATCH) : self._size]
+        return self._tokens[-LONGEST_MATCH:]
 
     def find(self, most: int) -> list[Occurrence]:
         """Up to `most` earlier places that end as the text does, latest last."""
-        if len(self) < SHORTEST_MATCH:
+        tokens = self._tokens
+        end = len(tokens) - 1
+        if end < 1:
             return []
-        before, last = self._tokens[self._size - 2 : self._size].tolist()
-        places = self._places[before, last]
-        if len(places) < 2:  # nowhere but here
-            return []
-        positions = np.array(places[-most - 1 : -1], np.int32)  # the last one is the end itself
-        return _occurrences(self._tokens[: self._size], positions, self.tail())
-
-    def _common(self, tokens: Sequence[int]) -> int:
-        """How many of `tokens`, from the first on, are the text's already."""
-        length = min(len(self), len(tokens))
-        mine = self._tokens[LONGEST_MATCH : LONGEST_MATCH + length]
-        differing = np.flatnonzero(mine != np.asarray(tokens[:length], np.int32))
-        return int(differing[0]) if len(differing) else length
-
-    def _cut(self, length: int) -> None:
-        for end in range(self._size - 1, LONGEST_MATCH + length - 1, -1):
-            if end > LONGEST_MATCH:
-                self._places[(int(self._tokens[end - 1]), int(self._tokens[end]))].pop()
-        self._size = LONGEST_MATCH + length
+        places = self._places[tokens[end - 1], tokens[end]][-most - 1 : -1]  # the last one is the end itself
+        found = []
+        for place in places:
+            length = SHORTEST_MATCH
+            longest = min(LONGEST_MATCH, place + 1)
+            while length < longest and tokens[place - length] == tokens[end - length]:
+                length += 1
+            found.append(Occurrence(tokens, place, length))
+        return found
 
 
 def _keys(tokens: Tokens, places: npt.NDArray[np.intp]) -> npt.NDArray[np.uint64]:
@@ -146,13 +141,12 @@ def _keys(tokens: Tokens, places: npt.NDArray[np.intp]) -> npt.NDArray[np.uint64
     return (wide[places] << (_BITS + _BITS)) | (wide[places - 1] << _BITS) | wide[places - 2]
 
 
-def _occurrences(tokens: Tokens, positions: Tokens, tail: Tokens) -> list[Occurrence]:
+def _occurrences(tokens: Tokens, positions: Tokens, tail: Sequence[int]) -> list[Occurrence]:
     if not len(positions):
         return []
-    size = min(len(tail), LONGEST_MATCH)
-    back = np.arange(size, dtype=np.int32)
-    alike = tokens[positions[:, None] - back] == tail[::-1][:size]
-    lengths = np.where(alike.all(1), size, alike.argmin(1))
+    back = np.array(tail[: -LONGEST_MATCH - 1 : -1], np.int32)
+    alike = tokens[positions[:, None] - np.arange(len(back), dtype=np.int32)] == back
+    lengths = np.where(alike.all(1), len(back), alike.argmin(1))
     return [
         Occurrence(tokens, position, length)
         for position, length in zip(positions.tolist(), lengths.tolist(), strict=True)

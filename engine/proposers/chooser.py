@@ -22,7 +22,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _MARGIN = 0.03  # tokens; a gain below it is within what costs are known to
-_CAUTION = 0.15  # more of it for each token that drafting has lost in this reply: some texts only look repetitive
+_CAUTION = 0.5  # more of it for each token that drafting has lost in this reply: some texts only look repetitive
 _MEMORY = 0.97  # of the speed now, from round to round
 _MOST_DRAFTED = 48  # rounds one after the other; then one without a draft says how fast plain decoding is
 _MOST_FORGONE = 0.5  # tokens of recall's, for a try of the slow proposer

@@ -16,6 +16,7 @@ from engine.drafter.interface import Drafter, DrafterVocabulary, LogitRow
 from engine.numerics.calibration import Calibration
 from engine.numerics.draft import NO_DRAFT, Draft, DraftPath, Verdict
 from engine.numerics.ngram_cache import NgramCache
+from engine.numerics.prefix import common_prefix_length
 from engine.numerics.sampling import Law, make_law
 from engine.numerics.string_trie import Node, StringTrie
 from engine.numerics.translation import Speller, Translation
@@ -165,7 +166,7 @@ class NeuralProposer:
         if len(wanted) > size - size // _ROOM_SHARE:  # half of it leaves, so that this is not to be done again soon
             self._num_left_out += len(wanted) - size // 2
             wanted = wanted[-(size // 2) :]
-        num_kept = min(_common_length(self._held, wanted), len(wanted) - 1)
+        num_kept = min(common_prefix_length(self._held, wanted), len(wanted) - 1)
         self._drafter.roll_back(num_kept)
         del self._held[num_kept:]
         return self._read(wanted[num_kept:])
@@ -305,10 +306,3 @@ def _kind(confidence: float) -> int:
 
 def _spell_nothing(_token: int) -> None:
     """A sampled draft has no probability for a spelling."""
-
-
-def _common_length(first: list[int], second: list[int]) -> int:
-    length = min(len(first), len(second))
-    if first[:length] == second[:length]:
-        return length
-    return int(np.argmax(np.array(first[:length]) != np.array(second[:length])))

@@ -29,7 +29,7 @@ from engine.config import SamplingSettings
 from engine.numerics.dice import RandomDice
 from engine.numerics.draft import Verdict
 from engine.numerics.draft_length import MAX_LENGTH
-from engine.prompt import common_prefix_length
+from engine.numerics.prefix import common_prefix_length
 from engine.proposers.history import History
 from engine.proposers.interface import Context
 from engine.proposers.remembered import MOST_TOKENS, Remembered

@@ -14,7 +14,7 @@ from engine.config import EngineConfig, ReplySettings, SamplingSettings, Specula
 from engine.errors import DrafterUnusable
 from engine.measuring.forks import LogitGauge
 from engine.numerics.draft_length import FixedCosts
-from engine.prompt import common_prefix_length
+from engine.numerics.prefix import common_prefix_length
 from engine.proposers.chooser import Always, Chooser
 from engine.records import ChatTurn, Reply, Role
 from engine.reply import ReplyWriter

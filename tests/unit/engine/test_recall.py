@@ -95,7 +95,7 @@ def say(repository: Repository, text: str, conversation_id: int | None = None) -
 
 def found(recall: Recall, text: str) -> list[str]:
     """What followed these bytes wherever they were said, latest last."""
-    places = [place for index in recall.indexes() for place in index.find(np.array(list(text.encode()), np.int32), 100)]
+    places = [place for index in recall.indexes() for place in index.find(list(text.encode()), 100)]
     return [b"".join(PIECES[token] for token in place.continuation(100)).decode() for place in places]
 
 
@@ -178,10 +178,10 @@ def test_what_was_said_to_another_target_is_found_in_the_tokens_of_this_one(repo
     message = say(repository, "say hello world")
     opened(repository, old).remember(message)
     recall = opened(repository, new)
-    assert list(recall.indexes()[0].find(np.array([ord("y"), ord(" ")], np.int32), 8)) == []
+    assert list(recall.indexes()[0].find([ord("y"), ord(" ")], 8)) == []
     caught_up(recall)
     assert kept(repository, new) == {message.id: [*b"say ", HELLO, ord(" "), WORLD]}
-    (place,) = recall.indexes()[-1].find(np.array([ord("y"), ord(" ")], np.int32), 8)
+    (place,) = recall.indexes()[-1].find([ord("y"), ord(" ")], 8)
     assert place.continuation(8) == [HELLO, ord(" "), WORLD]
     assert kept(repository, old) == {message.id: list(b"say hello world")}
 
@@ -483,5 +483,5 @@ def test_what_is_no_token_is_never_looked_in(repository: FallibleRepository, tmp
 def test_the_highest_token_of_the_vocabulary_is_one(repository: FallibleRepository) -> None:
     recall = opened(repository)
     recall.remember(say(repository, "one"), [1, 2, END])
-    (place,) = opened(repository).indexes()[0].find(np.array([1, 2], np.int32), 8)
+    (place,) = opened(repository).indexes()[0].find([1, 2], 8)
     assert place.continuation(8) == [END]

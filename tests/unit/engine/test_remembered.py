@@ -27,7 +27,7 @@ def filler(message_id: int, num_tokens: int, conversation_id: int = 1) -> Recall
 
 def following(indexes: Sequence[SuffixIndex], *tail: int) -> list[list[int]]:
     """What came after these tokens, index by index, latest last."""
-    places = [place for index in indexes for place in index.find(np.array(tail, np.int32), MOST)]
+    places = [place for index in indexes for place in index.find(tail, MOST)]
     return [place.continuation(MOST) for place in places]
 
 
@@ -209,6 +209,8 @@ def test_a_text_that_stays_is_found_once_whatever_comes_and_goes_meanwhile() -> 
         for _ in range(3):
             remembered.add([filler(next(numbers), 5, conversation_id)])
         remembered.forget(conversation_id)
+    while not found and looking.is_alive():  # it had no turn yet
+        looking.join(0.01)
     done.set()
     looking.join()
     assert found == {1}

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from engine.commands import DeleteConversation, KeepNgrams, ListConversations, RestoreConversation
@@ -48,8 +47,7 @@ def test_a_deleted_conversation_is_forgotten_and_comes_back_restored(repository:
     recall.remember(repository.add_message(summary.id, None, Role.USER, "one two three"))
 
     def num_found() -> int:
-        tail = np.array(list(b"one"), np.int32)
-        return sum(len(index.find(tail, 8)) for index in recall.indexes())
+        return sum(len(index.find(list(b"one"), 8)) for index in recall.indexes())
 
     assert num_found() == 1
     service.handle(DeleteConversation(summary.id))
