@@ -160,9 +160,18 @@ def drafting(proposer: SlowProposer, length: int = 4) -> Speculation:
     return speculation
 
 
+class KnowingChooser(Chooser):
+    """Need not find out first what the slow proposer can do."""
+
+    def begin(self, slow: SlowProposer, step_s: float) -> None:
+        super().begin(slow, step_s)
+        while not self._form.is_known:
+            self._form.note(0.1, 0.0, (0.5, 0.5), rate=1.0)
+
+
 def choosing(recall: Proposer | None, slow: SlowProposer | None = None) -> Speculation:
     """Where guesses cost nothing: recall guesses wherever it can, and the other one goes on from there."""
-    speculation = Speculation(Chooser(FREE, recall, StepCost(0.0, is_given=True)))
+    speculation = Speculation(KnowingChooser(FREE, recall, StepCost(0.0, is_given=True)))
     if slow is not None:
         speculation.begin(slow, 0.0)
     return speculation
