@@ -49,6 +49,25 @@ DrafterOption = Annotated[
 DrafterDeviceOption = Annotated[
     str | None, typer.Option(help="Where the drafter computes: cpu, cuda or mps; the quickest there is if left out.")
 ]
+# Of `bench` and `replay`:
+MeasuredTargetOption = Annotated[
+    str,
+    typer.Option(
+        "--target",
+        "-t",
+        help="`starter`, a name, a GGUF file, or `trace:VOCAB.gguf` to replay recorded replies in a vocabulary.",
+    ),
+]
+LengthOption = Annotated[int, typer.Option(min=1, help="Length of a reply at most.")]
+TemperatureOption = Annotated[float, typer.Option(help="0 is greedy.")]
+SeedOption = Annotated[int, typer.Option(min=0, help="The same seed gives the same plain replies.")]
+ReportOption = Annotated[Path | None, typer.Option("--json", metavar="OUT", help="Write all figures into this file.")]
+DrafterCostOption = Annotated[
+    float, typer.Option(help="Of recorded replies: cost of a drafter step, as a share of a one-row pass.")
+]
+PassCostsOption = Annotated[
+    str, typer.Option(help="Of recorded replies: costs of passes over 1, 2, … rows; the last stands for the rest.")
+]
 NoSpeculationOption = Annotated[
     bool, typer.Option("--no-speculation", help="Let nothing draft ahead of the model: plain decoding.")
 ]
@@ -167,14 +186,7 @@ def bench(
     prompts: Annotated[
         Path, typer.Option("--prompts", metavar="F.jsonl", help="Lines of {id, turns}, or of {id, prompt, response}.")
     ],
-    target: Annotated[
-        str,
-        typer.Option(
-            "--target",
-            "-t",
-            help="`starter`, a name, a GGUF file, or `trace:VOCAB.gguf` to replay recorded replies in a vocabulary.",
-        ),
-    ] = STARTER,
+    target: MeasuredTargetOption = STARTER,
     limit: Annotated[int | None, typer.Option(help="Ask only the first so many prompts.")] = None,
     modes: Annotated[
         str,
@@ -185,23 +197,17 @@ def bench(
     draft_length: Annotated[
         int | None, typer.Option(help="Of the mode neural: tokens of every draft; what pays best if left out.")
     ] = None,
-    max_tokens: Annotated[int, typer.Option(min=1, help="Length of a reply at most.")] = 128,
-    temperature: Annotated[float, typer.Option(help="0 is greedy.")] = 0.0,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same plain replies.")] = 0,
-    json: Annotated[
-        Path | None, typer.Option("--json", metavar="OUT", help="Write all figures into this file.")
-    ] = None,
+    max_tokens: LengthOption = 128,
+    temperature: TemperatureOption = 0.0,
+    seed: SeedOption = 0,
+    json: ReportOption = None,
     drafter: DrafterOption = "built-in",
     drafter_device: DrafterDeviceOption = None,
     merge: Annotated[
         str, typer.Option(help="on, or off: draft only tokens that are equal in both vocabularies.")
     ] = "on",
-    drafter_cost: Annotated[
-        float, typer.Option(help="Of recorded replies: cost of a drafter step, as a share of a one-row pass.")
-    ] = 0.075,
-    pass_costs: Annotated[
-        str, typer.Option(help="Of recorded replies: costs of passes over 1, 2, … rows; the last stands for the rest.")
-    ] = "1",
+    drafter_cost: DrafterCostOption = 0.075,
+    pass_costs: PassCostsOption = "1",
 ) -> None:
     """Measure how fast a model writes, prompt by prompt, in several ways of decoding.
 
@@ -235,31 +241,18 @@ def replay(
     prompts: Annotated[
         Path, typer.Option("--prompts", metavar="F.jsonl", help="A user's chats, in order: lines as of `bench`.")
     ],
-    target: Annotated[
-        str,
-        typer.Option(
-            "--target",
-            "-t",
-            help="`starter`, a name, a GGUF file, or `trace:VOCAB.gguf` to replay recorded replies in a vocabulary.",
-        ),
-    ] = STARTER,
+    target: MeasuredTargetOption = STARTER,
     limit: Annotated[int | None, typer.Option(help="Play only the first so many chats.")] = None,
     window: Annotated[int, typer.Option(help="Replies of a window, whose figures are told apart.")] = 25,
     mode: Annotated[str, typer.Option(help="auto, as the app does; or recall alone.")] = "auto",
-    max_tokens: Annotated[int, typer.Option(min=1, help="Length of a reply at most.")] = 128,
-    temperature: Annotated[float, typer.Option(help="0 is greedy.")] = 0.0,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same plain replies.")] = 0,
+    max_tokens: LengthOption = 128,
+    temperature: TemperatureOption = 0.0,
+    seed: SeedOption = 0,
     learning: Annotated[bool, typer.Option(help="Remember a chat in those after it; without, as a control.")] = True,
-    json: Annotated[
-        Path | None, typer.Option("--json", metavar="OUT", help="Write all figures into this file.")
-    ] = None,
+    json: ReportOption = None,
     drafter: DrafterOption = "built-in",
-    drafter_cost: Annotated[
-        float, typer.Option(help="Of recorded replies: cost of a drafter step, as a share of a one-row pass.")
-    ] = 0.075,
-    pass_costs: Annotated[
-        str, typer.Option(help="Of recorded replies: costs of passes over 1, 2, … rows; the last stands for the rest.")
-    ] = "1",
+    drafter_cost: DrafterCostOption = 0.075,
+    pass_costs: PassCostsOption = "1",
 ) -> None:
     """Play a user's chats in order, learning as it goes, and show how the figures change. Nothing of it is kept.
 
