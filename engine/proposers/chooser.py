@@ -27,6 +27,7 @@ _MEMORY = 0.97  # of the speed now, from round to round
 _MOST_DRAFTED = 48  # rounds one after the other; then one without a draft says how fast plain decoding is
 _MOST_FORGONE = 0.5  # tokens of recall's, for a try of the slow proposer
 _FIRST_HOPE = 0.1  # tokens that asking it gains, when nothing is known of it
+_HOPE = 0.02  # the same, when it did not pay lately: after a rest there is always something to read
 _HORIZON = 128  # tokens that a reply is expected to have still
 
 
@@ -182,7 +183,7 @@ class Chooser:
         unread_s = self._costs.read_s * _call(self._slow, self._slow.num_unread, context)
         if unread_s <= self._costs.step_s:
             return True
-        hoped = asking if self._form.num_askings else _FIRST_HOPE
+        hoped = max(asking, _HOPE if self._form.num_askings else _FIRST_HOPE)
         return hoped * _HORIZON / (1 + self._form.tokens) > rate * unread_s
 
     def _ask(self, context: Context, before: Draft, longest: int, rate: float) -> Draft:

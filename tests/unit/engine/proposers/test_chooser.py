@@ -237,3 +237,21 @@ def test_a_mediocre_recall_does_not_lock_out_a_good_drafter(chances: tuple[float
     for machine in (alone, both):
         machine.play(600)
     assert both.chooser.activity.speedup > 0.95 * alone.chooser.activity.speedup
+
+
+class Behind(FakeSlow):
+    """Has to read what was written while it was not asked."""
+
+    def observe(self, verdict: Verdict) -> None:
+        self.unread += len(verdict.tokens)
+
+
+def test_what_was_written_during_a_rest_does_not_keep_a_drafter_from_being_tried_again() -> None:
+    slow = Behind(0.05, STEP_S)
+    machine = Machine(None, slow)
+    machine.play(600)
+    num_before = len(slow.asked)
+    slow.chance = 0.9
+    drafts = machine.play(300)
+    assert len(slow.asked) > num_before
+    assert num_drafted(drafts[-100:]) > 80
