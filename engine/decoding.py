@@ -110,7 +110,8 @@ class Decoder:
         self.figures.num_written += len(verdict.tokens)
         self.figures.passes[len(draft.tokens) + 1] += 1
         self.figures.pass_s[len(draft.tokens) + 1] += pass_s
-        self.figures.count_draft(draft.parts, verdict.num_accepted, draft.num_steps)
+        if draft.tokens or draft.num_steps:
+            self.figures.count_draft(draft.parts, verdict.num_accepted, draft.num_steps)
 
     def _law(self, rows: FloatRows, row: int, num_before: int) -> Law:
         """The law after the session's first `num_before` tokens, whose logits are in that row."""

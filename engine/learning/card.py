@@ -71,8 +71,9 @@ Made with:
 
 
 def _origin(settings: DistillSettings, num_layers: int) -> str:
-    if settings.layers is None and settings.start is not None:
-        return f"made from | the drafter {settings.start.name}, trained on with {settings.target}"
+    start = "" if settings.start is None else f"the drafter of the folder `{settings.start.name}`"
+    if settings.layers is None and start:
+        return f"made from | {start}, trained on with {settings.target}"
     layers = "the first and the last" if settings.layers is None else ", ".join(map(str, settings.layers))
-    warm = "" if settings.start is None else f"; layers and embeddings as the drafter {settings.start.name} had them"
+    warm = f"; layers and embeddings as {start} had them" if start else ""
     return f"cut from | {settings.target}: {'layer' if num_layers == 1 else 'layers'} {layers}{warm}"

@@ -15,7 +15,6 @@ from engine.proposers.chooser import Always, Chooser
 from engine.proposers.history import History
 from engine.proposers.interface import SlowProposer
 from engine.proposers.remembered import Remembered
-from engine.proposers.round_costs import StepCost
 from engine.speculation import CANNOT_ROLL_BACK, Speculation
 from engine.stop_signal import StopSignal
 from engine.target.interface import Target, TargetFeature
@@ -63,19 +62,19 @@ def _speculation(
     always = None
     if mode == ALWAYS_DRAFTING:
         always = Always(order.draft_length or 1, order.draft_length or MAX_LENGTH)
-    costs, step = _costs(order, target, stop)
-    speculation = Speculation(Chooser(costs, None if always else History(remembered), step, always))
+    costs, step_s = _costs(order, target, stop)
+    speculation = Speculation(Chooser(costs, None if always else History(remembered), step_s, always))
     if mode != RECALL:
         drafter = make_proposer(target)
         speculation.begin(drafter, drafter.measure_cost())
     return speculation
 
 
-def _costs(order: BenchOrder, target: Target, stop: StopSignal) -> tuple[PassCosts, StepCost | None]:
+def _costs(order: BenchOrder, target: Target, stop: StopSignal) -> tuple[PassCosts, float | None]:
     if order.vocabulary is None:
         return measure_passes(target, stop), None
     costs = {num_rows: order.costs.pass_s(num_rows) for num_rows in range(1, MAX_LENGTH + 2)}
-    return FixedCosts(costs), StepCost(order.costs.draft_s(1), is_given=True)  # those that the report counts with
+    return FixedCosts(costs), order.costs.draft_s(1)  # those that the report counts with
 
 
 def _indexes_of(memory: Remembered) -> Callable[[], Sequence[SuffixIndex]]:

@@ -16,7 +16,7 @@ from engine.numerics.draft import NO_DRAFT, Draft, Verdict
 from engine.numerics.draft_length import MAX_LENGTH, PassCosts, best_gain
 from engine.proposers.form import Form
 from engine.proposers.interface import Context, Proposer, SlowProposer
-from engine.proposers.round_costs import RoundCosts, StepCost
+from engine.proposers.round_costs import RoundCosts
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -61,11 +61,11 @@ class Chooser:
         self,
         costs: PassCosts,
         recall: Proposer | None = None,
-        step: StepCost | None = None,
+        step_s: float | None = None,
         always: Always | None = None,
     ) -> None:
-        """The slow proposer comes later, with `begin`. `step`: what its guesses cost; None = to be learned."""
-        self._costs = RoundCosts(costs, step)
+        """The slow proposer comes later, with `begin`. `step_s`: seconds of a guess of it; None = learn it."""
+        self._costs = RoundCosts(costs, step_s)
         self._passes = costs
         self._recall = recall
         self._always = always
@@ -119,13 +119,12 @@ class Chooser:
         self._costs.enter(len(context.tokens))
         if self._always is not None:
             return self._draft_always(context, longest, self._always)
-        guess = NO_DRAFT
+        guess, rate = NO_DRAFT, self._rate()
         if self._recall is not None:
-            worth = self._worth(NO_DRAFT, self._rate())
-            guess = _call(self._recall, self._recall.propose, context, longest, worth)
+            guess = _call(self._recall, self._recall.propose, context, longest, self._worth(NO_DRAFT, rate))
         if self._costs.rounds_since_plain >= _MOST_DRAFTED:
             return NO_DRAFT
-        return self._choose(context, guess, longest)
+        return self._choose(context, guess, longest, rate)
 
     def observe(self, verdict: Verdict, check_s: float) -> None:
         """What came of the round, and how long the target's pass and the acceptance took. Raises ProposerFailed."""
@@ -142,8 +141,7 @@ class Chooser:
             if proposer is not None:
                 _call(proposer, proposer.end_reply)
 
-    def _choose(self, context: Context, guess: Draft, longest: int) -> Draft:
-        rate = self._rate()
+    def _choose(self, context: Context, guess: Draft, longest: int, rate: float) -> Draft:
         switch = rate * self._costs.switch_s if self._costs.last_rows == 1 else 0.0
         length, gain = best_gain(self._passes, guess.chances, rate) if guess.tokens else (0, 0.0)
         margin = _MARGIN + _CAUTION * self._debt
@@ -158,9 +156,9 @@ class Chooser:
     def _best_ahead(self, context: Context, guess: Draft, rate: float, gain: float, longest: int) -> int | None:
         """How many of the guessed tokens the slow proposer should go on from; None when it is better not asked. `gain`:
         of the guessed tokens alone."""
-        asking = self._form.gain(rate)
         if self._slow is None or not self.can_pay or self._form.is_resting:
             return None
+        asking = self._form.gain(rate)
         if not self._may_read(context, asking, rate):
             return None
         if not self._form.is_known or asking <= 0:  # a try, from the beginning: how it does is what is to be known

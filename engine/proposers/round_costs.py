@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from engine.numerics.baseline import Baseline
 from engine.numerics.draft import Draft
 from engine.numerics.draft_length import MAX_LENGTH, PassCosts, best_gain
@@ -16,28 +14,20 @@ _HIGHEST_CHANCE = 0.9  # no text is guessed better for long
 _ROUNDS_UNTIL_COSTS_CHANGE = 64
 
 
-@dataclass(frozen=True, slots=True)
-class StepCost:
-    """Seconds that guessing one token takes; learned while drafting, or given."""
-
-    seconds: float
-    is_given: bool = False
-
-
 class RoundCosts:
     """Seconds: of passes, of a slow proposer's guesses and its reading, and of a round without a draft."""
 
-    def __init__(self, passes: PassCosts, step: StepCost | None = None) -> None:
-        """`step`: what a guess costs; None = to be learned."""
+    def __init__(self, passes: PassCosts, step_s: float | None = None) -> None:
+        """`step_s`: seconds that a guess takes; None = to be learned."""
         self.passes = passes
         self.baseline = Baseline(passes.of(1))
         self.switch_s = 0.0  # what a pass over one row takes more after one over several
         self.can_pay = False  # whether a slow proposer's guesses would be worth their time, if nearly all stood
         self.rounds_since_plain = 0
         self.last_rows = 1
-        self._step_is_given = step is not None and step.is_given
+        self._step_is_given = step_s is not None
         self._num_rounds = 0
-        self._set_step(step.seconds if step else _PRIOR_STEP_SHARE * passes.of(1))
+        self._set_step(_PRIOR_STEP_SHARE * passes.of(1) if step_s is None else step_s)
 
     def expect_step(self, seconds: float) -> None:
         """What a guess takes, before any was made."""

@@ -76,7 +76,7 @@ def test_a_drafter_is_made_that_can_be_used_and_trained_on(corpus: Path, tmp_pat
     code, output = distill(second, "--corpus", str(corpus), "--start", str(folder), "--no-labels", "--minutes", "0.02")
     assert code == 0, output
     assert load_drafter(second, "cpu", 1).model.shape == drafter.model.shape
-    assert "the drafter drafter, trained on" in (second / "README.md").read_text()
+    assert "the drafter of the folder `drafter`, trained on" in (second / "README.md").read_text()
 
 
 def test_the_target_writes_its_own_corpus(tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ from engine.numerics.vocabulary_map import VocabularyMap
 from engine.proposers.chooser import Always, Chooser
 from engine.proposers.interface import Context, Proposer, SlowProposer, Worth
 from engine.proposers.neural import NeuralProposer
-from engine.proposers.round_costs import StepCost
 from engine.speculation import Speculation
 from engine.target.interface import TargetFeature, Vocabulary
 from tests.fakes.drafter import FakeDrafter, FakeDrafterVocabulary, Logits
@@ -171,7 +170,7 @@ class KnowingChooser(Chooser):
 
 def choosing(recall: Proposer | None, slow: SlowProposer | None = None) -> Speculation:
     """Where guesses cost nothing: recall guesses wherever it can, and the other one goes on from there."""
-    speculation = Speculation(KnowingChooser(FREE, recall, StepCost(0.0, is_given=True)))
+    speculation = Speculation(KnowingChooser(FREE, recall, 0.0))
     if slow is not None:
         speculation.begin(slow, 0.0)
     return speculation

@@ -19,7 +19,6 @@ from engine.numerics.sampling import make_law
 from engine.numerics.suffix_index import SuffixIndex
 from engine.proposers.chooser import Chooser
 from engine.proposers.history import History
-from engine.proposers.round_costs import StepCost
 from engine.records import ChatTurn, Role
 from engine.session import Session
 from engine.speculation import Speculation
@@ -115,7 +114,7 @@ def test_sampled_text_follows_the_targets_law_exactly(seed: int, merge: bool, le
 @given(seed=st.integers(0, 10_000), merge=st.booleans())
 def test_it_does_so_where_guesses_are_dropped_that_are_not_worth_checking(seed: int, merge: bool) -> None:
     def speculate() -> Speculation:
-        speculation = Speculation(Chooser(FixedCosts({1: 1.0, 16: 8.0}), step=StepCost(0.0, is_given=True)))
+        speculation = Speculation(Chooser(FixedCosts({1: 1.0, 16: 8.0}), step_s=0.0))
         speculation.begin(neural_proposer(FakeTarget().vocabulary, random_logits(seed, LETTERS), merge), 0.0)
         return speculation
 

@@ -13,7 +13,6 @@ from engine.numerics.draft import NO_DRAFT, Draft, Verdict
 from engine.numerics.draft_length import FixedCosts
 from engine.proposers.chooser import Chooser
 from engine.proposers.interface import Context, Proposer, Worth
-from engine.proposers.round_costs import StepCost
 from engine.records import ChatTurn, Role
 from engine.speculation import Speculation
 from tests.fakes.proposers import FREE, FakeRecall, FakeSlow, RandomProposer, choosing, drafting
@@ -38,7 +37,7 @@ class Watched:
 
 
 def test_nothing_is_drafted_before_a_proposer_is_there() -> None:
-    speculation = Speculation(Chooser(FREE, step=StepCost(0.0, is_given=True)))
+    speculation = Speculation(Chooser(FREE, step_s=0.0))
     assert speculation.propose(CONTEXT, 4) is NO_DRAFT
     assert not speculation.is_drafting
     speculation.begin(RandomProposer(10), 0.001)

@@ -12,7 +12,6 @@ from engine.numerics.draft import Draft, Verdict
 from engine.numerics.draft_length import FixedCosts
 from engine.proposers.chooser import Always, Chooser
 from engine.proposers.interface import Context
-from engine.proposers.round_costs import StepCost
 from engine.records import ChatTurn, Role
 from tests.fakes.proposers import FakeRecall, FakeSlow
 
@@ -35,13 +34,13 @@ class Machine:
         recall: FakeRecall | None = None,
         slow: FakeSlow | None = None,
         costs: Mapping[int, float] = GENTLE,
-        step: StepCost | None = None,
+        step_s: float | None = None,
         always: Always | None = None,
         surplus_s: float = 0.0,
         true_chance: float | None = None,
     ) -> None:
         self.costs = FixedCosts(costs)
-        self.chooser = Chooser(self.costs, recall, step, always)
+        self.chooser = Chooser(self.costs, recall, step_s, always)
         self._surplus_s = surplus_s
         self._true_chance = true_chance
         self._last_rows = 1

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from engine.numerics.draft import NO_DRAFT, Verdict
 from engine.numerics.draft_length import MAX_LENGTH, FixedCosts, PassCosts, best_gain
 from engine.proposers.chooser import Always, Chooser
-from engine.proposers.round_costs import StepCost
 from tests.fakes.proposers import FakeRecall, FakeSlow
 from tests.unit.engine.proposers.machine import STEEP, STEP_S, Machine, context, num_drafted, recalling
 
@@ -132,7 +131,7 @@ def test_what_its_guesses_take_is_learned() -> None:
 
 def test_what_is_given_for_its_guesses_stays() -> None:
     slow = FakeSlow(0.9, step_s=100.0)
-    assert num_drafted(Machine(slow=slow, step=StepCost(STEP_S, is_given=True)).play(100)) > 90
+    assert num_drafted(Machine(slow=slow, step_s=STEP_S).play(100)) > 90
 
 
 def test_one_draft_that_read_a_whole_prompt_does_not_end_drafting() -> None:

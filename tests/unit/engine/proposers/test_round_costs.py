@@ -6,7 +6,7 @@ import pytest
 
 from engine.numerics.draft import Draft
 from engine.numerics.draft_length import FixedCosts, PassCosts
-from engine.proposers.round_costs import RoundCosts, StepCost
+from engine.proposers.round_costs import RoundCosts
 
 FLAT = {1: 1.0, 16: 1.0}
 
@@ -44,7 +44,7 @@ def test_reading_is_no_guessing() -> None:
 
 
 def test_what_is_given_is_never_learned() -> None:
-    costs = RoundCosts(FixedCosts(FLAT), StepCost(0.1, is_given=True))
+    costs = RoundCosts(FixedCosts(FLAT), 0.1)
     costs.expect_step(5.0)
     assert costs.learn_step(drafted(3, 90.0, reading_s=10.0), num_unread=9) == pytest.approx(0.3)
     assert (costs.step_s, costs.read_s) == (0.1, 0.0)
