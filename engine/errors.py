@@ -56,6 +56,10 @@ class ConversationMissing(MendableError):
     """The conversation or message is not in the store (any more)."""
 
 
+class AdapterMissing(MendableError):
+    """The store has no adapter of this number for this target and drafter (any more)."""
+
+
 class StoreUnusable(MendableError):
     """The store cannot be opened or written: damaged, locked, read-only, from a newer version, or the disk is full."""
 

@@ -152,3 +152,33 @@ class ChatTurn:
 
     role: Role
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class LessonRecord:
+    """A reply, with what the target thought of before every token of it. n tokens, k of the likeliest."""
+
+    message_id: int  # of the reply
+    turns: tuple[ChatTurn, ...]  # that it answers, as they were rendered: the system prompt if there is one, then
+    # the branch from its root to the reply's parent
+    tokens: npt.NDArray[np.int32]  # shape (n,), the target's
+    law_tokens: npt.NDArray[np.int32]  # shape (n, k): the likeliest before each
+    law_logs: npt.NDArray[np.float16]  # shape (n, k): logarithms of their probabilities
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterSummary:
+    """What a drafter has learned for one target, judged by replies that it did not learn from."""
+
+    number: int  # never given twice in a store; larger is later
+    created_at: datetime
+    before: float  # tokens accepted per round on the replies it was judged by, without it
+    after: float  # and with it
+    num_replies: int  # it was judged by
+    num_learned: int  # replies it has learned from so far
+    is_published: bool  # in use
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterRecord(AdapterSummary):
+    weights: bytes = field(repr=False)  # a safetensors file

@@ -9,7 +9,10 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 _MARK = ".before-"
-_DELETE_PAIR = "DELETE FROM vocabulary_pairs WHERE target_fingerprint = ? AND drafter_fingerprint = ?"
+_OF_PAIR = "target_fingerprint = ? AND drafter_fingerprint = ?"
+_DELETE_PAIR = f"DELETE FROM vocabulary_pairs WHERE {_OF_PAIR}"
+_DELETE_ADAPTERS = f"DELETE FROM adapters WHERE {_OF_PAIR}"
+_DELETE_LESSONS = "DELETE FROM lessons WHERE vocabulary_id = (SELECT id FROM vocabularies WHERE fingerprint = ?)"
 
 
 def back_up(path: Path, revision: str) -> Path:
@@ -38,9 +41,23 @@ def forget_conversations(backup: Path, ids: Iterable[int]) -> None:
 def forget_ngrams(backup: Path, target_fingerprint: str, drafter_fingerprint: str) -> None:
     """Removes the n-grams of a pair of vocabularies from a copy too, if it was made when there were any."""
     with _erasing(backup) as connection:
-        if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'vocabulary_pairs'").fetchone():
-            pair = (target_fingerprint, drafter_fingerprint)
-            connection.execute(_DELETE_PAIR, pair).close()
+        if _has_table(connection, "vocabulary_pairs"):
+            connection.execute(_DELETE_PAIR, (target_fingerprint, drafter_fingerprint)).close()
+
+
+def forget_adapters(backup: Path, target_fingerprint: str, drafter_fingerprint: str) -> None:
+    """Removes the adapters of a pair, and the lessons in the target's vocabulary, from a copy too, if it was made when
+    there were any."""
+    with _erasing(backup) as connection:
+        if _has_table(connection, "adapters"):
+            connection.execute(_DELETE_ADAPTERS, (target_fingerprint, drafter_fingerprint)).close()
+        if _has_table(connection, "lessons"):
+            connection.execute(_DELETE_LESSONS, (target_fingerprint,)).close()
+
+
+def _has_table(connection: sqlite3.Connection, name: str) -> bool:
+    found = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)).fetchone()
+    return found is not None
 
 
 @contextmanager

@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 
 import numpy as np
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 from sqlalchemy.dialects.sqlite import insert
 
 from engine.records import RecallText
-from engine.storage.schema import RecallRow, VocabularyRow
+from engine.storage.schema import RecallRow
+from engine.storage.vocabularies import make_vocabulary
 
 _TOKEN_BYTES = 4
 
@@ -65,9 +66,7 @@ def read_missing(
 
 
 def write_recall(connection: Connection, fingerprint: str, tokens: Mapping[int, Sequence[int]]) -> None:
-    connection.execute(insert(VocabularyRow).values(fingerprint=fingerprint).on_conflict_do_nothing())
-    known = select(VocabularyRow.id).where(VocabularyRow.fingerprint == fingerprint)
-    vocabulary_id = connection.execute(known).scalar_one()
+    vocabulary_id = make_vocabulary(connection, fingerprint)
     rows = [
         {"vocabulary_id": vocabulary_id, "message_id": message_id, "tokens": np.asarray(ids, "<i4").tobytes()}
         for message_id, ids in tokens.items()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,19 +13,16 @@ from engine.records import (
     Conversation,
     ConversationSummary,
     Message,
-    NgramRecord,
-    RecallText,
     ReplyStatistics,
     Role,
     TargetRecord,
 )
 from engine.storage import connections, erasure
-from engine.storage.backup import backups, forget_conversations, forget_ngrams
+from engine.storage.backup import backups, forget_conversations
 from engine.storage.branch import read_branch
 from engine.storage.failures import told_in_words
 from engine.storage.incognito import IncognitoConversations
-from engine.storage.ngrams import delete_ngrams, read_ngrams, write_ngrams
-from engine.storage.recall import read_missing, read_recall, write_recall
+from engine.storage.learned import LearnedRepository
 from engine.storage.schema import ConversationRow, MessageRow, ReplyStatisticsRow, TargetRow
 from engine.storage.upgrade import upgrade
 from engine.storage.wording import encodable, fit_title, one_line, unique
@@ -38,9 +33,8 @@ _SUMMARIES = select(ConversationRow.id, ConversationRow.title, ConversationRow.u
 _TARGETS = select(TargetRow.name, TargetRow.path, TargetRow.size_bytes, TargetRow.last_used_at)
 
 
-class Repository:
-    """Conversations, their messages and these in tokens, the known targets, and the n-grams that translate between
-    vocabularies.
+class Repository(LearnedRepository):
+    """Conversations and their messages, the known targets, and what is learned from chats (`LearnedRepository`).
 
     Any thread may call any method, and other processes may use the same store. Every method raises StoreUnusable when
     disk or file fails; what was committed before stays. A conversation that is deleted is hidden until it is restored
@@ -49,11 +43,8 @@ class Repository:
 
     def __init__(self, path: Path, engine: Engine) -> None:
         """Use `open`. `path` is named in errors."""
-        self._path = path
+        super().__init__(path, engine)
         self._incognito = IncognitoConversations()
-        self._readers = engine
-        self._writers = connections.writer(engine)
-        self._outside = connections.outside_transactions(engine)
 
     @classmethod
     def open(cls, data_dir: Path) -> Repository:
@@ -68,10 +59,6 @@ class Repository:
                 engine.dispose()
                 raise
         return cls(path, engine)
-
-    def close(self) -> None:
-        """Closes the file. May be called more than once."""
-        self._readers.dispose()
 
     def list_conversations(self) -> tuple[ConversationSummary, ...]:
         """Those that are not deleted, last used first."""
@@ -212,79 +199,6 @@ class Repository:
         with self._reading() as connection:
             row = connection.execute(_TARGETS.where(TargetRow.name == encodable(name))).one_or_none()
             return None if row is None else TargetRecord(*row)
-
-    def load_ngrams(self, target_fingerprint: str, drafter_fingerprint: str) -> tuple[NgramRecord, ...]:
-        """What was learned for this pair of vocabularies, in no particular order. Damaged rows are left out.
-
-        N-grams come from what targets wrote. They keep no order of the text and belong to no conversation, so they
-        outlive the deleting of one; but a target repeats names and words that a user typed, and pieces of these may
-        be among them. `forget_ngrams` removes them.
-        """
-        with self._reading() as connection:
-            return read_ngrams(connection, target_fingerprint, drafter_fingerprint)
-
-    def save_ngrams(self, target_fingerprint: str, drafter_fingerprint: str, changed: Sequence[NgramRecord]) -> None:
-        """Adds or replaces these, all or none; a record with count 0 removes its n-gram. Others stay as they are.
-
-        Where a string comes twice, the later record counts. Raises ValueError for a record that is none: an empty
-        string, an id that is no token, a negative count.
-        """
-        if not changed:
-            return
-        with self._writing() as connection:
-            write_ngrams(connection, target_fingerprint, drafter_fingerprint, changed)
-
-    def forget_ngrams(self, target_fingerprint: str, drafter_fingerprint: str) -> None:
-        """Removes all n-grams of this pair for good, from the files as `purge_deleted` does."""
-        with self._writing() as connection:
-            for backup in backups(self._path):
-                with told_in_words(backup):
-                    forget_ngrams(backup, target_fingerprint, drafter_fingerprint)
-            if delete_ngrams(connection, target_fingerprint, drafter_fingerprint):
-                erasure.announce(connection)
-        self._finish_erasure()
-
-    def load_recall(
-        self, fingerprint: str, most_tokens: int, conversation_id: int | None = None
-    ) -> tuple[RecallText, ...]:
-        """The messages of conversations that are not deleted, of one or all, in the tokens of the vocabulary with this
-        fingerprint as far as these are known: the latest ones, at most `most_tokens` in all, oldest first.
-
-        The arrays may not be written to. Whether the tokens are any of that vocabulary is for the caller to check.
-        """
-        with self._reading() as connection:
-            return read_recall(connection, fingerprint, most_tokens, conversation_id)
-
-    def save_recall(self, fingerprint: str, tokens: Mapping[int, Sequence[int]]) -> None:
-        """Keeps the tokens of messages, by their ids, for as long as the messages are kept. Raises ConversationMissing
-        when one of the messages is gone; then none are kept."""
-        if not tokens:
-            return
-        with self._writing() as connection:
-            found = select(MessageRow.id).where(MessageRow.id.in_(tokens))
-            if len(connection.execute(found).all()) < len(tokens):
-                raise ConversationMissing("This message is no longer in the store.")
-            write_recall(connection, fingerprint, tokens)
-
-    def messages_without_recall(self, fingerprint: str, before_id: int, limit: int) -> tuple[tuple[int, int, str], ...]:
-        """At most `limit` messages older than `before_id` whose tokens are not known: ids, ids of their conversations,
-        and texts, latest first."""
-        with self._reading() as connection:
-            return read_missing(connection, fingerprint, before_id, limit)
-
-    def _finish_erasure(self) -> None:
-        with told_in_words(self._path), self._outside.connect() as connection:
-            erasure.finish(connection)
-
-    @contextmanager
-    def _reading(self) -> Iterator[Connection]:
-        with told_in_words(self._path), self._readers.begin() as connection:
-            yield connection
-
-    @contextmanager
-    def _writing(self) -> Iterator[Connection]:
-        with told_in_words(self._path), self._writers.begin() as connection:
-            yield connection
 
 
 def _last_use(summary: ConversationSummary) -> tuple[datetime, int]:

@@ -13,7 +13,18 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 
-from sqlalchemy import DateTime, Dialect, Enum, ForeignKey, MetaData, Text, TypeDecorator, UniqueConstraint, text
+from sqlalchemy import (
+    DateTime,
+    Dialect,
+    Enum,
+    ForeignKey,
+    Index,
+    MetaData,
+    Text,
+    TypeDecorator,
+    UniqueConstraint,
+    text,
+)
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from engine.records import Role, StopReason
@@ -181,3 +192,49 @@ class RecallRow(Base):
     vocabulary_id: Mapped[int] = mapped_column(ForeignKey("vocabularies.id", ondelete="CASCADE"), primary_key=True)
     message_id: Mapped[int] = mapped_column(ForeignKey("messages.id", ondelete="CASCADE"), primary_key=True, index=True)
     tokens: Mapped[bytes]  # little-endian int32, see recall.py
+
+
+class ImportedRecallRow(Base):
+    """A text that came with a profile, in the tokens of one vocabulary. Its message is in another store."""
+
+    __tablename__ = "imported_recall"
+    __table_args__ = {"sqlite_autoincrement": True}  # noqa: RUF012
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    vocabulary_id: Mapped[int] = mapped_column(ForeignKey("vocabularies.id", ondelete="CASCADE"), index=True)
+    tokens: Mapped[bytes]  # little-endian int32, see recall.py
+
+
+class LessonRow(Base):
+    """A reply in the tokens of one vocabulary, with the target's law before each; what it answers is in `messages`."""
+
+    __tablename__ = "lessons"
+    __table_args__ = {"sqlite_with_rowid": False}  # noqa: RUF012
+
+    vocabulary_id: Mapped[int] = mapped_column(ForeignKey("vocabularies.id", ondelete="CASCADE"), primary_key=True)
+    message_id: Mapped[int] = mapped_column(ForeignKey("messages.id", ondelete="CASCADE"), primary_key=True, index=True)
+    width: Mapped[int]  # tokens of each law
+    tokens: Mapped[bytes]  # little-endian int32, see lessons.py
+    law_tokens: Mapped[bytes]  # little-endian int32, row by row
+    law_logs: Mapped[bytes]  # little-endian float16, row by row
+
+
+class AdapterRow(Base):
+    """One column for each field of `AdapterRecord`; `id` is its number."""
+
+    __tablename__ = "adapters"
+    __table_args__ = (
+        Index(None, "target_fingerprint", "drafter_fingerprint"),
+        {"sqlite_autoincrement": True},
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    target_fingerprint: Mapped[str]
+    drafter_fingerprint: Mapped[str]
+    created_at: Mapped[datetime]
+    accepted_before: Mapped[float]
+    accepted_after: Mapped[float]
+    num_replies: Mapped[int]
+    num_learned: Mapped[int]
+    is_published: Mapped[bool]
+    weights: Mapped[bytes]

@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
@@ -17,7 +18,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Engine
 
 from engine.errors import StoreUnusable
-from engine.records import NgramRecord, ReplyStatistics, Role, StopReason
+from engine.records import ChatTurn, NgramRecord, ReplyStatistics, Role, StopReason
 from engine.storage import Repository, connections
 from engine.storage.schema import Base
 from engine.storage.upgrade import MIGRATIONS, Migrations, alembic_config, upgrade
@@ -51,6 +52,14 @@ INSERT INTO targets VALUES (1, 'tiny', '/models/tiny.gguf', 1000, '2026-01-02 03
 INSERT INTO vocabulary_pairs VALUES (1, 'target', 'drafter');
 INSERT INTO ngrams VALUES (1, x'0100000002000000', 3, 4, 0, 5);
 """
+
+THIRD_REVISION_ROWS = (
+    SECOND_REVISION_ROWS.replace("20, 30, 22)", "20, 30, 22, 55.5, 0.01)")
+    + """
+INSERT INTO vocabularies VALUES (1, 'target');
+INSERT INTO recall VALUES (1, 2, x'0700000008000000');
+"""
+)
 
 
 @pytest.fixture
@@ -276,3 +285,35 @@ def test_store_of_the_second_revision_gets_recall_and_keeps_everything(
     repository.purge_deleted()  # the copy beside the store has no tokens
     assert read(backup, "SELECT count(*) FROM messages") == [(0,)]
     assert read(store, "SELECT count(*) FROM recall") == [(0,)]
+
+
+def test_store_of_the_third_revision_gets_lessons_and_adapters_and_keeps_everything(
+    engine: Engine, store: Path, tmp_path: Path, open_repository: Callable[[], Repository]
+) -> None:
+    upgrade(engine, store, as_of("0003", tmp_path))
+    engine.dispose()
+    with closing(sqlite3.connect(store)) as connection:
+        connection.executescript(THIRD_REVISION_ROWS)
+    assert not {"lessons", "adapters", "imported_recall"} & set(facts(store))
+
+    repository = open_repository()
+    prompt, reply = repository.open_conversation(1).messages
+    assert (prompt.text, reply.text, reply.target_name) == ("asked", "kept", "tiny")
+    assert reply.statistics is not None
+    assert (reply.statistics.num_accepted, reply.statistics.plain_tokens_per_s) == (22, 55.5)
+    assert repository.load_ngrams("target", "drafter") == (NgramRecord((1, 2), token=3, count=4, doubts=0, last_use=5),)
+    (remembered,) = repository.load_recall("target", 1000)
+    assert remembered.tokens.tolist() == [7, 8]
+
+    repository.save_lesson("target", reply.id, [7, 8], [[7], [8]], np.zeros((2, 1)), most=10)
+    (lesson,) = repository.load_lessons("target")
+    assert lesson.turns == (ChatTurn(Role.SYSTEM, "Be kind."), ChatTurn(Role.USER, "asked"))
+    assert repository.save_adapter("target", "drafter", 2.0, 2.5, 30, 200, b"weights").number == 1
+
+    backup = store.with_name(f"{store.name}.before-{MIGRATIONS.head}")
+    assert read(backup, "SELECT version_num FROM alembic_version") == [("0003",)]
+    repository.forget_adapters("target", "drafter")  # the copy beside the store has none
+    repository.delete_conversation(1)
+    repository.purge_deleted()
+    assert read(backup, "SELECT count(*) FROM messages") == [(0,)]
+    assert read(store, "SELECT count(*) FROM lessons") == [(0,)]

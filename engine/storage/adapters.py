@@ -1,0 +1,120 @@
+"""Reads and writes what drafters have learned for targets; the repository opens the transactions."""
+
+from __future__ import annotations
+
+import math
+from contextlib import closing
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
+
+from engine.records import AdapterRecord, AdapterSummary
+from engine.storage.schema import AdapterRow
+
+_COUNTERS = range(2**63)  # what SQLite can hold
+
+# SQLite holds any kind of value in any column, whatever the schema says: what is damaged is left out here.
+_READ = """
+SELECT id, created_at, accepted_before, accepted_after, num_replies, num_learned, is_published, {weights} FROM adapters
+WHERE target_fingerprint = ? AND drafter_fingerprint = ? AND {which} AND typeof(created_at) = 'text'
+AND typeof(accepted_before) = 'real' AND typeof(accepted_after) = 'real'
+AND typeof(num_replies) = 'integer' AND num_replies >= 0 AND typeof(num_learned) = 'integer' AND num_learned >= 0
+AND typeof(is_published) = 'integer' AND is_published IN (0, 1)
+AND typeof(weights) = 'blob' AND length(weights) > 0
+ORDER BY id DESC
+"""
+_SUMMARIES = _READ.format(weights="NULL", which="TRUE")
+_PUBLISHED = _READ.format(weights="weights", which="is_published = 1")
+_ALL = _READ.format(weights="weights", which="TRUE")
+
+
+def read_summaries(connection: Connection, target_fingerprint: str, drafter_fingerprint: str) -> list[AdapterSummary]:
+    """Newest first. Leaves out what is damaged."""
+    return [summary for summary, _ in _read(connection, _SUMMARIES, target_fingerprint, drafter_fingerprint)]
+
+
+def read_published(connection: Connection, target_fingerprint: str, drafter_fingerprint: str) -> AdapterRecord | None:
+    found = _read(connection, _PUBLISHED, target_fingerprint, drafter_fingerprint)
+    return AdapterRecord(**asdict(found[0][0]), weights=found[0][1]) if found else None
+
+
+def write_adapter(
+    connection: Connection, target_fingerprint: str, drafter_fingerprint: str, adapter: AdapterSummary, weights: bytes
+) -> int:
+    """Adds it under a new number, which is returned: its own is not looked at. Others stay as they are, also where
+    this one is published. Raises ValueError for what could not be read again."""
+    _check(adapter, weights)
+    new = insert(AdapterRow).values(
+        target_fingerprint=target_fingerprint,
+        drafter_fingerprint=drafter_fingerprint,
+        created_at=adapter.created_at,
+        accepted_before=float(adapter.before),
+        accepted_after=float(adapter.after),
+        num_replies=adapter.num_replies,
+        num_learned=adapter.num_learned,
+        is_published=adapter.is_published,
+        weights=weights,
+    )
+    return int(connection.execute(new).lastrowid)
+
+
+def publish(connection: Connection, target_fingerprint: str, drafter_fingerprint: str, number: int | None) -> bool:
+    """Only this one is in use from now on, or none. False, having changed nothing, where it is not there."""
+    of_pair = _is_pair(target_fingerprint, drafter_fingerprint)
+    if number is not None:
+        wanted = select(AdapterRow.id).where(of_pair, AdapterRow.id == number)
+        if number not in _COUNTERS or connection.execute(wanted).one_or_none() is None:
+            return False
+    connection.execute(update(AdapterRow).where(of_pair).values(is_published=AdapterRow.id == number))
+    return True
+
+
+def thin_out(connection: Connection, target_fingerprint: str, drafter_fingerprint: str, most: int) -> None:
+    """Keeps the latest of the pair, and the one in use."""
+    of_pair = _is_pair(target_fingerprint, drafter_fingerprint)
+    latest = select(AdapterRow.id).where(of_pair).order_by(AdapterRow.id.desc()).limit(most)
+    connection.execute(delete(AdapterRow).where(of_pair, ~AdapterRow.is_published, AdapterRow.id.not_in(latest)))
+
+
+def delete_adapters(connection: Connection, target_fingerprint: str, drafter_fingerprint: str) -> bool:
+    """Whether there was anything to delete."""
+    gone = connection.execute(delete(AdapterRow).where(_is_pair(target_fingerprint, drafter_fingerprint)))
+    return gone.rowcount > 0
+
+
+def _is_pair(target_fingerprint: str, drafter_fingerprint: str) -> ColumnElement[bool]:
+    return and_(
+        AdapterRow.target_fingerprint == target_fingerprint, AdapterRow.drafter_fingerprint == drafter_fingerprint
+    )
+
+
+def _read(
+    connection: Connection, statement: str, target_fingerprint: str, drafter_fingerprint: str
+) -> list[tuple[AdapterSummary, bytes]]:
+    with closing(connection.connection.cursor()) as cursor:
+        rows = cursor.execute(statement, (target_fingerprint, drafter_fingerprint)).fetchall()
+    return [(summary, row[-1]) for row in rows if (summary := _summary(*row[:-1])) is not None]
+
+
+def _summary(
+    number: int, created_at: str, before: float, after: float, *numbers_and_published: Any
+) -> AdapterSummary | None:
+    if not (math.isfinite(before) and math.isfinite(after)):
+        return None
+    try:
+        made = datetime.fromisoformat(created_at).replace(tzinfo=UTC)
+    except ValueError:
+        return None
+    num_replies, num_learned, is_published = numbers_and_published
+    return AdapterSummary(number, made, before, after, num_replies, num_learned, bool(is_published))
+
+
+def _check(adapter: AdapterSummary, weights: bytes) -> None:
+    if not weights:
+        raise ValueError("An adapter to be kept has no weights.")
+    if not all(math.isfinite(figure) for figure in (adapter.before, adapter.after)):
+        raise ValueError("An adapter to be kept has figures that are no numbers.")
+    if not all(number in _COUNTERS for number in (adapter.num_replies, adapter.num_learned)):
+        raise ValueError("An adapter to be kept has a negative count.")

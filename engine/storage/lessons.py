@@ -1,0 +1,168 @@
+"""Reads and writes what a drafter can learn from, in one vocabulary or another; the repository opens the transactions.
+
+Only what the messages cannot tell is kept: the reply in the target's tokens, and the law before each. Numbers are
+little-endian, so that a store can be carried to any machine.
+"""
+
+from __future__ import annotations
+
+import random
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sqlalchemy import Connection, delete, select
+from sqlalchemy.dialects.sqlite import insert
+
+from engine.records import ChatTurn, LessonRecord, Role
+from engine.storage.schema import LessonRow, VocabularyRow
+from engine.storage.vocabularies import make_vocabulary
+
+_TOKEN_BYTES = 4
+_LOG_BYTES = 2
+_NUM_TOKENS = 2**31  # the ids that fit
+_ROLES = {role.value: role for role in Role}
+_LATEST_SHARE = 4  # one of so many is among the latest, which all stay
+
+# SQLite holds any kind of value in any column, whatever the schema says: what is damaged is left out here.
+_READ = f"""
+SELECT lessons.message_id, messages.parent_id, conversations.system_prompt, width, tokens, law_tokens, law_logs
+FROM lessons JOIN messages ON messages.id = lessons.message_id
+JOIN conversations ON conversations.id = messages.conversation_id
+WHERE vocabulary_id = (SELECT id FROM vocabularies WHERE fingerprint = ?) AND conversations.deleted_at IS NULL
+AND typeof(conversations.system_prompt) = 'text' AND typeof(width) = 'integer' AND width > 0
+AND typeof(tokens) = 'blob' AND length(tokens) > 0 AND length(tokens) % {_TOKEN_BYTES} = 0
+AND typeof(law_tokens) = 'blob' AND length(law_tokens) = length(tokens) * width
+AND typeof(law_logs) = 'blob' AND length(law_logs) * {_TOKEN_BYTES} = length(law_tokens) * {_LOG_BYTES}
+ORDER BY lessons.message_id
+"""
+# All branches at once: UNION takes a message that many lessons share, or that stands in a circle, only once.
+_BRANCHES = """
+WITH RECURSIVE answered(id) AS (
+    SELECT messages.parent_id FROM lessons JOIN messages ON messages.id = lessons.message_id
+    WHERE vocabulary_id = (SELECT id FROM vocabularies WHERE fingerprint = ?)
+    UNION SELECT messages.parent_id FROM messages JOIN answered ON messages.id = answered.id
+)
+SELECT messages.id, messages.parent_id, messages.role, messages.text FROM messages
+JOIN answered ON answered.id = messages.id WHERE typeof(messages.text) = 'text'
+"""
+_new = insert(LessonRow)
+_KEEP = _new.on_conflict_do_update(
+    index_elements=[LessonRow.vocabulary_id, LessonRow.message_id],
+    set_={name: _new.excluded[name] for name in ("width", "tokens", "law_tokens", "law_logs")},
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    parent_id: int | None
+    turn: ChatTurn
+
+
+def read_lessons(connection: Connection, fingerprint: str) -> tuple[LessonRecord, ...]:
+    """Oldest first, without those of deleted conversations. Leaves out what is damaged, and what lost its branch."""
+    lessons = []
+    with closing(connection.connection.cursor()) as cursor:
+        nodes = _nodes(cursor.execute(_BRANCHES, (fingerprint,)).fetchall())
+        for message_id, parent_id, system_prompt, width, *blobs in cursor.execute(_READ, (fingerprint,)):
+            turns = _turns(system_prompt, nodes, message_id, parent_id)
+            numbers = _numbers(width, *blobs)
+            if turns is not None and numbers is not None:
+                lessons.append(LessonRecord(message_id, turns, *numbers))
+    return tuple(lessons)
+
+
+def write_lesson(
+    connection: Connection,
+    fingerprint: str,
+    message_id: int,
+    tokens: npt.ArrayLike,
+    law_tokens: npt.ArrayLike,
+    law_logs: npt.ArrayLike,
+    most: int,
+) -> None:
+    """Raises ValueError for what could not be read again, and for room for none."""
+    row = _row(np.asarray(tokens), np.asarray(law_tokens), np.asarray(law_logs))
+    if most < 1:
+        raise ValueError("Of the lessons to be kept, there is room for none.")
+    vocabulary_id = make_vocabulary(connection, fingerprint)
+    connection.execute(_KEEP, {"vocabulary_id": vocabulary_id, "message_id": message_id, **row})
+    _thin_out(connection, vocabulary_id, most, chance=random.Random(message_id))
+
+
+def delete_lessons(connection: Connection, fingerprint: str) -> bool:
+    """Whether there was anything to delete."""
+    known = select(VocabularyRow.id).where(VocabularyRow.fingerprint == fingerprint).scalar_subquery()
+    return connection.execute(delete(LessonRow).where(LessonRow.vocabulary_id == known)).rowcount > 0
+
+
+def _thin_out(connection: Connection, vocabulary_id: int, most: int, chance: random.Random) -> None:
+    """Of those before the latest, any may go: what is kept gets rarer with age, and no topic ends on one day."""
+    ids = select(LessonRow.message_id).where(LessonRow.vocabulary_id == vocabulary_id).order_by(LessonRow.message_id)
+    kept = connection.execute(ids).scalars().all()
+    if len(kept) <= most:
+        return
+    older = kept[: -max(1, most // _LATEST_SHARE)]
+    gone = chance.sample(older, len(kept) - most)
+    of_vocabulary = LessonRow.vocabulary_id == vocabulary_id
+    connection.execute(delete(LessonRow).where(of_vocabulary, LessonRow.message_id.in_(gone)))
+
+
+def _row(tokens: npt.NDArray[Any], law_tokens: npt.NDArray[Any], law_logs: npt.NDArray[Any]) -> dict[str, object]:
+    if law_tokens.shape != law_logs.shape or law_tokens.shape[:1] != tokens.shape or law_tokens.ndim != 2:
+        raise ValueError("A lesson to be kept has no row of tokens with a law for each.")
+    if not (law_tokens.size and _are_tokens(tokens) and _are_tokens(law_tokens) and _are_logs(law_logs)):
+        raise ValueError("A lesson to be kept has numbers that are no tokens, or no probabilities.")
+    return {
+        "width": law_tokens.shape[1],
+        "tokens": tokens.astype("<i4").tobytes(),
+        "law_tokens": law_tokens.astype("<i4").tobytes(),
+        "law_logs": law_logs.astype("<f2").tobytes(),
+    }
+
+
+def _numbers(
+    width: int, tokens: bytes, law_tokens: bytes, law_logs: bytes
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.float16]] | None:
+    row = np.frombuffer(tokens, "<i4").astype(np.int32, copy=False)
+    ids = np.frombuffer(law_tokens, "<i4").astype(np.int32, copy=False).reshape(-1, width)
+    logs = np.frombuffer(law_logs, "<f2").astype(np.float16, copy=False).reshape(-1, width)
+    return (row, ids, logs) if _are_tokens(row) and _are_tokens(ids) and _are_logs(logs) else None
+
+
+def _are_tokens(ids: npt.NDArray[Any]) -> bool:
+    return ids.dtype.kind in "iu" and int(ids.min()) >= 0 and int(ids.max()) < _NUM_TOKENS
+
+
+def _are_logs(logs: npt.NDArray[Any]) -> bool:
+    """A probability of none is allowed; what is above one by more than rounding is not, and NaN is not below it."""
+    return logs.dtype.kind == "f" and bool((logs < 0.01).all())
+
+
+def _nodes(rows: list[tuple[int, int | None, str, str]]) -> dict[int, _Node]:
+    """Without those whose role is damaged."""
+    return {
+        message_id: _Node(parent_id, ChatTurn(_ROLES[role], text))
+        for message_id, parent_id, role, text in rows
+        if role in _ROLES
+    }
+
+
+def _turns(
+    system_prompt: str, nodes: dict[int, _Node], message_id: int, parent_id: int | None
+) -> tuple[ChatTurn, ...] | None:
+    """What was rendered when the reply was asked for: nothing of empty texts. None where a message is missing, or
+    its parent younger, which a damaged file may say."""
+    turns: list[ChatTurn] = []
+    while parent_id is not None:
+        node = nodes.get(parent_id)
+        if node is None or parent_id >= message_id:
+            return None
+        if node.turn.text:
+            turns.append(node.turn)
+        message_id, parent_id = parent_id, node.parent_id
+    if system_prompt.strip():
+        turns.append(ChatTurn(Role.SYSTEM, system_prompt))
+    return tuple(reversed(turns))

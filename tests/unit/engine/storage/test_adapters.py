@@ -1,0 +1,268 @@
+"""Adapters: numbered, one of a pair in use, an earlier one can be taken again, and all of them can be forgotten."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.errors import AdapterMissing, StoreUnusable
+from engine.records import AdapterSummary, Role
+from engine.storage import Repository
+from engine.storage.backup import back_up
+
+from .conftest import OnEveryConnection
+
+TARGET, DRAFTER = "7a" * 32, "d0" * 32
+SECRET = b"DERAUNSE"
+
+SAVE_FOREVER = """
+import sys
+from pathlib import Path
+from engine.storage import Repository
+
+repository = Repository.open(Path(sys.argv[1]))
+while True:
+    print(repository.save_adapter("target", "drafter", 2.0, 2.5, 30, 200, bytes(200_000)).number, flush=True)
+"""
+
+
+def save(
+    repository: Repository,
+    weights: bytes = b"weights",
+    pair: tuple[str, str] = (TARGET, DRAFTER),
+    most: int = 8,
+    after: float = 2.5,
+) -> AdapterSummary:
+    return repository.save_adapter(*pair, 2.0, after, 30, 200, weights, most)
+
+
+def in_use(repository: Repository, pair: tuple[str, str] = (TARGET, DRAFTER)) -> int | None:
+    adapter = repository.published_adapter(*pair)
+    published = [summary.number for summary in repository.list_adapters(*pair) if summary.is_published]
+    assert published == ([] if adapter is None else [adapter.number])
+    return None if adapter is None else adapter.number
+
+
+def numbers(repository: Repository, pair: tuple[str, str] = (TARGET, DRAFTER)) -> list[int]:
+    return [summary.number for summary in repository.list_adapters(*pair)]
+
+
+def written(data_dir: Path) -> bytes:
+    return b"".join(file.read_bytes() for file in data_dir.iterdir())
+
+
+def test_an_adapter_comes_back_as_it_was_saved(open_repository: Callable[[], Repository]) -> None:
+    saved = open_repository().save_adapter(TARGET, DRAFTER, 2.0, 2.53125, 30, 200, b"\x00weights\xff")
+    repository = open_repository()
+    adapter = repository.published_adapter(TARGET, DRAFTER)
+    assert adapter is not None
+    assert adapter.weights == b"\x00weights\xff"
+    assert (adapter.before, adapter.after, adapter.num_replies, adapter.num_learned) == (2.0, 2.53125, 30, 200)
+    assert adapter.is_published
+    assert timedelta() <= datetime.now(UTC) - adapter.created_at < timedelta(minutes=5)
+    assert repository.list_adapters(TARGET, DRAFTER) == (saved,)
+    assert "weights" not in repr(adapter), "no log is flooded"
+
+
+def test_a_new_one_is_used_instead_of_the_one_before(repository: Repository) -> None:
+    assert in_use(repository) is None
+    first = save(repository)
+    second = save(repository, after=2.75)
+    assert second.number > first.number
+    assert in_use(repository) == second.number
+    assert [(each.number, each.after) for each in repository.list_adapters(TARGET, DRAFTER)] == [
+        (second.number, 2.75),
+        (first.number, 2.5),
+    ]
+
+
+def test_an_earlier_one_can_be_taken_again_and_none(repository: Repository) -> None:
+    first, second = save(repository, b"first"), save(repository, b"second")
+    repository.publish_adapter(TARGET, DRAFTER, first.number)
+    adapter = repository.published_adapter(TARGET, DRAFTER)
+    assert adapter is not None
+    assert (adapter.number, adapter.weights) == (first.number, b"first")
+    repository.publish_adapter(TARGET, DRAFTER, None)
+    assert in_use(repository) is None
+    assert numbers(repository) == [second.number, first.number]
+    repository.publish_adapter(TARGET, DRAFTER, second.number)
+    assert in_use(repository) == second.number
+
+
+def test_each_pair_has_its_own(repository: Repository) -> None:
+    pairs = [(TARGET, DRAFTER), (TARGET, "other"), ("other", DRAFTER), (DRAFTER, TARGET)]
+    saved = [save(repository, pair=pair).number for pair in pairs]
+    assert [in_use(repository, pair) for pair in pairs] == saved
+    repository.publish_adapter(*pairs[1], None)
+    repository.forget_adapters(*pairs[2])
+    assert [in_use(repository, pair) for pair in pairs] == [saved[0], None, None, saved[3]]
+    assert [numbers(repository, pair) for pair in pairs] == [[saved[0]], [saved[1]], [], [saved[3]]]
+
+
+def test_a_number_that_is_not_there_changes_nothing(repository: Repository) -> None:
+    mine, others = save(repository).number, save(repository, pair=(TARGET, "other")).number
+    for absent in (others, 999, -1, 0, 2**70):
+        with pytest.raises(AdapterMissing, match=rf"^Adapter {absent} is no longer in the store; choose another one"):
+            repository.publish_adapter(TARGET, DRAFTER, absent)
+    assert in_use(repository) == mine
+
+
+def test_the_latest_are_kept_and_the_one_in_use(repository: Repository) -> None:
+    saved = [save(repository, most=3).number for _ in range(5)]
+    assert numbers(repository) == saved[:1:-1]
+    repository.publish_adapter(TARGET, DRAFTER, saved[2])
+    other = save(repository, pair=(TARGET, "other"), most=3).number
+    latest = save(repository, most=0).number
+    assert numbers(repository) == [latest]
+    assert numbers(repository, (TARGET, "other")) == [other]
+
+
+def test_numbers_are_never_given_twice(open_repository: Callable[[], Repository]) -> None:
+    repository = open_repository()
+    seen = set()
+    for _ in range(3):
+        seen.add(save(repository).number)
+        repository.forget_adapters(TARGET, DRAFTER)
+        repository.close()
+        repository = open_repository()
+    assert len(seen) == 3
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"before": float("nan")},
+        {"after": float("inf")},
+        {"num_replies": -1},
+        {"num_learned": 2**63},
+        {"weights": b""},
+    ],
+)
+def test_figures_that_are_none_are_refused(repository: Repository, wrong: dict[str, float | bytes]) -> None:
+    mine = save(repository).number
+    figures = {"before": 2.0, "after": 2.5, "num_replies": 30, "num_learned": 200, "weights": b"weights"} | wrong
+    with pytest.raises(ValueError, match="An adapter to be kept has"):
+        repository.save_adapter(TARGET, DRAFTER, **figures)  # type: ignore[arg-type]
+    assert in_use(repository) == mine
+    assert numbers(repository) == [mine]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "created_at = 'yesterday'",
+        "created_at = 7",
+        "accepted_before = 'few'",
+        "accepted_after = 9e999",
+        "num_replies = -1",
+        "num_replies = 0.5",
+        "num_learned = x'00'",
+        "is_published = 2",
+        "is_published = 'yes'",
+        "weights = x''",
+        "weights = 'abcd'",
+        "weights = 7",
+    ],
+)
+def test_damaged_row_is_left_out(repository: Repository, store: Path, damage: str) -> None:
+    first, second = save(repository).number, save(repository).number
+    with closing(sqlite3.connect(store)) as connection, connection:
+        assert connection.execute(f"UPDATE adapters SET {damage} WHERE id = {second}").rowcount == 1
+    assert numbers(repository) == [first]
+    assert repository.published_adapter(TARGET, DRAFTER) is None
+    repository.publish_adapter(TARGET, DRAFTER, first)
+    assert in_use(repository) == first
+
+
+def test_deleting_conversations_keeps_adapters(repository: Repository) -> None:
+    summary = repository.create_conversation("gone", "")
+    repository.add_message(summary.id, None, Role.ASSISTANT, "text")
+    mine = save(repository).number
+    repository.delete_conversation(summary.id)
+    repository.purge_deleted()
+    assert in_use(repository) == mine
+
+
+def test_forgotten_adapters_and_their_lessons_leave_the_files_and_the_copies(
+    repository: Repository, data_dir: Path, store: Path
+) -> None:
+    summary = repository.create_conversation("chat", "")
+    reply = repository.add_message(summary.id, None, Role.ASSISTANT, "text").id
+    lesson = np.frombuffer(SECRET, "<i4")
+    for vocabulary in (TARGET, "other"):
+        ids = lesson if vocabulary == TARGET else [1]
+        repository.save_lesson(vocabulary, reply, ids, [[1]] * len(ids), np.zeros((len(ids), 1)), 9)
+    repository.save_recall(TARGET, {reply: [1, 2]})
+    save(repository, SECRET)
+    other = save(repository, pair=(TARGET, "other")).number
+    backup = back_up(store, "9999")
+    assert backup.read_bytes().count(SECRET) == 2
+
+    for _ in range(2):
+        repository.forget_adapters(TARGET, DRAFTER)
+    assert (numbers(repository), in_use(repository)) == ([], None)
+    assert repository.load_lessons(TARGET) == ()
+    assert len(repository.load_lessons("other")) == len(repository.load_recall(TARGET, 100)) == 1
+    assert in_use(repository, (TARGET, "other")) == other
+    assert SECRET not in written(data_dir)
+    with closing(sqlite3.connect(backup)) as connection:
+        for table in ("adapters", "lessons", "recall"):
+            assert connection.execute(f"SELECT count(*) FROM {table}").fetchone() == (1,)
+    assert save(repository).number > other
+
+
+def test_lessons_alone_are_erased_too(repository: Repository, data_dir: Path) -> None:
+    summary = repository.create_conversation("chat", "")
+    reply = repository.add_message(summary.id, None, Role.ASSISTANT, "text").id
+    repository.save_lesson(TARGET, reply, np.frombuffer(SECRET, "<i4"), [[1]] * 2, np.zeros((2, 1)), 9)
+    assert SECRET in written(data_dir)
+    repository.forget_adapters(TARGET, DRAFTER)
+    assert SECRET not in written(data_dir)
+
+
+def test_forgetting_takes_a_copy_from_before_there_were_adapters(repository: Repository, store: Path) -> None:
+    save(repository)
+    backup = back_up(store, "9999")
+    with closing(sqlite3.connect(backup)) as connection:
+        connection.executescript("DROP TABLE adapters; DROP TABLE lessons;")
+    repository.forget_adapters(TARGET, DRAFTER)
+    assert numbers(repository) == []
+
+
+def test_locked_store_is_told_in_words_and_keeps_what_it_had(
+    open_repository: Callable[[], Repository], on_every_connection: OnEveryConnection, store: Path
+) -> None:
+    with on_every_connection("PRAGMA busy_timeout = 20"):
+        repository = open_repository()
+        first, second = save(repository).number, save(repository).number
+    with closing(sqlite3.connect(store, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        for change in (lambda: save(repository), lambda: repository.publish_adapter(TARGET, DRAFTER, first)):
+            with pytest.raises(StoreUnusable, match="locked by another program"):
+                change()
+        assert in_use(repository) == second
+
+
+def test_after_a_kill_exactly_one_is_in_use_and_none_is_lost(
+    data_dir: Path, open_repository: Callable[[], Repository]
+) -> None:
+    command = [sys.executable, "-c", SAVE_FOREVER, str(data_dir)]
+    for _ in range(3):
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            told = [int(process.stdout.readline()) for _ in range(12)]
+            process.kill()
+            told += [int(line) for line in process.stdout if line.endswith("\n")]
+        repository = open_repository()
+        kept = numbers(repository, ("target", "drafter"))
+        assert len(kept) == 8
+        assert kept[0] in (told[-1], told[-1] + 1)  # the last may have been committed, and not told
+        assert in_use(repository, ("target", "drafter")) == kept[0]
