@@ -25,6 +25,8 @@ def print_report(report: dict[str, Any]) -> None:
     for mode, each in report.get("windows", {}).items():
         if mode != "plain":
             console.print(_windows(mode, each))
+    for mode, each in report.get("learning", {}).items():
+        console.print(_trials(mode, each))
     for line in _lines(report):
         console.print(line, markup=False, highlight=False)
 
@@ -84,6 +86,14 @@ def _windows(mode: str, windows: list[dict[str, Any]]) -> Table:
         table.add_row(
             f"{window['from']}-{window['to']}", *("-" if figure is None else f"{figure:.3f}" for figure in figures)
         )
+    return table
+
+
+def _trials(mode: str, trials: list[dict[str, Any]]) -> Table:
+    table = _table(f"{mode}: learned after", "as it came", "in use", "candidate", "held back", "outcome")
+    for trial in trials:
+        figures = (f"{trial[name]:.3f}" for name in ("base", "published", "candidate"))
+        table.add_row(str(trial["after"]), *figures, str(trial["held_back"]), trial["outcome"])
     return table
 
 

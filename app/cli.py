@@ -58,6 +58,9 @@ MeasuredTargetOption = Annotated[
         help="`starter`, a name, a GGUF file, or `trace:VOCAB.gguf` to replay recorded replies in a vocabulary.",
     ),
 ]
+DraftLengthOption = Annotated[
+    int | None, typer.Option(help="Of the mode neural: tokens of every draft; what pays best if left out.")
+]
 LengthOption = Annotated[int, typer.Option(min=1, help="Length of a reply at most.")]
 TemperatureOption = Annotated[float, typer.Option(help="0 is greedy.")]
 SeedOption = Annotated[int, typer.Option(min=0, help="The same seed gives the same plain replies.")]
@@ -194,9 +197,7 @@ def bench(
             help="Ways of decoding: plain; auto, as the app does; neural, drafting in every round; recall alone."
         ),
     ] = "plain,auto",
-    draft_length: Annotated[
-        int | None, typer.Option(help="Of the mode neural: tokens of every draft; what pays best if left out.")
-    ] = None,
+    draft_length: DraftLengthOption = None,
     max_tokens: LengthOption = 128,
     temperature: TemperatureOption = 0.0,
     seed: SeedOption = 0,
@@ -244,11 +245,19 @@ def replay(
     target: MeasuredTargetOption = STARTER,
     limit: Annotated[int | None, typer.Option(help="Play only the first so many chats.")] = None,
     window: Annotated[int, typer.Option(help="Replies of a window, whose figures are told apart.")] = 25,
-    mode: Annotated[str, typer.Option(help="auto, as the app does; or recall alone.")] = "auto",
+    mode: Annotated[
+        str, typer.Option(help="auto, as the app does; neural, drafting in every round; or recall alone.")
+    ] = "auto",
+    shift: Annotated[
+        Path | None, typer.Option("--shift", metavar="F2.jsonl", help="Then go on with these, of another kind.")
+    ] = None,
+    draft_length: DraftLengthOption = None,
     max_tokens: LengthOption = 128,
     temperature: TemperatureOption = 0.0,
     seed: SeedOption = 0,
-    learning: Annotated[bool, typer.Option(help="Remember a chat in those after it; without, as a control.")] = True,
+    learning: Annotated[
+        bool, typer.Option(help="Remember a chat in those after it, and teach the drafter; without, as a control.")
+    ] = True,
     json: ReportOption = None,
     drafter: DrafterOption = "built-in",
     drafter_cost: DrafterCostOption = 0.075,
@@ -267,6 +276,8 @@ def replay(
         prompts=prompts,
         limit=limit,
         modes=("plain", mode),
+        shift=shift,
+        draft_length=draft_length,
         max_tokens=max_tokens,
         temperature=temperature,
         seed=seed,

@@ -20,16 +20,17 @@ from engine.config import DistillSettings, EngineConfig, TargetSettings
 from engine.drafter_choice import BUILT_IN, drafter_folder, fetched_folder, is_fetched
 from engine.errors import DrafterUnusable, LoadCancelled, MendableError
 from engine.events import DrafterFetched, DrafterFetching, Listener, SpeculationChanged
+from engine.learning_service import LearningService
 from engine.stop_signal import StopSignal
 from engine.worker import Worker
 
 if TYPE_CHECKING:
     from engine.chat_service import ChatService
+    from engine.drafting import Drafting
     from engine.learning.progress import DistillProgress
     from engine.measuring.measurement import Measurement
     from engine.measuring.order import BenchOrder
     from engine.numerics.suffix_index import SuffixIndex
-    from engine.proposers.neural import NeuralProposer
     from engine.recall import Recall
     from engine.records import NgramRecord
     from engine.reply import ReplyWriter
@@ -73,12 +74,12 @@ class Engine:
 
     def close(self) -> bool:
         """Ends everything within two seconds. False if a thread was still busy then (it dies with the process)."""
+        self._parts.end_learning()
         for worker in (self._chat, self._store, self._hub):
             worker.end()
         deadline = time.monotonic() + _CLOSING_PATIENCE_S
         ended = [worker.join(deadline - time.monotonic()) for worker in (self._chat, self._store)]
-        if all(ended):
-            self._parts.close_store()
+        ended.append(all(ended) and self._parts.close_store(deadline - time.monotonic()))
         return self._hub.join(deadline - time.monotonic()) and all(ended)  # a network may be silent for longer
 
 
@@ -95,6 +96,7 @@ class _Parts:
         self._lock = threading.Lock()
         self._repository: Repository | None = None
         self._recall: Recall | None = None
+        self._learning = LearningService(self._open_repository, config.learning, emit)
         self._chat: ChatService | None = None
         self._store: StoreService | None = None
 
@@ -104,7 +106,13 @@ class _Parts:
             from engine.chat_service import ChatService
 
             self._chat = ChatService(
-                self._open_repository(), self._open_recall(), load_file, self._speculate, self._emit, self._post
+                self._open_repository(),
+                self._open_recall(),
+                self._learning,
+                load_file,
+                self._speculate,
+                self._emit,
+                self._post,
             )
         self._chat.handle(command, stop)
 
@@ -113,7 +121,7 @@ class _Parts:
         if self._store is None:
             from engine.store_service import StoreService
 
-            self._store = StoreService(self._open_repository(), self._open_recall(), self._emit)
+            self._store = StoreService(self._open_repository(), self._open_recall(), self._learning, self._emit)
         self._store.handle(command)
 
     def handle_hub(self, command: Command, stop: StopSignal) -> None:
@@ -125,9 +133,16 @@ class _Parts:
         if self._chat is not None:
             self._chat.close()
 
-    def close_store(self) -> None:
+    def end_learning(self) -> None:
+        self._learning.close()
+
+    def close_store(self, timeout_s: float) -> bool:
+        """False if the learner was still busy after `timeout_s`; the store then stays open."""
+        if not self._learning.join(timeout_s):
+            return False
         if self._repository is not None:
             self._repository.close()
+        return True
 
     def _speculate(self, target: Target, stop: StopSignal, drafter: str) -> Speculation:
         def tell(speculation: Speculation) -> None:
@@ -143,7 +158,13 @@ class _Parts:
                 return Speculation.off(str(error))
             config = replace(config, speculation=replace(config.speculation, drafter=folder))
         return speculate(
-            config, target, stop, _StoredNgrams(self._open_repository(), self._post), self._open_recall().indexes, tell
+            config,
+            target,
+            stop,
+            _StoredNgrams(self._open_repository(), self._post),
+            self._open_recall().indexes,
+            tell,
+            on_drafting=self._learning.open,
         )
 
     def _open_repository(self) -> Repository:
@@ -242,10 +263,11 @@ def speculate(
     remembered: Callable[[], Sequence[SuffixIndex]] = tuple,
     on_changed: Callable[[Speculation], None] = lambda _speculation: None,
     at_once: bool = False,
+    on_drafting: Callable[[Drafting], None] = lambda _drafting: None,
 ) -> Speculation:
     """Drafts for this target: from what is remembered at once, with the drafter as soon as it is loaded, which happens
-    on a thread of its own. `on_changed` hears what came of it. With `at_once` the drafter is loaded here and now, and
-    what that raises is raised.
+    on a thread of its own. `on_changed` hears what came of it, and `on_drafting` is given the drafter before it drafts.
+    With `at_once` the drafter is loaded here and now, and what that raises is raised.
 
     Raises Interrupted.
     """
@@ -263,7 +285,9 @@ def speculate(
     speculation = Speculation(Chooser(measure_passes(target, stop), History(remembered)), on_changed)
 
     def begin() -> None:
-        proposer = make_proposer(config, target, memory, lambda: speculation.is_closed)
+        drafting = make_drafting(config, target, memory, lambda: speculation.is_closed)
+        on_drafting(drafting)
+        proposer = drafting.proposer
         speculation.begin(proposer, proposer.measure_cost())
 
     def load() -> None:
@@ -284,56 +308,21 @@ def speculate(
     return speculation
 
 
-def make_proposer(
+def make_drafting(
     config: EngineConfig,
     target: Target,
     memory: NgramMemory | None = None,
     is_cancelled: Callable[[], bool] = lambda: False,
-) -> NeuralProposer:
-    """Loads the drafter and what is known about its tokens and the target's. Takes seconds the first time.
-
-    Raises DrafterUnusable, StoreUnusable, and LoadCancelled when `is_cancelled` says so between two steps.
-    """
+) -> Drafting:
+    """The drafter of the settings for this target; see `open_drafting`, and for what it raises too."""
     from engine.drafter.torch_library import preload_torch
 
     preload_torch()
-    _check(is_cancelled)
-    from engine.drafter.checkpoint import load_drafter
-    from engine.numerics.ngram_cache import NgramCache
-    from engine.numerics.string_trie import StringTrie
-    from engine.numerics.vocabulary_map import VocabularyMap, fingerprint, open_map
-    from engine.proposers.neural import NeuralProposer
-    from engine.target.threads import usable_cores
+    from engine.drafting import open_drafting
 
-    vocabulary, settings = target.vocabulary, config.speculation
-    _check(is_cancelled)
-    drafter = load_drafter(settings.drafter or built_in_drafter(), settings.device, usable_cores())
-    tokenizer = drafter.tokenizer
-    never_drafted = vocabulary.special | vocabulary.end_of_generation
-    target_fingerprint = fingerprint(vocabulary.pieces, never_drafted)
-
-    def build() -> VocabularyMap:
-        return VocabularyMap.build(
-            vocabulary.pieces, never_drafted, tokenizer.pieces, tokenizer.encode_many, drafter.model.shape.outputs
-        )
-
-    drafter_fingerprint = f"{tokenizer.fingerprint} {drafter.model.shape.outputs}"
-    strings = open_map(config.data_dir / "vocabulary-maps", target_fingerprint, drafter_fingerprint, build)
-    trie = StringTrie(strings) if settings.merge else StringTrie.direct_only(strings)
-    cache = NgramCache(trie)
-    if memory is not None and settings.merge:
-        cache.load(memory.load(target_fingerprint, tokenizer.fingerprint))
-
-    def keep(changed: Sequence[NgramRecord]) -> None:
-        if memory is not None and changed:
-            memory.save(target_fingerprint, tokenizer.fingerprint, changed)
-
-    return NeuralProposer(drafter.model, tokenizer, vocabulary, trie, cache if settings.merge else None, keep)
-
-
-def _check(is_cancelled: Callable[[], bool]) -> None:
-    if is_cancelled():
-        raise LoadCancelled("Loading the drafter was cancelled.")
+    settings = config.speculation
+    folder = settings.drafter or built_in_drafter()
+    return open_drafting(settings, folder, config.data_dir / "vocabulary-maps", target.vocabulary, memory, is_cancelled)
 
 
 def fetch_drafter(
@@ -368,7 +357,7 @@ def open_bench(config: EngineConfig, order: BenchOrder, stop: StopSignal) -> Mea
         return load_file(resolve(config, order.target), TargetSettings(), lambda _progress: None, stop)
 
     try:
-        return open_measurement(order, load_target, load_vocabulary, lambda target: make_proposer(config, target), stop)
+        return open_measurement(order, load_target, load_vocabulary, lambda target: make_drafting(config, target), stop)
     except Interrupted as error:
         raise LoadCancelled(f"Loading {order.target} was cancelled.") from error
 

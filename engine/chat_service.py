@@ -25,6 +25,7 @@ from engine.events import (
     TargetLoading,
     TargetReady,
 )
+from engine.learning_service import LearningService
 from engine.recall import Recall
 from engine.records import ChatTurn, Conversation, Message, Role
 from engine.reply import PreparedReply, ReplyWriter
@@ -49,6 +50,7 @@ class ChatService:
         self,
         repository: Repository,
         recall: Recall,
+        learning: LearningService,
         load_file: LoadFile,
         speculate: Speculate,
         emit: Listener,
@@ -57,6 +59,7 @@ class ChatService:
         """`post` has a command of the engine's own carried out after those that wait already."""
         self._repository = repository
         self._recall = recall
+        self._learning = learning
         self._post = post
         self._load_file = load_file
         self._speculate = speculate
@@ -66,18 +69,20 @@ class ChatService:
         self._drafter = BUILT_IN
 
     def handle(self, command: ChatCommand, stop: StopSignal) -> None:
-        match command:
-            case LoadTarget():
-                self._load(command, stop)
-            case Send():
-                self._send(command, stop)
-            case Regenerate():
-                self._regenerate(command, stop)
-            case UseDrafter(drafter):
-                self._use_drafter(drafter, stop)
-            case RememberMore():
-                if self._target is not None and self._recall.catch_up():
-                    self._post(RememberMore())
+        if isinstance(command, RememberMore):  # nobody waits for it
+            if self._target is not None and self._recall.catch_up():
+                self._post(RememberMore())
+            return
+        with self._learning.pause():
+            match command:
+                case LoadTarget():
+                    self._load(command, stop)
+                case Send():
+                    self._send(command, stop)
+                case Regenerate():
+                    self._regenerate(command, stop)
+                case UseDrafter(drafter):
+                    self._use_drafter(drafter, stop)
 
     def close(self) -> None:
         if self._writer is not None:
@@ -159,7 +164,8 @@ class ChatService:
     def _reply(
         self, prepared: PreparedReply, prompt: Message, incognito: bool, settings: ReplySettings, stop: StopSignal
     ) -> None:
-        settings = replace(settings, learns=settings.learns and not incognito)
+        learns = settings.learns and not incognito
+        settings = replace(settings, learns=learns, keeps_laws=learns and self._learning.wants_laws)
         target, writer = self._ready()
         conversation_id = prompt.conversation_id
         events = _ReplyEvents(prompt, self._emit)
@@ -172,6 +178,7 @@ class ChatService:
         if settings.learns:
             self._recall.remember(prompt)
             self._recall.remember(message, reply.tokens)
+            self._learning.take(message, prepared.turns, reply.verified)
             self._post(RememberMore())
         if reply.failure is not None:
             raise reply.failure

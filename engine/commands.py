@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.config import ReplySettings, TargetSettings
+from engine.config import LearningSettings, ReplySettings, TargetSettings
 from engine.records import NgramRecord
 
 
@@ -59,6 +59,13 @@ class FetchDrafter:
 
 
 @dataclass(frozen=True, slots=True)
+class UseLearning:
+    """From now on the drafter learns like this, or not at all."""
+
+    settings: LearningSettings
+
+
+@dataclass(frozen=True, slots=True)
 class ListConversations:
     pass
 
@@ -97,7 +104,13 @@ class KeepNgrams:
 
 ChatCommand = LoadTarget | Send | Regenerate | UseDrafter | RememberMore
 StoreCommand = (
-    ListConversations | OpenConversation | RenameConversation | DeleteConversation | RestoreConversation | KeepNgrams
+    ListConversations
+    | OpenConversation
+    | RenameConversation
+    | DeleteConversation
+    | RestoreConversation
+    | KeepNgrams
+    | UseLearning
 )
 HubCommand = FetchDrafter
 Command = ChatCommand | StoreCommand | HubCommand

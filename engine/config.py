@@ -66,6 +66,7 @@ class ReplySettings:
     max_tokens: int | None = None  # None = until the target ends, or the context is full
     stop_strings: tuple[str, ...] = ()
     learns: bool = True  # whether what is written may teach those who draft
+    keeps_laws: bool = False  # whether the reply is to say what the target thought before each token, to learn from
     speculate: bool = True  # let proposers draft ahead of the target; the text follows the same law either way
 
     def __post_init__(self) -> None:
@@ -96,6 +97,18 @@ class SpeculationSettings:
     drafter: Path | None = None  # folder of a checkpoint; None = the built-in drafter
     device: str | None = None  # that the drafter computes on; None = the quickest there is
     merge: bool = True  # False: draft only tokens that are the same in both vocabularies, for comparison
+
+
+@dataclass(frozen=True, slots=True)
+class LearningSettings:
+    """How the drafter learns from chats, while nobody waits."""
+
+    enabled: bool = True
+    share: float = 0.5  # of the time that nobody waits
+    on_battery: bool = False  # also then
+
+    def __post_init__(self) -> None:
+        _check("Share of the time for learning", self.share, 0.05, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,3 +196,4 @@ class DistillSettings:
 class EngineConfig:
     data_dir: Path
     speculation: SpeculationSettings = SpeculationSettings()
+    learning: LearningSettings = LearningSettings()

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from engine.config import SamplingSettings
 from engine.figures import DecodingFigures
+from engine.learning.law_notes import LawNotes
 from engine.numerics.acceptance import accept
 from engine.numerics.dice import Dice, RandomDice
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
@@ -35,9 +36,10 @@ class Decoder:
         speculation: Speculation | None = None,
         dice: Dice | None = None,
         learns: bool = True,
+        notes: LawNotes | None = None,
     ) -> None:
         """`turns` are what is being answered, for proposers to read; without `speculation` nobody drafts. `learns`:
-        whether what is written may teach proposers."""
+        whether what is written may teach proposers. `notes` is told of every token and the logits before it."""
         self._limits = target.limits
         self._ends = target.vocabulary.end_of_generation
         self._session = session
@@ -45,6 +47,7 @@ class Decoder:
         self._turns = turns
         self._speculation = speculation
         self._learns = learns
+        self._notes = notes
         self._dice = dice or RandomDice(sampling.seed)
         self.figures = DecodingFigures()
 
@@ -59,6 +62,7 @@ class Decoder:
         """
         reply_start = len(self._session.tokens) - num_written
         pending = self._law(rows, 0, len(self._session.tokens)).draw(self._dice)
+        self._note((pending,), rows)
         yield (pending,)
         while self._session.room > 0:
             num_left = None if max_tokens is None else max_tokens - (len(self._session.tokens) + 1 - reply_start)
@@ -74,6 +78,7 @@ class Decoder:
             pending = verdict.tokens[-1]
             if self._speculation is not None:
                 self._speculation.observe(verdict, kept - drafted)
+            self._note(verdict.tokens, rows)
             self._count(verdict, verified - drafted)
             self.figures.draft_s += draft.drafter_s
             self.figures.reading_s += draft.reading_s
@@ -103,6 +108,11 @@ class Decoder:
             return self._law(rows, place, num_before + place)
 
         return accept(draft, law_at, self._ends, self._dice)
+
+    def _note(self, tokens: Sequence[int], rows: FloatRows) -> None:
+        if self._notes is not None:
+            for token, row in zip(tokens, rows, strict=False):
+                self._notes.note(token, row)
 
     def _count(self, verdict: Verdict, pass_s: float) -> None:
         draft = verdict.draft

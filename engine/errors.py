@@ -80,6 +80,10 @@ class DrafterUnusable(MendableError):
     """The drafter's folder cannot be read, or holds another kind of model."""
 
 
+class AdapterUnusable(MendableError):
+    """What a drafter has learned is damaged, or was learned by another drafter."""
+
+
 class DrafterUnavailable(MendableError):
     """A drafter could not be fetched from the hub: no connection, no such name, no room, nothing that can be used."""
 

@@ -137,6 +137,17 @@ class ReplyFinished:
 
 
 @dataclass(frozen=True, slots=True)
+class DrafterLearned:
+    """From the next reply on the drafter guesses with another adapter."""
+
+    number: int | None  # of the adapter; None: the drafter as it came
+    before: float  # tokens accepted per round, on replies that it did not learn from: as it came
+    after: float  # with what it learned last
+    num_learned: int  # replies that it learned from so far
+    is_return: bool  # whether it is an earlier adapter that did better
+
+
+@dataclass(frozen=True, slots=True)
 class Failed:
     """A command failed; the engine goes on with what it had. `sentence` says what to do about it."""
 
@@ -160,6 +171,7 @@ Event = (
     | ReplyText
     | ContextTrimmed
     | ReplyFinished
+    | DrafterLearned
     | Failed
 )
 

@@ -75,6 +75,17 @@ class ReplyStatistics:
 
 
 @dataclass(frozen=True, slots=True)
+class VerifiedReply:
+    """A reply to learn from: what was written, and the target's likeliest tokens before each of them."""
+
+    tokens: npt.NDArray[np.int32]  # shape (n,), the one that ended it included
+    law_tokens: npt.NDArray[np.int32]  # shape (n, k), likeliest first
+    law_logs: npt.NDArray[
+        np.float16
+    ]  # shape (n, k): natural logarithms of their probabilities at temperature 1, others left out
+
+
+@dataclass(frozen=True, slots=True)
 class Reply:
     """What a target wrote."""
 
@@ -83,6 +94,7 @@ class Reply:
     failure: Exception | None = None  # what ended it, where the reason is FAILED
     tokens: tuple[int, ...] = ()  # the target's
     figures: DecodingFigures = field(default_factory=DecodingFigures)
+    verified: VerifiedReply | None = None  # where that was asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,14 +168,14 @@ class ChatTurn:
 
 @dataclass(frozen=True, slots=True)
 class LessonRecord:
-    """A reply, with what the target thought of before every token of it. n tokens, k of the likeliest."""
+    """A reply to learn from, that was kept."""
 
     message_id: int  # of the reply
+    conversation_id: int
+    created_at: datetime
     turns: tuple[ChatTurn, ...]  # that it answers, as they were rendered: the system prompt if there is one, then
     # the branch from its root to the reply's parent
-    tokens: npt.NDArray[np.int32]  # shape (n,), the target's
-    law_tokens: npt.NDArray[np.int32]  # shape (n, k): the likeliest before each
-    law_logs: npt.NDArray[np.float16]  # shape (n, k): logarithms of their probabilities
+    reply: VerifiedReply
 
 
 @dataclass(frozen=True, slots=True)

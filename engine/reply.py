@@ -11,6 +11,7 @@ from typing import Protocol
 from engine.config import ReplySettings
 from engine.decoding import Decoder
 from engine.errors import PromptTooLong
+from engine.learning.law_notes import LawNotes
 from engine.prompt import Prompt, PromptBuilder
 from engine.records import ChatTurn, Reply, ReplyStatistics, StopReason
 from engine.session import Session
@@ -114,7 +115,10 @@ class _Run:
         self._stop = stop
         self._listener = listener
         self._speculation = speculation
-        self._decoder = Decoder(target, session, settings.sampling, prepared.turns, speculation, learns=settings.learns)
+        self._notes = LawNotes() if settings.keeps_laws else None
+        self._decoder = Decoder(
+            target, session, settings.sampling, prepared.turns, speculation, learns=settings.learns, notes=self._notes
+        )
         self._stream = TextStream(settings.stop_strings)
         self._pieces: list[str] = []
         self._tokens: list[int] = []
@@ -136,7 +140,9 @@ class _Run:
             self._reply_s = time.perf_counter() - self._began_at
         self._show(self._stream.finish())
         statistics = self._statistics(reason)
-        return Reply("".join(self._pieces), statistics, failure, tuple(self._tokens), self._decoder.figures)
+        num_verified = len(self._tokens) + (reason is StopReason.END)
+        verified = None if self._notes is None else self._notes.first(num_verified)
+        return Reply("".join(self._pieces), statistics, failure, tuple(self._tokens), self._decoder.figures, verified)
 
     def _write(self) -> StopReason:
         rows = self._read_prompt()

@@ -13,9 +13,11 @@ from engine.commands import (
     RenameConversation,
     RestoreConversation,
     StoreCommand,
+    UseLearning,
 )
 from engine.errors import StoreUnusable
 from engine.events import ConversationChanged, ConversationDeleted, ConversationOpened, ConversationsListed, Listener
+from engine.learning_service import LearningService
 from engine.recall import Recall
 from engine.records import NgramRecord
 from engine.storage import Repository
@@ -24,9 +26,10 @@ _logger = logging.getLogger("slipstream.store")
 
 
 class StoreService:
-    def __init__(self, repository: Repository, recall: Recall, emit: Listener) -> None:
+    def __init__(self, repository: Repository, recall: Recall, learning: LearningService, emit: Listener) -> None:
         self._repository = repository
         self._recall = recall
+        self._learning = learning
         self._emit = emit
 
     def handle(self, command: StoreCommand) -> None:
@@ -40,9 +43,12 @@ class StoreService:
             case DeleteConversation(conversation_id):
                 self._emit(ConversationDeleted(self._repository.delete_conversation(conversation_id)))
                 self._recall.forget(conversation_id)
+                self._learning.forget(conversation_id)
             case RestoreConversation(conversation_id):
                 self._emit(ConversationChanged(self._repository.restore_conversation(conversation_id)))
                 self._recall.restore(conversation_id)
+            case UseLearning(settings):
+                self._learning.change(settings)
             case KeepNgrams(target_fingerprint, drafter_fingerprint, changed):
                 self._keep_ngrams(target_fingerprint, drafter_fingerprint, changed)
 

@@ -34,6 +34,10 @@ class Drafter(Protocol):
         """Forget all held tokens but the first `num_kept`."""
         ...
 
+    def refresh(self) -> bool:
+        """Goes on with what it has learned meanwhile, if anything; it then holds nothing."""
+        ...
+
 
 class DrafterVocabulary(Protocol):
     """A drafter's tokens as bytes, and how it splits text into them."""

@@ -62,6 +62,19 @@ class Matrix(Protocol):
         """`states` plus `times(rows)`, of the kind of float of the states."""
         ...
 
+    @property
+    def bias(self) -> torch.Tensor | None:
+        """[outputs]"""
+        ...
+
+    def dense(self) -> torch.Tensor:
+        """float32 [outputs, inputs]"""
+        ...
+
+    def plus(self, addition: torch.Tensor) -> Matrix:
+        """A matrix of the same form with `addition`, float32 [outputs, inputs], added; this one stays as it is."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DenseMatrix:
@@ -75,6 +88,12 @@ class DenseMatrix:
     def added(self, states: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
         return torch.addmm(states if self.bias is None else states + self.bias, rows.to(self.weight.dtype), self.weight)
 
+    def dense(self) -> torch.Tensor:
+        return self.weight.t().to("cpu", torch.float32)
+
+    def plus(self, addition: torch.Tensor) -> Matrix:
+        return DenseMatrix(self.weight + addition.t().to(self.weight.device, self.weight.dtype), self.bias)
+
 
 class Int8Matrix:
     def __init__(self, rows: Int8Rows, bias: torch.Tensor | None = None) -> None:
@@ -82,14 +101,26 @@ class Int8Matrix:
         assert rows.can_run
         self._weight = rows.values.contiguous()
         self._scales = rows.scales.to(torch.bfloat16)
-        self._bias = bias  # float32 [outputs]
+        self.bias = bias  # float32 [outputs]
 
     def times(self, rows: torch.Tensor) -> torch.Tensor:
         product = torch._weight_int8pack_mm(rows.to(torch.bfloat16), self._weight, self._scales)
-        return product if self._bias is None else product + self._bias
+        return product if self.bias is None else product + self.bias
 
     def added(self, states: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
         return states + self.times(rows)
+
+    def dense(self) -> torch.Tensor:
+        return Int8Rows(self._weight, self._scales.to(torch.float32)).dense()
+
+    def plus(self, addition: torch.Tensor) -> Matrix:
+        """Rounded by chance, in proportion to what is cut off. A matrix that stands on its grid already would swallow
+        every addition smaller than half a step, and what is learned is made of many such."""
+        scales = self._scales.to(torch.float32)
+        dice = torch.rand(addition.shape, generator=torch.Generator().manual_seed(0))
+        wanted = self._weight.to(torch.float32).add_(addition.to("cpu", torch.float32) / scales[:, None]).add_(dice)
+        values = wanted.floor_().clamp_(-_INT8_LARGEST, _INT8_LARGEST).to(torch.int8)
+        return Int8Matrix(Int8Rows(values, scales), self.bias)
 
 
 class Embedding(Protocol):

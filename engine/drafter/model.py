@@ -6,6 +6,7 @@ Queries, keys and values are one matrix, and so are gate and up. On a CPU the pr
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -86,6 +87,7 @@ class LlamaDrafter:
             self._mask_strip = strip.to(device, dtype)
             self._no_states = torch.zeros((1, shape.hidden), device=device, dtype=dtype)
             self._logits = torch.zeros((1, shape.outputs), device=device, dtype=dtype)
+        self._offered: deque[LlamaWeights] = deque(maxlen=1)
         self._row: LogitRow | None = None
         if self._on_cpu and dtype is torch.float32:
             self._row = self._logits[0].numpy()
@@ -119,6 +121,19 @@ class LlamaDrafter:
         if not 0 <= num_kept <= self._num_held:
             raise ValueError(f"cannot keep {num_kept} of {self._num_held} tokens")
         self._num_held = num_kept
+
+    def offer(self, weights: LlamaWeights) -> None:
+        """Other weights of the same shape and form, to be taken with the next `refresh`. From any thread."""
+        self._offered.append(weights)
+
+    def refresh(self) -> bool:
+        """See `Drafter.refresh`."""
+        try:
+            self.weights = self._offered.pop()
+        except IndexError:
+            return False
+        self._num_held = 0
+        return True
 
     def _read_chunk(self, tokens: Sequence[int], is_last: bool) -> None:
         """Fills the cache for `tokens`; the last chunk also leaves the logits after its last token."""

@@ -52,6 +52,13 @@ def count_hits(model: Any, num_outputs: int, samples: Sequence[Sample]) -> Hits:
     )
 
 
+def accepted_per_round(right: npt.NDArray[np.bool_]) -> float:
+    """Of one reply, with drafts of DRAFT_LENGTH tokens; `right` says which of its tokens would have been guessed."""
+    checked, stood = np.zeros(DRAFT_LENGTH, np.int64), np.zeros(DRAFT_LENGTH, np.int64)
+    num_rounds = _play(right, checked, stood)
+    return float(stood.sum()) / max(1, num_rounds)
+
+
 def _play(right: npt.NDArray[np.bool_], checked: npt.NDArray[np.int64], stood: npt.NDArray[np.int64]) -> int:
     """The rounds of one reply: adds to how many guesses of each place were checked and stood; returns their number."""
     place = num_rounds = 0

@@ -19,7 +19,7 @@ from engine.learning.files import told_in_words, write_whole
 from engine.learning.folder import read_drafter, write_drafter
 from engine.learning.labels import Labels, read_labels
 from engine.learning.progress import DistillProgress, Judgement
-from engine.learning.samples import LabelTable, SampleMaker
+from engine.learning.samples import LabelTable, SampleMaker, spellings
 from engine.learning.source import GgufSource
 from engine.learning.teacher import OpenTeacher, label_lessons
 from engine.learning.training import Lessons, TrainingSettings, train
@@ -76,9 +76,9 @@ def make_drafter(settings: DistillSettings, target: TargetSide, folder: Path, on
     if not work.drafter.exists():
         write_drafter(work.drafter, cut, "")
     _write_held_back(work.held_back, held_back, target.vocabulary)
-    maker = SampleMaker(
-        target.vocabulary, DrafterTokenizer.from_folder(work.drafter), cut.num_outputs, _UNSAID_SYSTEM_PROMPTS
-    )
+    tokenizer = DrafterTokenizer.from_folder(work.drafter)
+    strings = spellings(target.vocabulary, tokenizer, cut.num_outputs)
+    maker = SampleMaker(target.vocabulary, tokenizer, strings, _UNSAID_SYSTEM_PROMPTS)
     samples, labels = LabelTable.joined([maker.make(part.lessons, part.labels) for part in corpus])
     judges, _ = maker.make(held_back, {})
     if not samples or not judges:

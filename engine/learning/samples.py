@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 import numpy as np
 import numpy.typing as npt
@@ -12,13 +14,12 @@ from engine.drafter.tokenizer import DrafterTokenizer
 from engine.learning.corpus import Lesson
 from engine.learning.labels import Labels
 from engine.numerics.translation import align
+from engine.numerics.vocabulary_map import MAX_STRING, Strings
 from engine.records import ChatTurn, Role
 from engine.target.interface import Vocabulary
 
-_MOST_TOKENS, _MOST_OF_REPLY = (
-    512,
-    384,
-)  # of a sample; what is too much leaves at the prompt's front, or the reply's end
+MOST_TOKENS = 512  # of a sample; what is too much leaves at the prompt's front …
+_MOST_OF_REPLY = 384  # … or at the reply's end
 _LOOP_TOKENS = 12  # a reply that writes the same so many tokens again is in a loop
 _LOOP_WEIGHT = 0.1
 _NONE = -1
@@ -63,20 +64,21 @@ class SampleMaker:
     """Turns lessons into samples for one target and one drafter."""
 
     def __init__(
-        self, target: Vocabulary, tokenizer: DrafterTokenizer, num_outputs: int, default_systems: frozenset[str]
+        self,
+        target: Vocabulary,
+        tokenizer: DrafterTokenizer,
+        strings: Strings,
+        default_systems: frozenset[str] = frozenset(),
     ) -> None:
-        """`default_systems` are system prompts that targets add by themselves and a drafter does not get to see."""
+        """`strings`: what the target's tokens are made of, shape (target vocabulary, any width), see `spellings`.
+        `default_systems` are system prompts that targets add by themselves and a drafter does not get to see."""
         assert tokenizer.end is not None
         self._target = target
         self._tokenizer = tokenizer
         self._end = tokenizer.end
         self._default_systems = default_systems
-        # What a target token begins with in the drafter's tokens, -1 where it cannot guess that.
-        self._first = np.full(len(target), _NONE, np.int32)
-        for token, string in enumerate(tokenizer.encode_many(list(target.pieces))):
-            if string and string[0] < num_outputs and token not in target.special:
-                self._first[token] = string[0]
-        self._first[sorted(target.end_of_generation)] = self._end
+        self._strings = strings.copy()
+        self._strings[sorted(target.end_of_generation), 0] = self._end
 
     def make(self, lessons: Iterable[Lesson], labels: Mapping[int, Labels]) -> tuple[list[Sample], LabelTable]:
         """`labels` by line."""
@@ -92,7 +94,7 @@ class SampleMaker:
                 continue
             written = ([*spelled, self._end] if is_finished else spelled)[:_MOST_OF_REPLY]
             prompt = self._tokenizer.encode_prompt([turn for turn in lesson.turns if not self._is_unsaid(turn)])
-            prompt = prompt[-(_MOST_TOKENS - len(written)) :]
+            prompt = prompt[-(MOST_TOKENS - len(written)) :]
             rows = np.full(len(prompt) + len(written), _NONE, np.int32)
             if (label := labels.get(lesson.line)) is not None:
                 places, heads = self._begun_together(said, spelled)
@@ -101,6 +103,10 @@ class SampleMaker:
                 told = (places < len(written)) & np.isfinite(label.log_probabilities[heads, 0])
                 places, heads = places[told], heads[told]
                 laws.append(self._laws(label, heads))
+                inner = self._inner_laws(label, places, heads, written)
+                if inner:
+                    laws.append(_table([law for _, law in inner], label.tokens.shape[1]))
+                    places = np.append(places, [place for place, _ in inner])
                 rows[places + len(prompt)] = np.arange(num_laws, num_laws + len(places))
                 num_laws += len(places)
             weights = np.concatenate([np.zeros(len(prompt)), _weights(written)]).astype(np.float32)
@@ -113,10 +119,37 @@ class SampleMaker:
 
     def _laws(self, label: Labels, heads: Places) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float16]]:
         """The laws over draft tokens before these tokens of the target."""
-        firsts = self._first[label.tokens[heads]]
+        firsts = self._strings[label.tokens[heads], 0]
         known = firsts != _NONE
         probabilities = np.exp(label.log_probabilities[heads].astype(np.float32))
         return np.where(known, firsts, 0).astype(np.int32), np.where(known, probabilities, 0).astype(np.float16)
+
+    def _inner_laws(
+        self, label: Labels, places: Places, heads: Places, written: Sequence[int]
+    ) -> list[tuple[int, dict[int, float]]]:
+        """Where the target's token is made of several, the laws of the second, third, … of them, given those before:
+        the children of a node of the trie, without the stop, which is what did not happen there."""
+        found = []
+        borders = set(places.tolist())
+        for place, head in zip(places.tolist(), heads.tolist(), strict=True):
+            if place + 1 in borders or place + 1 >= len(written):
+                continue
+            strings = self._strings[label.tokens[head]]
+            probabilities = np.exp(label.log_probabilities[head].astype(np.float32))
+            for depth in range(1, strings.shape[1]):
+                if place + depth in borders or place + depth >= len(written):
+                    break
+                alike = strings[:, depth - 1] == written[place + depth - 1]
+                strings, probabilities = strings[alike], probabilities[alike]
+                law: defaultdict[int, float] = defaultdict(float)
+                for token, probability in zip(strings[:, depth].tolist(), probabilities.tolist(), strict=True):
+                    if token != _NONE:
+                        law[token] += probability
+                total = sum(law.values())
+                if written[place + depth] not in law or not total:
+                    break
+                found.append((place + depth, {token: mass / total for token, mass in law.items()}))
+        return found
 
     def _is_unsaid(self, turn: ChatTurn) -> bool:
         return turn.role is Role.SYSTEM and turn.text in self._default_systems
@@ -124,18 +157,38 @@ class SampleMaker:
     def _begun_together(self, said: Sequence[int], spelled: Sequence[int]) -> tuple[Places, Places]:
         """Where a draft token begins what a target token begins as well, and is the first of its string: the places of
         both. The target's law there is a law over draft tokens."""
-        if len(said) == len(spelled) and (self._first[said] == spelled).all():
+        if len(said) == len(spelled) and (self._strings[said, 0] == spelled).all():
             places = np.arange(len(said))
             return places, places
         pairs = []
         place = head = 0
         for targets, drafts in align(said, self._target.pieces, spelled, self._tokenizer.pieces):
-            if self._first[targets[0]] == drafts[0]:
+            if self._strings[targets[0], 0] == drafts[0]:
                 pairs.append((place, head))
             place += len(drafts)
             head += len(targets)
         places, heads = np.array(pairs, np.int64).reshape(-1, 2).T
         return places, heads
+
+
+def spellings(target: Vocabulary, tokenizer: DrafterTokenizer, num_outputs: int) -> Strings:
+    """The drafter's tokens that each token of the target is made of, as far as it can guess them, padded with -1."""
+    strings = np.full((len(target), MAX_STRING), _NONE, np.int32)
+    for token, string in enumerate(tokenizer.encode_many(list(target.pieces))):
+        if string and token not in target.special:
+            guessable = list(takewhile(lambda each: each < num_outputs, string[:MAX_STRING]))
+            strings[token, : len(guessable)] = guessable
+    return strings
+
+
+def _table(laws: Sequence[Mapping[int, float]], width: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float16]]:
+    """Laws of at most `width` tokens as rows of a label table."""
+    tokens = np.zeros((len(laws), width), np.int32)
+    probabilities = np.zeros((len(laws), width), np.float16)
+    for row, law in enumerate(laws):
+        tokens[row, : len(law)] = list(law)
+        probabilities[row, : len(law)] = list(law.values())
+    return tokens, probabilities
 
 
 def _weights(reply: Sequence[int]) -> list[float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,7 +15,8 @@ from engine.measuring.modes import Mode, ReplayMode, WriterMode
 from engine.measuring.order import PLAIN, BenchOrder
 from engine.measuring.prompts import Chat
 from engine.measuring.report import Json, Subject, make_report
-from engine.measuring.windows import windows
+from engine.measuring.schooling import Schooling
+from engine.measuring.windows import trials, windows
 from engine.proposers.remembered import Remembered
 from engine.records import RecallText
 from engine.speculation import Speculation
@@ -35,13 +37,15 @@ class Measurement:
         target: Target,
         speculations: Speculations,
         memories: Mapping[str, Remembered] | None = None,
+        schoolings: Mapping[str, Schooling] | None = None,
     ) -> None:
-        """`memories`: what the modes remember of earlier questions, by mode; those that remember nothing are left
-        out."""
+        """`memories`: what the modes remember of earlier questions, by mode, and `schoolings` what their drafters
+        learn; those that do not are left out."""
         self._order = order
         self._chats = chats
         self._target = target
         self._memories = memories or {}
+        self._schoolings = schoolings or {}
         self._num_remembered = 0
         gauge = LogitGauge(target) if order.temperature == 0 else None
         self._bench = Bench({mode: self._mode(speculations.get(mode), mode) for mode in order.modes}, gauge)
@@ -64,6 +68,8 @@ class Measurement:
             report["windows"] = {
                 mode: windows(mode, outcome.comparisons, self._order.window) for mode in self._order.modes
             }
+        if self._schoolings:
+            report["learning"] = {mode: trials(schooling) for mode, schooling in self._schoolings.items()}
         return report
 
     def close(self) -> None:
@@ -79,10 +85,12 @@ class Measurement:
                 for place, tokens in enumerate(said)
             )
         self._num_remembered += 1
+        for mode, schooling in self._schoolings.items():
+            schooling.teach(comparison.question.turns, comparison.answers[mode].verified)
 
     def _mode(self, speculation: Speculation | None, mode: str) -> Mode:
         assert (speculation is None) == (mode == PLAIN)
-        settings = self._order.reply_settings
+        settings = replace(self._order.reply_settings, keeps_laws=mode in self._schoolings)
         if isinstance(self._target, TraceTarget):
             return ReplayMode(self._target, settings, speculation, self._order.costs)
         return WriterMode(self._target, settings, speculation)

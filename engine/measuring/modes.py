@@ -11,9 +11,10 @@ from typing import Protocol
 from engine.config import ReplySettings
 from engine.decoding import Decoder
 from engine.figures import DecodingFigures
+from engine.learning.law_notes import LawNotes
 from engine.measuring.costs import SimulatedCosts
 from engine.measuring.prompts import Question
-from engine.records import ChatTurn, StopReason
+from engine.records import ChatTurn, StopReason, VerifiedReply
 from engine.reply import ReplyWriter
 from engine.session import Session
 from engine.speculation import Speculation
@@ -33,6 +34,7 @@ class Answer:
     wall_s: float  # of the rounds: from the end of the prompt pass to the last token
     figures: DecodingFigures  # of the rounds, in the same seconds
     own_s: float | None = None  # where `wall_s` is simulated: what translation and acceptance really took
+    verified: VerifiedReply | None = None  # where the settings ask for it
 
 
 class Mode(Protocol):
@@ -67,6 +69,7 @@ class WriterMode:
             prompt_s=reply.statistics.prompt_s,
             wall_s=reply.statistics.reply_s,
             figures=reply.figures,
+            verified=reply.verified,
         )
 
 
@@ -89,7 +92,10 @@ class ReplayMode:
             limit = max(1, num_recorded if limit is None else min(limit, num_recorded))
         session = Session(self._target)
         rows = session.read(prompt, stop)
-        decoder = Decoder(self._target, session, self._settings.sampling, question.turns, self._speculation)
+        notes = LawNotes() if self._settings.keeps_laws else None
+        decoder = Decoder(
+            self._target, session, self._settings.sampling, question.turns, self._speculation, notes=notes
+        )
         tokens: list[int] = []
         began = time.perf_counter()
         for new in decoder.rounds(rows, stop, max_tokens=limit):
@@ -100,9 +106,17 @@ class ReplayMode:
             if limit is not None and len(tokens) >= limit:
                 break
         real_s = time.perf_counter() - began
-        return self._answer(prompt, tokens, decoder.figures, real_s)
+        verified = None if notes is None else notes.first(len(tokens))
+        return self._answer(prompt, tokens, decoder.figures, real_s, verified)
 
-    def _answer(self, prompt: list[int], tokens: list[int], measured: DecodingFigures, real_s: float) -> Answer:
+    def _answer(
+        self,
+        prompt: list[int],
+        tokens: list[int],
+        measured: DecodingFigures,
+        real_s: float,
+        verified: VerifiedReply | None,
+    ) -> Answer:
         draft_s = self._costs.draft_s(measured.num_steps)
         target_s = self._costs.target_s(measured.passes)
         pieces = self._target.vocabulary.pieces
@@ -124,6 +138,7 @@ class ReplayMode:
                 pass_s=pass_s,
             ),
             own_s=max(0.0, real_s - measured.draft_s - measured.target_s),
+            verified=verified,
         )
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from engine.measuring.measurement import Measurement
 from engine.measuring.order import ALWAYS_DRAFTING, PLAIN, RECALL, BenchOrder
 from engine.measuring.prompts import read_prompts
+from engine.measuring.schooling import Drafting, Schooling
 from engine.numerics.draft_length import MAX_LENGTH, FixedCosts, PassCosts
 from engine.numerics.suffix_index import SuffixIndex
 from engine.pass_costs import measure_passes
 from engine.proposers.chooser import Always, Chooser
 from engine.proposers.history import History
-from engine.proposers.interface import SlowProposer
 from engine.proposers.remembered import Remembered
 from engine.speculation import CANNOT_ROLL_BACK, Speculation
 from engine.stop_signal import StopSignal
@@ -25,24 +25,31 @@ def open_measurement(
     order: BenchOrder,
     load_target: Callable[[], Target],
     load_vocabulary: Callable[[Path], TokenizingVocabulary],
-    make_proposer: Callable[[Target], SlowProposer],
+    make_drafting: Callable[[Target], Drafting],
     stop: StopSignal,
 ) -> Measurement:
     """`load_target` loads the order's target where that is a model, `load_vocabulary` what recorded replies are
-    replayed in, `make_proposer` makes a drafter's proposer that has learned nothing yet.
+    replayed in, `make_drafting` a drafter that has learned nothing yet.
 
     Raises PromptsUnreadable, Interrupted, and what these raise.
     """
     path = order.vocabulary
     chats = read_prompts(order.prompts, order.limit, recorded=path is not None)
+    if order.shift is not None:
+        chats += read_prompts(order.shift, order.limit, recorded=path is not None)
     target = load_target() if path is None else TraceTarget(load_vocabulary(path), path)
     try:
         memories = {mode: Remembered() for mode in order.modes if mode != PLAIN}
+        # Each mode has its own drafter, so that none learns from another.
+        draftings = {mode: make_drafting(target) for mode in memories if mode != RECALL and _can_draft(target)}
         speculations = {
-            mode: _speculation(mode, order, target, _indexes_of(memory), make_proposer, stop)
+            mode: _speculation(mode, order, target, _indexes_of(memory), draftings.get(mode), stop)
             for mode, memory in memories.items()
         }
-        return Measurement(order, chats, target, speculations, memories if order.learns else {})
+        if not order.learns:
+            return Measurement(order, chats, target, speculations)
+        schoolings = {mode: Schooling(drafting) for mode, drafting in draftings.items()}
+        return Measurement(order, chats, target, speculations, memories, schoolings)
     except BaseException:
         target.close()
         raise
@@ -53,21 +60,23 @@ def _speculation(
     order: BenchOrder,
     target: Target,
     remembered: Callable[[], Sequence[SuffixIndex]],
-    make_proposer: Callable[[Target], SlowProposer],
+    drafting: Drafting | None,
     stop: StopSignal,
 ) -> Speculation:
-    """Each mode has its own, so that none learns from another."""
-    if TargetFeature.ROLLBACK not in target.features:
+    if not _can_draft(target):
         return Speculation.off(CANNOT_ROLL_BACK)
     always = None
     if mode == ALWAYS_DRAFTING:
         always = Always(order.draft_length or 1, order.draft_length or MAX_LENGTH)
     costs, step_s = _costs(order, target, stop)
     speculation = Speculation(Chooser(costs, None if always else History(remembered), step_s, always))
-    if mode != RECALL:
-        drafter = make_proposer(target)
-        speculation.begin(drafter, drafter.measure_cost())
+    if drafting is not None:
+        speculation.begin(drafting.proposer, drafting.proposer.measure_cost())
     return speculation
+
+
+def _can_draft(target: Target) -> bool:
+    return TargetFeature.ROLLBACK in target.features
 
 
 def _costs(order: BenchOrder, target: Target, stop: StopSignal) -> tuple[PassCosts, float | None]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from engine.measuring.bench import Comparison
 from engine.measuring.modes import Answer
 from engine.measuring.order import PLAIN
+from engine.measuring.schooling import Schooling
 
 Window = dict[str, object]
 
@@ -17,6 +18,21 @@ def windows(mode: str, comparisons: Sequence[Comparison], size: int) -> list[Win
     proposer; tokens written for each pass; the share of the tokens that were guessed; and how much faster than plain
     they came, all tokens together."""
     return [_window(mode, comparisons[start : start + size], start + 1) for start in range(0, len(comparisons), size)]
+
+
+def trials(schooling: Schooling) -> list[dict[str, object]]:
+    """What each trial of an adapter found: tokens accepted per round of the replies that were held back."""
+    return [
+        {
+            "after": num_replies,
+            "base": round(trial.base, 4),
+            "published": round(trial.published, 4),
+            "candidate": round(trial.candidate, 4),
+            "held_back": trial.num_replies,
+            "outcome": "kept" if trial.adapter is None else "returned" if trial.is_return else "published",
+        }
+        for num_replies, trial in schooling.trials
+    ]
 
 
 def _window(mode: str, comparisons: Sequence[Comparison], first: int) -> Window:

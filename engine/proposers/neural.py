@@ -144,6 +144,8 @@ class NeuralProposer:
                 self._prompt = self._vocabulary.encode_prompt(context.turns)
             self._turns = context.turns
             self._begin_reply(context.learns)
+            if self._drafter.refresh():
+                self._held.clear()
         reply = [*context.tokens[context.reply_start :], context.pending]
         if reply[: len(self._reply)] != self._reply:
             self._begin_reply(context.learns)

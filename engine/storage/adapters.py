@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from contextlib import closing
 from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
 
 from engine.records import AdapterRecord, AdapterSummary
 from engine.storage.schema import AdapterRow
+from engine.storage.times import read_time
 
 _COUNTERS = range(2**63)  # what SQLite can hold
 
@@ -101,11 +101,8 @@ def _read(
 def _summary(
     number: int, created_at: str, before: float, after: float, *numbers_and_published: Any
 ) -> AdapterSummary | None:
-    if not (math.isfinite(before) and math.isfinite(after)):
-        return None
-    try:
-        made = datetime.fromisoformat(created_at).replace(tzinfo=UTC)
-    except ValueError:
+    made = read_time(created_at)
+    if made is None or not (math.isfinite(before) and math.isfinite(after)):
         return None
     num_replies, num_learned, is_published = numbers_and_published
     return AdapterSummary(number, made, before, after, num_replies, num_learned, bool(is_published))

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-import numpy.typing as npt
 from sqlalchemy import select
 
 from engine.errors import AdapterMissing, ConversationMissing
-from engine.records import AdapterRecord, AdapterSummary, LessonRecord, NgramRecord, RecallText
+from engine.records import AdapterRecord, AdapterSummary, LessonRecord, NgramRecord, RecallText, VerifiedReply
 from engine.storage import adapters, erasure
 from engine.storage.backup import backups, forget_adapters, forget_ngrams
 from engine.storage.failures import told_in_words
@@ -99,17 +98,8 @@ class LearnedRepository(Transactions):
         with self._reading() as connection:
             return read_lessons(connection, fingerprint)
 
-    def save_lesson(
-        self,
-        fingerprint: str,
-        message_id: int,
-        tokens: npt.ArrayLike,
-        law_tokens: npt.ArrayLike,
-        law_logs: npt.ArrayLike,
-        most: int,
-    ) -> None:
-        """Keeps what a reply taught for as long as its message is kept, in place of what it taught before. Shapes (n,),
-        (n, k) and (n, k), n and k >= 1; see LessonRecord.
+    def save_lesson(self, fingerprint: str, message_id: int, reply: VerifiedReply, most: int) -> None:
+        """Keeps what a reply teaches for as long as its message is kept, in place of what it taught before.
 
         Of more than `most` lessons in this vocabulary the latest quarter stays, and of the others some at random (the
         same ones on every machine), so that they thin out with age.
@@ -119,7 +109,7 @@ class LearnedRepository(Transactions):
         with self._writing() as connection:
             if connection.execute(select(MessageRow.id).where(MessageRow.id == message_id)).one_or_none() is None:
                 raise ConversationMissing("This message is no longer in the store.")
-            write_lesson(connection, fingerprint, message_id, tokens, law_tokens, law_logs, most)
+            write_lesson(connection, fingerprint, message_id, reply, most)
 
     def save_adapter(
         self,

@@ -16,8 +16,9 @@ import numpy.typing as npt
 from sqlalchemy import Connection, delete, select
 from sqlalchemy.dialects.sqlite import insert
 
-from engine.records import ChatTurn, LessonRecord, Role
+from engine.records import ChatTurn, LessonRecord, Role, VerifiedReply
 from engine.storage.schema import LessonRow, VocabularyRow
+from engine.storage.times import read_time
 from engine.storage.vocabularies import make_vocabulary
 
 _TOKEN_BYTES = 4
@@ -28,11 +29,12 @@ _LATEST_SHARE = 4  # one of so many is among the latest, which all stay
 
 # SQLite holds any kind of value in any column, whatever the schema says: what is damaged is left out here.
 _READ = f"""
-SELECT lessons.message_id, messages.parent_id, conversations.system_prompt, width, tokens, law_tokens, law_logs
-FROM lessons JOIN messages ON messages.id = lessons.message_id
+SELECT lessons.message_id, conversations.id, messages.created_at, messages.parent_id, conversations.system_prompt,
+width, tokens, law_tokens, law_logs FROM lessons JOIN messages ON messages.id = lessons.message_id
 JOIN conversations ON conversations.id = messages.conversation_id
 WHERE vocabulary_id = (SELECT id FROM vocabularies WHERE fingerprint = ?) AND conversations.deleted_at IS NULL
-AND typeof(conversations.system_prompt) = 'text' AND typeof(width) = 'integer' AND width > 0
+AND typeof(conversations.system_prompt) = 'text' AND typeof(messages.created_at) = 'text'
+AND typeof(width) = 'integer' AND width > 0
 AND typeof(tokens) = 'blob' AND length(tokens) > 0 AND length(tokens) % {_TOKEN_BYTES} = 0
 AND typeof(law_tokens) = 'blob' AND length(law_tokens) = length(tokens) * width
 AND typeof(law_logs) = 'blob' AND length(law_logs) * {_TOKEN_BYTES} = length(law_tokens) * {_LOG_BYTES}
@@ -66,11 +68,14 @@ def read_lessons(connection: Connection, fingerprint: str) -> tuple[LessonRecord
     lessons = []
     with closing(connection.connection.cursor()) as cursor:
         nodes = _nodes(cursor.execute(_BRANCHES, (fingerprint,)).fetchall())
-        for message_id, parent_id, system_prompt, width, *blobs in cursor.execute(_READ, (fingerprint,)):
+        for message_id, found_in, created_at, parent_id, system_prompt, width, *blobs in cursor.execute(
+            _READ, (fingerprint,)
+        ):
             turns = _turns(system_prompt, nodes, message_id, parent_id)
-            numbers = _numbers(width, *blobs)
-            if turns is not None and numbers is not None:
-                lessons.append(LessonRecord(message_id, turns, *numbers))
+            reply = _reply(width, *blobs)
+            made = read_time(created_at)
+            if turns is not None and reply is not None and made is not None:
+                lessons.append(LessonRecord(message_id, found_in, made, turns, reply))
     return tuple(lessons)
 
 
@@ -78,13 +83,11 @@ def write_lesson(
     connection: Connection,
     fingerprint: str,
     message_id: int,
-    tokens: npt.ArrayLike,
-    law_tokens: npt.ArrayLike,
-    law_logs: npt.ArrayLike,
+    reply: VerifiedReply,
     most: int,
 ) -> None:
     """Raises ValueError for what could not be read again, and for room for none."""
-    row = _row(np.asarray(tokens), np.asarray(law_tokens), np.asarray(law_logs))
+    row = _row(reply.tokens, reply.law_tokens, reply.law_logs)
     if most < 1:
         raise ValueError("Of the lessons to be kept, there is room for none.")
     vocabulary_id = make_vocabulary(connection, fingerprint)
@@ -123,13 +126,11 @@ def _row(tokens: npt.NDArray[Any], law_tokens: npt.NDArray[Any], law_logs: npt.N
     }
 
 
-def _numbers(
-    width: int, tokens: bytes, law_tokens: bytes, law_logs: bytes
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.float16]] | None:
+def _reply(width: int, tokens: bytes, law_tokens: bytes, law_logs: bytes) -> VerifiedReply | None:
     row = np.frombuffer(tokens, "<i4").astype(np.int32, copy=False)
     ids = np.frombuffer(law_tokens, "<i4").astype(np.int32, copy=False).reshape(-1, width)
     logs = np.frombuffer(law_logs, "<f2").astype(np.float16, copy=False).reshape(-1, width)
-    return (row, ids, logs) if _are_tokens(row) and _are_tokens(ids) and _are_logs(logs) else None
+    return VerifiedReply(row, ids, logs) if _are_tokens(row) and _are_tokens(ids) and _are_logs(logs) else None
 
 
 def _are_tokens(ids: npt.NDArray[Any]) -> bool:

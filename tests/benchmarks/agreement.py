@@ -13,7 +13,7 @@ from collections import Counter
 from pathlib import Path
 
 from engine import STARTER, EngineConfig, ReplySettings, SamplingSettings, SpeculationSettings, StopSignal
-from engine.assembly import load_file, make_proposer, resolve
+from engine.assembly import load_file, make_drafting, resolve
 from engine.config import TargetSettings
 from engine.measuring.modes import Answer, WriterMode
 from engine.measuring.prompts import Question, read_prompts
@@ -56,7 +56,7 @@ def main() -> None:
         stop = StopSignal()
         target = load_file(resolve(config, STARTER), TargetSettings(), lambda _progress: None, stop)
         writer = WriterMode(target, ReplySettings(_GREEDY, arguments.max_tokens), None)
-        proposer = make_proposer(config, target)
+        proposer = make_drafting(config, target).proposer
         chats = read_prompts(arguments.prompts, arguments.limit)
         for chat in chats:
             question = chat.question([])

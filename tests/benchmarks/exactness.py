@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from engine.assembly import load_file, make_proposer
+from engine.assembly import load_file, make_drafting
 from engine.config import EngineConfig, SamplingSettings, SpeculationSettings, TargetSettings, data_dir
 from engine.drafter.interface import Drafter, LogitRow
 from engine.numerics.acceptance import accept
@@ -64,6 +64,9 @@ class RememberingDrafter:
 
     def roll_back(self, num_kept: int) -> None:
         self._held = self._held[:num_kept]
+
+    def refresh(self) -> bool:
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +146,7 @@ class Experiment:
 
 def open_experiment(target: Target, folder: Path, sampling: SamplingSettings) -> Experiment:
     config = EngineConfig(folder, SpeculationSettings(device="cpu"))
-    return Experiment(target, make_proposer(config, target), sampling)
+    return Experiment(target, make_drafting(config, target).proposer, sampling)
 
 
 def main() -> None:

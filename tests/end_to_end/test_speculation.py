@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from app.cli import application
-from engine.assembly import built_in_drafter, make_proposer
+from engine.assembly import built_in_drafter, make_drafting
 from engine.config import EngineConfig, ReplySettings, SamplingSettings, SpeculationSettings
 from engine.errors import DrafterUnusable
 from engine.measuring.forks import LogitGauge
@@ -55,7 +55,7 @@ def test_a_hundred_thousand_sampled_tokens_follow_the_targets_law(fresh_starter:
 def test_greedy_text_is_that_of_plain_decoding_but_for_near_ties(fresh_starter: Target, tmp_path: Path) -> None:
     greedy = SamplingSettings(temperature=0)
     speculation = Speculation(Chooser(FixedCosts({1: 1.0}), always=Always(3, 3)))
-    speculation.begin(make_proposer(config(tmp_path), fresh_starter), 0.0)
+    speculation.begin(make_drafting(config(tmp_path), fresh_starter).proposer, 0.0)
     num_accepted = 0
     for prompt in PROMPTS:
         plain = write(fresh_starter, prompt, greedy, None)

@@ -71,6 +71,9 @@ class FakeDrafter:
         assert 0 <= num_kept <= len(self.held)
         del self.held[num_kept:]
 
+    def refresh(self) -> bool:
+        return False
+
 
 def guesses(text: str) -> Logits:
     """Goes on with the text after the last `<assistant>`, in its longest pieces; guesses the end where it differs."""

@@ -9,7 +9,7 @@ import pytest
 
 from engine.chat_service import ChatService
 from engine.commands import ChatCommand, Command, LoadTarget, Regenerate, RememberMore, Send, UseDrafter
-from engine.config import ReplySettings, SamplingSettings, TargetSettings
+from engine.config import LearningSettings, ReplySettings, SamplingSettings, TargetSettings
 from engine.errors import (
     ConversationMissing,
     LoadCancelled,
@@ -30,6 +30,7 @@ from engine.events import (
     TargetLoading,
     TargetReady,
 )
+from engine.learning_service import LearningService
 from engine.numerics.vocabulary_map import fingerprint
 from engine.proposers.chooser import Chooser
 from engine.proposers.history import History
@@ -59,8 +60,9 @@ class Desk:
         self.trusted: dict[str, bool] = {}
         self.on_load: Callable[[], None] = lambda: None
         self._folder = folder
+        self.learning = LearningService(lambda: repository, LearningSettings(), self.events.append)
         self.service = ChatService(
-            repository, self.recall, self._load, self._speculate, self.events.append, self.posted.append
+            repository, self.recall, self.learning, self._load, self._speculate, self.events.append, self.posted.append
         )
 
     def add(self, name: str, target: FakeTarget | Exception) -> str:

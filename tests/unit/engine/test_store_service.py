@@ -9,13 +9,20 @@ from pathlib import Path
 import pytest
 
 from engine.commands import DeleteConversation, KeepNgrams, ListConversations, RestoreConversation
+from engine.config import LearningSettings
 from engine.errors import ConversationMissing
 from engine.events import ConversationChanged, ConversationDeleted, ConversationsListed, Event
+from engine.learning_service import LearningService
 from engine.recall import Recall
 from engine.records import NgramRecord, Role
 from engine.storage import Repository
 from engine.store_service import StoreService
 from tests.fakes.target import FakeTarget
+
+
+def resting(repository: Repository) -> LearningService:
+    """It has no drafter."""
+    return LearningService(lambda: repository, LearningSettings(), lambda _event: None)
 
 
 @pytest.fixture
@@ -27,7 +34,7 @@ def repository(tmp_path: Path) -> Iterator[Repository]:
 
 def test_ngrams_are_kept_without_an_event(repository: Repository) -> None:
     events: list[Event] = []
-    service = StoreService(repository, Recall(repository), events.append)
+    service = StoreService(repository, Recall(repository), resting(repository), events.append)
     kept, gone = (NgramRecord((token,), token, count=1, doubts=0, last_use=0) for token in (1, 2))
     service.handle(KeepNgrams("target", "drafter", (kept, gone)))
     service.handle(KeepNgrams("target", "drafter", (replace(gone, count=0),)))
@@ -42,7 +49,7 @@ def test_a_deleted_conversation_is_forgotten_and_comes_back_restored(repository:
     events: list[Event] = []
     recall = Recall(repository)
     recall.open(FakeTarget())
-    service = StoreService(repository, recall, events.append)
+    service = StoreService(repository, recall, resting(repository), events.append)
     summary = repository.create_conversation("chat", "")
     recall.remember(repository.add_message(summary.id, None, Role.USER, "one two three"))
 
@@ -60,7 +67,7 @@ def test_a_deleted_conversation_is_forgotten_and_comes_back_restored(repository:
 def test_a_conversation_that_is_missing_is_neither_forgotten_nor_restored(repository: Repository) -> None:
     recall = Recall(repository)
     recall.open(FakeTarget())
-    service = StoreService(repository, recall, lambda _event: None)
+    service = StoreService(repository, recall, resting(repository), lambda _event: None)
     before = recall.indexes()
     for command in (DeleteConversation(7), RestoreConversation(7)):
         with pytest.raises(ConversationMissing):

@@ -11,7 +11,7 @@ import numpy as np
 from engine.chat_template import CHATML
 from engine.drafter.tokenizer import DrafterTokenizer
 from engine.learning.corpus import Lesson
-from engine.learning.samples import SampleMaker
+from engine.learning.samples import SampleMaker, spellings
 from engine.records import ChatTurn, Role
 from engine.target.interface import Vocabulary
 from tests.unit.engine.drafter.tokenizers_made import byte_level
@@ -33,7 +33,7 @@ TARGET = Vocabulary(tuple(PIECES), frozenset(), frozenset({END}), None, END, beg
 
 
 def maker(tokens: DrafterTokenizer, num_outputs: int = 480, systems: frozenset[str] = frozenset()) -> SampleMaker:
-    return SampleMaker(TARGET, tokens, num_outputs, systems)
+    return SampleMaker(TARGET, tokens, spellings(TARGET, tokens, num_outputs), systems)
 
 
 def ids(text: bytes, finished: bool = True) -> list[int]:

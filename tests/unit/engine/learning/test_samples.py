@@ -10,9 +10,9 @@ import pytest
 from engine.drafter.tokenizer import DrafterTokenizer
 from engine.learning.corpus import Lesson
 from engine.learning.labels import Labels
-from engine.learning.samples import LabelTable, Sample
+from engine.learning.samples import LabelTable, Sample, SampleMaker, spellings
 from engine.records import ChatTurn, Role
-from tests.unit.engine.learning.made import END, ids, lesson, maker, tokenizer
+from tests.unit.engine.learning.made import END, TARGET, ids, lesson, maker, tokenizer
 
 
 @pytest.fixture
@@ -56,19 +56,37 @@ def _labels(reply: list[int]) -> Labels:
     return Labels(likely, np.log(np.tile(np.array([0.6, 0.3], np.float32), (len(reply), 1))).astype(np.float16))
 
 
-def test_a_law_stands_where_tokens_of_both_begin_together(tokens: DrafterTokenizer) -> None:
+def test_laws_stand_where_tokens_of_both_begin_together_and_inside_those_made_of_several(
+    tokens: DrafterTokenizer,
+) -> None:
     reply = ids(b"The quick brown fox")
     (sample,), table = maker(tokens).make([lesson(reply)], {0: _labels(reply)})
     written = _reply(sample)
     rows = sample.rows[sample.reply_start :].tolist()
-    known = [place for place, row in enumerate(rows) if row >= 0]
-    starts = {0, len(tokens.encode(b"The") or []), len(written) - 1}  # of The, of quick brown, of the end
-    assert starts <= set(known)
-    assert len(known) == len(reply)  # once for each token of the target; not inside " quick brown"
-    assert sorted(rows[place] for place in known) == list(range(len(table.tokens)))
-    for place in known:
-        law = dict(zip(table.tokens[rows[place]].tolist(), table.probabilities[rows[place]].tolist(), strict=True))
-        assert law[written[place]] == pytest.approx(0.6, abs=1e-3)
+    _, brown = tokens.encode(b" quick brown") or []
+    dog = (tokens.encode(b" dog") or [])[0]
+    assert sorted(rows) == list(range(len(written)))
+    for token, row in zip(written, rows, strict=True):
+        law = dict(zip(table.tokens[row].tolist(), table.probabilities[row].tolist(), strict=True))
+        if token == brown:  # nothing else goes on from " quick"
+            assert law[brown] == 1
+        else:
+            assert law[token] == pytest.approx(0.6, abs=1e-3)
+            assert law[dog] == pytest.approx(0.3, abs=1e-3)
+
+
+def test_inside_a_token_the_law_is_that_of_the_tokens_that_go_on_alike(tokens: DrafterTokenizer) -> None:
+    quick, brown = tokens.encode(b" quick brown") or []
+    fox = (tokens.encode(b" fox") or [])[0]
+    strings = spellings(TARGET, tokens, 480)
+    strings[ids(b" dog", False)[0], :2] = quick, fox  # as if it were " quick fox"
+    made_of = SampleMaker(TARGET, tokens, strings)
+    reply = ids(b" quick brown")
+    (sample,), table = made_of.make([lesson(reply)], {0: _labels(reply)})
+    row = sample.rows[sample.reply_start + 1]
+    law = dict(zip(table.tokens[row].tolist(), table.probabilities[row].tolist(), strict=True))
+    assert law[brown] == pytest.approx(2 / 3, abs=1e-3)
+    assert law[fox] == pytest.approx(1 / 3, abs=1e-3)
 
 
 def test_what_cannot_be_guessed_has_no_part_in_the_law(tokens: DrafterTokenizer) -> None:

@@ -2,14 +2,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from engine.drafter.adapter import Adapter
 from engine.errors import DrafterUnusable, PromptsUnreadable
+from engine.learning.learner import Learner
 from engine.measuring.opening import open_measurement
 from engine.measuring.order import BenchOrder
+from engine.measuring.schooling import Drafting
 from engine.proposers.interface import SlowProposer
 from engine.stop_signal import StopSignal
 from engine.target.interface import Target
@@ -28,11 +32,23 @@ def prompts(tmp_path: Path) -> Path:
     return path
 
 
-def foreteller(_target: Target) -> SlowProposer:
-    return Foreteller(REPLY.encode(), wrong_second=False)
+@dataclass(frozen=True, slots=True)
+class FakeDrafting:
+    """Implements `engine.measuring.schooling.Drafting`, for one that never learns."""
+
+    proposer: SlowProposer
+
+    def make_learner(self) -> Learner:
+        raise AssertionError("nothing is to be learned")
+
+    def use(self, adapter: Adapter | None) -> None: ...
 
 
-def no_drafter(_target: Target) -> SlowProposer:
+def foreteller(_target: Target) -> Drafting:
+    return FakeDrafting(Foreteller(REPLY.encode(), wrong_second=False))
+
+
+def no_drafter(_target: Target) -> Drafting:
     raise AssertionError("recall needs no drafter")
 
 
@@ -54,8 +70,8 @@ def test_recorded_replies_are_paced_by_the_costs_that_are_counted(prompts: Path)
     assert vocabulary.closed
 
 
-def replayed(order: BenchOrder, make_proposer: Callable[[Target], SlowProposer] = foreteller) -> Any:
-    measurement = open_measurement(order, no_target, lambda _path: FakeVocabulary(), make_proposer, StopSignal())
+def replayed(order: BenchOrder, make_drafting: Callable[[Target], Drafting] = foreteller) -> Any:
+    measurement = open_measurement(order, no_target, lambda _path: FakeVocabulary(), make_drafting, StopSignal())
     return measurement.run(StopSignal())["modes"]
 
 
@@ -103,7 +119,7 @@ def test_a_target_that_cannot_roll_back_is_measured_without_drafts(prompts: Path
 
 
 def test_a_target_is_closed_when_its_drafter_cannot_be_used(prompts: Path) -> None:
-    def refuse(_target: Target) -> SlowProposer:
+    def refuse(_target: Target) -> Drafting:
         raise DrafterUnusable("There is no drafter.")
 
     target = FakeTarget()

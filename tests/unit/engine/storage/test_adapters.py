@@ -19,6 +19,7 @@ from engine.storage import Repository
 from engine.storage.backup import back_up
 
 from .conftest import OnEveryConnection
+from .made import reply_of
 
 TARGET, DRAFTER = "7a" * 32, "d0" * 32
 SECRET = b"DERAUNSE"
@@ -199,7 +200,7 @@ def test_forgotten_adapters_and_their_lessons_leave_the_files_and_the_copies(
     lesson = np.frombuffer(SECRET, "<i4")
     for vocabulary in (TARGET, "other"):
         ids = lesson if vocabulary == TARGET else [1]
-        repository.save_lesson(vocabulary, reply, ids, [[1]] * len(ids), np.zeros((len(ids), 1)), 9)
+        repository.save_lesson(vocabulary, reply, reply_of(ids, [[1]] * len(ids), np.zeros((len(ids), 1))), 9)
     repository.save_recall(TARGET, {reply: [1, 2]})
     save(repository, SECRET)
     other = save(repository, pair=(TARGET, "other")).number
@@ -222,7 +223,7 @@ def test_forgotten_adapters_and_their_lessons_leave_the_files_and_the_copies(
 def test_lessons_alone_are_erased_too(repository: Repository, data_dir: Path) -> None:
     summary = repository.create_conversation("chat", "")
     reply = repository.add_message(summary.id, None, Role.ASSISTANT, "text").id
-    repository.save_lesson(TARGET, reply, np.frombuffer(SECRET, "<i4"), [[1]] * 2, np.zeros((2, 1)), 9)
+    repository.save_lesson(TARGET, reply, reply_of(np.frombuffer(SECRET, "<i4"), [[1]] * 2, np.zeros((2, 1))), 9)
     assert SECRET in written(data_dir)
     repository.forget_adapters(TARGET, DRAFTER)
     assert SECRET not in written(data_dir)

@@ -18,6 +18,7 @@ from engine.storage import Repository
 from engine.storage.backup import back_up
 
 from .conftest import OnEveryConnection
+from .made import reply_of
 
 VOCABULARY, OTHER = "7a" * 32, "d0" * 32
 ALL = 10**6  # lessons: more than any test keeps
@@ -38,12 +39,12 @@ def exchange(repository: Repository, *texts: str, system_prompt: str = "") -> tu
 
 def save(repository: Repository, message_id: int, fingerprint: str = VOCABULARY, most: int = ALL) -> None:
     """A lesson whose first token tells which one it is."""
-    repository.save_lesson(fingerprint, message_id, [message_id, 2**31 - 1], LAW, np.asarray(LOGS, np.float16), most)
+    repository.save_lesson(fingerprint, message_id, reply_of([message_id, 2**31 - 1], LAW, LOGS), most)
 
 
 def kept(repository: Repository, fingerprint: str = VOCABULARY) -> list[int]:
     lessons = repository.load_lessons(fingerprint)
-    assert [int(lesson.tokens[0]) for lesson in lessons] == [lesson.message_id for lesson in lessons]
+    assert [int(lesson.reply.tokens[0]) for lesson in lessons] == [lesson.message_id for lesson in lessons]
     return [lesson.message_id for lesson in lessons]
 
 
@@ -63,10 +64,10 @@ def test_a_lesson_comes_back_with_the_turns_that_it_answers(open_repository: Cal
         ChatTurn(Role.ASSISTANT, "Hello."),
         ChatTurn(Role.USER, "Why?"),
     )
-    assert lesson.tokens.tolist() == [reply, 2**31 - 1]
-    assert lesson.law_tokens.tolist() == LAW
-    assert lesson.law_logs.tolist() == LOGS
-    kinds = [numbers.dtype.name for numbers in (lesson.tokens, lesson.law_tokens, lesson.law_logs)]
+    assert lesson.reply.tokens.tolist() == [reply, 2**31 - 1]
+    assert lesson.reply.law_tokens.tolist() == LAW
+    assert lesson.reply.law_logs.tolist() == LOGS
+    kinds = [numbers.dtype.name for numbers in (lesson.reply.tokens, lesson.reply.law_tokens, lesson.reply.law_logs)]
     assert kinds == ["int32", "int32", "float16"]
 
 
@@ -98,10 +99,11 @@ def test_saving_again_replaces_and_leaves_the_others(repository: Repository) -> 
     _, (_, first, _, second) = exchange(repository, "one", "two", "three", "four")
     save(repository, first)
     save(repository, second)
-    repository.save_lesson(VOCABULARY, first, [5], [[1]], np.zeros((1, 1), np.float16), ALL)
+    repository.save_lesson(VOCABULARY, first, reply_of([5], [[1]], [[0.0]]), ALL)
     changed, other = repository.load_lessons(VOCABULARY)
-    assert (changed.tokens.tolist(), changed.law_tokens.tolist(), changed.law_logs.tolist()) == ([5], [[1]], [[0.0]])
-    assert other.tokens.tolist() == [second, 2**31 - 1]
+    reply = changed.reply
+    assert (reply.tokens.tolist(), reply.law_tokens.tolist(), reply.law_logs.tolist()) == ([5], [[1]], [[0.0]])
+    assert other.reply.tokens.tolist() == [second, 2**31 - 1]
 
 
 def test_each_vocabulary_has_its_own(repository: Repository) -> None:
@@ -132,7 +134,7 @@ def test_each_vocabulary_has_its_own(repository: Repository) -> None:
 def test_what_is_no_lesson_is_refused(repository: Repository, tokens: Any, law_tokens: Any, law_logs: Any) -> None:
     _, (_, reply) = exchange(repository, "one", "two")
     with pytest.raises(ValueError, match="A lesson to be kept has"):
-        repository.save_lesson(VOCABULARY, reply, tokens, law_tokens, law_logs, ALL)
+        repository.save_lesson(VOCABULARY, reply, reply_of(tokens, law_tokens, law_logs), ALL)
     assert kept(repository) == []
 
 
@@ -200,7 +202,7 @@ def test_purge_removes_the_lessons_of_the_deleted_alone_also_from_copies(
 ) -> None:
     hidden, (_, secret) = exchange(repository, "one", "two")
     _, (_, stays) = exchange(repository, "three", "four")
-    repository.save_lesson(VOCABULARY, secret, SECRET, LAW, np.asarray(LOGS), ALL)
+    repository.save_lesson(VOCABULARY, secret, reply_of(SECRET, LAW, LOGS), ALL)
     save(repository, stays)
     backup = back_up(store, "9999")
     assert b"DERAUNSE" in backup.read_bytes()
@@ -276,7 +278,7 @@ def test_lesson_that_lost_its_branch_is_left_out(repository: Repository, store: 
 
 def test_numbers_are_little_endian_in_the_file(repository: Repository, store: Path) -> None:
     _, (_, reply) = exchange(repository, "one", "two")
-    repository.save_lesson(VOCABULARY, reply, [256], [[1, 512]], np.asarray([[-1.0, -2.0]]), ALL)
+    repository.save_lesson(VOCABULARY, reply, reply_of([256], [[1, 512]], [[-1.0, -2.0]]), ALL)
     with closing(sqlite3.connect(store)) as connection:
         row = connection.execute("SELECT width, tokens, law_tokens, law_logs FROM lessons").fetchone()
     assert row == (2, bytes([0, 1, 0, 0]), bytes([1, 0, 0, 0, 0, 2, 0, 0]), bytes.fromhex("00bc00c0"))

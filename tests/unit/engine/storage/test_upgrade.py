@@ -23,6 +23,8 @@ from engine.storage import Repository, connections
 from engine.storage.schema import Base
 from engine.storage.upgrade import MIGRATIONS, Migrations, alembic_config, upgrade
 
+from .made import reply_of
+
 NEXT = f"{len(MIGRATIONS.revisions) + 1:04}"  # the revision that somebody may write one day
 REBUILD = f"""
 import sqlalchemy as sa
@@ -305,7 +307,7 @@ def test_store_of_the_third_revision_gets_lessons_and_adapters_and_keeps_everyth
     (remembered,) = repository.load_recall("target", 1000)
     assert remembered.tokens.tolist() == [7, 8]
 
-    repository.save_lesson("target", reply.id, [7, 8], [[7], [8]], np.zeros((2, 1)), most=10)
+    repository.save_lesson("target", reply.id, reply_of([7, 8], [[7], [8]], np.zeros((2, 1))), most=10)
     (lesson,) = repository.load_lessons("target")
     assert lesson.turns == (ChatTurn(Role.SYSTEM, "Be kind."), ChatTurn(Role.USER, "asked"))
     assert repository.save_adapter("target", "drafter", 2.0, 2.5, 30, 200, b"weights").number == 1

@@ -1,0 +1,92 @@
+"""One drafter for one target: what drafts with it, and what teaches it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from engine.config import SpeculationSettings
+from engine.drafter.adapter import Adapter, adapted
+from engine.drafter.checkpoint import LoadedDrafter, load_drafter
+from engine.errors import LoadCancelled
+from engine.learning.learner import Learner, LearnerSettings
+from engine.learning.samples import SampleMaker
+from engine.numerics.ngram_cache import NgramCache
+from engine.numerics.string_trie import StringTrie
+from engine.numerics.vocabulary_map import VocabularyMap, fingerprint, open_map
+from engine.proposers.neural import NeuralProposer
+from engine.records import NgramRecord
+from engine.speculation import NgramMemory
+from engine.target.interface import Vocabulary
+from engine.target.threads import usable_cores
+
+
+class Drafting:
+    """Owns the drafter. `proposer` belongs to the thread of the target."""
+
+    def __init__(
+        self,
+        drafter: LoadedDrafter,
+        vocabulary: Vocabulary,
+        strings: VocabularyMap,
+        proposer: NeuralProposer,
+        target_fingerprint: str,
+    ) -> None:
+        """Use `open_drafting`."""
+        self.proposer = proposer
+        self.target_fingerprint = target_fingerprint
+        self.drafter_fingerprint = drafter.fingerprint
+        self._drafter = drafter
+        self._vocabulary = vocabulary
+        self._strings = strings
+        self._own_weights = drafter.model.weights
+
+    def make_learner(self, settings: LearnerSettings | None = None, adapter: Adapter | None = None) -> Learner:
+        """One that goes on from `adapter`; for any one thread."""
+        maker = SampleMaker(self._vocabulary, self._drafter.tokenizer, self._strings.strings)
+        return Learner(self._drafter.model.shape, self._own_weights, maker, settings or LearnerSettings(), adapter)
+
+    def read_adapter(self, data: bytes) -> Adapter:
+        """Raises AdapterUnusable."""
+        return Adapter.from_bytes(data, self._drafter.model.shape)
+
+    def use(self, adapter: Adapter | None) -> None:
+        """From the next reply on it drafts with this adapter; None: as it came. From any thread."""
+        self._drafter.model.offer(self._own_weights if adapter is None else adapted(self._own_weights, adapter))
+
+
+def open_drafting(
+    settings: SpeculationSettings,
+    folder: Path,
+    maps: Path,
+    vocabulary: Vocabulary,
+    memory: NgramMemory | None = None,
+    is_cancelled: Callable[[], bool] = lambda: False,
+) -> Drafting:
+    """Loads the drafter in `folder` and what is known about its tokens and the target's; `maps` is where the maps of
+    vocabularies are kept. Takes seconds the first time.
+
+    Raises DrafterUnusable, StoreUnusable, and LoadCancelled when `is_cancelled` says so between two steps.
+    """
+    if is_cancelled():
+        raise LoadCancelled("Loading the drafter was cancelled.")
+    drafter = load_drafter(folder, settings.device, usable_cores())
+    tokenizer, outputs = drafter.tokenizer, drafter.model.shape.outputs
+    never_drafted = vocabulary.special | vocabulary.end_of_generation
+    target_fingerprint = fingerprint(vocabulary.pieces, never_drafted)
+
+    def build() -> VocabularyMap:
+        return VocabularyMap.build(vocabulary.pieces, never_drafted, tokenizer.pieces, tokenizer.encode_many, outputs)
+
+    strings = open_map(maps, target_fingerprint, f"{tokenizer.fingerprint} {outputs}", build)
+    trie = StringTrie(strings) if settings.merge else StringTrie.direct_only(strings)
+    cache = NgramCache(trie)
+    if memory is not None and settings.merge:
+        cache.load(memory.load(target_fingerprint, tokenizer.fingerprint))
+
+    def keep(changed: Sequence[NgramRecord]) -> None:
+        if memory is not None and changed:
+            memory.save(target_fingerprint, tokenizer.fingerprint, changed)
+
+    proposer = NeuralProposer(drafter.model, tokenizer, vocabulary, trie, cache if settings.merge else None, keep)
+    return Drafting(drafter, vocabulary, strings, proposer, target_fingerprint)

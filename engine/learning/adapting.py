@@ -1,0 +1,117 @@
+"""A drafter that can be trained: its frozen weights, and an adapter that gradients flow into.
+
+The pass is that of `engine.drafter.model`, for one sequence at a time, so that a few hundred tokens are all that is in
+memory. Products run in bfloat16; what is learned is float32. `check` is called between the matrices, forwards and
+backwards, and may raise to end a pass early.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch.nn import functional
+
+from engine.drafter.adapter import Adapter, LowRank, matrices
+from engine.drafter.model import LlamaShape, LlamaWeights
+
+Check = Callable[[], None]
+
+
+def _nothing() -> None: ...
+
+
+class AdaptedModel:
+    def __init__(self, shape: LlamaShape, weights: LlamaWeights, rank: int, longest: int, seed: int = 0) -> None:
+        """Begins as the drafter itself: the additions are zero. `longest`: tokens of a sequence."""
+        self.shape = shape
+        self._weights = weights
+        self._dense = {name: matrix.dense().to(torch.bfloat16) for name, matrix in matrices(weights)}
+        generator = torch.Generator().manual_seed(seed)
+        self._parts: dict[str, LowRank] = {}
+        for name, dense in self._dense.items():
+            outputs, inputs = dense.shape
+            down = torch.randn((rank, inputs), generator=generator) / rank**0.5
+            self._parts[name] = LowRank(down.requires_grad_(), torch.zeros((outputs, rank)).requires_grad_())
+        cosine, sine = shape.rope.tables(longest, shape.head_dim)
+        self._cosine, self._sine = cosine[:, None, :], sine[:, None, :]
+
+    @property
+    def parameters(self) -> list[torch.Tensor]:
+        return [tensor for part in self._parts.values() for tensor in (part.down, part.up)]
+
+    @property
+    def adapter(self) -> Adapter:
+        """A copy of what was learned so far."""
+        return Adapter(
+            {name: LowRank(part.down.detach().clone(), part.up.detach().clone()) for name, part in self._parts.items()}
+        )
+
+    def take(self, adapter: Adapter) -> None:
+        """Go on from this one, of the same rank."""
+        with torch.no_grad():
+            for name, part in self._parts.items():
+                part.down.copy_(adapter.parts[name].down)
+                part.up.copy_(adapter.parts[name].up)
+
+    def states(self, tokens: Sequence[int], check: Check = _nothing) -> torch.Tensor:
+        """What the head sees after each of the tokens, float32 [tokens, hidden]."""
+        shape, weights = self.shape, self._weights
+        size = len(tokens)
+        states = weights.embedding.look_up(tokens if size > 1 else [*tokens, 0])[:size].to(torch.float32)
+        turn = (self._cosine[:size], self._sine[:size])
+        for number, layer in enumerate(weights.layers):
+            heads = self._times(f"{number}.qkv", self._norm(states, layer.attention_norm), check, layer.qkv.bias)
+            mixed = self._attend(heads, turn)
+            states = states + self._times(f"{number}.attention_out", mixed, check, layer.attention_out.bias)
+            gate_up = self._times(f"{number}.gate_up", self._norm(states, layer.mlp_norm), check, layer.gate_up.bias)
+            gated = functional.silu(gate_up[:, : shape.feed_forward]) * gate_up[:, shape.feed_forward :]
+            states = states + self._times(f"{number}.down", gated, check, layer.down.bias)
+        return self._norm(states, weights.final_norm)
+
+    def logits(self, states: torch.Tensor, check: Check = _nothing) -> torch.Tensor:
+        """float32 [rows, outputs]"""
+        return self._times("head", states, check, None)
+
+    def _norm(self, states: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        return functional.rms_norm(states, (self.shape.hidden,), weight, self.shape.norm_epsilon)
+
+    def _times(self, name: str, rows: torch.Tensor, check: Check, bias: torch.Tensor | None) -> torch.Tensor:
+        part = self._parts[name]
+        rows = _Checked.apply(rows, check)  # type: ignore[no-untyped-call]
+        small = rows.to(torch.bfloat16)
+        product = (small @ self._dense[name].t()).to(torch.float32) + (rows @ part.down.t()) @ part.up.t()
+        return product if bias is None else product + bias
+
+    def _attend(self, heads: torch.Tensor, turn: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
+        shape, size = self.shape, len(heads)
+        num_turned = shape.num_heads + shape.num_kv_heads
+        split = heads.view(size, num_turned + shape.num_kv_heads, shape.head_dim)
+        plain, values = split[:, :num_turned], split[:, num_turned:]
+        first, second = plain.chunk(2, -1)
+        turned = plain * turn[0] + torch.cat((second, first), -1) * turn[1]
+        queries, keys = turned[:, : shape.num_heads], turned[:, shape.num_heads :]
+        mixed = functional.scaled_dot_product_attention(
+            queries.transpose(0, 1)[None],
+            keys.transpose(0, 1)[None],
+            values.transpose(0, 1)[None],
+            is_causal=True,
+            enable_gqa=shape.num_heads != shape.num_kv_heads,
+        )
+        return mixed[0].transpose(0, 1).reshape(size, -1)
+
+
+class _Checked(torch.autograd.Function):
+    """The identity, with a moment at which the pass may be ended, on the way there and on the way back."""
+
+    @staticmethod
+    def forward(context: Any, rows: torch.Tensor, check: Check) -> torch.Tensor:
+        context.check = check
+        check()
+        return rows.view_as(rows)
+
+    @staticmethod
+    def backward(context: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, None]:
+        context.check()
+        return gradients[0], None

@@ -1,0 +1,244 @@
+"""Teaches a drafter what its target writes for this user: an adapter, trained on the latest replies and on older ones,
+and published only when replies that it did not learn from are guessed better with it.
+
+It follows OmniDraft's online training (arXiv 2507.02659, algorithm 2) and adds what that lacks: replay, so that old
+topics stay, a slice of the latest replies held back to judge by, and a way back. All of it is synchronous and in small
+steps; whoever drives it decides when.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from engine.drafter.adapter import Adapter
+from engine.drafter.model import LlamaShape, LlamaWeights
+from engine.learning.adapting import AdaptedModel, Check
+from engine.learning.corpus import Lesson
+from engine.learning.evaluation import accepted_per_round
+from engine.learning.labels import Labels
+from engine.learning.losses import Loss, losses, wanted
+from engine.learning.samples import MOST_TOKENS, LabelTable, Sample, SampleMaker
+from engine.records import ChatTurn, VerifiedReply
+
+
+@dataclass(frozen=True, slots=True)
+class LearnerSettings:
+    rank: int = 32
+    learning_rate: float = 1e-3
+    loss: Loss = Loss.LAW
+    token_share: float = 0.2  # of the loss, where the target's law is known: the token it wrote
+    batch: int = 8  # replies of an optimizer step
+    replies_per_lesson: int = 8  # that are read for each reply that is new: itself, and others once more
+    judge_every: int = 64  # replies that were read
+    most_tokens: int = 200_000  # that are kept to learn from
+    seed: int = 0
+
+
+_HELD_BACK_EVERY = 5  # one of so many replies is to judge by
+_MOST_HELD_BACK = 24  # beyond, the oldest of them is learned from
+_FEWEST_HELD_BACK = 3  # are needed for a judgement
+_NEWEST = 16  # replies that half of what is read comes from
+_FAILURES = 4  # judgements in a row that were for nothing; then it starts from what is published
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Taught:
+    """A reply to learn from."""
+
+    number: int
+    sample: Sample
+    table: LabelTable
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What a judgement found: tokens accepted for each round, over the replies that were held back."""
+
+    base: float  # of the drafter without an adapter
+    published: float  # of what is in use
+    candidate: float
+    num_replies: int
+    adapter: Adapter | None  # what is to be used from now on, where that changed; an empty one: the drafter itself
+    is_return: bool = False  # whether that is what was used before
+
+
+class Learner:
+    """Used by one thread at a time."""
+
+    def __init__(
+        self,
+        shape: LlamaShape,
+        weights: LlamaWeights,
+        maker: SampleMaker,
+        settings: LearnerSettings = LearnerSettings(),
+        published: Adapter | None = None,
+    ) -> None:
+        """`weights` are the drafter's own, and only read; `published` is what it learned before."""
+        self._settings = settings
+        self._maker = maker
+        self._num_outputs = shape.outputs
+        self._model = AdaptedModel(shape, weights, settings.rank, MOST_TOKENS, settings.seed)
+        self._base = self._model.adapter
+        self._published = self._previous = self._base
+        if published is not None:
+            self._published = published
+            self._model.take(published)
+        self._optimizer = self._new_optimizer()
+        self._random = np.random.default_rng(settings.seed)
+        self._kept: dict[int, _Taught] = {}  # to learn from, oldest first
+        self._held_back: dict[int, _Taught] = {}  # to judge by
+        self._num_taken = 0
+        self._num_due = 0  # replies that are still to be read
+        self._num_read = 0  # since the last judgement
+        self._num_failed = 0
+        self._gradients: list[torch.Tensor] = []
+        self._num_gradients = 0
+
+    @property
+    def has_work(self) -> bool:
+        return self._num_due > 0 and bool(self._kept)
+
+    def take(self, number: int, turns: Sequence[ChatTurn], reply: VerifiedReply, is_new: bool = True) -> None:
+        """A reply and the turns it answers; later ones have higher numbers. One that is not new was learned from
+        already: it is read again only beside new ones."""
+        ids = np.concatenate([np.zeros(1, np.int32), reply.tokens])
+        lesson = Lesson(number, tuple(turns), ids, 1)
+        samples, table = self._maker.make([lesson], {number: Labels(reply.law_tokens, reply.law_logs)})
+        if samples:
+            self._keep(_Taught(number, samples[0], table))
+            self._num_due += self._settings.replies_per_lesson if is_new else 0
+
+    def _keep(self, lesson: _Taught) -> None:
+        self._num_taken += 1
+        if self._num_taken % _HELD_BACK_EVERY == 0:
+            self._held_back[lesson.number] = lesson
+            if len(self._held_back) > _MOST_HELD_BACK:
+                oldest = self._held_back.pop(min(self._held_back))
+                self._kept[oldest.number] = oldest
+        else:
+            self._kept[lesson.number] = lesson
+        self._forget_some()
+
+    def forget(self, numbers: Sequence[int]) -> None:
+        for number in numbers:
+            self._kept.pop(number, None)
+            self._held_back.pop(number, None)
+
+    def work(self, check: Check) -> Trial | None:
+        """Reads one reply, or judges; what a judgement found. `check` is called often and may raise: what was under way
+        is then begun anew the next time."""
+        if self._num_read >= self._settings.judge_every and len(self._held_back) >= _FEWEST_HELD_BACK:
+            verdict = self._judge(check)
+            self._num_read = 0
+            return verdict
+        self._read(self._choose(), check)
+        self._num_due -= 1
+        self._num_read += 1
+        return None
+
+    def _choose(self) -> _Taught:
+        numbers = list(self._kept)
+        newest = numbers[-_NEWEST:]
+        chosen = newest if self._random.random() < 0.5 else numbers
+        return self._kept[chosen[int(self._random.integers(len(chosen)))]]
+
+    def _read(self, lesson: _Taught, check: Check) -> None:
+        want = wanted(lesson.sample, lesson.table, self._num_outputs)
+        if not len(want.places):
+            return
+        states = self._model.states(lesson.sample.tokens[:-1].tolist(), check)
+        logits = self._model.logits(states[want.places], check)
+        each = losses(self._settings.loss, logits, want, self._settings.token_share)
+        loss = (each * want.weights).sum() / want.weights.sum()
+        gradients = torch.autograd.grad(loss, self._model.parameters)  # all of them or, where `check` raises, none
+        if not bool(torch.isfinite(loss)):
+            return
+        if self._gradients:
+            torch._foreach_add_(self._gradients, list(gradients))
+        else:
+            self._gradients = list(gradients)
+        self._num_gradients += 1
+        if self._num_gradients >= self._settings.batch:
+            self._step()
+
+    def _step(self) -> None:
+        for parameter, gradient in zip(self._model.parameters, self._gradients, strict=True):
+            parameter.grad = gradient / self._num_gradients
+        torch.nn.utils.clip_grad_norm_(self._model.parameters, 1.0)
+        self._optimizer.step()
+        self._gradients, self._num_gradients = [], 0
+
+    def _judge(self, check: Check) -> Trial:
+        candidate = self._model.adapter
+        scores: dict[int, npt.NDArray[np.float64]] = {}  # by identity: some of these are the same
+        for adapter in (self._base, self._previous, self._published, candidate):
+            if id(adapter) not in scores:
+                scores[id(adapter)] = self._scores(adapter, candidate, check)
+        published = scores[id(self._published)]
+        chosen, is_return = None, False
+        if _is_better(scores[id(candidate)], published):
+            chosen, self._previous = candidate, self._published
+            self._num_failed = 0
+        else:
+            self._num_failed += 1
+            for earlier in (self._previous, self._base):
+                if earlier is not self._published and _is_better(scores[id(earlier)], published):
+                    chosen, is_return = earlier, True
+                    break
+            if is_return or self._num_failed >= _FAILURES:
+                self._start_from(chosen or self._published)
+        if chosen is not None:
+            self._published = chosen
+        return Trial(
+            base=float(scores[id(self._base)].mean()),
+            published=float(published.mean()),
+            candidate=float(scores[id(candidate)].mean()),
+            num_replies=len(self._held_back),
+            adapter=chosen,
+            is_return=is_return,
+        )
+
+    def _start_from(self, adapter: Adapter) -> None:
+        self._model.take(adapter)
+        self._optimizer = self._new_optimizer()
+        self._gradients, self._num_gradients, self._num_failed = [], 0, 0
+
+    def _scores(self, adapter: Adapter, candidate: Adapter, check: Check) -> npt.NDArray[np.float64]:
+        """Tokens accepted for each round, for each reply held back."""
+        self._model.take(adapter)
+        try:
+            return np.array([self._score(lesson.sample, check) for lesson in self._held_back.values()])
+        finally:
+            self._model.take(candidate)
+
+    @torch.no_grad()
+    def _score(self, sample: Sample, check: Check) -> float:
+        states = self._model.states(sample.tokens[:-1].tolist(), check)[sample.reply_start - 1 :]
+        guesses = self._model.logits(states, check).argmax(-1).numpy()
+        return accepted_per_round(guesses == sample.tokens[sample.reply_start :])
+
+    def _new_optimizer(self) -> torch.optim.Optimizer:
+        return torch.optim.AdamW(
+            self._model.parameters, lr=self._settings.learning_rate, betas=(0.9, 0.99), weight_decay=0.01
+        )
+
+    def _forget_some(self) -> None:
+        """Beyond the bound, any of the older replies leaves: what is kept thins out with age, and never ends."""
+        while sum(len(lesson.sample.tokens) for lesson in self._kept.values()) > self._settings.most_tokens:
+            old = list(self._kept)[:-_NEWEST]
+            if not old:
+                return
+            del self._kept[old[int(self._random.integers(len(old)))]]
+
+
+def _is_better(these: npt.NDArray[np.float64], those: npt.NDArray[np.float64]) -> bool:
+    """Reply by reply: by more than half the standard error of the difference, which chance alone makes of it one time in
+    three. What was not better after all does worse on later replies, and is returned from."""
+    difference = these - those
+    error = float(difference.std(ddof=1)) / len(difference) ** 0.5
+    return bool(difference.mean() > max(error / 2, 1e-6))

@@ -1,0 +1,277 @@
+"""Lets the drafter learn on a thread of its own, while nobody waits for a reply."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import psutil
+
+from engine.config import LearningSettings
+from engine.errors import AdapterUnusable, ConversationMissing, MendableError
+from engine.events import DrafterLearned, Listener
+from engine.records import ChatTurn, Message, VerifiedReply
+
+if TYPE_CHECKING:
+    from engine.drafter.adapter import Adapter
+    from engine.drafting import Drafting
+    from engine.learning.learner import Learner, Trial
+    from engine.storage import Repository
+
+_logger = logging.getLogger("slipstream.learning")
+
+_MOST_LESSONS = 2000  # that the store keeps of a vocabulary
+_LOOK_AGAIN_S = 30.0  # whether the machine is on battery still
+_NICENESS = 10  # of the thread, where threads have one
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """A reply to learn from, by the number of its message, and the turns it answers."""
+
+    number: int
+    conversation_id: int
+    turns: tuple[ChatTurn, ...]
+    reply: VerifiedReply
+
+
+class _SomebodyWaits(Exception):
+    """A reply is to be written, or the app is being closed."""
+
+
+class LearningService:
+    """For the drafter in use. The thread of the target calls `take` and `pause`, any thread the rest.
+
+    Nobody asked for it and nobody misses it: where it fails it says so in the log alone.
+    """
+
+    def __init__(
+        self,
+        open_repository: Callable[[], Repository],
+        settings: LearningSettings,
+        emit: Listener,
+        on_battery: Callable[[], bool] | None = None,
+    ) -> None:
+        """Its thread begins with the first drafter."""
+        self._open_repository = open_repository
+        self._settings = settings
+        self._emit = emit
+        self._on_battery = on_battery or _on_battery
+        self._changed = threading.Condition()
+        self._drafting: Drafting | None = None
+        self._new: list[Lesson] = []
+        self._forgotten: list[int] = []  # conversations
+        self._pupil: _Pupil | None = None  # of the thread
+        self._num_waiting = 0
+        self._closed = False
+        self._thread: threading.Thread | None = None
+
+    @property
+    def wants_laws(self) -> bool:
+        """Whether replies should say what the target thought."""
+        return self._settings.enabled and self._drafting is not None
+
+    def change(self, settings: LearningSettings) -> None:
+        with self._changed:
+            self._settings = settings
+            self._changed.notify()
+
+    def open(self, drafting: Drafting) -> None:
+        """From now on this drafter learns; it goes on with what it learned before. Nobody drafts with it yet."""
+        adapter = None
+        try:
+            kept = self._open_repository().published_adapter(drafting.target_fingerprint, drafting.drafter_fingerprint)
+            if kept is not None:
+                adapter = drafting.read_adapter(kept.weights)
+                drafting.use(adapter)
+        except MendableError as error:
+            _logger.warning("what the drafter had learned is not used: %s", error)
+        with self._changed:
+            self._drafting, self._new = drafting, []
+            if self._thread is None and not self._closed:
+                self._thread = threading.Thread(target=self._run, name="slipstream-learner", daemon=True)
+                self._thread.start()
+            self._changed.notify()
+
+    def take(self, message: Message, turns: Sequence[ChatTurn], reply: VerifiedReply | None) -> None:
+        """A reply to learn from, that has been kept, and the turns it answers."""
+        drafting = self._drafting
+        if reply is None or drafting is None:
+            return
+        try:
+            repository = self._open_repository()
+            repository.save_lesson(drafting.target_fingerprint, message.id, reply, _MOST_LESSONS)
+        except ConversationMissing:
+            return  # deleted meanwhile
+        except MendableError as error:
+            _logger.warning("a reply was not kept to learn from: %s", error)
+        with self._changed:
+            self._new.append(Lesson(message.id, message.conversation_id, tuple(turns), reply))
+            self._changed.notify()
+
+    def forget(self, conversation_id: int) -> None:
+        """Nothing more is learned from it."""
+        with self._changed:
+            self._new = [lesson for lesson in self._new if lesson.conversation_id != conversation_id]
+            self._forgotten.append(conversation_id)
+            self._changed.notify()
+
+    @contextmanager
+    def pause(self) -> Iterator[None]:
+        """Somebody waits meanwhile."""
+        with self._changed:
+            self._num_waiting += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._num_waiting -= 1
+                self._changed.notify()
+
+    def close(self) -> None:
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+
+    def join(self, timeout_s: float) -> bool:
+        """False if the thread is still busy after `timeout_s`."""
+        if self._thread is None:
+            return True
+        self._thread.join(max(0.0, timeout_s))
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        _step_back()
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._closed or self._is_due, _LOOK_AGAIN_S)
+                if self._closed:
+                    return
+                if not self._is_due:
+                    continue
+                drafting = self._drafting
+                new, self._new = self._new, []
+                forgotten, self._forgotten = self._forgotten, []
+            assert drafting is not None
+            try:
+                self._rest(self._learn(drafting, new, forgotten) * (1 / self._settings.share - 1))
+            except _SomebodyWaits:
+                pass
+            except Exception:
+                _logger.exception("learning failed; it begins again with the next reply")
+                self._pupil = None
+                with self._changed:
+                    self._changed.wait_for(lambda: self._closed or bool(self._new))
+
+    def _learn(self, drafting: Drafting, new: Sequence[Lesson], forgotten: Sequence[int]) -> float:
+        """One step; the seconds it took."""
+        if self._pupil is None or self._pupil.drafting is not drafting:
+            self._pupil = _Pupil(drafting, self._open_repository(), self._emit)  # the store knows what is new
+        else:
+            self._pupil.take(new)
+        self._pupil.forget(forgotten)
+        return self._pupil.work(self._check)
+
+    @property
+    def _is_due(self) -> bool:
+        if self._drafting is None or self._num_waiting or not self._settings.enabled:
+            return False
+        pupil = self._pupil
+        is_known = pupil is not None and pupil.drafting is self._drafting
+        if is_known and not (self._new or self._forgotten or self._has_work):
+            return False
+        return self._settings.on_battery or not self._on_battery()
+
+    @property
+    def _has_work(self) -> bool:
+        return self._pupil is not None and self._pupil.has_work
+
+    def _check(self) -> None:
+        if self._num_waiting or self._closed:
+            raise _SomebodyWaits
+
+    def _rest(self, seconds: float) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed, min(seconds, _LOOK_AGAIN_S))
+
+
+class _Pupil:
+    """A drafter and its learner; on the thread of the learner alone."""
+
+    def __init__(self, drafting: Drafting, repository: Repository, emit: Listener) -> None:
+        self.drafting = drafting
+        self._repository = repository
+        self._emit = emit
+        self._pair = (drafting.target_fingerprint, drafting.drafter_fingerprint)
+        kept = repository.published_adapter(*self._pair)
+        adapter = None
+        if kept is not None:
+            try:
+                adapter = drafting.read_adapter(kept.weights)
+            except AdapterUnusable as error:
+                _logger.warning("%s", error)
+        self._learner: Learner = drafting.make_learner(adapter=adapter)
+        self._numbers: list[tuple[Adapter, int]] = [(adapter, kept.number)] if adapter and kept else []
+        self._num_learned = kept.num_learned if kept else 0
+        self._conversations: dict[int, list[int]] = {}  # and the lessons in them
+        for record in repository.load_lessons(drafting.target_fingerprint):
+            lesson = Lesson(record.message_id, record.conversation_id, record.turns, record.reply)
+            self._take(lesson, is_new=kept is None or record.created_at > kept.created_at)
+
+    @property
+    def has_work(self) -> bool:
+        return self._learner.has_work
+
+    def take(self, lessons: Sequence[Lesson]) -> None:
+        for lesson in lessons:
+            self._take(lesson, is_new=True)
+
+    def forget(self, conversations: Sequence[int]) -> None:
+        for conversation_id in conversations:
+            self._learner.forget(self._conversations.pop(conversation_id, ()))
+
+    def work(self, check: Callable[[], None]) -> float:
+        """One step; the seconds it took."""
+        began = time.perf_counter()
+        if self._learner.has_work:
+            trial = self._learner.work(check)
+            if trial is not None and trial.adapter is not None:
+                self._use(trial, trial.adapter)
+        return time.perf_counter() - began
+
+    def _take(self, lesson: Lesson, is_new: bool) -> None:
+        self._conversations.setdefault(lesson.conversation_id, []).append(lesson.number)
+        self._learner.take(lesson.number, lesson.turns, lesson.reply, is_new)
+        self._num_learned += is_new
+
+    def _use(self, trial: Trial, adapter: Adapter) -> None:
+        number: int | None
+        if trial.is_return:
+            number = next((number for known, number in self._numbers if known is adapter), None)
+            self._repository.publish_adapter(*self._pair, number)
+        else:
+            number = self._repository.save_adapter(
+                *self._pair, trial.base, trial.candidate, trial.num_replies, self._num_learned, adapter.to_bytes()
+            ).number
+            self._numbers = [*self._numbers[-1:], (adapter, number)]
+        self.drafting.use(adapter)
+        self._emit(DrafterLearned(number, trial.base, trial.candidate, self._num_learned, trial.is_return))
+
+
+def _on_battery() -> bool:
+    """False where the platform does not tell."""
+    battery = psutil.sensors_battery()
+    return battery is not None and battery.power_plugged is False
+
+
+def _step_back() -> None:
+    """Whatever else runs goes first, the threads that torch starts for this one included."""
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)

@@ -1,0 +1,198 @@
+"""The learner with a small drafter with random weights, and a target that always says the same kind of thing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from engine.drafter.adapter import Adapter, adapted
+from engine.drafter.checkpoint import LoadedDrafter, load_drafter
+from engine.drafter.matrices import WeightForm
+from engine.learning import learner as learners
+from engine.learning.learner import Learner, LearnerSettings, Trial
+from engine.learning.losses import Loss
+from engine.learning.samples import SampleMaker, spellings
+from engine.records import ChatTurn, Role, VerifiedReply
+from tests.unit.engine.drafter.checkpoints import random_llama, save
+from tests.unit.engine.learning.made import TARGET, ids, tokenizer
+
+QUICK = LearnerSettings(rank=4, learning_rate=0.02, batch=2, replies_per_lesson=6, judge_every=24)
+TURNS = (ChatTurn(Role.USER, "Hi"),)
+
+
+@pytest.fixture(scope="module")
+def drafter(tmp_path_factory: pytest.TempPathFactory) -> LoadedDrafter:
+    folder = save(random_llama(), tmp_path_factory.mktemp("drafter"))
+    config = (folder / "config.json").read_text()
+    tokenizer(folder)
+    (folder / "config.json").write_text(config)
+    return load_drafter(folder, "cpu", form=WeightForm.DENSE)
+
+
+def make(drafter: LoadedDrafter, settings: LearnerSettings = QUICK, published: Adapter | None = None) -> Learner:
+    strings = spellings(TARGET, drafter.tokenizer, drafter.model.shape.outputs)
+    maker = SampleMaker(TARGET, drafter.tokenizer, strings)
+    return Learner(drafter.model.shape, drafter.model.weights, maker, settings, published)
+
+
+def reply(text: bytes) -> VerifiedReply:
+    """The target was nearly certain of every token, and thought of one other."""
+    tokens = ids(text)
+    law = np.array([[token, (token + 1) % 256] for token in tokens], np.int32)
+    logs = np.log(np.tile(np.array([0.95, 0.05], np.float32), (len(tokens), 1))).astype(np.float16)
+    return VerifiedReply(np.array(tokens, np.int32), law, logs)
+
+
+def go_on() -> None: ...
+
+
+def teach(learner: Learner, texts: list[bytes], first: int = 0) -> list[Trial]:
+    trials = []
+    for number, text in enumerate(texts, first):
+        learner.take(number, TURNS, reply(text))
+        while learner.has_work:
+            trial = learner.work(go_on)
+            if trial is not None:
+                trials.append(trial)
+    return trials
+
+
+FOXES = [b"The quick brown fox!! The dog." + b" The fox." * (number % 3) for number in range(24)]
+
+
+@pytest.mark.parametrize("loss", list(Loss))
+def test_what_a_target_says_again_and_again_is_guessed_better(drafter: LoadedDrafter, loss: Loss) -> None:
+    settings = LearnerSettings(4, 0.02, loss, batch=2, replies_per_lesson=6, judge_every=24)
+    trials = teach(make(drafter, settings), FOXES)
+    published = [trial for trial in trials if trial.adapter is not None and not trial.is_return]
+    assert published
+    assert published[0].candidate > published[0].published == published[0].base
+    assert trials[-1].candidate > trials[-1].base + 1
+    assert [trial.num_replies for trial in trials] == sorted(trial.num_replies for trial in trials)
+
+
+def test_the_adapter_that_is_published_is_what_was_judged(drafter: LoadedDrafter) -> None:
+    trial = next(trial for trial in teach(make(drafter), FOXES) if trial.adapter is not None)
+    assert trial.adapter is not None
+    model = drafter.model
+    prompt = drafter.tokenizer.encode_prompt(list(TURNS))
+    said = drafter.tokenizer.encode(FOXES[0]) or []
+
+    def num_right() -> int:
+        found = 0
+        for place in range(len(said)):
+            model.roll_back(0)
+            found += int(model.read([*prompt, *said[:place]]).argmax()) == said[place]
+        return found
+
+    own, before = model.weights, num_right()
+    model.offer(adapted(own, trial.adapter))
+    model.refresh()
+    assert num_right() > before + len(said) // 3
+    model.offer(own)
+    model.refresh()
+
+
+def test_a_reply_that_is_not_new_is_no_work(drafter: LoadedDrafter) -> None:
+    learner = make(drafter)
+    learner.take(1, TURNS, reply(FOXES[0]), is_new=False)
+    assert not learner.has_work
+    learner.take(2, TURNS, reply(FOXES[1]))
+    assert learner.has_work
+    learner.forget([1, 2])
+    assert not learner.has_work, "nothing is left to read"
+
+
+def test_nothing_is_published_that_does_not_guess_better(drafter: LoadedDrafter) -> None:
+    noise = [bytes(np.random.default_rng(number).integers(97, 123, 40).tolist()) for number in range(20)]
+    still = LearnerSettings(4, 1e-9, batch=2, replies_per_lesson=4, judge_every=8)
+    trials = teach(make(drafter, still), noise)
+    assert trials
+    assert all(trial.adapter is None for trial in trials)
+
+
+def test_what_does_worse_on_later_replies_is_returned_from(drafter: LoadedDrafter) -> None:
+    """It was published for foxes; then the user talks of something that only the drafter as it came can guess."""
+    fox = next(trial.adapter for trial in teach(make(drafter), FOXES) if trial.adapter is not None)
+    model = drafter.model
+    texts = []
+    for number in range(20):  # what the drafter says by itself
+        model.roll_back(0)
+        held = [*drafter.tokenizer.encode_prompt(list(TURNS)), *(drafter.tokenizer.encode(b"%d" % number) or [])]
+        said = held[-1:]
+        row = model.read(held)
+        for _ in range(20):
+            words = [t for t in range(3, 480) if drafter.tokenizer.pieces[t].isascii() and drafter.tokenizer.pieces[t]]
+            said.append(max(words, key=lambda token: row[token]))
+            row = model.read(said[-1:])
+        texts.append(b"%d" % number + b"".join(drafter.tokenizer.pieces[token] for token in said[1:]))
+    still = LearnerSettings(4, 1e-9, batch=2, replies_per_lesson=4, judge_every=8)
+    trials = teach(make(drafter, still, published=fox), texts)
+    returns = [trial for trial in trials if trial.is_return]
+    assert len(returns) == 1
+    assert returns[0].base > returns[0].published
+    after = trials[trials.index(returns[0]) + 1 :]
+    assert all(trial.published == pytest.approx(trial.base) for trial in after)
+
+
+class SomebodyCame(Exception):
+    pass
+
+
+def test_a_step_that_is_ended_is_begun_anew(drafter: LoadedDrafter) -> None:
+    interrupted, undisturbed = make(drafter), make(drafter)
+    for learner in (interrupted, undisturbed):
+        for number in range(6):
+            learner.take(number, TURNS, reply(FOXES[number]))
+    calls = 0
+
+    def come() -> None:
+        nonlocal calls
+        calls += 1
+        if calls % 60 == 0:
+            raise SomebodyCame
+
+    num_ended = num_steps = 0
+    while interrupted.has_work and num_steps < 200:
+        num_steps += 1
+        try:
+            interrupted.work(come)
+        except SomebodyCame:
+            num_ended += 1
+    assert num_ended > 5
+    assert not interrupted.has_work
+    while undisturbed.has_work:
+        undisturbed.work(go_on)
+    moved = [part.up.abs().max() for part in interrupted._model.adapter.parts.values()]
+    assert min(moved) > 0
+    assert all(torch.isfinite(size) for size in moved)
+
+
+def test_old_replies_thin_out_and_the_latest_stay(drafter: LoadedDrafter, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(learners, "_NEWEST", 4)
+    learner = make(drafter, LearnerSettings(4, most_tokens=600))
+    for number in range(60):
+        learner.take(number, TURNS, reply(FOXES[number % 24]))
+    kept = list(learner._kept)
+    assert sum(len(lesson.sample.tokens) for lesson in learner._kept.values()) <= 600
+    latest = [number for number in range(60) if number not in learner._held_back][-4:]
+    assert set(latest) <= set(kept)
+
+
+def test_the_judges_are_the_latest_of_those_held_back(drafter: LoadedDrafter, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(learners, "_MOST_HELD_BACK", 3)
+    learner = make(drafter)
+    for number in range(40):
+        learner.take(number, TURNS, reply(FOXES[number % 24]))
+    assert sorted(learner._held_back) == [29, 34, 39]
+    assert {4, 9, 24} <= set(learner._kept), "those before are learned from"
+
+
+def test_the_drafters_own_weights_are_only_read(drafter: LoadedDrafter) -> None:
+    drafter.model.roll_back(0)
+    before = np.array(drafter.model.read([5, 6, 7]))
+    drafter.model.roll_back(0)
+    teach(make(drafter), FOXES[:8])
+    assert np.array_equal(drafter.model.read([5, 6, 7]), before)
+    drafter.model.roll_back(0)

@@ -1,0 +1,256 @@
+"""The service with a real store, a small real drafter, and somebody who waits now and then."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from engine import learning_service
+from engine.config import LearningSettings, SpeculationSettings
+from engine.drafter.adapter import Adapter
+from engine.drafting import Drafting, open_drafting
+from engine.events import DrafterLearned, Event
+from engine.learning.learner import Learner
+from engine.learning_service import LearningService
+from engine.records import Message, Role
+from engine.storage import Repository
+from tests.unit.engine.drafter.checkpoints import random_llama, save
+from tests.unit.engine.learning.made import TARGET, tokenizer
+from tests.unit.engine.learning.test_learner import FOXES, QUICK, TURNS, reply
+
+PATIENCE_S = 60.0
+ALWAYS = LearningSettings(share=1.0)
+
+
+class Home:
+    """A store, a drafter, and the service between them, as after a start of the app."""
+
+    def __init__(self, folder: Path, drafting: Drafting, settings: LearningSettings, on_battery: bool = False) -> None:
+        self.repository = Repository.open(folder)
+        self.drafting = drafting
+        self.events: list[Event] = []
+        self.on_battery = on_battery
+        self.service = LearningService(lambda: self.repository, settings, self._hear, lambda: self.on_battery)
+        self._heard = threading.Condition()
+
+    def _hear(self, event: Event) -> None:
+        with self._heard:
+            self.events.append(event)
+            self._heard.notify_all()
+
+    def hears(self, num_events: int) -> bool:
+        with self._heard:
+            return self._heard.wait_for(lambda: len(self.events) >= num_events, PATIENCE_S)
+
+    def talk(self, texts: list[bytes]) -> list[Message]:
+        said = []
+        for text in texts:
+            chat = self.repository.create_conversation("chat", "")
+            prompt = self.repository.add_message(chat.id, None, Role.USER, "Hi")
+            message = self.repository.add_message(chat.id, prompt.id, Role.ASSISTANT, text.decode())
+            self.service.take(message, TURNS, reply(text))
+            said.append(message)
+        return said
+
+    def close(self) -> None:
+        self.service.close()
+        assert self.service.join(PATIENCE_S)
+        self.repository.close()
+
+
+OpenDrafting = Callable[[], Drafting]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = save(random_llama(), tmp_path_factory.mktemp("drafter"))
+    config = (folder / "config.json").read_text()
+    tokenizer(folder)
+    (folder / "config.json").write_text(config)
+    return folder
+
+
+@pytest.fixture
+def drafting(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenDrafting:
+    """The same one as often as wanted, as after so many starts."""
+
+    def make_learner(drafting: Drafting, adapter: Adapter | None = None) -> Learner:
+        return original(drafting, QUICK, adapter)
+
+    original = Drafting.make_learner
+    monkeypatch.setattr(Drafting, "make_learner", make_learner)
+    monkeypatch.setattr(learning_service, "_LOOK_AGAIN_S", 0.05)
+    return lambda: open_drafting(SpeculationSettings(device="cpu"), folder, tmp_path / "maps", TARGET)
+
+
+@pytest.fixture
+def homes(tmp_path: Path, drafting: OpenDrafting) -> Iterator[Callable[..., Home]]:
+    made: list[Home] = []
+
+    def make(settings: LearningSettings = ALWAYS, on_battery: bool = False) -> Home:
+        for home in made:
+            home.close()
+        made[:] = [Home(tmp_path / "data", drafting(), settings, on_battery)]
+        return made[0]
+
+    yield make
+    for home in made:
+        home.close()
+
+
+def used(home: Home) -> bool:
+    """Whether the drafter has another adapter than it came with."""
+    return home.drafting.proposer._drafter.refresh()
+
+
+def test_what_was_learned_is_used_kept_and_gone_on_from_after_a_restart(homes: Callable[..., Home]) -> None:
+    home = homes()
+    home.service.open(home.drafting)
+    assert home.service.wants_laws
+    assert not used(home)
+    home.talk(FOXES)
+    assert home.hears(1)
+    learned = home.events[0]
+    assert isinstance(learned, DrafterLearned)
+    assert learned.after > learned.before
+    assert used(home)
+    pair = (home.drafting.target_fingerprint, home.drafting.drafter_fingerprint)
+
+    again = homes()
+    kept = again.repository.published_adapter(*pair)
+    assert kept is not None
+    again.service.open(again.drafting)
+    assert used(again), "before anything is learned"
+    again.talk(FOXES)
+    assert again.hears(1)
+    later = again.events[0]
+    assert isinstance(later, DrafterLearned)
+    assert later.num_learned > kept.num_learned
+
+
+def test_replies_that_nobody_had_time_for_are_learned_from_after_a_restart(homes: Callable[..., Home]) -> None:
+    home = homes(on_battery=True)
+    home.service.open(home.drafting)
+    home.talk(FOXES)
+    again = homes()
+    assert again.events == []
+    again.service.open(again.drafting)
+    assert again.hears(1)
+
+
+def test_nothing_is_learned_on_battery_unless_that_is_wanted(homes: Callable[..., Home]) -> None:
+    home = homes(on_battery=True)
+    home.service.open(home.drafting)
+    home.talk(FOXES)
+    time.sleep(0.3)
+    assert home.service._pupil is None
+    home.service.change(LearningSettings(share=1.0, on_battery=True))
+    assert home.hears(1)
+
+
+def test_nothing_is_learned_while_it_is_switched_off(homes: Callable[..., Home]) -> None:
+    home = homes(LearningSettings(enabled=False))
+    home.service.open(home.drafting)
+    assert not home.service.wants_laws
+    home.talk(FOXES)
+    time.sleep(0.2)
+    assert home.service._pupil is None
+    home.service.change(ALWAYS)
+    assert home.service.wants_laws
+    assert home.hears(1)
+
+
+def test_who_waits_comes_first(homes: Callable[..., Home], monkeypatch: pytest.MonkeyPatch) -> None:
+    home = homes()
+    steps: list[float] = []
+    work = Learner.work
+
+    def watched(learner: Learner, check: Callable[[], None]) -> object:
+        steps.append(time.monotonic())
+        return work(learner, check)
+
+    monkeypatch.setattr(Learner, "work", watched)
+    home.service.open(home.drafting)
+    home.talk(FOXES[:4])
+    while not steps:
+        time.sleep(0.01)
+    with home.service.pause():
+        time.sleep(0.2)
+        begun = len(steps)
+        time.sleep(0.3)
+        assert len(steps) == begun
+        assert home.service._pupil is not None
+        assert home.service._pupil.has_work
+    home.talk(FOXES)
+    assert home.hears(1)
+    assert len(steps) > begun
+
+
+def test_a_deleted_conversation_teaches_nothing(homes: Callable[..., Home]) -> None:
+    home = homes()
+    home.service.open(home.drafting)
+    with home.service.pause():
+        (message,) = home.talk(FOXES[:1])
+        home.service.forget(message.conversation_id)
+    with home.service.pause():
+        (known,) = home.talk(FOXES[1:2])
+    while home.service._pupil is None or known.id not in home.service._pupil._learner._kept:
+        time.sleep(0.01)
+    home.service.forget(known.conversation_id)
+    while home.service._pupil._learner._kept:
+        time.sleep(0.01)
+
+
+def test_a_damaged_adapter_is_no_reason_not_to_learn(homes: Callable[..., Home]) -> None:
+    home = homes()
+    pair = (home.drafting.target_fingerprint, home.drafting.drafter_fingerprint)
+    home.repository.save_adapter(*pair, 1.0, 2.0, 5, 5, b"damaged")
+    home.service.open(home.drafting)
+    assert not used(home)
+    home.talk(FOXES)
+    home.talk(FOXES)
+    assert home.hears(1)
+    assert used(home)
+
+
+def test_learning_that_fails_begins_again_with_the_next_reply(
+    homes: Callable[..., Home], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = homes()
+    work, failed = Learner.work, threading.Event()
+
+    def fail(_learner: Learner, _check: Callable[[], None]) -> object:
+        failed.set()
+        raise MemoryError
+
+    monkeypatch.setattr(Learner, "work", fail)
+    home.service.open(home.drafting)
+    home.talk(FOXES[:1])
+    assert failed.wait(PATIENCE_S)
+    monkeypatch.setattr(Learner, "work", work)
+    home.talk(FOXES)
+    assert home.hears(1)
+
+
+def test_another_drafter_takes_its_place(homes: Callable[..., Home], drafting: OpenDrafting) -> None:
+    home = homes()
+    home.service.open(home.drafting)
+    home.talk(FOXES[:2])
+    home.drafting = drafting()
+    home.service.open(home.drafting)
+    home.talk(FOXES)
+    assert home.hears(1)
+    assert used(home)
+
+
+def test_it_can_be_closed_in_the_middle_and_before_it_began(homes: Callable[..., Home]) -> None:
+    home = homes()
+    home.service.open(home.drafting)
+    home.talk(FOXES)
+    began = time.monotonic()
+    homes()  # closes the other one
+    assert time.monotonic() - began < 5
