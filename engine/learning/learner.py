@@ -29,7 +29,7 @@ from engine.records import ChatTurn, VerifiedReply
 @dataclass(frozen=True, slots=True)
 class LearnerSettings:
     rank: int = 32
-    learning_rate: float = 1e-3
+    learning_rate: float = 3e-4
     loss: Loss = Loss.LAW
     token_share: float = 0.2  # of the loss, where the target's law is known: the token it wrote
     batch: int = 8  # replies of an optimizer step
