@@ -12,12 +12,14 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 
+from engine.drafter.acceptance_head import AcceptanceHead
 from engine.drafter.matrices import Matrix
 from engine.drafter.model import LayerWeights, LlamaShape, LlamaWeights
 from engine.errors import AdapterUnusable
 
 _DOWN, _UP = ".down", ".up"
 _HEAD = "head"
+_OF_STATE, _OF_PROBABILITY = "acceptance.state", "acceptance.probability"
 _LARGEST_RANK = 512
 
 
@@ -37,6 +39,7 @@ class Adapter:
     """By the name of the matrix that it is added to: see `matrix_sizes`."""
 
     parts: Mapping[str, LowRank]
+    head: AcceptanceHead | None = None  # where it tells more than the probability of a guess alone
 
     def to_bytes(self) -> bytes:
         """As a safetensors file, in 16 bits."""
@@ -44,6 +47,9 @@ class Adapter:
         for name, part in self.parts.items():
             tensors[name + _DOWN] = part.down.to(torch.float16).contiguous()
             tensors[name + _UP] = part.up.to(torch.float16).contiguous()
+        if self.head is not None:
+            tensors[_OF_STATE] = self.head.of_state.contiguous()
+            tensors[_OF_PROBABILITY] = self.head.of_probability.contiguous()
         return save(tensors)
 
     @classmethod
@@ -62,9 +68,10 @@ class Adapter:
             if not 0 < rank <= _LARGEST_RANK or down.shape != (rank, inputs) or up.shape != (outputs, rank):
                 raise _of_another()
             parts[name] = LowRank(_numbers(down), _numbers(up))
+        head = _head(tensors.pop(_OF_STATE, None), tensors.pop(_OF_PROBABILITY, None), shape)
         if tensors:
             raise _of_another()
-        return cls(parts)
+        return cls(parts, head)
 
 
 def matrix_sizes(shape: LlamaShape) -> dict[str, tuple[int, int]]:
@@ -105,7 +112,17 @@ def adapted(weights: LlamaWeights, adapter: Adapter) -> LlamaWeights:
         )
 
     layers = tuple(layer(number, old) for number, old in enumerate(weights.layers))
-    return replace(weights, layers=layers, head=new[_HEAD])
+    return replace(weights, layers=layers, head=new[_HEAD], acceptance=adapter.head)
+
+
+def _head(
+    of_state: torch.Tensor | None, of_probability: torch.Tensor | None, shape: LlamaShape
+) -> AcceptanceHead | None:
+    if of_state is None and of_probability is None:
+        return None
+    if of_state is None or of_probability is None or of_state.shape != (shape.hidden,) or of_probability.shape != (3,):
+        raise _of_another()
+    return AcceptanceHead(_numbers(of_state), _numbers(of_probability))
 
 
 def _numbers(stored: torch.Tensor) -> torch.Tensor:

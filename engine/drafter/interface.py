@@ -34,6 +34,11 @@ class Drafter(Protocol):
         """Forget all held tokens but the first `num_kept`."""
         ...
 
+    def chance(self, probability: float) -> float:
+        """How likely the likeliest token after what is held, of that probability, is what the target writes: the
+        probability itself, where nothing was learned about that."""
+        ...
+
     def refresh(self) -> bool:
         """Goes on with what it has learned meanwhile, if anything; it then holds nothing."""
         ...

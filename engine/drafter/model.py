@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch.nn import functional
 
+from engine.drafter.acceptance_head import AcceptanceHead
 from engine.drafter.interface import LogitRow
 from engine.drafter.matrices import Embedding, Matrix
 from engine.drafter.rope import Rope
@@ -60,6 +61,7 @@ class LlamaWeights:
     layers: tuple[LayerWeights, ...]
     final_norm: torch.Tensor  # [hidden]; its device and kind of float are those of the states
     head: Matrix  # hidden to outputs
+    acceptance: AcceptanceHead | None = None  # that was learned
 
 
 class LlamaDrafter:
@@ -87,6 +89,7 @@ class LlamaDrafter:
             self._mask_strip = strip.to(device, dtype)
             self._no_states = torch.zeros((1, shape.hidden), device=device, dtype=dtype)
             self._logits = torch.zeros((1, shape.outputs), device=device, dtype=dtype)
+            self._final_state = self._no_states
         self._offered: deque[LlamaWeights] = deque(maxlen=1)
         self._row: LogitRow | None = None
         if self._on_cpu and dtype is torch.float32:
@@ -122,6 +125,11 @@ class LlamaDrafter:
             raise ValueError(f"cannot keep {num_kept} of {self._num_held} tokens")
         self._num_held = num_kept
 
+    def chance(self, probability: float) -> float:
+        """See `Drafter.chance`."""
+        head = self.weights.acceptance
+        return probability if head is None else head.chance(self._final_state[0].to("cpu", torch.float32), probability)
+
     def offer(self, weights: LlamaWeights) -> None:
         """Other weights of the same shape and form, to be taken with the next `refresh`. From any thread."""
         self._offered.append(weights)
@@ -154,7 +162,8 @@ class LlamaDrafter:
             gate_up = layer.gate_up.times(self._norm(states, layer.mlp_norm))
             gated = functional.silu(gate_up.narrow(1, 0, inner)).mul_(gate_up.narrow(1, inner, inner))
             states = layer.down.added(states, gated)
-        self._logits.copy_(weights.head.times(self._norm(states, weights.final_norm)))
+        self._final_state = self._norm(states, weights.final_norm)
+        self._logits.copy_(weights.head.times(self._final_state))
 
     def _norm(self, states: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
         """RMSNorm, [rows, hidden]."""

@@ -9,7 +9,7 @@ steps; whoever drives it decides when.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ import torch
 
 from engine.drafter.adapter import Adapter
 from engine.drafter.model import LlamaShape, LlamaWeights
+from engine.learning.acceptance import fit_head
 from engine.learning.adapting import AdaptedModel, Check
 from engine.learning.corpus import Lesson
 from engine.learning.evaluation import accepted_per_round
@@ -43,6 +44,7 @@ _HELD_BACK_EVERY = 5  # one of so many replies is to judge by
 _MOST_HELD_BACK = 24  # beyond, the oldest of them is learned from
 _FEWEST_HELD_BACK = 3  # are needed for a judgement
 _NEWEST = 16  # replies that half of what is read comes from
+_TAUGHT_HEAD = 64  # replies that the acceptance head learns from
 _FAILURES = 4  # judgements in a row that were for nothing; then it starts from what is published
 
 
@@ -182,7 +184,7 @@ class Learner:
         published = scores[id(self._published)]
         chosen, is_return = None, False
         if _is_better(scores[id(candidate)], published):
-            chosen, self._previous = candidate, self._published
+            chosen, self._previous = self._with_head(candidate, check), self._published
             self._num_failed = 0
         else:
             self._num_failed += 1
@@ -202,6 +204,11 @@ class Learner:
             adapter=chosen,
             is_return=is_return,
         )
+
+    def _with_head(self, adapter: Adapter, check: Check) -> Adapter:
+        latest = [lesson.sample for lesson in list(self._kept.values())[-_TAUGHT_HEAD:]]
+        judges = [lesson.sample for lesson in self._held_back.values()]
+        return replace(adapter, head=fit_head(self._model, latest, judges, check))
 
     def _start_from(self, adapter: Adapter) -> None:
         self._model.take(adapter)
@@ -237,7 +244,7 @@ class Learner:
 
 
 def _is_better(these: npt.NDArray[np.float64], those: npt.NDArray[np.float64]) -> bool:
-    """Reply by reply: by more than half the standard error of the difference, which chance alone makes of it one time in
+    """Reply by reply: by more than half the standard error of the difference, which chance alone makes one time in
     three. What was not better after all does worse on later replies, and is returned from."""
     difference = these - those
     error = float(difference.std(ddof=1)) / len(difference) ** 0.5

@@ -146,6 +146,7 @@ class NeuralProposer:
             self._begin_reply(context.learns)
             if self._drafter.refresh():
                 self._held.clear()
+                self._calibration = Calibration(_PRIORS)  # its guesses are others now
         reply = [*context.tokens[context.reply_start :], context.pending]
         if reply[: len(self._reply)] != self._reply:
             self._begin_reply(context.learns)
@@ -192,7 +193,7 @@ class NeuralProposer:
             if not self._vocabulary.pieces[token]:
                 break
             if token not in translation.node.children or translation.node is self._trie.root:  # begins another token
-                kind = _kind(1 / float(np.exp(logits - logits[token]).sum()))
+                kind = _kind(self._drafter.chance(1 / float(np.exp(logits - logits[token]).sum())))
                 if not self._take(kind, chances, worth):
                     self._refused = kind, token
                     break

@@ -65,6 +65,9 @@ class RememberingDrafter:
     def roll_back(self, num_kept: int) -> None:
         self._held = self._held[:num_kept]
 
+    def chance(self, probability: float) -> float:
+        return probability
+
     def refresh(self) -> bool:
         return False
 

@@ -71,6 +71,9 @@ class FakeDrafter:
         assert 0 <= num_kept <= len(self.held)
         del self.held[num_kept:]
 
+    def chance(self, probability: float) -> float:
+        return probability
+
     def refresh(self) -> bool:
         return False
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -9,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load, save
 
+from engine.drafter.acceptance_head import AcceptanceHead, features
 from engine.drafter.adapter import Adapter, LowRank, adapted, matrices, matrix_sizes
 from engine.drafter.checkpoint import load_drafter
 from engine.drafter.matrices import Int8Matrix, Int8Rows, WeightForm
@@ -75,9 +78,16 @@ def test_additions_below_a_step_of_the_grid_are_not_lost() -> None:
     assert gained.mean() == pytest.approx(0.1, abs=0.01)
 
 
-def test_it_comes_back_from_its_bytes(drafter: LlamaDrafter) -> None:
+@pytest.mark.parametrize("with_head", [False, True])
+def test_it_comes_back_from_its_bytes(drafter: LlamaDrafter, with_head: bool) -> None:
     adapter = adapter_for(drafter)
+    if with_head:
+        adapter = replace(adapter, head=AcceptanceHead(torch.randn(48), torch.randn(3)))
     back = Adapter.from_bytes(adapter.to_bytes(), drafter.shape)
+    assert (back.head is not None) == with_head
+    if back.head is not None and adapter.head is not None:
+        assert torch.equal(back.head.of_state, adapter.head.of_state)
+        assert torch.equal(back.head.of_probability, adapter.head.of_probability)
     for name, part in adapter.parts.items():
         assert torch.allclose(back.parts[name].down, part.down, atol=1e-3)
         assert torch.allclose(back.parts[name].up, part.up, atol=1e-3)
@@ -101,6 +111,9 @@ def _changed(data: bytes, **tensors: torch.Tensor | None) -> bytes:
         {"another": torch.zeros(3)},
         {"head.down": torch.zeros((3, 48), dtype=torch.int32)},
         {"head.down": torch.full((3, 48), torch.nan)},
+        {"acceptance.state": torch.zeros(48)},
+        {"acceptance.state": torch.zeros(47), "acceptance.probability": torch.zeros(3)},
+        {"acceptance.state": torch.full((48,), torch.inf), "acceptance.probability": torch.zeros(3)},
     ],
 )
 def test_what_does_not_fit_is_refused(drafter: LlamaDrafter, tensors: dict[str, torch.Tensor | None]) -> None:
@@ -131,6 +144,21 @@ def test_a_drafter_takes_what_it_was_offered_last_and_forgets_what_it_held(draft
     assert drafter.refresh()
     assert np.array_equal(drafter.read(TOKENS), before)
     drafter.roll_back(0)
+
+
+def test_the_head_comes_and_goes_with_its_adapter(drafter: LlamaDrafter) -> None:
+    own = drafter.weights
+    head = AcceptanceHead(torch.full((48,), 0.1), torch.tensor([1.0, -0.5, 0.25]))
+    drafter.offer(adapted(own, replace(adapter_for(drafter), head=head)))
+    drafter.refresh()
+    drafter.read(TOKENS)
+    state = drafter._final_state[0].to(torch.float32)
+    score = float(features(torch.tensor([0.3]))[0] @ head.of_probability + state @ head.of_state)
+    assert drafter.chance(0.3) == pytest.approx(1 / (1 + np.exp(-score)), rel=1e-4)
+    assert 0 < drafter.chance(0.0) < drafter.chance(1.0) < 1
+    drafter.offer(own)
+    drafter.refresh()
+    assert drafter.chance(0.3) == 0.3
 
 
 def test_a_guess_takes_no_product_more_than_before(drafter: LlamaDrafter) -> None:
