@@ -35,6 +35,8 @@ application = typer.Typer(
 )
 models = typer.Typer(help="The models you can use as a target.", no_args_is_help=True)
 application.add_typer(models, name="models")
+profile = typer.Typer(help="What was learned from your chats, and how to take it along.", no_args_is_help=True)
+application.add_typer(profile, name="profile")
 
 TargetOption = Annotated[
     str, typer.Option("--target", "-t", help="`starter`, the name of a model used before, or the path of a GGUF file.")
@@ -376,6 +378,53 @@ def list_models() -> None:
     from app.model_table import print_models
 
     print_models(EngineConfig(data_dir()))
+
+
+@profile.command("show")
+def show_profile(
+    file: Annotated[Path | None, typer.Argument(help="A profile to look into; else what is learned here.")] = None,
+) -> None:
+    """Show what is learned for each model, or what a profile holds."""
+    from app.profile_command import show
+
+    show(EngineConfig(data_dir()), file)
+
+
+@profile.command("export")
+def export_profile(
+    file: Annotated[Path, typer.Argument(help="Where to write it, as me.slipstream.")],
+    with_recall: Annotated[
+        bool, typer.Option("--with-recall", help="With texts to recall, which hold what you typed.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+) -> None:
+    """Write what was learned into one file, to take it along or to keep it safe. Your chats are not in it."""
+    from app.profile_command import export
+
+    export(EngineConfig(data_dir()), file, with_recall, force)
+
+
+@profile.command("import")
+def import_profile(
+    file: Annotated[Path, typer.Argument(help="A profile that was exported.")],
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Forget what n-grams and adapters there are first; else they are joined.")
+    ] = False,
+) -> None:
+    """Take in what a profile holds: all of it, or nothing unless all of it is in order."""
+    from app.profile_command import take_in
+
+    take_in(EngineConfig(data_dir()), file, replace)
+
+
+@profile.command("reset")
+def reset_profile(
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask first.")] = False,
+) -> None:
+    """Forget for good what was learned: n-grams, adapters, lessons and recall. Your chats stay."""
+    from app.profile_command import reset
+
+    reset(EngineConfig(data_dir()), yes)
 
 
 def _layers(text: str) -> tuple[int, ...]:

@@ -10,7 +10,20 @@ os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 # huggingface_hub would tell the hub which programs run here, and ask it for a list of them. Read once, as above.
 os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
 
-from engine.assembly import Engine, built_in_drafter, distill, fetch_drafter, open_bench, open_repository, open_writer
+from engine.assembly import (
+    Engine,
+    built_in_drafter,
+    distill,
+    export_profile,
+    fetch_drafter,
+    forget_learned,
+    import_profile,
+    open_bench,
+    open_repository,
+    open_writer,
+    summarize_learned,
+    summarize_profile,
+)
 from engine.commands import (
     Command,
     DeleteConversation,
@@ -78,12 +91,17 @@ __all__ = [
     "deep_thread",
     "distill",
     "drafter_folder",
+    "export_profile",
     "fetch_drafter",
+    "forget_learned",
     "hub_name",
+    "import_profile",
     "open_bench",
     "open_repository",
     "open_writer",
     "starter_path",
+    "summarize_learned",
+    "summarize_profile",
 ]
 
 # Without a handler of its own, Python would print warnings to the terminal.

@@ -11,6 +11,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +28,7 @@ from engine.worker import Worker
 if TYPE_CHECKING:
     from engine.chat_service import ChatService
     from engine.drafting import Drafting
+    from engine.learned import ImportOutcome, LearnedSummary, ProfileSummary
     from engine.learning.progress import DistillProgress
     from engine.measuring.measurement import Measurement
     from engine.measuring.order import BenchOrder
@@ -203,6 +205,45 @@ def open_repository(config: EngineConfig) -> Repository:
     from engine.storage import Repository
 
     return Repository.open(config.data_dir)
+
+
+def summarize_learned(config: EngineConfig) -> LearnedSummary:
+    """How much is learned from chats. Raises StoreUnusable."""
+    with closing(open_repository(config)) as repository:
+        return repository.summarize_learned()
+
+
+def summarize_profile(path: Path) -> ProfileSummary:
+    """What a profile holds; nothing is imported. Raises ProfileUnusable unless all of it is in order."""
+    from engine.profile.transfer import summarize_profile as summarize
+
+    return summarize(path)
+
+
+def export_profile(config: EngineConfig, path: Path, with_recall: bool = False, overwrite: bool = False) -> None:
+    """Writes what is learned into one file, whole or not at all. Texts to recall hold what was typed, and are left out
+    unless they are asked for. Raises ProfileUnusable where it cannot be written, and StoreUnusable."""
+    from engine.profile.transfer import export_profile as export
+
+    with closing(open_repository(config)) as repository:
+        export(repository, path, with_recall, overwrite)
+
+
+def import_profile(config: EngineConfig, path: Path, replace: bool = False) -> ImportOutcome:
+    """Joins what a profile holds with what is learned here, or puts it in its place; all or nothing.
+
+    Raises ProfileUnusable unless all of the file is in order, and StoreUnusable.
+    """
+    from engine.profile.transfer import import_profile as import_
+
+    with closing(open_repository(config)) as repository:
+        return import_(repository, path, replace)
+
+
+def forget_learned(config: EngineConfig) -> None:
+    """Removes what is learned for good; chats stay. Raises StoreUnusable."""
+    with closing(open_repository(config)) as repository:
+        repository.forget_learned()
 
 
 def load_file(

@@ -64,6 +64,10 @@ class StoreUnusable(MendableError):
     """The store cannot be opened or written: damaged, locked, read-only, from a newer version, or the disk is full."""
 
 
+class ProfileUnusable(MendableError):
+    """A profile is missing, damaged, no profile, from a newer version, or cannot be written."""
+
+
 class CorpusUnreadable(MendableError):
     """A file of conversations to learn from is missing, damaged, or in another format."""
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
 
+from engine.learned import FingerprintPair
 from engine.records import AdapterRecord, AdapterSummary
 from engine.storage.schema import AdapterRow
 from engine.storage.times import read_time
@@ -38,6 +39,20 @@ def read_summaries(connection: Connection, target_fingerprint: str, drafter_fing
 def read_published(connection: Connection, target_fingerprint: str, drafter_fingerprint: str) -> AdapterRecord | None:
     found = _read(connection, _PUBLISHED, target_fingerprint, drafter_fingerprint)
     return AdapterRecord(**asdict(found[0][0]), weights=found[0][1]) if found else None
+
+
+def read_adapters(
+    connection: Connection, target_fingerprint: str, drafter_fingerprint: str
+) -> tuple[AdapterRecord, ...]:
+    """Oldest first. Leaves out what is damaged."""
+    found = _read(connection, _ALL, target_fingerprint, drafter_fingerprint)
+    return tuple(AdapterRecord(**asdict(summary), weights=weights) for summary, weights in reversed(found))
+
+
+def read_pairs(connection: Connection) -> list[FingerprintPair]:
+    """The targets and drafters that there are adapters of."""
+    pairs = select(AdapterRow.target_fingerprint, AdapterRow.drafter_fingerprint).distinct()
+    return sorted((target, drafter) for target, drafter in connection.execute(pairs))
 
 
 def write_adapter(
@@ -71,6 +86,11 @@ def publish(connection: Connection, target_fingerprint: str, drafter_fingerprint
     return True
 
 
+def is_any_published(connection: Connection, target_fingerprint: str, drafter_fingerprint: str) -> bool:
+    published = select(AdapterRow.id).where(_is_pair(target_fingerprint, drafter_fingerprint), AdapterRow.is_published)
+    return connection.execute(published).first() is not None
+
+
 def thin_out(connection: Connection, target_fingerprint: str, drafter_fingerprint: str, most: int) -> None:
     """Keeps the latest of the pair, and the one in use."""
     of_pair = _is_pair(target_fingerprint, drafter_fingerprint)
@@ -102,7 +122,7 @@ def _summary(
     number: int, created_at: str, before: float, after: float, *numbers_and_published: Any
 ) -> AdapterSummary | None:
     made = read_time(created_at)
-    if made is None or not (math.isfinite(before) and math.isfinite(after)):
+    if made is None or not all(0 <= figure < math.inf for figure in (before, after)):
         return None
     num_replies, num_learned, is_published = numbers_and_published
     return AdapterSummary(number, made, before, after, num_replies, num_learned, bool(is_published))
@@ -111,7 +131,7 @@ def _summary(
 def _check(adapter: AdapterSummary, weights: bytes) -> None:
     if not weights:
         raise ValueError("An adapter to be kept has no weights.")
-    if not all(math.isfinite(figure) for figure in (adapter.before, adapter.after)):
-        raise ValueError("An adapter to be kept has figures that are no numbers.")
+    if not all(0 <= figure < math.inf for figure in (adapter.before, adapter.after)):
+        raise ValueError("An adapter to be kept has figures that are no numbers of tokens.")
     if not all(number in _COUNTERS for number in (adapter.num_replies, adapter.num_learned)):
         raise ValueError("An adapter to be kept has a negative count.")

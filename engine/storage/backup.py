@@ -55,6 +55,14 @@ def forget_adapters(backup: Path, target_fingerprint: str, drafter_fingerprint: 
             connection.execute(_DELETE_LESSONS, (target_fingerprint,)).close()
 
 
+def forget_learned(backup: Path) -> None:
+    """Removes all that was learned from a copy too, as far as there was anything when it was made."""
+    with _erasing(backup) as connection:
+        for table in ("vocabulary_pairs", "adapters", "vocabularies"):  # with what refers to them
+            if _has_table(connection, table):
+                connection.execute(f"DELETE FROM {table}").close()
+
+
 def _has_table(connection: sqlite3.Connection, name: str) -> bool:
     found = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)).fetchone()
     return found is not None

@@ -9,9 +9,10 @@ from datetime import UTC, datetime
 from sqlalchemy import select
 
 from engine.errors import AdapterMissing, ConversationMissing
+from engine.learned import ImportOutcome, Learned, LearnedSummary
 from engine.records import AdapterRecord, AdapterSummary, LessonRecord, NgramRecord, RecallText, VerifiedReply
-from engine.storage import adapters, erasure
-from engine.storage.backup import backups, forget_adapters, forget_ngrams
+from engine.storage import adapters, erasure, whole
+from engine.storage.backup import backups, forget_adapters, forget_learned, forget_ngrams
 from engine.storage.failures import told_in_words
 from engine.storage.lessons import delete_lessons, read_lessons, write_lesson
 from engine.storage.ngrams import delete_ngrams, read_ngrams, write_ngrams
@@ -123,7 +124,7 @@ class LearnedRepository(Transactions):
         most: int = MOST_ADAPTERS,
     ) -> AdapterSummary:
         """Keeps an adapter, see AdapterRecord, and puts it in use instead of others. The last `most` of the pair are
-        kept. Raises ValueError for figures that are no numbers, and for weights of no bytes."""
+        kept. Raises ValueError for figures that are none, and for weights of no bytes."""
         pair = target_fingerprint, drafter_fingerprint
         new = AdapterSummary(0, datetime.now(UTC), before, after, num_replies, num_learned, is_published=True)
         with self._writing() as connection:
@@ -164,4 +165,42 @@ class LearnedRepository(Transactions):
             any_adapters = adapters.delete_adapters(connection, *pair)
             if delete_lessons(connection, target_fingerprint) or any_adapters:
                 erasure.announce(connection)
+        self._finish_erasure()
+
+    def summarize_learned(self) -> LearnedSummary:
+        """How much is learned, and how fast the targets wrote."""
+        with self._reading() as connection:
+            return whole.summarize(connection)
+
+    def load_learned(self, recall_tokens: int) -> Learned:
+        """All that can go into a profile, as of one moment; of every vocabulary the latest `recall_tokens` to recall.
+        Damaged rows are left out."""
+        with self._reading() as connection:
+            return whole.read_all(connection, recall_tokens)
+
+    def add_learned(self, learned: Learned, replace: bool = False) -> ImportOutcome:
+        """Joins what came with a profile with what is here, all or nothing: n-grams by their larger count, adapters
+        under new numbers, in use only where none is, and texts to recall that are not known yet. What is here already
+        is not added twice.
+
+        With `replace`, the n-grams, adapters and imported texts of the store are removed first. Raises ValueError for
+        records that could not be read again.
+        """
+        with self._writing() as connection:
+            if replace:
+                whole.delete_replaceable(connection)
+                erasure.announce(connection)
+            outcome = whole.add_all(connection, learned)
+        self._finish_erasure()
+        return outcome
+
+    def forget_learned(self) -> None:
+        """Removes all n-grams, adapters, lessons and recall for good, from the files as `purge_deleted` does. What is
+        kept of chats stays; recall comes to know them again when a target reads them."""
+        with self._writing() as connection:
+            for backup in backups(self._path):
+                with told_in_words(backup):
+                    forget_learned(backup)
+            whole.delete_all(connection)
+            erasure.announce(connection)
         self._finish_erasure()

@@ -7,17 +7,18 @@ little-endian, so that a store can be carried to any machine.
 from __future__ import annotations
 
 import random
+from collections import defaultdict
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, delete, func, select
 from sqlalchemy.dialects.sqlite import insert
 
 from engine.records import ChatTurn, LessonRecord, Role, VerifiedReply
-from engine.storage.schema import LessonRow, VocabularyRow
+from engine.storage.schema import LessonRow, MessageRow, VocabularyRow
 from engine.storage.times import read_time
 from engine.storage.vocabularies import make_vocabulary
 
@@ -77,6 +78,31 @@ def read_lessons(connection: Connection, fingerprint: str) -> tuple[LessonRecord
             if turns is not None and reply is not None and made is not None:
                 lessons.append(LessonRecord(message_id, found_in, made, turns, reply))
     return tuple(lessons)
+
+
+def count_lessons(connection: Connection) -> dict[str, int]:
+    """By vocabulary; of deleted conversations and damaged ones, too."""
+    counted = (
+        select(VocabularyRow.fingerprint, func.count())
+        .join(LessonRow, LessonRow.vocabulary_id == VocabularyRow.id)
+        .group_by(VocabularyRow.id)
+    )
+    return dict(connection.execute(counted).all())
+
+
+def read_target_names(connection: Connection) -> dict[str, tuple[str, ...]]:
+    """Who wrote the lessons in a vocabulary has it."""
+    named = (
+        select(VocabularyRow.fingerprint, MessageRow.target_name)
+        .join(LessonRow, LessonRow.vocabulary_id == VocabularyRow.id)
+        .join(MessageRow, MessageRow.id == LessonRow.message_id)
+        .where(MessageRow.target_name.is_not(None))
+        .distinct()
+    )
+    names: dict[str, list[str]] = defaultdict(list)
+    for fingerprint, name in connection.execute(named):
+        names[fingerprint].append(str(name))
+    return {fingerprint: tuple(sorted(found)) for fingerprint, found in names.items()}
 
 
 def write_lesson(

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from contextlib import closing
 from functools import lru_cache
 
-from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, select
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, func, select
 from sqlalchemy.dialects.sqlite import insert
 
+from engine.learned import FingerprintPair
 from engine.records import NgramRecord
 from engine.storage.schema import NgramRow, VocabularyPairRow
 
@@ -48,6 +49,16 @@ def read_ngrams(connection: Connection, target_fingerprint: str, drafter_fingerp
             for string, token, count, doubts, last_use in cursor.fetchall()
         ]
     return tuple(ngram for ngram in found if min(ngram.string) >= 0)
+
+
+def count_ngrams(connection: Connection) -> dict[FingerprintPair, int]:
+    """Of every pair that has any, the damaged ones included."""
+    counted = (
+        select(VocabularyPairRow.target_fingerprint, VocabularyPairRow.drafter_fingerprint, func.count())
+        .join(NgramRow, NgramRow.pair_id == VocabularyPairRow.id)
+        .group_by(VocabularyPairRow.id)
+    )
+    return {(target, drafter): count for target, drafter, count in connection.execute(counted)}
 
 
 def write_ngrams(

@@ -5,18 +5,22 @@ Tokens are kept as little-endian int32, so that a store can be carried to any ma
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 
 import numpy as np
+import numpy.typing as npt
 from sqlalchemy import Connection
 from sqlalchemy.dialects.sqlite import insert
 
+from engine.learned import RecallSize
 from engine.records import RecallText
-from engine.storage.schema import RecallRow
+from engine.storage.schema import ImportedRecallRow, RecallRow
 from engine.storage.vocabularies import make_vocabulary
 
+NO_CONVERSATION = 0  # ids begin with 1
 _TOKEN_BYTES = 4
+_FIRST_IMPORTED = -(2**62)  # imported texts are numbered from here, below all messages
 
 # SQLite holds any kind of value in any column, whatever the schema says: what is damaged is left out here.
 _READ = f"""
@@ -35,6 +39,22 @@ WHERE messages.id < ? AND conversations.deleted_at IS NULL AND typeof(messages.t
     AND recall.vocabulary_id = (SELECT id FROM vocabularies WHERE fingerprint = ?))
 ORDER BY messages.id DESC LIMIT ?
 """
+_IMPORTED = f"""
+SELECT imported_recall.id, imported_recall.tokens FROM imported_recall
+WHERE vocabulary_id = (SELECT id FROM vocabularies WHERE fingerprint = ?)
+AND typeof(tokens) = 'blob' AND length(tokens) % {_TOKEN_BYTES} = 0
+ORDER BY imported_recall.id DESC
+"""
+_KNOWN = """
+SELECT tokens FROM recall WHERE vocabulary_id = ?1 UNION SELECT tokens FROM imported_recall WHERE vocabulary_id = ?1
+"""
+_SIZES = """
+SELECT fingerprint, count(*), sum(length(tokens)) FROM vocabularies JOIN (
+    SELECT vocabulary_id, tokens FROM recall JOIN messages ON messages.id = recall.message_id
+    JOIN conversations ON conversations.id = messages.conversation_id WHERE conversations.deleted_at IS NULL
+    UNION ALL SELECT vocabulary_id, tokens FROM imported_recall
+) ON vocabulary_id = vocabularies.id GROUP BY vocabularies.id
+"""
 _new = insert(RecallRow)
 _KEEP = _new.on_conflict_do_update(
     index_elements=[RecallRow.vocabulary_id, RecallRow.message_id], set_={"tokens": _new.excluded.tokens}
@@ -44,17 +64,36 @@ _KEEP = _new.on_conflict_do_update(
 def read_recall(
     connection: Connection, fingerprint: str, most_tokens: int, conversation_id: int | None
 ) -> tuple[RecallText, ...]:
-    """Oldest first; of all that there is, the latest `most_tokens`."""
+    """Oldest first; of all that there is, the latest `most_tokens`. What came with a profile counts as older than any
+    message, and belongs to no conversation."""
     texts: list[RecallText] = []
-    num_tokens = 0
-    with closing(connection.connection.cursor()) as cursor:
-        for message_id, found_in, blob in cursor.execute(_READ, (fingerprint, conversation_id)):
-            tokens = np.frombuffer(blob, "<i4").astype(np.int32, copy=False)
-            num_tokens += len(tokens)
-            if num_tokens > most_tokens:
-                break
-            texts.append(RecallText(message_id, found_in, tokens))
+    room = most_tokens
+    for message_id, found_in, blob in _latest_first(connection, fingerprint, conversation_id):
+        tokens = np.frombuffer(blob, "<i4").astype(np.int32, copy=False)
+        room -= len(tokens)
+        if room < 0:
+            break
+        texts.append(RecallText(message_id, found_in, tokens))
     return tuple(reversed(texts))
+
+
+def _latest_first(
+    connection: Connection, fingerprint: str, conversation_id: int | None
+) -> Iterator[tuple[int, int, bytes]]:
+    with closing(connection.connection.cursor()) as cursor:
+        yield from cursor.execute(_READ, (fingerprint, conversation_id))
+        if conversation_id is None:
+            for number, blob in cursor.execute(_IMPORTED, (fingerprint,)):
+                yield number + _FIRST_IMPORTED, NO_CONVERSATION, blob
+
+
+def read_sizes(connection: Connection) -> dict[str, RecallSize]:
+    """Of every vocabulary that has any, what came with profiles included."""
+    with closing(connection.connection.cursor()) as cursor:
+        found = cursor.execute(_SIZES).fetchall()
+    return {
+        fingerprint: RecallSize(num_texts, num_bytes // _TOKEN_BYTES) for fingerprint, num_texts, num_bytes in found
+    }
 
 
 def read_missing(
@@ -72,3 +111,19 @@ def write_recall(connection: Connection, fingerprint: str, tokens: Mapping[int, 
         for message_id, ids in tokens.items()
     ]
     connection.execute(_KEEP, rows)
+
+
+def add_imported(connection: Connection, fingerprint: str, texts: Sequence[npt.NDArray[np.int32]]) -> int:
+    """Adds texts that came with a profile, oldest first, and tells how many: not those that are there already, be it
+    as messages."""
+    vocabulary_id = make_vocabulary(connection, fingerprint)
+    known = set(connection.exec_driver_sql(_KNOWN, (vocabulary_id,)).scalars())
+    new: dict[bytes, None] = {}
+    for tokens in texts:
+        blob = tokens.astype("<i4").tobytes()
+        if blob not in known:
+            new[blob] = None
+    if new:
+        rows = [{"vocabulary_id": vocabulary_id, "tokens": blob} for blob in new]
+        connection.execute(insert(ImportedRecallRow), rows)
+    return len(new)

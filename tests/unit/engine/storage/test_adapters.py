@@ -142,6 +142,7 @@ def test_numbers_are_never_given_twice(open_repository: Callable[[], Repository]
     [
         {"before": float("nan")},
         {"after": float("inf")},
+        {"after": -0.5},
         {"num_replies": -1},
         {"num_learned": 2**63},
         {"weights": b""},
@@ -162,6 +163,7 @@ def test_figures_that_are_none_are_refused(repository: Repository, wrong: dict[s
         "created_at = 'yesterday'",
         "created_at = 7",
         "accepted_before = 'few'",
+        "accepted_before = -0.5",
         "accepted_after = 9e999",
         "num_replies = -1",
         "num_replies = 0.5",

@@ -1,0 +1,81 @@
+"""All that is learned from chats, as values: what travels in a profile, and how much of it there is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from engine.records import AdapterRecord, AdapterSummary, NgramRecord
+
+if TYPE_CHECKING:  # the window is up before numpy is needed
+    import numpy as np
+    import numpy.typing as npt
+
+FingerprintPair = tuple[str, str]  # of a target's vocabulary, then of a drafter or of its vocabulary
+
+
+@dataclass(frozen=True, slots=True)
+class TargetStatistics:
+    """How a target wrote the replies that are kept."""
+
+    name: str
+    num_replies: int
+    num_tokens: int
+    seconds: float  # of writing them
+    tokens_per_round: float  # 0 = no rounds were counted
+    speedup: float | None  # over plain decoding, of the replies where that is known; a longer one weighs more
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What travels in a profile. Lessons do not: they hold what was typed."""
+
+    ngrams: Mapping[FingerprintPair, tuple[NgramRecord, ...]]
+    adapters: Mapping[FingerprintPair, tuple[AdapterRecord, ...]]  # oldest first, at most one of them in use
+    recall: Mapping[str, tuple[npt.NDArray[np.int32], ...]]  # texts in the tokens of a vocabulary, oldest first
+    statistics: tuple[TargetStatistics, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RecallSize:
+    num_texts: int
+    num_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedSummary:
+    """How much is learned. What there is nothing of is not named."""
+
+    ngrams: Mapping[FingerprintPair, int]
+    adapters: Mapping[FingerprintPair, tuple[AdapterSummary, ...]]  # newest first
+    recall: Mapping[str, RecallSize]  # by vocabulary
+    lessons: Mapping[str, int]
+    target_names: Mapping[str, tuple[str, ...]]  # of targets known to have this vocabulary
+    statistics: tuple[TargetStatistics, ...]
+
+    @property
+    def vocabularies(self) -> tuple[str, ...]:
+        """The fingerprints of all targets' vocabularies that something is known for."""
+        of_pairs = {target for target, _ in (*self.ngrams, *self.adapters)}
+        return tuple(sorted(of_pairs | set(self.recall) | set(self.lessons)))
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileSummary:
+    """What a profile holds."""
+
+    created_at: datetime
+    program: str  # the version that wrote it
+    learned: LearnedSummary
+
+
+@dataclass(frozen=True, slots=True)
+class ImportOutcome:
+    """What a profile changed in the store."""
+
+    num_ngrams: int  # new or changed
+    num_adapters: int  # new
+    num_published: int  # pairs that have an adapter in use now, and had none
+    num_texts: int  # to recall, new

@@ -1,0 +1,148 @@
+"""The outer form of a profile: a zip whose members are stored as they are.
+
+Nothing is compressed: numbers hardly shrink, and so no small file can grow into a large one. Members are only read into
+memory, never unpacked into a folder.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import struct
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import BinaryIO
+
+from engine.errors import ProfileUnusable
+from engine.profile import refusal
+
+MOST_BYTES = 512 * 2**20  # of a profile; all of it is in memory for a moment
+MOST_MEMBERS = 1000
+
+_MOST_DIRECTORY_BYTES = 256 * MOST_MEMBERS
+_MEMBER_NAME = re.compile(r"[a-z0-9]+(/[a-z0-9]+)?\.(json|safetensors)")
+_ENCRYPTED = 0x1 | 0x40 | 0x2000  # of a member's flags
+_NO_DATE = (1980, 1, 1, 0, 0, 0)  # the earliest that zip knows: the same content makes the same file
+
+# At the end of a file: where its directory of members is. Larger archives have another record before it.
+_END = struct.Struct("<4s4H2LH")
+_END_MARK = b"PK\x05\x06"
+_LARGE_MARK = b"PK\x06\x07"
+_LARGE_BYTES = 20
+
+# What zipfile raises for files that are no (or no whole) archives.
+_DAMAGED = (
+    zipfile.BadZipFile,
+    zipfile.LargeZipFile,
+    EOFError,
+    ValueError,
+    RuntimeError,
+    NotImplementedError,
+    LookupError,
+    struct.error,
+)
+
+
+def write_archive(path: Path, members: Mapping[str, bytes], overwrite: bool = False) -> None:
+    """Whole or not at all, and readable by this user alone. Raises ProfileUnusable."""
+    if sum(map(len, members.values())) > MOST_BYTES or len(members) > MOST_MEMBERS:
+        raise ProfileUnusable(
+            f"What was learned does not fit into a profile of {MOST_BYTES // 2**20} MiB; "
+            f"export it without recall, or forget a part of it first."
+        )
+    _check_free(path, overwrite)
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=f".{path.name[:100]}.", suffix=".part", dir=path.absolute().parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                _write(file, members)
+                file.flush()
+                os.fsync(file.fileno())
+            _check_free(path, overwrite)
+            Path(temporary).replace(path)
+        finally:
+            Path(temporary).unlink(missing_ok=True)
+    except OSError as error:
+        raise refusal.not_written(path, error) from error
+
+
+def read_archive(path: Path) -> dict[str, bytes]:
+    """All members by their names. Raises ProfileUnusable for whatever is not in order."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would keep us waiting for ever
+            raise refusal.not_used(path, "is no file", "name a profile that was exported")
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if size > MOST_BYTES + _MOST_DIRECTORY_BYTES:
+                raise refusal.damaged(path, f"it is larger than {MOST_BYTES // 2**20} MiB")
+            _check_end(path, file, size)
+            try:
+                with zipfile.ZipFile(file) as archive:
+                    return _read(path, archive, size)
+            except _DAMAGED as error:
+                raise refusal.damaged(path, "its members cannot be read") from error
+    except OSError as error:
+        raise refusal.not_read(path, error) from error
+
+
+def _check_free(path: Path, overwrite: bool) -> None:
+    if path.is_dir():
+        raise ProfileUnusable(f"A folder stands where the profile {path} should be; name a file.")
+    if path.exists() and not overwrite:
+        raise ProfileUnusable(f"The file {path} exists already; name another one, or add --force to write over it.")
+
+
+def _write(file: BinaryIO, members: Mapping[str, bytes]) -> None:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=False) as archive:
+        for name, content in members.items():
+            assert _MEMBER_NAME.fullmatch(name)
+            archive.writestr(zipfile.ZipInfo(name, _NO_DATE), content)
+
+
+def _check_end(path: Path, file: BinaryIO, size: int) -> None:
+    """Before zipfile takes the directory into memory, however large it says it is."""
+    file.seek(max(0, size - _END.size - _LARGE_BYTES))
+    tail = file.read()
+    if len(tail) < _END.size:
+        raise refusal.damaged(path, "it is no zip file")
+    mark, numbers, here, in_all, num_bytes, begin, comment = _end_of(tail)
+    if mark != _END_MARK or comment:
+        raise refusal.damaged(path, "it is no zip file, or was cut off")
+    if tail.startswith(_LARGE_MARK):
+        raise refusal.damaged(path, "its end is not as Slipstream writes it")
+    if in_all > MOST_MEMBERS + 1 or num_bytes > _MOST_DIRECTORY_BYTES:
+        raise refusal.damaged(path, "it has too many members")
+    if numbers != bytes(4) or here != in_all or begin + num_bytes + _END.size != size:
+        raise refusal.damaged(path, "its end is not as Slipstream writes it")
+
+
+def _end_of(tail: bytes) -> tuple[bytes, bytes, int, int, int, int, int]:
+    mark, disk, first_disk, here, in_all, num_bytes, begin, comment = _END.unpack(tail[-_END.size :])
+    return mark, struct.pack("<2H", disk, first_disk), here, in_all, num_bytes, begin, comment
+
+
+def _read(path: Path, archive: zipfile.ZipFile, size: int) -> dict[str, bytes]:
+    infos = archive.infolist()
+    names = [info.orig_filename for info in infos]
+    if len(set(names)) < len(names):
+        raise refusal.damaged(path, "two members have the same name")
+    for info in infos:
+        if not _MEMBER_NAME.fullmatch(info.orig_filename):
+            raise refusal.damaged(path, "a member has a name that Slipstream does not give")
+        if info.flag_bits & _ENCRYPTED:
+            raise refusal.damaged(path, "a member is encrypted")
+        if info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size:
+            raise refusal.damaged(path, "a member is compressed")
+    if sum(info.file_size for info in infos) > size:
+        raise refusal.damaged(path, "its members say that they are larger than the file")
+    members = {}
+    for info in infos:
+        with archive.open(info) as member:
+            content = member.read(info.file_size + 1)
+        if len(content) != info.file_size:
+            raise refusal.damaged(path, "a member is shorter than it says")
+        members[info.orig_filename] = content
+    return members

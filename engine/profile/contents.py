@@ -1,0 +1,173 @@
+"""What is learned as the members of a profile, with their manifest, and back where every one of them is in order."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from engine.learned import FingerprintPair, Learned, TargetStatistics
+from engine.profile import refusal
+from engine.profile.manifest import (
+    FORMAT,
+    MANIFEST,
+    STATISTICS,
+    AdapterItem,
+    Format,
+    Manifest,
+    Member,
+    NgramsItem,
+    RecallItem,
+    Statistics,
+    TargetItem,
+)
+from engine.profile.members import pack_ngrams, pack_texts, unpack_ngrams, unpack_texts
+from engine.profile.tensors import TensorsBroken, check_weights
+from engine.records import AdapterRecord
+
+_MOST_JSON_BYTES = 2**22
+_CANNOT_TRAVEL = (ValidationError, TensorsBroken)
+_CONTROL_CODES = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    created_at: datetime
+    program: str
+    learned: Learned
+
+
+def to_members(contents: Contents) -> dict[str, bytes]:
+    """By their names, the manifest first. What could not be imported is left out, as the store's damage does not
+    travel."""
+    learned = contents.learned
+    members: dict[str, bytes] = {STATISTICS: _statistics(learned.statistics)}
+    ngrams, adapters, recall = [], [], []
+    for place, (pair, records) in enumerate(sorted(learned.ngrams.items()), start=1):
+        name = f"ngrams/{place}.safetensors"
+        with suppress(*_CANNOT_TRAVEL):
+            ngrams.append(NgramsItem(target=pair[0], drafter=pair[1], member=name))
+            members[name] = pack_ngrams(records)
+    for pair, adapter in _each(learned.adapters):
+        name = f"adapters/{adapter.number}.safetensors"  # a number is that of one adapter in the whole store
+        with suppress(*_CANNOT_TRAVEL):
+            check_weights(adapter.weights)
+            adapters.append(_adapter_item(pair, adapter, name))
+            members[name] = adapter.weights
+    for place, (vocabulary, texts) in enumerate(sorted(learned.recall.items()), start=1):
+        name = f"recall/{place}.safetensors"
+        with suppress(*_CANNOT_TRAVEL):
+            recall.append(RecallItem(vocabulary=vocabulary, member=name))
+            members[name] = pack_texts(texts)
+    manifest = Manifest(
+        format=FORMAT,
+        program=contents.program,
+        created_at=contents.created_at,
+        members=tuple(
+            Member(name=name, size=len(content), sha256=_sha256(content)) for name, content in members.items()
+        ),
+        ngrams=tuple(ngrams),
+        adapters=tuple(adapters),
+        recall=tuple(recall),
+    )
+    return {MANIFEST: manifest.model_dump_json(indent=2).encode()} | members
+
+
+def from_members(path: Path, members: Mapping[str, bytes]) -> Contents:
+    """`path` is named in errors. Raises ProfileUnusable unless all of it is in order."""
+    manifest = _read_manifest(path, members)
+    _check_members(path, manifest, members)
+    try:
+        statistics = Statistics.model_validate_json(members[STATISTICS])
+    except ValidationError as error:
+        raise refusal.damaged(path, "its statistics are not as Slipstream writes them") from error
+    try:
+        learned = Learned(
+            ngrams={(item.target, item.drafter): unpack_ngrams(members[item.member]) for item in manifest.ngrams},
+            adapters=_adapters(manifest.adapters, members),
+            recall={item.vocabulary: unpack_texts(members[item.member]) for item in manifest.recall},
+            statistics=tuple(TargetStatistics(**item.model_dump()) for item in statistics.targets),
+        )
+    except TensorsBroken as error:
+        raise refusal.damaged(path, "numbers in it are not as Slipstream writes them") from error
+    return Contents(manifest.created_at, manifest.program, learned)
+
+
+def _read_manifest(path: Path, members: Mapping[str, bytes]) -> Manifest:
+    content = members.get(MANIFEST, b"")
+    if not content:
+        raise refusal.damaged(path, "it has no manifest")
+    try:
+        if len(content) > _MOST_JSON_BYTES or len(members.get(STATISTICS, b"")) > _MOST_JSON_BYTES:
+            raise ValueError("these are a few lines at most")
+        if Format.model_validate_json(content).format > FORMAT:
+            raise refusal.from_newer_version(path)
+        return Manifest.model_validate_json(content)
+    except ValueError as error:  # pydantic's, too
+        raise refusal.damaged(path, "its manifest is not as Slipstream writes it") from error
+
+
+def _check_members(path: Path, manifest: Manifest, members: Mapping[str, bytes]) -> None:
+    """Every member is told of once, used once, and as it was when it was written; nothing is told of twice."""
+    told = [MANIFEST, *(member.name for member in manifest.members)]
+    items: tuple[NgramsItem | AdapterItem | RecallItem, ...]
+    items = (*manifest.ngrams, *manifest.adapters, *manifest.recall)
+    used = [MANIFEST, STATISTICS, *(item.member for item in items)]
+    if sorted(told) != sorted(members) or sorted(used) != sorted(members):
+        raise refusal.damaged(path, "its manifest tells of other members than it has")
+    for member in manifest.members:
+        content = members[member.name]
+        if len(content) != member.size or _sha256(content) != member.sha256:
+            raise refusal.damaged(path, "a member is not as it was when it was written")
+    published = [(item.target, item.drafter) for item in manifest.adapters if item.is_published]
+    subjects = (
+        [(item.target, item.drafter) for item in manifest.ngrams],
+        [item.vocabulary for item in manifest.recall],
+        [item.number for item in manifest.adapters],
+        published,
+    )
+    if any(len(set(each)) < len(each) for each in subjects):
+        raise refusal.damaged(path, "its manifest tells of something twice")
+
+
+def _each(
+    adapters: Mapping[FingerprintPair, tuple[AdapterRecord, ...]],
+) -> Iterable[tuple[FingerprintPair, AdapterRecord]]:
+    return ((pair, adapter) for pair, records in sorted(adapters.items()) for adapter in records)
+
+
+def _adapters(
+    items: Iterable[AdapterItem], members: Mapping[str, bytes]
+) -> dict[FingerprintPair, tuple[AdapterRecord, ...]]:
+    adapters: dict[FingerprintPair, tuple[AdapterRecord, ...]] = {}
+    for item in sorted(items, key=lambda item: item.number):
+        weights = members[item.member]
+        check_weights(weights)
+        pair = item.target, item.drafter
+        figures = item.model_dump(exclude={"target", "drafter", "member"})
+        adapters[pair] = (*adapters.get(pair, ()), AdapterRecord(**figures, weights=weights))
+    return adapters
+
+
+def _adapter_item(pair: FingerprintPair, adapter: AdapterRecord, name: str) -> AdapterItem:
+    figures = asdict(adapter)
+    del figures["weights"]
+    return AdapterItem(target=pair[0], drafter=pair[1], member=name, **figures)
+
+
+def _statistics(statistics: Iterable[TargetStatistics]) -> bytes:
+    items = []
+    for each in statistics:
+        with suppress(*_CANNOT_TRAVEL):
+            items.append(TargetItem(**(asdict(each) | {"name": _CONTROL_CODES.sub("\ufffd", each.name)[:500]})))
+    return Statistics(targets=tuple(items)).model_dump_json(indent=2).encode()
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

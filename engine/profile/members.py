@@ -1,0 +1,69 @@
+"""N-grams and texts as the members of a profile, and back where they are in order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.profile.manifest import MOST_COUNTED
+from engine.profile.tensors import TensorsBroken, pack, unpack
+from engine.records import NgramRecord
+
+_NUM_TOKENS = 2**31  # the ids that fit
+_COUNTERS = ("count", "doubts", "last_use")
+
+
+def pack_ngrams(ngrams: Sequence[NgramRecord]) -> bytes:
+    """At least one. In the order of their strings, so that the same content makes the same bytes."""
+    ordered = sorted(ngrams, key=lambda ngram: ngram.string)
+    counters = {
+        name: np.array([min(getattr(ngram, name), MOST_COUNTED) for ngram in ordered], np.int64) for name in _COUNTERS
+    }
+    strings = [np.array(ngram.string, np.int32) for ngram in ordered]
+    return pack(_rows(strings) | {"token": np.array([ngram.token for ngram in ordered], np.int32)} | counters)
+
+
+def unpack_ngrams(content: bytes) -> tuple[NgramRecord, ...]:
+    """Raises TensorsBroken."""
+    columns = unpack(content, i32=("tokens", "lengths", "token"), i64=_COUNTERS)
+    strings = [tuple(string.tolist()) for string in _cut(columns.pop("tokens"), columns.pop("lengths"))]
+    if any(len(column) != len(strings) for column in columns.values()) or len(set(strings)) < len(strings):
+        raise TensorsBroken
+    _check_range(columns["token"], 0, _NUM_TOKENS - 1)
+    _check_range(columns["count"], 1, MOST_COUNTED)
+    _check_range(columns["doubts"], 0, MOST_COUNTED)
+    _check_range(columns["last_use"], 0, MOST_COUNTED)
+    numbers = zip(*(columns[name].tolist() for name in ("token", *_COUNTERS)), strict=True)
+    return tuple(NgramRecord(string, *each) for string, each in zip(strings, numbers, strict=True))
+
+
+def pack_texts(texts: Sequence[npt.NDArray[np.int32]]) -> bytes:
+    """At least one, none of them empty."""
+    return pack(_rows(texts))
+
+
+def unpack_texts(content: bytes) -> tuple[npt.NDArray[np.int32], ...]:
+    """Raises TensorsBroken."""
+    columns = unpack(content, i32=("tokens", "lengths"))
+    return tuple(text.astype(np.int32) for text in _cut(columns["tokens"], columns["lengths"]))
+
+
+def _rows(rows: Sequence[npt.NDArray[np.int32]]) -> dict[str, npt.NDArray[np.generic]]:
+    return {"tokens": np.concatenate(rows), "lengths": np.array([len(row) for row in rows], np.int32)}
+
+
+def _cut(tokens: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> list[npt.NDArray[np.int64]]:
+    if not len(lengths):
+        raise TensorsBroken
+    _check_range(lengths, 1, _NUM_TOKENS - 1)
+    if int(lengths.sum()) != len(tokens):
+        raise TensorsBroken
+    _check_range(tokens, 0, _NUM_TOKENS - 1)
+    return np.split(tokens, np.cumsum(lengths)[:-1])
+
+
+def _check_range(numbers: npt.NDArray[np.int64], lowest: int, highest: int) -> None:
+    if int(numbers.min()) < lowest or int(numbers.max()) > highest:
+        raise TensorsBroken
