@@ -49,10 +49,7 @@ _DAMAGED = (
 def write_archive(path: Path, members: Mapping[str, bytes], overwrite: bool = False) -> None:
     """Whole or not at all, and readable by this user alone. Raises ProfileUnusable."""
     if sum(map(len, members.values())) > MOST_BYTES or len(members) > MOST_MEMBERS:
-        raise ProfileUnusable(
-            f"What was learned does not fit into a profile of {MOST_BYTES // 2**20} MiB; "
-            f"export it without recall, or forget a part of it first."
-        )
+        raise refusal.too_much()
     _check_free(path, overwrite)
     try:
         handle, temporary = tempfile.mkstemp(prefix=f".{path.name[:100]}.", suffix=".part", dir=path.absolute().parent)

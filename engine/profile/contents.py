@@ -10,6 +10,8 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 from pydantic import ValidationError
 
 from engine.learned import FingerprintPair, Learned, TargetStatistics
@@ -27,9 +29,9 @@ from engine.profile.manifest import (
     Statistics,
     TargetItem,
 )
-from engine.profile.members import pack_ngrams, pack_texts, unpack_ngrams, unpack_texts
+from engine.profile.members import MOST_ROWS, pack_ngrams, pack_texts, unpack_ngrams, unpack_texts
 from engine.profile.tensors import TensorsBroken, check_weights
-from engine.records import AdapterRecord
+from engine.records import AdapterRecord, NgramRecord
 
 _MOST_JSON_BYTES = 2**22
 _CANNOT_TRAVEL = (ValidationError, TensorsBroken)
@@ -45,8 +47,10 @@ class Contents:
 
 def to_members(contents: Contents) -> dict[str, bytes]:
     """By their names, the manifest first. What could not be imported is left out, as the store's damage does not
-    travel."""
+    travel. Raises ProfileUnusable for more than could be imported."""
     learned = contents.learned
+    if any(sum(map(len, rows.values())) > MOST_ROWS for rows in (learned.ngrams, learned.recall)):
+        raise refusal.too_much()
     members: dict[str, bytes] = {STATISTICS: _statistics(learned.statistics)}
     ngrams, adapters, recall = [], [], []
     for place, (pair, records) in enumerate(sorted(learned.ngrams.items()), start=1):
@@ -89,9 +93,9 @@ def from_members(path: Path, members: Mapping[str, bytes]) -> Contents:
         raise refusal.damaged(path, "its statistics are not as Slipstream writes them") from error
     try:
         learned = Learned(
-            ngrams={(item.target, item.drafter): unpack_ngrams(members[item.member]) for item in manifest.ngrams},
+            ngrams=_ngrams(manifest.ngrams, members),
             adapters=_adapters(manifest.adapters, members),
-            recall={item.vocabulary: unpack_texts(members[item.member]) for item in manifest.recall},
+            recall=_recall(manifest.recall, members),
             statistics=tuple(TargetStatistics(**item.model_dump()) for item in statistics.targets),
         )
     except TensorsBroken as error:
@@ -134,6 +138,24 @@ def _check_members(path: Path, manifest: Manifest, members: Mapping[str, bytes])
     )
     if any(len(set(each)) < len(each) for each in subjects):
         raise refusal.damaged(path, "its manifest tells of something twice")
+
+
+def _ngrams(
+    items: Iterable[NgramsItem], members: Mapping[str, bytes]
+) -> dict[FingerprintPair, tuple[NgramRecord, ...]]:
+    ngrams: dict[FingerprintPair, tuple[NgramRecord, ...]] = {}
+    for item in items:
+        room = MOST_ROWS - sum(map(len, ngrams.values()))
+        ngrams[item.target, item.drafter] = unpack_ngrams(members[item.member], room)
+    return ngrams
+
+
+def _recall(items: Iterable[RecallItem], members: Mapping[str, bytes]) -> dict[str, tuple[npt.NDArray[np.int32], ...]]:
+    recall: dict[str, tuple[npt.NDArray[np.int32], ...]] = {}
+    for item in items:
+        room = MOST_ROWS - sum(map(len, recall.values()))
+        recall[item.vocabulary] = unpack_texts(members[item.member], room)
+    return recall
 
 
 def _each(

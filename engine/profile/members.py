@@ -11,6 +11,7 @@ from engine.profile.manifest import MOST_COUNTED
 from engine.profile.tensors import TensorsBroken, pack, unpack
 from engine.records import NgramRecord
 
+MOST_ROWS = 1_000_000  # n-grams, and texts, of a profile: as Python's objects they take far more room than in the file
 _NUM_TOKENS = 2**31  # the ids that fit
 _COUNTERS = ("count", "doubts", "last_use")
 
@@ -25,10 +26,10 @@ def pack_ngrams(ngrams: Sequence[NgramRecord]) -> bytes:
     return pack(_rows(strings) | {"token": np.array([ngram.token for ngram in ordered], np.int32)} | counters)
 
 
-def unpack_ngrams(content: bytes) -> tuple[NgramRecord, ...]:
-    """Raises TensorsBroken."""
+def unpack_ngrams(content: bytes, most: int = MOST_ROWS) -> tuple[NgramRecord, ...]:
+    """Raises TensorsBroken, also for more than `most`."""
     columns = unpack(content, i32=("tokens", "lengths", "token"), i64=_COUNTERS)
-    strings = [tuple(string.tolist()) for string in _cut(columns.pop("tokens"), columns.pop("lengths"))]
+    strings = [tuple(string.tolist()) for string in _cut(columns.pop("tokens"), columns.pop("lengths"), most)]
     if any(len(column) != len(strings) for column in columns.values()) or len(set(strings)) < len(strings):
         raise TensorsBroken
     _check_range(columns["token"], 0, _NUM_TOKENS - 1)
@@ -44,18 +45,18 @@ def pack_texts(texts: Sequence[npt.NDArray[np.int32]]) -> bytes:
     return pack(_rows(texts))
 
 
-def unpack_texts(content: bytes) -> tuple[npt.NDArray[np.int32], ...]:
-    """Raises TensorsBroken."""
+def unpack_texts(content: bytes, most: int = MOST_ROWS) -> tuple[npt.NDArray[np.int32], ...]:
+    """Raises TensorsBroken, also for more than `most`."""
     columns = unpack(content, i32=("tokens", "lengths"))
-    return tuple(text.astype(np.int32) for text in _cut(columns["tokens"], columns["lengths"]))
+    return tuple(text.astype(np.int32) for text in _cut(columns["tokens"], columns["lengths"], most))
 
 
 def _rows(rows: Sequence[npt.NDArray[np.int32]]) -> dict[str, npt.NDArray[np.generic]]:
     return {"tokens": np.concatenate(rows), "lengths": np.array([len(row) for row in rows], np.int32)}
 
 
-def _cut(tokens: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> list[npt.NDArray[np.int64]]:
-    if not len(lengths):
+def _cut(tokens: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64], most: int) -> list[npt.NDArray[np.int64]]:
+    if not 0 < len(lengths) <= most:
         raise TensorsBroken
     _check_range(lengths, 1, _NUM_TOKENS - 1)
     if int(lengths.sum()) != len(tokens):

@@ -29,6 +29,12 @@ def not_read(path: Path, error: OSError) -> ProfileUnusable:
     return ProfileUnusable(f"The file {path} cannot be read ({error.strerror}); name a profile that you may read.")
 
 
+def too_much() -> ProfileUnusable:
+    return ProfileUnusable(
+        "What was learned does not fit into a profile; export it without recall, or forget it with `profile reset`."
+    )
+
+
 def not_written(path: Path, error: OSError) -> ProfileUnusable:
     return ProfileUnusable(
         f"The profile cannot be written to {path} ({error.strerror}); name a file in a folder that exists and has room."

@@ -191,7 +191,8 @@ class LearnedRepository(Transactions):
                 whole.delete_replaceable(connection)
                 erasure.announce(connection)
             outcome = whole.add_all(connection, learned)
-        self._finish_erasure()
+        if replace:
+            self._finish_erasure()
         return outcome
 
     def forget_learned(self) -> None:

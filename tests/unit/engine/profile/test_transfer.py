@@ -17,6 +17,7 @@ from safetensors.numpy import save
 
 from engine.errors import ProfileUnusable
 from engine.learned import ImportOutcome, Learned, RecallSize
+from engine.profile import contents
 from engine.profile.archive import read_archive
 from engine.profile.transfer import export_profile, import_profile, read_profile, summarize_profile
 from engine.records import NgramRecord
@@ -347,6 +348,16 @@ def test_numbers_that_are_none_of_ours_are_refused(other: Repository, profile: P
     members.contents[members.member_of(kind)] = content
     members.list_anew()
     assert "numbers in it are not as Slipstream writes them" in refused(members.write(profile), other)
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_more_rows_than_memory_is_meant_for_are_neither_read_nor_written(
+    taught: Repository, other: Repository, profile: Path, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(contents, "MOST_ROWS", most)
+    assert "numbers in it are not as Slipstream writes them" in refused(profile, other)
+    with pytest.raises(ProfileUnusable, match="does not fit into a profile; export it without recall"):
+        export_profile(taught, profile, overwrite=True)
 
 
 @pytest.mark.parametrize(
