@@ -96,9 +96,9 @@ def measure_waiting(desk: Desk, random_: random.Random) -> float:
     ended: list[float] = []
     original = LearningService._check
 
-    def check(service: LearningService) -> None:
+    def check(self: LearningService) -> None:
         try:
-            original(service)
+            original(self)
         except BaseException:
             ended.append(time.perf_counter())
             raise

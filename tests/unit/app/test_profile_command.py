@@ -20,6 +20,7 @@ from engine import data_dir
 from engine.learned import ImportOutcome, LearnedSummary, RecallSize, TargetStatistics
 from engine.records import AdapterSummary, NgramRecord, ReplyStatistics, Role, StopReason
 from engine.storage import Repository
+from tests.unit.engine.storage.made import reply_of
 
 TARGET, TOKENIZER, DRAFTER = "7a" * 32, "d0" * 32, "f1" * 32
 WEIGHTS = save({"up": np.ones(3, np.float32)})
@@ -35,7 +36,7 @@ def repository() -> Iterator[Repository]:
         reply = repository.add_message(summary.id, None, Role.ASSISTANT, "text", "tiny", statistics)
         repository.save_ngrams(TARGET, TOKENIZER, [NgramRecord((5, 6), 7, 3, 1, 10)])
         repository.save_recall(TARGET, {reply.id: [41, 42]})
-        repository.save_lesson(TARGET, reply.id, [41], [[1]], np.zeros((1, 1)), 10)
+        repository.save_lesson(TARGET, reply.id, reply_of([41], [[1]], np.zeros((1, 1))), 10)
         repository.save_adapter(TARGET, DRAFTER, 2.0, 2.5, 30, 200, WEIGHTS)
         yield repository
 

@@ -18,6 +18,7 @@ from engine.profile.archive import read_archive
 from engine.profile.transfer import export_profile
 from engine.records import NgramRecord, ReplyStatistics, Role, StopReason
 from engine.storage import Repository
+from tests.unit.engine.storage.made import reply_of
 
 TARGET, TOKENIZER, DRAFTER = "7a" * 32, "d0" * 32, "f1" * 32
 TYPED = [41, 42, 43]  # the tokens of what a user typed
@@ -36,7 +37,7 @@ def taught(tmp_path: Path) -> Iterator[Repository]:
         )
         repository.save_ngrams("x", TOKENIZER, [NgramRecord((9, 9, 9), 4, 2**62, 0, 7)])
         repository.save_recall(TARGET, {prompt.id: TYPED, reply.id: [7]})
-        repository.save_lesson(TARGET, reply.id, [51, 52], [[1], [2]], np.zeros((2, 1)), 10)
+        repository.save_lesson(TARGET, reply.id, reply_of([51, 52], [[1], [2]], np.zeros((2, 1))), 10)
         first = repository.save_adapter(TARGET, DRAFTER, 2.0, 2.5, 30, 200, WEIGHTS[0])
         repository.save_adapter(TARGET, DRAFTER, 2.0, 2.75, 30, 260, WEIGHTS[1])
         repository.publish_adapter(TARGET, DRAFTER, first.number)

@@ -19,6 +19,7 @@ from engine.storage import Repository
 from engine.storage.backup import back_up
 
 from .conftest import OnEveryConnection
+from .made import reply_of
 
 TARGET, TOKENIZER, DRAFTER = "7a" * 32, "d0" * 32, "f1" * 32
 NGRAM = NgramRecord((5, 6), token=7, count=3, doubts=1, last_use=10)
@@ -52,7 +53,7 @@ def teach(repository: Repository) -> int:
     reply = repository.add_message(summary.id, prompt.id, Role.ASSISTANT, "text", "tiny", statistics())
     repository.save_ngrams(TARGET, TOKENIZER, [NGRAM])
     repository.save_recall(TARGET, {prompt.id: [1, 2, 3], reply.id: SECRET.tolist()})
-    repository.save_lesson(TARGET, reply.id, SECRET, [[1], [2]], np.zeros((2, 1)), 10)
+    repository.save_lesson(TARGET, reply.id, reply_of(SECRET, [[1], [2]], np.zeros((2, 1))), 10)
     repository.save_adapter(TARGET, DRAFTER, 2.0, 2.5, 30, 200, b"first")
     repository.save_adapter(TARGET, DRAFTER, 2.0, 2.75, 30, 260, b"second")
     return summary.id
