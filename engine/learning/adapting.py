@@ -18,6 +18,8 @@ from engine.drafter.model import LlamaShape, LlamaWeights
 
 Check = Callable[[], None]
 
+_ROWS_AT_ONCE = 64  # of the head, by far the widest matrix: a pass can be ended between them
+
 
 def _nothing() -> None: ...
 
@@ -72,7 +74,8 @@ class AdaptedModel:
 
     def logits(self, states: torch.Tensor, check: Check = _nothing) -> torch.Tensor:
         """float32 [rows, outputs]"""
-        return self._times("head", states, check, None)
+        parts = [self._times("head", part, check, None) for part in states.split(_ROWS_AT_ONCE)]
+        return torch.cat(parts) if len(parts) != 1 else parts[0]
 
     def _norm(self, states: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
         return functional.rms_norm(states, (self.shape.hidden,), weight, self.shape.norm_epsilon)
