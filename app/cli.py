@@ -63,6 +63,10 @@ MeasuredTargetOption = Annotated[
 DraftLengthOption = Annotated[
     int | None, typer.Option(help="Of the mode neural: tokens of every draft; what pays best if left out.")
 ]
+ProfileOption = Annotated[
+    Path | None,
+    typer.Option("--profile", metavar="P.slipstream", help="Begin with what this file holds; else with nothing."),
+]
 LengthOption = Annotated[int, typer.Option(min=1, help="Length of a reply at most.")]
 TemperatureOption = Annotated[float, typer.Option(help="0 is greedy.")]
 SeedOption = Annotated[int, typer.Option(min=0, help="The same seed gives the same plain replies.")]
@@ -199,6 +203,7 @@ def bench(
             help="Ways of decoding: plain; auto, as the app does; neural, drafting in every round; recall alone."
         ),
     ] = "plain,auto",
+    profile_file: ProfileOption = None,
     draft_length: DraftLengthOption = None,
     max_tokens: LengthOption = 128,
     temperature: TemperatureOption = 0.0,
@@ -231,6 +236,7 @@ def bench(
         temperature=temperature,
         seed=seed,
         draft_length=draft_length,
+        profile=profile_file,
         costs=SimulatedCosts.parse(drafter_cost, pass_costs),
         speculation=SpeculationSettings(
             drafter=chosen_drafter(drafter, data_dir()), device=drafter_device, merge=merge == "on"
@@ -253,6 +259,7 @@ def replay(
     shift: Annotated[
         Path | None, typer.Option("--shift", metavar="F2.jsonl", help="Then go on with these, of another kind.")
     ] = None,
+    profile_file: ProfileOption = None,
     draft_length: DraftLengthOption = None,
     max_tokens: LengthOption = 128,
     temperature: TemperatureOption = 0.0,
@@ -278,6 +285,7 @@ def replay(
         prompts=prompts,
         limit=limit,
         modes=("plain", mode),
+        profile=profile_file,
         shift=shift,
         draft_length=draft_length,
         max_tokens=max_tokens,
@@ -415,6 +423,16 @@ def import_profile(
     from app.profile_command import take_in
 
     take_in(EngineConfig(data_dir()), file, replace)
+
+
+@profile.command("use")
+def use_adapter(
+    number: Annotated[int, typer.Argument(help="Of an adapter that `profile show` lists; 0: none, for all models.")],
+) -> None:
+    """Go back to an earlier state of what a drafter learned, or forth again. It holds when a model is loaded next."""
+    from app.profile_command import use
+
+    use(EngineConfig(data_dir()), number)
 
 
 @profile.command("reset")

@@ -14,6 +14,7 @@ from engine import (
     import_profile,
     summarize_learned,
     summarize_profile,
+    use_adapter,
 )
 
 
@@ -35,6 +36,12 @@ def take_in(config: EngineConfig, file: Path, replace: bool) -> None:
     """Raises what `engine.import_profile` raises."""
     _show_profile(file)
     print(outcome_line(import_profile(config, file, replace)))
+
+
+def use(config: EngineConfig, number: int) -> None:
+    """Raises AdapterMissing and StoreUnusable."""
+    use_adapter(config, number or None)
+    _print(learned_lines(summarize_learned(config)))
 
 
 def reset(config: EngineConfig, is_sure: bool) -> None:

@@ -23,6 +23,7 @@ from engine.assembly import (
     open_writer,
     summarize_learned,
     summarize_profile,
+    use_adapter,
 )
 from engine.commands import (
     Command,
@@ -102,6 +103,7 @@ __all__ = [
     "starter_path",
     "summarize_learned",
     "summarize_profile",
+    "use_adapter",
 ]
 
 # Without a handler of its own, Python would print warnings to the terminal.

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from engine.commands import ChatCommand, Command, FetchDrafter, HubCommand, KeepNgrams, StoreCommand
 from engine.config import DistillSettings, EngineConfig, TargetSettings
 from engine.drafter_choice import BUILT_IN, drafter_folder, fetched_folder, is_fetched
-from engine.errors import DrafterUnusable, LoadCancelled, MendableError
+from engine.errors import AdapterMissing, DrafterUnusable, LoadCancelled, MendableError
 from engine.events import DrafterFetched, DrafterFetching, Listener, SpeculationChanged
 from engine.learning_service import LearningService
 from engine.stop_signal import StopSignal
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from engine.measuring.order import BenchOrder
     from engine.numerics.suffix_index import SuffixIndex
     from engine.recall import Recall
-    from engine.records import NgramRecord
+    from engine.records import NgramRecord, RecallText
     from engine.reply import ReplyWriter
     from engine.speculation import NgramMemory, Speculation
     from engine.storage import Repository
@@ -240,6 +240,18 @@ def import_profile(config: EngineConfig, path: Path, replace: bool = False) -> I
         return import_(repository, path, replace)
 
 
+def use_adapter(config: EngineConfig, number: int | None) -> None:
+    """Puts an earlier adapter in use again; None: no drafter uses one. Raises AdapterMissing and StoreUnusable."""
+    with closing(open_repository(config)) as repository:
+        found = False
+        for pair, adapters in repository.summarize_learned().adapters.items():
+            if number is None or any(adapter.number == number for adapter in adapters):
+                repository.publish_adapter(*pair, number)
+                found = True
+        if number is not None and not found:
+            raise AdapterMissing(f"There is no adapter {number}; `slipstream profile show` lists those that are kept.")
+
+
 def forget_learned(config: EngineConfig) -> None:
     """Removes what is learned for good; chats stay. Raises StoreUnusable."""
     with closing(open_repository(config)) as repository:
@@ -394,13 +406,54 @@ def open_bench(config: EngineConfig, order: BenchOrder, stop: StopSignal) -> Mea
     from engine.target.interface import Interrupted
     from engine.target.llama_cpp import load_vocabulary
 
+    profile = None if order.profile is None else _Profile(order.profile)
+
     def load_target() -> Target:
         return load_file(resolve(config, order.target), TargetSettings(), lambda _progress: None, stop)
 
+    def drafting_for(target: Target) -> Drafting:
+        drafting = make_drafting(config, target, profile)
+        if profile is not None:
+            profile.teach(drafting)
+        return drafting
+
+    def remembered(target: Target) -> Sequence[RecallText]:
+        return () if profile is None else profile.texts(target)
+
     try:
-        return open_measurement(order, load_target, load_vocabulary, lambda target: make_drafting(config, target), stop)
+        return open_measurement(order, load_target, load_vocabulary, drafting_for, stop, remembered)
     except Interrupted as error:
         raise LoadCancelled(f"Loading {order.target} was cancelled.") from error
+
+
+class _Profile:
+    """What a profile holds, for a measurement. Implements `engine.speculation.NgramMemory`, but keeps nothing."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises ProfileUnusable."""
+        from engine.profile.transfer import read_profile
+
+        self._learned = read_profile(path).learned
+
+    def load(self, target_fingerprint: str, drafter_fingerprint: str) -> Sequence[NgramRecord]:
+        return self._learned.ngrams.get((target_fingerprint, drafter_fingerprint), ())
+
+    def save(self, target_fingerprint: str, drafter_fingerprint: str, changed: Sequence[NgramRecord]) -> None: ...
+
+    def teach(self, drafting: Drafting) -> None:
+        """The adapter in use, if there is one for this drafter. Raises AdapterUnusable."""
+        pair = (drafting.target_fingerprint, drafting.drafter_fingerprint)
+        for adapter in self._learned.adapters.get(pair, ()):
+            if adapter.is_published:
+                drafting.use(drafting.read_adapter(adapter.weights))
+
+    def texts(self, target: Target) -> tuple[RecallText, ...]:
+        """Older than whatever is said now."""
+        from engine.drafting import vocabulary_fingerprint
+        from engine.records import RecallText
+
+        texts = self._learned.recall.get(vocabulary_fingerprint(target.vocabulary), ())
+        return tuple(RecallText(place - len(texts), -1, tokens) for place, tokens in enumerate(texts))
 
 
 def distill(

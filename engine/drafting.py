@@ -40,11 +40,13 @@ class Drafting:
         self._vocabulary = vocabulary
         self._strings = strings
         self._own_weights = drafter.model.weights
+        self._adapter: Adapter | None = None  # in use
 
     def make_learner(self, settings: LearnerSettings | None = None, adapter: Adapter | None = None) -> Learner:
-        """One that goes on from `adapter`; for any one thread."""
+        """One that goes on from `adapter`, by default the one in use; for any one thread."""
         maker = SampleMaker(self._vocabulary, self._drafter.tokenizer, self._strings.strings)
-        return Learner(self._drafter.model.shape, self._own_weights, maker, settings or LearnerSettings(), adapter)
+        shape, settings = self._drafter.model.shape, settings or LearnerSettings()
+        return Learner(shape, self._own_weights, maker, settings, adapter or self._adapter)
 
     def read_adapter(self, data: bytes) -> Adapter:
         """Raises AdapterUnusable."""
@@ -52,7 +54,13 @@ class Drafting:
 
     def use(self, adapter: Adapter | None) -> None:
         """From the next reply on it drafts with this adapter; None: as it came. From any thread."""
+        self._adapter = adapter
         self._drafter.model.offer(self._own_weights if adapter is None else adapted(self._own_weights, adapter))
+
+
+def vocabulary_fingerprint(vocabulary: Vocabulary) -> str:
+    """What adapters and n-grams of a target are kept under."""
+    return fingerprint(vocabulary.pieces, vocabulary.special | vocabulary.end_of_generation)
 
 
 def open_drafting(
@@ -73,7 +81,7 @@ def open_drafting(
     drafter = load_drafter(folder, settings.device, usable_cores())
     tokenizer, outputs = drafter.tokenizer, drafter.model.shape.outputs
     never_drafted = vocabulary.special | vocabulary.end_of_generation
-    target_fingerprint = fingerprint(vocabulary.pieces, never_drafted)
+    target_fingerprint = vocabulary_fingerprint(vocabulary)
 
     def build() -> VocabularyMap:
         return VocabularyMap.build(vocabulary.pieces, never_drafted, tokenizer.pieces, tokenizer.encode_many, outputs)

@@ -74,7 +74,7 @@ class AdaptedModel:
 
     def logits(self, states: torch.Tensor, check: Check = _nothing) -> torch.Tensor:
         """float32 [rows, outputs]"""
-        parts = [self._times("head", part, check, None) for part in states.split(_ROWS_AT_ONCE)]
+        parts = [self._times("head", part, check, None) for part in torch.split(states, _ROWS_AT_ONCE)]
         return torch.cat(parts) if len(parts) != 1 else parts[0]
 
     def _norm(self, states: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:

@@ -108,6 +108,8 @@ class Measurement:
             "drafter_device": drafting.device,
             "merge": drafting.merge,
             "learns": order.learns,
+            "profile": None if order.profile is None else str(order.profile),
+            "shift": None if order.shift is None else str(order.shift),
         }
         simulated = order.vocabulary is not None
         if simulated:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from engine.measuring.measurement import Measurement
@@ -15,6 +15,7 @@ from engine.pass_costs import measure_passes
 from engine.proposers.chooser import Always, Chooser
 from engine.proposers.history import History
 from engine.proposers.remembered import Remembered
+from engine.records import RecallText
 from engine.speculation import CANNOT_ROLL_BACK, Speculation
 from engine.stop_signal import StopSignal
 from engine.target.interface import Target, TargetFeature
@@ -27,9 +28,10 @@ def open_measurement(
     load_vocabulary: Callable[[Path], TokenizingVocabulary],
     make_drafting: Callable[[Target], Drafting],
     stop: StopSignal,
+    remembered: Callable[[Target], Iterable[RecallText]] = lambda _target: (),
 ) -> Measurement:
     """`load_target` loads the order's target where that is a model, `load_vocabulary` what recorded replies are
-    replayed in, `make_drafting` a drafter that has learned nothing yet.
+    replayed in, `make_drafting` a drafter for it, and `remembered` is what is recalled from the beginning.
 
     Raises PromptsUnreadable, Interrupted, and what these raise.
     """
@@ -39,7 +41,7 @@ def open_measurement(
         chats += read_prompts(order.shift, order.limit, recorded=path is not None)
     target = load_target() if path is None else TraceTarget(load_vocabulary(path), path)
     try:
-        memories = {mode: Remembered() for mode in order.modes if mode != PLAIN}
+        memories = {mode: Remembered(remembered(target)) for mode in order.modes if mode != PLAIN}
         # Each mode has its own drafter, so that none learns from another.
         draftings = {mode: make_drafting(target) for mode in memories if mode != RECALL and _can_draft(target)}
         speculations = {

@@ -34,6 +34,7 @@ class BenchOrder:
     costs: SimulatedCosts = SimulatedCosts()  # for recorded replies
     learns: bool = False  # whether a chat is remembered in those after it, as the app remembers a user's chats
     window: int | None = None  # replies of a stretch whose figures are told apart; None = only all together
+    profile: Path | None = None  # what was learned before; None: nothing
     shift: Path | None = None  # prompts of another kind, that are asked after the others; as many of them at most
 
     def __post_init__(self) -> None:

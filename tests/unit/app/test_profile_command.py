@@ -76,6 +76,23 @@ def test_show_tells_what_is_learned_in_words_and_numbers(repository: Repository,
     ]
 
 
+def test_an_earlier_adapter_is_put_in_use_again(repository: Repository, profile: Profile) -> None:
+    repository.save_adapter(TARGET, DRAFTER, 2.0, 2.6, 30, 250, WEIGHTS)
+
+    def in_use() -> list[int]:
+        return [adapter.number for adapter in repository.list_adapters(TARGET, DRAFTER) if adapter.is_published]
+
+    assert in_use() == [2]
+    code, output = profile("use", "1")
+    assert (code, in_use()) == (0, [1])
+    assert output == profile("show")[1]
+    assert profile("use", "0")[0] == 0
+    assert in_use() == []
+    code, output = profile("use", "7")
+    assert (code, in_use()) == (2, [])
+    assert output == "There is no adapter 7; `slipstream profile show` lists those that are kept.\n"
+
+
 def test_a_profile_is_exported_shown_and_imported(repository: Repository, profile: Profile, tmp_path: Path) -> None:
     file = tmp_path / "me.slipstream"
     code, output = profile("export", str(file), "--with-recall")
