@@ -1,0 +1,99 @@
+"""The starter and the built-in drafter: chats teach it, and what they taught lasts, travels and is forgotten."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine import (
+    BenchOrder,
+    Engine,
+    EngineConfig,
+    LoadTarget,
+    ReplySettings,
+    SamplingSettings,
+    Send,
+    StopSignal,
+    TargetSettings,
+    export_profile,
+    forget_learned,
+    import_profile,
+    open_bench,
+    summarize_learned,
+)
+from engine.config import LearningSettings
+from engine.events import DrafterLearned, ReplyFinished, SpeculationChanged, TargetReady
+from tests.fakes.listener import EventQueue
+
+pytestmark = [pytest.mark.starter, pytest.mark.timeout(400)]
+
+SETTINGS = ReplySettings(SamplingSettings(temperature=0), max_tokens=40)
+COLOURS = ("red", "blue", "green", "yellow", "black", "white", "grey", "pink", "brown", "orange")
+PROMPTS = [f"Write the word {colour} twenty times, each on a line of its own." for colour in COLOURS]
+PROMPTS += [f"Write the name of the colour {colour} again and again." for colour in COLOURS]
+
+
+def config(folder: Path) -> EngineConfig:
+    return EngineConfig(folder, learning=LearningSettings(share=1.0, on_battery=True))
+
+
+def chat_until_something_is_learned(folder: Path) -> DrafterLearned:
+    events = EventQueue()
+    engine = Engine(config(folder), events)
+    try:
+        engine.post(LoadTarget("starter", TargetSettings(context_size=512)))
+        events.wait_for(TargetReady)
+        while not events.wait_for(SpeculationChanged).is_drafting:
+            pass
+        for prompt in PROMPTS:
+            engine.post(Send(prompt, None, SETTINGS))
+            events.wait_for(ReplyFinished)
+        return events.wait_for(DrafterLearned, 300)
+    finally:
+        assert engine.close()
+
+
+def figures(folder: Path, profile: Path | None) -> dict[str, Any]:
+    """Of questions of the same kind that were never asked."""
+    prompts = folder / "prompts.jsonl"
+    new = [f"Write the word {word} twenty times, each on a line of its own." for word in ("house", "river", "seven")]
+    prompts.write_text("".join(json.dumps({"id": word, "turns": [word]}) + "\n" for word in new))
+    order = BenchOrder("starter", prompts, modes=("plain", "neural"), max_tokens=40, draft_length=3, profile=profile)
+    measurement = open_bench(config(folder), order, StopSignal())
+    try:
+        modes: Any = measurement.run(StopSignal())["modes"]
+    finally:
+        measurement.close()
+    neural: dict[str, Any] = modes["neural"]
+    return {name: neural[name] for name in ("rounds", "drafted", "accepted", "tokens")}
+
+
+def test_what_chats_teach_lasts_travels_and_is_forgotten(tmp_path: Path) -> None:
+    home, other = tmp_path / "home", tmp_path / "other"
+    learned = chat_until_something_is_learned(home)
+    assert learned.after > learned.before
+    assert learned.number == 1
+    kept = summarize_learned(config(home))
+    ((adapter, *_),) = kept.adapters.values()
+    assert adapter.is_published
+    assert sum(kept.lessons.values()) == len(PROMPTS)
+
+    profile = tmp_path / "me.slipstream"
+    export_profile(config(home), profile)
+    before, after = figures(tmp_path, None), figures(tmp_path, profile)
+    assert after["accepted"] > before["accepted"]
+    assert after["rounds"] < before["rounds"]
+
+    import_profile(config(other), profile)
+    again = tmp_path / "again.slipstream"
+    export_profile(config(other), again)
+    assert figures(tmp_path, again) == after
+
+    forget_learned(config(home))
+    gone = summarize_learned(config(home))
+    assert not gone.adapters
+    assert not gone.lessons
+    assert not gone.ngrams
