@@ -23,6 +23,7 @@ from engine.learning.corpus import Lesson
 from engine.learning.evaluation import accepted_per_round
 from engine.learning.labels import Labels
 from engine.learning.losses import Loss, losses, wanted
+from engine.learning.memory import give_back_unused
 from engine.learning.samples import MOST_TOKENS, LabelTable, Sample, SampleMaker
 from engine.records import ChatTurn, VerifiedReply
 
@@ -45,6 +46,7 @@ _MOST_HELD_BACK = 24  # beyond, the oldest of them is learned from
 _FEWEST_HELD_BACK = 3  # are needed for a judgement
 _NEWEST = 16  # replies that half of what is read comes from
 _TAUGHT_HEAD = 64  # replies that the acceptance head learns from
+_READ_BETWEEN_SWEEPS = 16  # replies
 _FAILURES = 4  # judgements in a row that were for nothing; then it starts from what is published
 
 
@@ -141,6 +143,8 @@ class Learner:
         self._read(self._choose(), check)
         self._num_due -= 1
         self._num_read += 1
+        if self._num_read % _READ_BETWEEN_SWEEPS == 0:
+            give_back_unused()
         return None
 
     def _choose(self) -> _Taught:

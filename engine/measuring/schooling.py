@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from engine.drafter.adapter import Adapter
 from engine.learning.learner import Learner, Trial
 from engine.proposers.interface import SlowProposer
 from engine.records import ChatTurn, VerifiedReply
+
+KEPT, PUBLISHED, RETURNED = "kept", "published", "returned"
 
 
 class Drafting(Protocol):
@@ -26,7 +29,7 @@ class Schooling:
         self._drafting = drafting
         self._learner = drafting.make_learner()
         self._num_replies = 0
-        self.trials: list[tuple[int, Trial]] = []  # after how many replies, and what was found
+        self.trials: list[tuple[int, Trial, str]] = []  # after how many replies; what was found; what came of it
 
     def teach(self, turns: Sequence[ChatTurn], reply: VerifiedReply | None) -> None:
         """One more reply; all that is to be learned of it is learned here and now."""
@@ -38,9 +41,10 @@ class Schooling:
             trial = self._learner.work(_go_on)
             if trial is None:
                 continue
-            self.trials.append((self._num_replies, trial))
             if trial.adapter is not None:
                 self._drafting.use(trial.adapter)
+            outcome = KEPT if trial.adapter is None else RETURNED if trial.is_return else PUBLISHED
+            self.trials.append((self._num_replies, replace(trial, adapter=None), outcome))
 
 
 def _go_on() -> None: ...

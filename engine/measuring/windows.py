@@ -29,9 +29,9 @@ def trials(schooling: Schooling) -> list[dict[str, object]]:
             "published": round(trial.published, 4),
             "candidate": round(trial.candidate, 4),
             "held_back": trial.num_replies,
-            "outcome": "kept" if trial.adapter is None else "returned" if trial.is_return else "published",
+            "outcome": outcome,
         }
-        for num_replies, trial in schooling.trials
+        for num_replies, trial, outcome in schooling.trials
     ]
 
 
