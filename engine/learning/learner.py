@@ -9,7 +9,7 @@ steps; whoever drives it decides when.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -71,6 +71,14 @@ class Trial:
     is_return: bool = False  # whether that is what was used before
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Tried:
+    """An adapter, and what was found on replies held back, by number."""
+
+    adapter: Adapter
+    scores: dict[int, float] = field(default_factory=dict)
+
+
 class Learner:
     """Used by one thread at a time."""
 
@@ -87,10 +95,9 @@ class Learner:
         self._maker = maker
         self._num_outputs = shape.outputs
         self._model = AdaptedModel(shape, weights, settings.rank, MOST_TOKENS, settings.seed)
-        self._base = self._model.adapter
-        self._published = self._previous = self._base
+        self._base = self._published = self._previous = _Tried(self._model.adapter)
         if published is not None:
-            self._published = published
+            self._published = _Tried(published)
             self._model.take(published)
         self._optimizer = self._new_optimizer()
         self._random = np.random.default_rng(settings.seed)
@@ -180,34 +187,32 @@ class Learner:
         self._gradients, self._num_gradients = [], 0
 
     def _judge(self, check: Check) -> Trial:
-        candidate = self._model.adapter
-        scores: dict[int, npt.NDArray[np.float64]] = {}  # by identity: some of these are the same
-        for adapter in (self._base, self._previous, self._published, candidate):
-            if id(adapter) not in scores:
-                scores[id(adapter)] = self._scores(adapter, candidate, check)
-        published = scores[id(self._published)]
+        candidate = _Tried(self._model.adapter)
+        tried = {id(each): each for each in (self._base, self._previous, self._published, candidate)}
+        found = {number: self._scores(each, candidate, check) for number, each in tried.items()}
+        published = found[id(self._published)]
         chosen, is_return = None, False
-        if _is_better(scores[id(candidate)], published):
-            chosen, self._previous = self._with_head(candidate, check), self._published
-            self._num_failed = 0
+        if _is_better(found[id(candidate)], published):
+            chosen = _Tried(self._with_head(candidate.adapter, check), candidate.scores)
+            self._previous, self._num_failed = self._published, 0
         else:
             self._num_failed += 1
             for earlier in (self._previous, self._base):
-                if earlier is not self._published and _is_better(scores[id(earlier)], published):
+                if earlier is not self._published and _is_better(found[id(earlier)], published):
                     chosen, is_return = earlier, True
                     break
             if is_return or self._num_failed >= _FAILURES:
-                self._start_from(chosen or self._published)
-        if chosen is not None:
-            self._published = chosen
-        return Trial(
-            base=float(scores[id(self._base)].mean()),
+                self._start_from((chosen or self._published).adapter)
+        trial = Trial(
+            base=float(found[id(self._base)].mean()),
             published=float(published.mean()),
-            candidate=float(scores[id(candidate)].mean()),
+            candidate=float(found[id(candidate)].mean()),
             num_replies=len(self._held_back),
-            adapter=chosen,
+            adapter=None if chosen is None else chosen.adapter,
             is_return=is_return,
         )
+        self._published = chosen or self._published
+        return trial
 
     def _with_head(self, adapter: Adapter, check: Check) -> Adapter:
         latest = [lesson.sample for lesson in list(self._kept.values())[-_TAUGHT_HEAD:]]
@@ -219,13 +224,16 @@ class Learner:
         self._optimizer = self._new_optimizer()
         self._gradients, self._num_gradients, self._num_failed = [], 0, 0
 
-    def _scores(self, adapter: Adapter, candidate: Adapter, check: Check) -> npt.NDArray[np.float64]:
-        """Tokens accepted for each round, for each reply held back."""
-        self._model.take(adapter)
+    def _scores(self, tried: _Tried, candidate: _Tried, check: Check) -> npt.NDArray[np.float64]:
+        """Tokens accepted for each round, for each reply held back; those found before are not looked at again."""
+        self._model.take(tried.adapter)
         try:
-            return np.array([self._score(lesson.sample, check) for lesson in self._held_back.values()])
+            for number, lesson in self._held_back.items():
+                if number not in tried.scores:
+                    tried.scores[number] = self._score(lesson.sample, check)
         finally:
-            self._model.take(candidate)
+            self._model.take(candidate.adapter)
+        return np.array([tried.scores[number] for number in self._held_back])
 
     @torch.no_grad()
     def _score(self, sample: Sample, check: Check) -> float:
