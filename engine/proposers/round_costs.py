@@ -10,7 +10,7 @@ _PRIOR_STEP_SHARE = 0.15  # of a one-row pass, for guessing a token
 _READ_SHARE = 1 / 8  # of a step, for reading one of many tokens at once
 _MEMORY = 0.9
 _LARGEST_SURPRISE = 2.0
-_HIGHEST_CHANCE = 0.9  # no text is guessed better for long
+_HIGHEST_CHANCE = 0.8  # no text is guessed better for long, and costs are known to some tenths only
 _ROUNDS_UNTIL_COSTS_CHANGE = 64
 
 
