@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.commands import ChatCommand, Command, FetchDrafter, HubCommand, KeepNgrams, StoreCommand
+from engine.commands import ChatCommand, Command, FetchDrafter, HubCommand, KeepNgrams, LearningCommand, StoreCommand
 from engine.config import DistillSettings, EngineConfig, TargetSettings
 from engine.drafter_choice import BUILT_IN, drafter_folder, fetched_folder, is_fetched
 from engine.errors import AdapterMissing, DrafterUnusable, LoadCancelled, MendableError
@@ -119,6 +119,9 @@ class _Parts:
         self._chat.handle(command, stop)
 
     def handle_store(self, command: Command, _stop: StopSignal) -> None:
+        if isinstance(command, LearningCommand):  # holds also where no store can be opened
+            self._learning.change(command.settings)
+            return
         assert isinstance(command, StoreCommand)
         if self._store is None:
             from engine.store_service import StoreService

@@ -104,13 +104,8 @@ class KeepNgrams:
 
 ChatCommand = LoadTarget | Send | Regenerate | UseDrafter | RememberMore
 StoreCommand = (
-    ListConversations
-    | OpenConversation
-    | RenameConversation
-    | DeleteConversation
-    | RestoreConversation
-    | KeepNgrams
-    | UseLearning
+    ListConversations | OpenConversation | RenameConversation | DeleteConversation | RestoreConversation | KeepNgrams
 )
 HubCommand = FetchDrafter
-Command = ChatCommand | StoreCommand | HubCommand
+LearningCommand = UseLearning
+Command = ChatCommand | StoreCommand | HubCommand | LearningCommand

@@ -43,7 +43,7 @@ class Lesson:
 
 
 class _SomebodyWaits(Exception):
-    """A reply is to be written, or the app is being closed."""
+    """A reply is to be written, learning is switched off, or the app is being closed."""
 
 
 class LearningService:
@@ -79,6 +79,7 @@ class LearningService:
         return self._settings.enabled and self._drafting is not None
 
     def change(self, settings: LearningSettings) -> None:
+        """Holds at once, in the middle of a step or of the rest after it."""
         with self._changed:
             self._settings = settings
             self._changed.notify()
@@ -156,12 +157,12 @@ class LearningService:
                     return
                 if not self._is_due:
                     continue
-                drafting = self._drafting
+                drafting, settings = self._drafting, self._settings
                 new, self._new = self._new, []
                 forgotten, self._forgotten = self._forgotten, []
             assert drafting is not None
             try:
-                self._rest(self._learn(drafting, new, forgotten) * (1 / self._settings.share - 1))
+                self._rest(settings, self._learn(drafting, new, forgotten))
             except _SomebodyWaits:
                 pass
             except Exception:
@@ -194,12 +195,15 @@ class LearningService:
         return self._pupil is not None and self._pupil.has_work
 
     def _check(self) -> None:
-        if self._num_waiting or self._closed:
+        if self._num_waiting or self._closed or not self._settings.enabled:
             raise _SomebodyWaits
 
-    def _rest(self, seconds: float) -> None:
+    def _rest(self, settings: LearningSettings, busy_s: float) -> None:
+        """After a step of `busy_s`, for as long as leaves it its share of the time under these settings."""
         with self._changed:
-            self._changed.wait_for(lambda: self._closed, min(seconds, _LOOK_AGAIN_S))
+            self._changed.wait_for(
+                lambda: self._closed or self._settings is not settings, busy_s * (1 / settings.share - 1)
+            )
 
 
 class _Pupil:

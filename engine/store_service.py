@@ -13,7 +13,6 @@ from engine.commands import (
     RenameConversation,
     RestoreConversation,
     StoreCommand,
-    UseLearning,
 )
 from engine.errors import StoreUnusable
 from engine.events import ConversationChanged, ConversationDeleted, ConversationOpened, ConversationsListed, Listener
@@ -47,8 +46,6 @@ class StoreService:
             case RestoreConversation(conversation_id):
                 self._emit(ConversationChanged(self._repository.restore_conversation(conversation_id)))
                 self._recall.restore(conversation_id)
-            case UseLearning(settings):
-                self._learning.change(settings)
             case KeepNgrams(target_fingerprint, drafter_fingerprint, changed):
                 self._keep_ngrams(target_fingerprint, drafter_fingerprint, changed)
 

@@ -164,6 +164,40 @@ def test_nothing_is_learned_while_it_is_switched_off(homes: Callable[..., Home])
     assert home.hears(1)
 
 
+def test_a_change_holds_in_the_middle_of_a_rest_and_of_a_step(
+    homes: Callable[..., Home], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = homes(LearningSettings(share=0.05))
+    steps: list[float] = []
+    given_up = threading.Event()
+
+    def work(_learner: Learner, check: Callable[[], None]) -> None:
+        steps.append(time.monotonic())
+        if len(steps) == 1:
+            time.sleep(1.0)  # and then it rests for 19 times as long
+            return
+        try:
+            while True:
+                check()
+                time.sleep(0.01)
+        finally:
+            given_up.set()
+
+    monkeypatch.setattr(Learner, "work", work)
+    home.service.open(home.drafting)
+    home.talk(FOXES)
+    while not steps:
+        time.sleep(0.01)
+    time.sleep(1.3)
+    assert len(steps) == 1, "it rests"
+    home.service.change(ALWAYS)
+    while len(steps) == 1:
+        time.sleep(0.01)
+    assert steps[1] - steps[0] < 10
+    home.service.change(LearningSettings(enabled=False))
+    assert given_up.wait(PATIENCE_S)
+
+
 def test_who_waits_comes_first(homes: Callable[..., Home], monkeypatch: pytest.MonkeyPatch) -> None:
     home = homes()
     steps: list[float] = []
