@@ -10,6 +10,7 @@ import json
 import re
 from dataclasses import dataclass, fields
 from importlib.resources import files
+from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QIcon, QPalette
@@ -88,7 +89,8 @@ class Theme:
     def style_sheet(self) -> str:
         template = (THEMES / "style.qss").read_text("utf-8")
         colours = {field.name: str(getattr(self, field.name)) for field in fields(self)}
-        return re.sub(r"@([a-z_]+)", lambda match: colours[match[1]], template)
+        words = {**colours, "themes": Path(str(THEMES)).as_posix()}  # where pictures lie
+        return re.sub(r"@([a-z_]+)", lambda match: words[match[1]], template)
 
 
 def load_theme(name: str) -> Theme:

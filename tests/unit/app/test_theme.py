@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 import re
+from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
@@ -31,6 +32,14 @@ def contrast(first: str, second: str) -> float:
 def test_the_style_sheet_has_no_open_words(name: str) -> None:
     sheet = re.sub(r"/\*.*?\*/", "", load_theme(name).style_sheet(), flags=re.DOTALL)
     assert "@" not in sheet
+
+
+@pytest.mark.parametrize("name", THEMES)
+def test_the_pictures_of_the_style_sheet_are_there_in_its_colours(name: str) -> None:
+    pictures = re.findall(r'url\("(.+?)"\)', load_theme(name).style_sheet())
+    assert pictures
+    for picture in pictures:
+        assert load_theme(name).on_accent in Path(picture).read_text("utf-8")
 
 
 @pytest.mark.parametrize("name", THEMES)
