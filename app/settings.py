@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import Base64Bytes, BaseModel, ConfigDict, Field, ValidationError
 
-from engine import BUILT_IN, STARTER, ReplySettings, SamplingSettings, TargetSettings
+from engine import BUILT_IN, STARTER, LearningSettings, ReplySettings, SamplingSettings, TargetSettings
 
 
 class AppSettings(BaseModel):
@@ -23,6 +23,11 @@ class AppSettings(BaseModel):
         default=STARTER, min_length=1, description="`starter`, or the path of the model to open at start"
     )
     drafter: str = Field(default=BUILT_IN, min_length=1, description="`built-in`, a folder, or a name on the hub")
+    learning: bool = Field(default=LearningSettings().enabled, description="Whether the drafter learns from chats")
+    learning_share: float = Field(
+        default=LearningSettings().share, ge=0.05, le=1, description="Of the time that nobody waits for a reply"
+    )
+    learning_on_battery: bool = Field(default=LearningSettings().on_battery, description="Also then")
     system_prompt: str = Field(default="", description="What every new chat tells the model first")
     temperature: float = Field(default=SamplingSettings().temperature, ge=0, le=5)
     top_k: int = Field(default=SamplingSettings().top_k, ge=0)
@@ -36,6 +41,14 @@ class AppSettings(BaseModel):
 
     def target_settings(self) -> TargetSettings:
         return TargetSettings(context_size=self.context_size)
+
+    def learning_settings(self) -> LearningSettings:
+        return LearningSettings(self.learning, self.learning_share, self.learning_on_battery)
+
+    def keep_learning(self, settings: LearningSettings) -> None:
+        self.learning = settings.enabled
+        self.learning_share = settings.share
+        self.learning_on_battery = settings.on_battery
 
 
 class SettingsFile:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.settings import AppSettings, SettingsFile
+from engine import LearningSettings
 
 
 def test_without_a_file_the_defaults_hold(tmp_path: Path) -> None:
@@ -17,8 +18,38 @@ def test_without_a_file_the_defaults_hold(tmp_path: Path) -> None:
 def test_settings_come_back_as_saved(tmp_path: Path) -> None:
     settings = AppSettings(target="/models/a.gguf", temperature=0.3, system_prompt="Be kind.")
     settings.window = b"\x00\xff any bytes"
+    settings.keep_learning(LearningSettings(enabled=False, share=0.35, on_battery=True))
     SettingsFile(tmp_path / "new").save(settings)
-    assert SettingsFile(tmp_path / "new").load() == (settings, "")
+    loaded = SettingsFile(tmp_path / "new").load()
+    assert loaded == (settings, "")
+    assert loaded[0].learning_settings() == LearningSettings(enabled=False, share=0.35, on_battery=True)
+
+
+def test_learning_is_as_the_engine_has_it_unless_the_user_wants_otherwise() -> None:
+    assert AppSettings().learning_settings() == LearningSettings()
+
+
+@pytest.mark.parametrize("share", [0.05, 1])
+def test_every_share_for_learning_that_can_be_kept_suits_the_engine(share: float) -> None:
+    assert AppSettings(learning_share=share).learning_settings().share == share
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("learning_share", "0.049"),
+        ("learning_share", "1.01"),
+        ("learning_share", "NaN"),
+        ("learning_share", "null"),
+        ("learning", '"sometimes"'),
+        ("learning_on_battery", "7"),
+    ],
+)
+def test_learning_that_makes_no_sense_is_as_usual(tmp_path: Path, name: str, value: str) -> None:
+    (tmp_path / "settings.json").write_text(f'{{"{name}": {value}, "top_k": 7}}')
+    settings, sentence = SettingsFile(tmp_path).load()
+    assert (settings.learning_settings(), settings.top_k) == (LearningSettings(), 7)
+    assert name in sentence
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions")
