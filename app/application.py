@@ -69,6 +69,7 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
     from app.drafter_controller import DrafterController
     from app.engine_bridge import EngineBridge
     from app.garbage import InterfaceGarbage
+    from app.learning_controller import LearningController
     from app.logs import log_to_file
     from app.main_window import MainWindow
     from app.settings import SettingsFile
@@ -86,7 +87,7 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
     window.restore(settings.window)
     window.show()
 
-    bridge = EngineBridge(EngineConfig(folder, speculation))
+    bridge = EngineBridge(EngineConfig(folder, speculation, settings.learning_settings()))
     controller = ChatController(
         window,
         bridge,
@@ -95,6 +96,8 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
         settings.system_prompt,
     )
     drafters = DrafterController(window, bridge, folder, settings.drafter)
+    learning = LearningController(window, bridge, settings.learning_settings())
+    drafters.changed.connect(learning.begin_anew)
     if complaint:
         window.toasts.show_error(complaint)
     check = SmokeRun(window, bridge, smoke) if smoke else None
@@ -108,6 +111,7 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
     def close() -> None:
         settings.target = controller.chosen_target or settings.target
         settings.drafter = drafters.choice
+        settings.keep_learning(learning.settings)
         settings.window = window.state()
         try:
             settings_file.save(settings)

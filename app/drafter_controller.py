@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Qt, Slot
+from PySide6.QtCore import QObject, Qt, Signal, Slot
 
 from app.dialogs.drafter_dialog import DrafterDialog
 from app.engine_bridge import EngineBridge
@@ -24,7 +24,13 @@ _MB = 1_000_000
 
 
 class DrafterController(QObject):
-    """Connects the dialog with one engine. `choice` is the one in use; nothing is downloaded unless the user asks."""
+    """Connects the dialog with one engine. `choice` is the one in use; nothing is downloaded unless the user asks.
+
+    Signals:
+        changed(): another drafter is to be used from now on.
+    """
+
+    changed = Signal()
 
     def __init__(self, window: MainWindow, bridge: EngineBridge, data_dir: Path, choice: str) -> None:
         super().__init__(window)
@@ -104,6 +110,7 @@ class DrafterController(QObject):
     def _use(self, choice: str) -> None:
         self.choice = choice
         self._bridge.post(UseDrafter(choice))
+        self.changed.emit()
         self._set_state("It is loaded as soon as the model is there and writes nothing.")
 
     def _end_fetch(self) -> None:

@@ -173,6 +173,8 @@ class MainWindow(QMainWindow):
         self.starter_action = self._action("Use the starter model")
         self.drafter_action = self._action("Drafter…")
         self.drafter_action.setMenuRole(QAction.MenuRole.NoRole)
+        self.learning_action = self._action("Learning…")
+        self.learning_action.setMenuRole(QAction.MenuRole.NoRole)
         self.sidebar_action = self._action("Show or hide the sidebar", "Ctrl+B")
         self.sidebar_action.triggered.connect(self.toggle_sidebar)
         self.focus_action = self._action("Go to the message box", "Ctrl+L")
@@ -192,7 +194,17 @@ class MainWindow(QMainWindow):
 
     def _make_menus(self) -> None:
         groups: tuple[tuple[str, tuple[QAction, ...]], ...] = (
-            ("File", (self.new_action, self.open_action, self.starter_action, self.drafter_action, self.quit_action)),
+            (
+                "File",
+                (
+                    self.new_action,
+                    self.open_action,
+                    self.starter_action,
+                    self.drafter_action,
+                    self.learning_action,
+                    self.quit_action,
+                ),
+            ),
             (
                 "Chat",
                 (

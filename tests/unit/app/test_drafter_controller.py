@@ -101,7 +101,7 @@ def test_a_folder_is_used_and_one_that_is_not_there_is_refused(desk: Desk, bridg
     assert desk.controller.choice == str(tmp_path)
 
 
-def test_a_name_is_fetched_and_then_used(desk: Desk, bridge: FakeBridge) -> None:
+def test_a_name_is_fetched_and_then_used(qtbot: QtBot, desk: Desk, bridge: FakeBridge) -> None:
     desk.dialog.chosen.emit(NAME)
     assert bridge.posted == [FetchDrafter(NAME)]
     tell(bridge, DrafterFetching(NAME, "model.safetensors", 1_500_000, 3_000_000))
@@ -110,7 +110,8 @@ def test_a_name_is_fetched_and_then_used(desk: Desk, bridge: FakeBridge) -> None
     tell(bridge, SpeculationChanged("Tiny", "Drafting pauses.", True))
     assert desk.words.startswith("Downloading")
     assert desk.controller.choice == BUILT_IN
-    tell(bridge, DrafterFetched(NAME))
+    with qtbot.waitSignal(desk.controller.changed):
+        tell(bridge, DrafterFetched(NAME))
     assert bridge.posted[1:] == [UseDrafter(NAME)]
     assert desk.controller.choice == NAME
     assert not desk.dialog.progress.isVisible()

@@ -1,0 +1,150 @@
+"""Whether the drafter learns from chats, how much of the idle time that may take, and what came of it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QDialog,
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QSlider,
+    QVBoxLayout,
+    QWidget,
+)
+
+from engine import LearningSettings
+
+_WIDTH_PX = 520
+_INDENT_PX = 24  # of what depends on the switch
+_LEAST_PERCENT = 5
+_STEP_PERCENT = 5
+_PAGE_PERCENT = 25
+_ABOUT = (
+    "From your chats the drafter learns to guess what your model writes, so that replies come faster. Everything stays "
+    "on this machine, and incognito chats teach nothing."
+)
+_ABOUT_ENABLED = (
+    "The drafter reads your model's replies again, while nobody waits for one. Switched off, it learns nothing more, "
+    "and what it has learned stays in use."
+)
+_ABOUT_SHARE = (
+    "How much of the time in which no reply is being written. Less keeps the machine cooler and quieter; more learns "
+    "sooner. A reply never waits for it."
+)
+_ABOUT_BATTERY = "Learning takes power. Without this it pauses until the machine is plugged in."
+
+
+class LearningDialog(QDialog):
+    """Takes how the drafter is to learn; every change holds at once.
+
+    Signals:
+        changed(LearningSettings): what the user wants from now on.
+    """
+
+    changed = Signal(LearningSettings)
+
+    def __init__(self, settings: LearningSettings, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWindowTitle("Learning")
+        self.setMinimumWidth(_WIDTH_PX)
+        self._share = settings.share
+        self.enabled = QCheckBox("Learn from my chats", self)
+        self.enabled.setToolTip(_ABOUT_ENABLED)
+        self.enabled.setChecked(settings.enabled)
+        self.share_label = QLabel("While nobody waits for a reply, learn", self)
+        self.share_label.setToolTip(_ABOUT_SHARE)
+        self.share = QSlider(Qt.Orientation.Horizontal, self)
+        self.share.setRange(_LEAST_PERCENT, 100)
+        self.share.setSingleStep(_STEP_PERCENT)
+        self.share.setPageStep(_PAGE_PERCENT)
+        self.share.setValue(round(settings.share * 100))
+        self.share.setAccessibleName("Percent of the time that nobody waits for a reply, for learning")
+        self.share.setAccessibleDescription(_ABOUT_SHARE)
+        self.share.setToolTip(_ABOUT_SHARE)
+        self.share_words = QLabel(self)
+        self.share_words.setToolTip(_ABOUT_SHARE)
+        widest = max(map(self.share_words.fontMetrics().horizontalAdvance, map(_words_of_share, range(101))))
+        self.share_words.setMinimumWidth(widest)  # or the slider would give way under the hand
+        self.on_battery = QCheckBox("Also on battery", self)
+        self.on_battery.setToolTip(_ABOUT_BATTERY)
+        self.on_battery.setChecked(settings.on_battery)
+        self.learned = _words("", self)
+        self.close_button = QPushButton("Close", self)
+        self.close_button.setProperty("kind", "outlined")
+        self.close_button.clicked.connect(self.close)
+        self._arrange()
+        self._show_enabled()
+        self._show_share()
+        self.enabled.toggled.connect(self._on_changed)
+        self.share.valueChanged.connect(self._on_share_changed)
+        self.share.sliderReleased.connect(self._on_changed)
+        self.on_battery.toggled.connect(self._on_changed)
+
+    def show_learned(self, words: str) -> None:
+        """What learning has brought; a sentence."""
+        self.learned.setText(words)
+
+    def _arrange(self) -> None:
+        details = QGridLayout()
+        details.setContentsMargins(_INDENT_PX, 0, 0, 0)
+        details.setHorizontalSpacing(14)
+        details.setVerticalSpacing(8)
+        details.setColumnStretch(0, 1)
+        details.addWidget(self.share_label, 0, 0, 1, 2)
+        details.addWidget(self.share, 1, 0)
+        details.addWidget(self.share_words, 1, 1)
+        details.addWidget(self.on_battery, 2, 0, 1, 2)
+        line = QFrame(self)
+        line.setProperty("kind", "line")
+        line.setFixedHeight(1)
+        buttons = QHBoxLayout()
+        buttons.addStretch(1)
+        buttons.addWidget(self.close_button)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(18, 16, 18, 14)
+        column.setSpacing(12)
+        column.addWidget(_words(_ABOUT, self, kind="quiet"))
+        column.addWidget(self.enabled)
+        column.addLayout(details)
+        column.addWidget(line)
+        column.addWidget(self.learned)
+        column.addStretch(1)
+        column.addLayout(buttons)
+
+    @Slot()
+    def _on_share_changed(self) -> None:
+        self._share = self.share.value() / 100
+        self._show_share()
+        if not self.share.isSliderDown():  # dragged, it counts where it is let go
+            self._on_changed()
+
+    @Slot()
+    def _on_changed(self) -> None:
+        self._show_enabled()
+        self.changed.emit(LearningSettings(self.enabled.isChecked(), self._share, self.on_battery.isChecked()))
+
+    def _show_enabled(self) -> None:
+        for part in (self.share_label, self.share, self.share_words, self.on_battery):
+            part.setEnabled(self.enabled.isChecked())
+
+    def _show_share(self) -> None:
+        self.share_words.setText(_words_of_share(self.share.value()))
+
+
+def _words_of_share(percent: int) -> str:
+    named = {25: "a quarter", 50: "half", 75: "three quarters", 100: "all"}
+    return f"{named.get(percent, f'{percent}%')} of the time"
+
+
+def _words(text: str, parent: QWidget, kind: str = "") -> QLabel:
+    label = QLabel(text, parent)
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    label.setWordWrap(True)
+    label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+    if kind:
+        label.setProperty("kind", kind)
+    return label
