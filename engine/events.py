@@ -138,7 +138,7 @@ class ReplyFinished:
 
 @dataclass(frozen=True, slots=True)
 class DrafterLearned:
-    """From the next reply on the drafter guesses with another adapter."""
+    """From the next reply on the drafter guesses with another adapter; or with that of before, after a start."""
 
     number: int | None  # of the adapter; None: the drafter as it came
     before: float  # tokens accepted per round, on replies that it did not learn from: as it came

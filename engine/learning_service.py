@@ -86,12 +86,11 @@ class LearningService:
 
     def open(self, drafting: Drafting) -> None:
         """From now on this drafter learns; it goes on with what it learned before. Nobody drafts with it yet."""
-        adapter = None
         try:
             kept = self._open_repository().published_adapter(drafting.target_fingerprint, drafting.drafter_fingerprint)
             if kept is not None:
-                adapter = drafting.read_adapter(kept.weights)
-                drafting.use(adapter)
+                drafting.use(drafting.read_adapter(kept.weights))
+                self._emit(DrafterLearned(kept.number, kept.before, kept.after, kept.num_learned, is_return=False))
         except MendableError as error:
             _logger.warning("what the drafter had learned is not used: %s", error)
         with self._changed:

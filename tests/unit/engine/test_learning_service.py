@@ -125,9 +125,10 @@ def test_what_was_learned_is_used_kept_and_gone_on_from_after_a_restart(homes: C
     assert kept is not None
     again.service.open(again.drafting)
     assert used(again), "before anything is learned"
+    assert again.events == [DrafterLearned(kept.number, kept.before, kept.after, kept.num_learned, is_return=False)]
     again.talk(FOXES)
-    assert again.hears(1)
-    later = again.events[0]
+    assert again.hears(2)
+    later = again.events[1]
     assert isinstance(later, DrafterLearned)
     assert later.num_learned > kept.num_learned
 
