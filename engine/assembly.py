@@ -342,6 +342,8 @@ def speculate(
 
     def begin() -> None:
         drafting = make_drafting(config, target, memory, lambda: speculation.is_closed)
+        if speculation.is_closed:  # another target or drafter came meanwhile
+            return
         on_drafting(drafting)
         proposer = drafting.proposer
         speculation.begin(proposer, proposer.measure_cost())

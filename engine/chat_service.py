@@ -98,6 +98,7 @@ class ChatService:
         self._emit(TargetLoading(file.name, 0.0))
         target = self._load_file(file, command.settings, _ProgressEvents(file.name, self._emit), stop)
         speculation: Speculation | None = None
+        learned = self._learning.put_off()
         try:
             speculation = self._speculate(target, stop, self._drafter)
             writer = ReplyWriter(target, speculation)
@@ -105,6 +106,7 @@ class ChatService:
         except BaseException as error:
             if speculation is not None:
                 speculation.close()
+            self._learning.go_on(learned)
             target.close()
             if isinstance(error, Interrupted):
                 _check_cancelled(command, stop)
@@ -122,6 +124,7 @@ class ChatService:
         if self._target is None or self._writer is None:
             return
         self._writer.close()
+        self._learning.put_off()
         self._target.roll_back(0)
         self._writer = ReplyWriter(self._target)  # stays if the new drafter's costs cannot be measured
         try:
@@ -178,7 +181,7 @@ class ChatService:
         if settings.learns:
             self._recall.remember(prompt)
             self._recall.remember(message, reply.tokens)
-            self._learning.take(message, prepared.turns, reply.verified)
+            self._learning.take(message, prepared.turns, reply.verified, target.vocabulary)
             self._post(RememberMore())
         if reply.failure is not None:
             raise reply.failure

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from engine.config import SpeculationSettings
-from engine.drafter.adapter import Adapter, adapted
+from engine.drafter.adapter import Adapter, adapted, matrix_sizes
 from engine.drafter.checkpoint import LoadedDrafter, load_drafter
 from engine.errors import LoadCancelled
 from engine.learning.learner import Learner, LearnerSettings
@@ -37,16 +37,21 @@ class Drafting:
         self.target_fingerprint = target_fingerprint
         self.drafter_fingerprint = drafter.fingerprint
         self._drafter = drafter
-        self._vocabulary = vocabulary
+        self.vocabulary = vocabulary  # of the target
         self._strings = strings
         self._own_weights = drafter.model.weights
         self._adapter: Adapter | None = None  # in use
 
     def make_learner(self, settings: LearnerSettings | None = None, adapter: Adapter | None = None) -> Learner:
         """One that goes on from `adapter`, by default the one in use; for any one thread."""
-        maker = SampleMaker(self._vocabulary, self._drafter.tokenizer, self._strings.strings)
+        maker = SampleMaker(self.vocabulary, self._drafter.tokenizer, self._strings.strings)
         shape, settings = self._drafter.model.shape, settings or LearnerSettings()
         return Learner(shape, self._own_weights, maker, settings, adapter or self._adapter)
+
+    @property
+    def num_weights(self) -> int:
+        """Of the drafter's matrices."""
+        return sum(outputs * inputs for outputs, inputs in matrix_sizes(self._drafter.model.shape).values())
 
     def read_adapter(self, data: bytes) -> Adapter:
         """Raises AdapterUnusable."""

@@ -7,8 +7,9 @@ import os
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,10 +25,14 @@ if TYPE_CHECKING:
     from engine.drafting import Drafting
     from engine.learning.learner import Learner, Trial
     from engine.storage import Repository
+    from engine.target.interface import Vocabulary
 
 _logger = logging.getLogger("slipstream.learning")
 
 _MOST_LESSONS = 2000  # that the store keeps of a vocabulary
+_MOST_TAKEN_UP = 400  # of these at a start: about what a learner has room for
+_MOST_DUE = 16  # of these that are learned from as if they were new
+_MOST_WEIGHTS = 400_000_000  # of a drafter that learns: beyond, a step takes too long, and its memory too much
 _LOOK_AGAIN_S = 30.0  # whether the machine is on battery still
 _NICENESS = 10  # of the thread, where threads have one
 
@@ -40,6 +45,10 @@ class Lesson:
     conversation_id: int
     turns: tuple[ChatTurn, ...]
     reply: VerifiedReply
+
+
+class _Forgotten(Exception):
+    """What was learned from is no longer in the store."""
 
 
 class _SomebodyWaits(Exception):
@@ -84,8 +93,24 @@ class LearningService:
             self._settings = settings
             self._changed.notify()
 
+    def put_off(self) -> Drafting | None:
+        """Nobody learns until a drafter is opened again: another one is coming, or another target. Who learned before,
+        to go on with if nothing comes of that."""
+        with self._changed:
+            before, self._drafting, self._new = self._drafting, None, []
+        return before
+
+    def go_on(self, drafting: Drafting | None) -> None:
+        """Unless another one was opened meanwhile."""
+        with self._changed:
+            self._drafting = self._drafting or drafting
+            self._changed.notify()
+
     def open(self, drafting: Drafting) -> None:
         """From now on this drafter learns; it goes on with what it learned before. Nobody drafts with it yet."""
+        if drafting.num_weights > _MOST_WEIGHTS:
+            _logger.info("the drafter is too large to learn")
+            return
         try:
             kept = self._open_repository().published_adapter(drafting.target_fingerprint, drafting.drafter_fingerprint)
             if kept is not None:
@@ -100,10 +125,12 @@ class LearningService:
                 self._thread.start()
             self._changed.notify()
 
-    def take(self, message: Message, turns: Sequence[ChatTurn], reply: VerifiedReply | None) -> None:
-        """A reply to learn from, that has been kept, and the turns it answers."""
+    def take(
+        self, message: Message, turns: Sequence[ChatTurn], reply: VerifiedReply | None, vocabulary: Vocabulary
+    ) -> None:
+        """A reply to learn from, that has been kept, the turns it answers, and the vocabulary it was written in."""
         drafting = self._drafting
-        if reply is None or drafting is None:
+        if reply is None or drafting is None or drafting.vocabulary != vocabulary:
             return
         try:
             repository = self._open_repository()
@@ -164,6 +191,9 @@ class LearningService:
                 self._rest(settings, self._learn(drafting, new, forgotten))
             except _SomebodyWaits:
                 pass
+            except _Forgotten:
+                self._pupil = None
+                drafting.use(None)
             except Exception:
                 _logger.exception("learning failed; it begins again with the next reply")
                 self._pupil = None
@@ -220,41 +250,58 @@ class _Pupil:
                 adapter = drafting.read_adapter(kept.weights)
             except AdapterUnusable as error:
                 _logger.warning("%s", error)
+                kept = None
         self._learner: Learner = drafting.make_learner(adapter=adapter)
         self._numbers: list[tuple[Adapter, int]] = [(adapter, kept.number)] if adapter and kept else []
         self._num_learned = kept.num_learned if kept else 0
         self._conversations: dict[int, list[int]] = {}  # and the lessons in them
-        for record in repository.load_lessons(drafting.target_fingerprint):
-            lesson = Lesson(record.message_id, record.conversation_id, record.turns, record.reply)
-            self._take(lesson, is_new=kept is None or record.created_at > kept.created_at)
+        records = repository.load_lessons(drafting.target_fingerprint, _MOST_TAKEN_UP)
+        since = {record.message_id for record in records if kept is None or record.created_at > kept.created_at}
+        due = set(sorted(since)[-_MOST_DUE:])
+        self._waiting = deque(
+            (Lesson(record.message_id, record.conversation_id, record.turns, record.reply), record.message_id in due)
+            for record in records
+        )
 
     @property
     def has_work(self) -> bool:
-        return self._learner.has_work
+        return bool(self._waiting) or self._learner.has_work
 
     def take(self, lessons: Sequence[Lesson]) -> None:
-        for lesson in lessons:
-            self._take(lesson, is_new=True)
+        self._waiting.extend((lesson, True) for lesson in lessons)
 
     def forget(self, conversations: Sequence[int]) -> None:
+        if not conversations:
+            return
+        self._waiting = deque(each for each in self._waiting if each[0].conversation_id not in conversations)
         for conversation_id in conversations:
             self._learner.forget(self._conversations.pop(conversation_id, ()))
 
     def work(self, check: Callable[[], None]) -> float:
-        """One step; the seconds it took."""
+        """One step; the seconds it took. Raises _Forgotten."""
         began = time.perf_counter()
-        if self._learner.has_work:
+        if self._waiting:
+            check()
+            lesson, is_new = self._waiting.popleft()
+            self._take(lesson, is_new)
+        elif self._learner.has_work:
             trial = self._learner.work(check)
             if trial is not None and trial.adapter is not None:
                 self._use(trial, trial.adapter)
         return time.perf_counter() - began
 
     def _take(self, lesson: Lesson, is_new: bool) -> None:
+        """A damaged file must not make the learner read what is no token."""
+        tokens, laws = lesson.reply.tokens, lesson.reply.law_tokens
+        if max(int(tokens.max()), int(laws.max())) >= len(self.drafting.vocabulary):
+            return
         self._conversations.setdefault(lesson.conversation_id, []).append(lesson.number)
         self._learner.take(lesson.number, lesson.turns, lesson.reply, is_new)
         self._num_learned += is_new
 
     def _use(self, trial: Trial, adapter: Adapter) -> None:
+        if not self._repository.load_lessons(self._pair[0], 1):
+            raise _Forgotten  # by another process: what was learned from them is to be forgotten as well
         number: int | None
         if trial.is_return:
             number = next((number for known, number in self._numbers if known is adapter), None)
@@ -263,18 +310,24 @@ class _Pupil:
             number = self._repository.save_adapter(
                 *self._pair, trial.base, trial.candidate, trial.num_replies, self._num_learned, adapter.to_bytes()
             ).number
-            self._numbers = [*self._numbers[-1:], (adapter, number)]
+            self._numbers.append((adapter, number))
+        within_reach = self._learner.adapters
+        self._numbers = [each for each in self._numbers if any(each[0] is known for known in within_reach)]
         self.drafting.use(adapter)
         self._emit(DrafterLearned(number, trial.base, trial.candidate, self._num_learned, trial.is_return))
 
 
 def _on_battery() -> bool:
     """False where the platform does not tell."""
-    battery = psutil.sensors_battery()
+    try:
+        battery = psutil.sensors_battery()
+    except (OSError, AttributeError):  # a machine that hides it; a platform that psutil knows nothing about
+        return False
     return battery is not None and battery.power_plugged is False
 
 
 def _step_back() -> None:
     """Whatever else runs goes first, the threads that torch starts for this one included."""
     if sys.platform == "linux":
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
+        with suppress(OSError):  # who runs further back already
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)

@@ -41,6 +41,10 @@ class Adapter:
     parts: Mapping[str, LowRank]
     head: AcceptanceHead | None = None  # where it tells more than the probability of a guess alone
 
+    @property
+    def rank(self) -> int:
+        return len(next(iter(self.parts.values())).down)
+
     def to_bytes(self) -> bytes:
         """As a safetensors file, in 16 bits."""
         tensors = {}
@@ -68,6 +72,8 @@ class Adapter:
             if not 0 < rank <= _LARGEST_RANK or down.shape != (rank, inputs) or up.shape != (outputs, rank):
                 raise _of_another()
             parts[name] = LowRank(_numbers(down), _numbers(up))
+        if len({len(part.down) for part in parts.values()}) != 1:
+            raise _of_another()
         head = _head(tensors.pop(_OF_STATE, None), tensors.pop(_OF_PROBABILITY, None), shape)
         if tensors:
             raise _of_another()

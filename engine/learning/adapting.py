@@ -29,7 +29,13 @@ class AdaptedModel:
         """Begins as the drafter itself: the additions are zero. `longest`: tokens of a sequence."""
         self.shape = shape
         self._weights = weights
+        # On the CPU, wherever the drafter runs: nobody waits for it, and a GPU belongs to the target.
         self._dense = {name: matrix.dense().to(torch.bfloat16) for name, matrix in matrices(weights)}
+        self._biases = {
+            name: None if matrix.bias is None else _plain(matrix.bias) for name, matrix in matrices(weights)
+        }
+        self._norms = [(_plain(layer.attention_norm), _plain(layer.mlp_norm)) for layer in weights.layers]
+        self._final_norm = _plain(weights.final_norm)
         generator = torch.Generator().manual_seed(seed)
         self._parts: dict[str, LowRank] = {}
         for name, dense in self._dense.items():
@@ -59,29 +65,27 @@ class AdaptedModel:
 
     def states(self, tokens: Sequence[int], check: Check = _nothing) -> torch.Tensor:
         """What the head sees after each of the tokens, float32 [tokens, hidden]."""
-        shape, weights = self.shape, self._weights
-        size = len(tokens)
-        states = weights.embedding.look_up(tokens if size > 1 else [*tokens, 0])[:size].to(torch.float32)
+        shape, size = self.shape, len(tokens)
+        states = _plain(self._weights.embedding.look_up(tokens if size > 1 else [*tokens, 0])[:size])
         turn = (self._cosine[:size], self._sine[:size])
-        for number, layer in enumerate(weights.layers):
-            heads = self._times(f"{number}.qkv", self._norm(states, layer.attention_norm), check, layer.qkv.bias)
-            mixed = self._attend(heads, turn)
-            states = states + self._times(f"{number}.attention_out", mixed, check, layer.attention_out.bias)
-            gate_up = self._times(f"{number}.gate_up", self._norm(states, layer.mlp_norm), check, layer.gate_up.bias)
+        for number, (attention_norm, mlp_norm) in enumerate(self._norms):
+            mixed = self._attend(self._times(f"{number}.qkv", self._norm(states, attention_norm), check), turn)
+            states = states + self._times(f"{number}.attention_out", mixed, check)
+            gate_up = self._times(f"{number}.gate_up", self._norm(states, mlp_norm), check)
             gated = functional.silu(gate_up[:, : shape.feed_forward]) * gate_up[:, shape.feed_forward :]
-            states = states + self._times(f"{number}.down", gated, check, layer.down.bias)
-        return self._norm(states, weights.final_norm)
+            states = states + self._times(f"{number}.down", gated, check)
+        return self._norm(states, self._final_norm)
 
     def logits(self, states: torch.Tensor, check: Check = _nothing) -> torch.Tensor:
         """float32 [rows, outputs]"""
-        parts = [self._times("head", part, check, None) for part in torch.split(states, _ROWS_AT_ONCE)]
+        parts = [self._times("head", part, check) for part in torch.split(states, _ROWS_AT_ONCE)]
         return torch.cat(parts) if len(parts) != 1 else parts[0]
 
     def _norm(self, states: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
         return functional.rms_norm(states, (self.shape.hidden,), weight, self.shape.norm_epsilon)
 
-    def _times(self, name: str, rows: torch.Tensor, check: Check, bias: torch.Tensor | None) -> torch.Tensor:
-        part = self._parts[name]
+    def _times(self, name: str, rows: torch.Tensor, check: Check) -> torch.Tensor:
+        part, bias = self._parts[name], self._biases[name]
         rows = _Checked.apply(rows, check)  # type: ignore[no-untyped-call]
         small = rows.to(torch.bfloat16)
         product = (small @ self._dense[name].t()).to(torch.float32) + (rows @ part.down.t()) @ part.up.t()
@@ -103,6 +107,10 @@ class AdaptedModel:
             enable_gqa=shape.num_heads != shape.num_kv_heads,
         )
         return mixed[0].transpose(0, 1).reshape(size, -1)
+
+
+def _plain(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.to("cpu", torch.float32)
 
 
 class _Checked(torch.autograd.Function):

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from engine.drafter.adapter import Adapter
+from engine.drafter.adapter import Adapter, adapted
 from engine.drafter.model import LlamaShape, LlamaWeights
 from engine.learning.acceptance import fit_head
 from engine.learning.adapting import AdaptedModel, Check
@@ -41,9 +41,9 @@ class LearnerSettings:
     seed: int = 0
 
 
-_HELD_BACK_EVERY = 5  # one of so many replies is to judge by
+_HELD_BACK_EVERY = 5  # one of so many numbers is of a reply to judge by: the same ones after a restart
 _MOST_HELD_BACK = 24  # beyond, the oldest of them is learned from
-_FEWEST_HELD_BACK = 3  # are needed for a judgement
+_FEWEST_HELD_BACK = 4  # are needed for a judgement
 _NEWEST = 16  # replies that half of what is read comes from
 _TAUGHT_HEAD = 64  # replies that the acceptance head learns from
 _READ_BETWEEN_SWEEPS = 16  # replies
@@ -93,8 +93,10 @@ class Learner:
         """`weights` are the drafter's own, and only read; `published` is what it learned before."""
         self._settings = settings
         self._maker = maker
-        self._num_outputs = shape.outputs
-        self._model = AdaptedModel(shape, weights, settings.rank, MOST_TOKENS, settings.seed)
+        self._shape = shape
+        self._weights = weights
+        rank = settings.rank if published is None else published.rank
+        self._model = AdaptedModel(shape, weights, rank, MOST_TOKENS, settings.seed)
         self._base = self._published = self._previous = _Tried(self._model.adapter)
         if published is not None:
             self._published = _Tried(published)
@@ -103,7 +105,6 @@ class Learner:
         self._random = np.random.default_rng(settings.seed)
         self._kept: dict[int, _Taught] = {}  # to learn from, oldest first
         self._held_back: dict[int, _Taught] = {}  # to judge by
-        self._num_taken = 0
         self._num_due = 0  # replies that are still to be read
         self._num_read = 0  # since the last judgement
         self._num_failed = 0
@@ -112,25 +113,32 @@ class Learner:
 
     @property
     def has_work(self) -> bool:
-        return self._num_due > 0 and bool(self._kept)
+        return (self._num_due > 0 and bool(self._kept)) or self._is_trial_due
+
+    @property
+    def adapters(self) -> tuple[Adapter, ...]:
+        """Those that it may go back to: as the drafter came, what was used before, and what is used."""
+        return self._base.adapter, self._previous.adapter, self._published.adapter
 
     def take(self, number: int, turns: Sequence[ChatTurn], reply: VerifiedReply, is_new: bool = True) -> None:
         """A reply and the turns it answers; later ones have higher numbers. One that is not new was learned from
-        already: it is read again only beside new ones."""
-        ids = np.concatenate([np.zeros(1, np.int32), reply.tokens])
+        already: it is read again only beside new ones. One that is known is left alone."""
+        if number in self._kept or number in self._held_back:
+            return
+        said = self._maker.is_said(reply.tokens)
+        ids = np.concatenate([np.zeros(1, np.int32), reply.tokens[said]])
         lesson = Lesson(number, tuple(turns), ids, 1)
-        samples, table = self._maker.make([lesson], {number: Labels(reply.law_tokens, reply.law_logs)})
+        samples, table = self._maker.make([lesson], {number: Labels(reply.law_tokens[said], reply.law_logs[said])})
         if samples:
             self._keep(_Taught(number, samples[0], table))
             self._num_due += self._settings.replies_per_lesson if is_new else 0
 
     def _keep(self, lesson: _Taught) -> None:
-        self._num_taken += 1
-        if self._num_taken % _HELD_BACK_EVERY == 0:
+        if lesson.number % _HELD_BACK_EVERY == 0:
             self._held_back[lesson.number] = lesson
             if len(self._held_back) > _MOST_HELD_BACK:
                 oldest = self._held_back.pop(min(self._held_back))
-                self._kept[oldest.number] = oldest
+                self._kept = {oldest.number: oldest, **self._kept}  # among the older ones
         else:
             self._kept[lesson.number] = lesson
         self._forget_some()
@@ -143,7 +151,7 @@ class Learner:
     def work(self, check: Check) -> Trial | None:
         """Reads one reply, or judges; what a judgement found. `check` is called often and may raise: what was under way
         is then begun anew the next time."""
-        if self._num_read >= self._settings.judge_every and len(self._held_back) >= _FEWEST_HELD_BACK:
+        if self._is_trial_due:
             verdict = self._judge(check)
             self._num_read = 0
             return verdict
@@ -154,6 +162,10 @@ class Learner:
             give_back_unused()
         return None
 
+    @property
+    def _is_trial_due(self) -> bool:
+        return self._num_read >= self._settings.judge_every and len(self._held_back) >= _FEWEST_HELD_BACK
+
     def _choose(self) -> _Taught:
         numbers = list(self._kept)
         newest = numbers[-_NEWEST:]
@@ -161,7 +173,7 @@ class Learner:
         return self._kept[chosen[int(self._random.integers(len(chosen)))]]
 
     def _read(self, lesson: _Taught, check: Check) -> None:
-        want = wanted(lesson.sample, lesson.table, self._num_outputs)
+        want = wanted(lesson.sample, lesson.table, self._shape.outputs)
         if not len(want.places):
             return
         states = self._model.states(lesson.sample.tokens[:-1].tolist(), check)
@@ -189,7 +201,7 @@ class Learner:
     def _judge(self, check: Check) -> Trial:
         candidate = _Tried(self._model.adapter)
         tried = {id(each): each for each in (self._base, self._previous, self._published, candidate)}
-        found = {number: self._scores(each, candidate, check) for number, each in tried.items()}
+        found = {number: self._scores(each, check) for number, each in tried.items()}
         published = found[id(self._published)]
         chosen, is_return = None, False
         if _is_better(found[id(candidate)], published):
@@ -217,29 +229,25 @@ class Learner:
     def _with_head(self, adapter: Adapter, check: Check) -> Adapter:
         latest = [lesson.sample for lesson in list(self._kept.values())[-_TAUGHT_HEAD:]]
         judges = [lesson.sample for lesson in self._held_back.values()]
-        return replace(adapter, head=fit_head(self._model, latest, judges, check))
+        return replace(adapter, head=fit_head(self._as_used(adapter), latest, judges, check))
+
+    def _as_used(self, adapter: Adapter) -> AdaptedModel:
+        """The drafter as it would run: with the adapter in its matrices, rounded as they are."""
+        return AdaptedModel(self._shape, adapted(self._weights, adapter), 1, MOST_TOKENS)
 
     def _start_from(self, adapter: Adapter) -> None:
         self._model.take(adapter)
         self._optimizer = self._new_optimizer()
         self._gradients, self._num_gradients, self._num_failed = [], 0, 0
 
-    def _scores(self, tried: _Tried, candidate: _Tried, check: Check) -> npt.NDArray[np.float64]:
+    def _scores(self, tried: _Tried, check: Check) -> npt.NDArray[np.float64]:
         """Tokens accepted for each round, for each reply held back; those found before are not looked at again."""
-        self._model.take(tried.adapter)
-        try:
-            for number, lesson in self._held_back.items():
-                if number not in tried.scores:
-                    tried.scores[number] = self._score(lesson.sample, check)
-        finally:
-            self._model.take(candidate.adapter)
+        unknown = [number for number in self._held_back if number not in tried.scores]
+        if unknown:
+            model = self._as_used(tried.adapter)
+            for number in unknown:
+                tried.scores[number] = _score(model, self._held_back[number].sample, check)
         return np.array([tried.scores[number] for number in self._held_back])
-
-    @torch.no_grad()
-    def _score(self, sample: Sample, check: Check) -> float:
-        states = self._model.states(sample.tokens[:-1].tolist(), check)[sample.reply_start - 1 :]
-        guesses = self._model.logits(states, check).argmax(-1).numpy()
-        return accepted_per_round(guesses == sample.tokens[sample.reply_start :])
 
     def _new_optimizer(self) -> torch.optim.Optimizer:
         return torch.optim.AdamW(
@@ -253,6 +261,13 @@ class Learner:
             if not old:
                 return
             del self._kept[old[int(self._random.integers(len(old)))]]
+
+
+@torch.no_grad()
+def _score(model: AdaptedModel, sample: Sample, check: Check) -> float:
+    states = model.states(sample.tokens[:-1].tolist(), check)[sample.reply_start - 1 :]
+    guesses = model.logits(states, check).argmax(-1).numpy()
+    return accepted_per_round(guesses == sample.tokens[sample.reply_start :])
 
 
 def _is_better(these: npt.NDArray[np.float64], those: npt.NDArray[np.float64]) -> bool:

@@ -39,8 +39,8 @@ class Sample:
 class LabelTable:
     """Laws over the drafter's tokens; what it cannot guess is left out."""
 
-    tokens: npt.NDArray[np.int32]  # shape (rows, k); tokens may come twice, their probabilities then add up
-    probabilities: npt.NDArray[np.float16]  # shape (rows, k)
+    tokens: npt.NDArray[np.int32]  # shape (rows, k), each once; 0 where there are fewer
+    probabilities: npt.NDArray[np.float16]  # shape (rows, k); 0 where there are fewer
 
     @classmethod
     def joined(cls, parts: Sequence[tuple[list[Sample], LabelTable]]) -> tuple[list[Sample], LabelTable]:
@@ -72,13 +72,13 @@ class SampleMaker:
     ) -> None:
         """`strings`: what the target's tokens are made of, shape (target vocabulary, any width), see `spellings`.
         `default_systems` are system prompts that targets add by themselves and a drafter does not get to see."""
-        assert tokenizer.end is not None
         self._target = target
         self._tokenizer = tokenizer
         self._end = tokenizer.end
         self._default_systems = default_systems
         self._strings = strings.copy()
-        self._strings[sorted(target.end_of_generation), 0] = self._end
+        if self._end is not None:
+            self._strings[sorted(target.end_of_generation), 0] = self._end
 
     def make(self, lessons: Iterable[Lesson], labels: Mapping[int, Labels]) -> tuple[list[Sample], LabelTable]:
         """`labels` by line."""
@@ -92,7 +92,8 @@ class SampleMaker:
             spelled = self._tokenizer.encode(b"".join(self._target.pieces[token] for token in said))
             if not spelled:
                 continue
-            written = ([*spelled, self._end] if is_finished else spelled)[:_MOST_OF_REPLY]
+            is_finished = is_finished and self._end is not None
+            written = [*spelled, *([self._end] if is_finished and self._end is not None else ())][:_MOST_OF_REPLY]
             prompt = self._tokenizer.encode_prompt([turn for turn in lesson.turns if not self._is_unsaid(turn)])
             prompt = prompt[-(MOST_TOKENS - len(written)) :]
             rows = np.full(len(prompt) + len(written), _NONE, np.int32)
@@ -117,12 +118,22 @@ class SampleMaker:
             np.concatenate([np.zeros((0, width), np.float16), *(probabilities for _, probabilities in laws)]),
         )
 
+    def is_said(self, tokens: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
+        """Which of a reply's tokens a drafter gets to see: not the target's own marks, but for the one that ends it."""
+        said = ~np.isin(tokens, sorted(self._target.special | self._target.end_of_generation))
+        said[-1] |= int(tokens[-1]) in self._target.end_of_generation
+        return said
+
     def _laws(self, label: Labels, heads: Places) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float16]]:
         """The laws over draft tokens before these tokens of the target."""
         firsts = self._strings[label.tokens[heads], 0]
         known = firsts != _NONE
-        probabilities = np.exp(label.log_probabilities[heads].astype(np.float32))
-        return np.where(known, firsts, 0).astype(np.int32), np.where(known, probabilities, 0).astype(np.float16)
+        probabilities = np.where(known, np.exp(label.log_probabilities[heads].astype(np.float32)), 0)
+        alike = firsts[:, :, None] == firsts[:, None, :]  # [laws, k, k]: tokens that begin with the same one
+        together = np.where(alike, probabilities[:, None, :], 0).sum(-1)
+        is_first = alike.argmax(-1) == np.arange(firsts.shape[1])
+        probabilities = np.where(is_first & known, together, 0)
+        return np.where(probabilities > 0, firsts, 0).astype(np.int32), probabilities.astype(np.float16)
 
     def _inner_laws(
         self, label: Labels, places: Places, heads: Places, written: Sequence[int]

@@ -97,16 +97,18 @@ class ReplayMode:
             self._target, session, self._settings.sampling, question.turns, self._speculation, notes=notes
         )
         tokens: list[int] = []
+        ended = False
         began = time.perf_counter()
         for new in decoder.rounds(rows, stop, max_tokens=limit):
             tokens += new
             if new[-1] in self._target.vocabulary.end_of_generation:
                 tokens.pop()
+                ended = True
                 break
             if limit is not None and len(tokens) >= limit:
                 break
         real_s = time.perf_counter() - began
-        verified = None if notes is None else notes.first(len(tokens))
+        verified = None if notes is None else notes.first(len(tokens) + ended)
         return self._answer(prompt, tokens, decoder.figures, real_s, verified)
 
     def _answer(

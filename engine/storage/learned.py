@@ -90,14 +90,14 @@ class LearnedRepository(Transactions):
         with self._reading() as connection:
             return read_missing(connection, fingerprint, before_id, limit)
 
-    def load_lessons(self, fingerprint: str) -> tuple[LessonRecord, ...]:
-        """The lessons in the vocabulary with this fingerprint, of conversations that are not deleted, oldest first.
-        Damaged ones are left out.
+    def load_lessons(self, fingerprint: str, most: int | None = None) -> tuple[LessonRecord, ...]:
+        """The latest `most` lessons (None: all) in the vocabulary with this fingerprint, of conversations that are not
+        deleted, oldest first. Damaged ones are left out.
 
         The arrays may not be written to. Whether the tokens are any of that vocabulary is for the caller to check.
         """
         with self._reading() as connection:
-            return read_lessons(connection, fingerprint)
+            return read_lessons(connection, fingerprint, most)
 
     def save_lesson(self, fingerprint: str, message_id: int, reply: VerifiedReply, most: int) -> None:
         """Keeps what a reply teaches for as long as its message is kept, in place of what it taught before.

@@ -39,7 +39,7 @@ AND typeof(width) = 'integer' AND width > 0
 AND typeof(tokens) = 'blob' AND length(tokens) > 0 AND length(tokens) % {_TOKEN_BYTES} = 0
 AND typeof(law_tokens) = 'blob' AND length(law_tokens) = length(tokens) * width
 AND typeof(law_logs) = 'blob' AND length(law_logs) * {_TOKEN_BYTES} = length(law_tokens) * {_LOG_BYTES}
-ORDER BY lessons.message_id
+ORDER BY lessons.message_id DESC LIMIT ?
 """
 # All branches at once: UNION takes a message that many lessons share, or that stands in a circle, only once.
 _BRANCHES = """
@@ -64,20 +64,21 @@ class _Node:
     turn: ChatTurn
 
 
-def read_lessons(connection: Connection, fingerprint: str) -> tuple[LessonRecord, ...]:
-    """Oldest first, without those of deleted conversations. Leaves out what is damaged, and what lost its branch."""
+def read_lessons(connection: Connection, fingerprint: str, most: int | None) -> tuple[LessonRecord, ...]:
+    """The latest, oldest first, without those of deleted conversations. Leaves out what is damaged, and what lost its
+    branch."""
     lessons = []
     with closing(connection.connection.cursor()) as cursor:
         nodes = _nodes(cursor.execute(_BRANCHES, (fingerprint,)).fetchall())
         for message_id, found_in, created_at, parent_id, system_prompt, width, *blobs in cursor.execute(
-            _READ, (fingerprint,)
+            _READ, (fingerprint, -1 if most is None else most)
         ):
             turns = _turns(system_prompt, nodes, message_id, parent_id)
             reply = _reply(width, *blobs)
             made = read_time(created_at)
             if turns is not None and reply is not None and made is not None:
                 lessons.append(LessonRecord(message_id, found_in, made, turns, reply))
-    return tuple(lessons)
+    return tuple(reversed(lessons))
 
 
 def count_lessons(connection: Connection) -> dict[str, int]:

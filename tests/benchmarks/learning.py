@@ -88,7 +88,7 @@ class Desk:
         chat = self.repository.create_conversation(subject, "")
         prompt = self.repository.add_message(chat.id, None, Role.USER, turns[0].text)
         message = self.repository.add_message(chat.id, prompt.id, Role.ASSISTANT, reply.text)
-        self.service.take(message, turns, reply.verified)
+        self.service.take(message, turns, reply.verified, self.target.vocabulary)
 
 
 def measure_waiting(desk: Desk, random_: random.Random) -> float:

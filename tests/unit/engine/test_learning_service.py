@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -52,7 +53,7 @@ class Home:
             chat = self.repository.create_conversation("chat", "")
             prompt = self.repository.add_message(chat.id, None, Role.USER, "Hi")
             message = self.repository.add_message(chat.id, prompt.id, Role.ASSISTANT, text.decode())
-            self.service.take(message, TURNS, reply(text))
+            self.service.take(message, TURNS, reply(text), TARGET)
             said.append(message)
         return said
 
@@ -289,3 +290,63 @@ def test_it_can_be_closed_in_the_middle_and_before_it_began(homes: Callable[...,
     began = time.monotonic()
     homes()  # closes the other one
     assert time.monotonic() - began < 5
+
+
+def test_what_another_target_wrote_is_no_lesson_for_this_one(homes: Callable[..., Home]) -> None:
+    home = homes()
+    home.service.open(home.drafting)
+    other = replace(TARGET, pieces=TARGET.pieces[::-1])
+    chat = home.repository.create_conversation("chat", "")
+    message = home.repository.add_message(chat.id, None, Role.ASSISTANT, "text")
+    home.service.take(message, TURNS, reply(FOXES[0]), other)
+    assert home.repository.load_lessons(home.drafting.target_fingerprint) == ()
+
+
+def test_between_two_targets_nothing_is_learned_and_who_learned_before_can_go_on(homes: Callable[..., Home]) -> None:
+    home = homes()
+    home.service.open(home.drafting)
+    before = home.service.put_off()
+    assert not home.service.wants_laws
+    home.talk(FOXES[:2])
+    assert home.repository.load_lessons(home.drafting.target_fingerprint) == ()
+    home.service.go_on(before)
+    home.talk(FOXES)
+    assert home.hears(1)
+
+
+def test_lessons_of_tokens_that_are_none_are_passed_over(homes: Callable[..., Home]) -> None:
+    home = homes()
+    broken = replace(reply(FOXES[0]), law_tokens=reply(FOXES[0]).law_tokens + len(TARGET))
+    home.service.open(home.drafting)
+    chat = home.repository.create_conversation("chat", "")
+    message = home.repository.add_message(chat.id, None, Role.ASSISTANT, "text")
+    home.service.take(message, TURNS, broken, TARGET)
+    home.talk(FOXES)
+    assert home.hears(1)
+
+
+def test_what_is_forgotten_elsewhere_is_not_learned_again(homes: Callable[..., Home]) -> None:
+    home = homes()
+    home.service.open(home.drafting)
+    with home.service.pause():
+        home.talk(FOXES)
+        home.repository.forget_learned()
+    while home.service._pupil is None or home.service._has_work:
+        time.sleep(0.02)
+    assert home.events == []
+    assert home.repository.list_adapters(home.drafting.target_fingerprint, home.drafting.drafter_fingerprint) == ()
+
+
+def test_at_a_start_only_the_latest_lessons_are_work(
+    homes: Callable[..., Home], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(learning_service, "_MOST_DUE", 1)
+    home = homes(LearningSettings(enabled=False))
+    home.service.open(home.drafting)
+    home.talk(FOXES[:6])
+    again = homes()
+    again.service.open(again.drafting)
+    while again.service._pupil is None or again.service._has_work:
+        time.sleep(0.02)
+    assert again.service._pupil._learner._num_read == QUICK.replies_per_lesson
+    assert len(again.service._pupil._learner._kept) > 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -68,7 +70,7 @@ def test_what_a_target_says_again_and_again_is_guessed_better(drafter: LoadedDra
     published = [trial for trial in trials if trial.adapter is not None and not trial.is_return]
     assert published
     assert published[0].candidate > published[0].published == published[0].base
-    assert trials[-1].candidate > trials[-1].base + 1
+    assert trials[-1].published > trials[-1].base + 1
     assert [trial.num_replies for trial in trials] == sorted(trial.num_replies for trial in trials)
 
 
@@ -185,8 +187,15 @@ def test_the_judges_are_the_latest_of_those_held_back(drafter: LoadedDrafter, mo
     learner = make(drafter)
     for number in range(40):
         learner.take(number, TURNS, reply(FOXES[number % 24]))
-    assert sorted(learner._held_back) == [29, 34, 39]
-    assert {4, 9, 24} <= set(learner._kept), "those before are learned from"
+    assert sorted(learner._held_back) == [25, 30, 35]
+    assert {0, 5, 20} <= set(learner._kept), "those before are learned from"
+    assert list(learner._kept)[-4:] == [36, 37, 38, 39], "but do not count as new"
+    again = make(drafter)
+    for number in reversed(range(20, 40)):
+        again.take(number, TURNS, reply(FOXES[number % 24]), is_new=False)
+    assert set(again._held_back) == {25, 30, 35}, "the same ones after a restart"
+    again.take(25, TURNS, reply(FOXES[1]))
+    assert 25 not in again._kept
 
 
 def test_the_drafters_own_weights_are_only_read(drafter: LoadedDrafter) -> None:
@@ -196,3 +205,24 @@ def test_the_drafters_own_weights_are_only_read(drafter: LoadedDrafter) -> None:
     teach(make(drafter), FOXES[:8])
     assert np.array_equal(drafter.model.read([5, 6, 7]), before)
     drafter.model.roll_back(0)
+
+
+def test_marks_of_the_target_in_the_middle_of_a_reply_are_not_spelled_out(drafter: LoadedDrafter) -> None:
+    mark = ids(b"!!", False)[0]
+    target = replace(TARGET, special=frozenset({mark}))
+    strings = spellings(target, drafter.tokenizer, drafter.model.shape.outputs)
+    learner = Learner(
+        drafter.model.shape, drafter.model.weights, SampleMaker(target, drafter.tokenizer, strings), QUICK
+    )
+    learner.take(1, TURNS, reply(b"The quick brown fox!! The dog."))
+    (lesson,) = learner._kept.values()
+    said = lesson.sample.tokens[lesson.sample.reply_start :].tolist()
+    assert said == [*(drafter.tokenizer.encode(b"The quick brown fox The dog.") or []), drafter.tokenizer.end]
+
+
+def test_an_adapter_of_another_rank_is_gone_on_from(drafter: LoadedDrafter) -> None:
+    trial = next(trial for trial in teach(make(drafter), FOXES) if trial.adapter is not None)
+    learner = make(drafter, LearnerSettings(8), trial.adapter)
+    learner.take(1, TURNS, reply(FOXES[0]))
+    learner.work(go_on)
+    assert learner._model.adapter.rank == QUICK.rank

@@ -85,6 +85,9 @@ def test_inside_a_token_the_law_is_that_of_the_tokens_that_go_on_alike(tokens: D
     (sample,), table = made_of.make([lesson(reply)], {0: _labels(reply)})
     row = sample.rows[sample.reply_start + 1]
     law = dict(zip(table.tokens[row].tolist(), table.probabilities[row].tolist(), strict=True))
+    first = sample.rows[sample.reply_start]
+    assert table.tokens[first].tolist() == [quick, 0], "once, with what both have together"
+    assert table.probabilities[first].tolist() == pytest.approx([0.9, 0.0], abs=1e-3)
     assert law[brown] == pytest.approx(2 / 3, abs=1e-3)
     assert law[fox] == pytest.approx(1 / 3, abs=1e-3)
 
