@@ -60,7 +60,16 @@ def teach(learner: Learner, texts: list[bytes], first: int = 0) -> list[Trial]:
     return trials
 
 
-FOXES = [b"The quick brown fox!! The dog." + b" The fox." * (number % 3) for number in range(24)]
+FOXES = [b"The quick brown fox!! The dog." + b" The fox." * (number % 3) for number in range(20)]
+
+
+@pytest.fixture(scope="module")
+def published(drafter: LoadedDrafter) -> Adapter:
+    """What was learned of foxes, at first."""
+    for trial in teach(make(drafter), FOXES):
+        if trial.adapter is not None:
+            return trial.adapter
+    raise AssertionError("nothing was learned")
 
 
 @pytest.mark.parametrize("loss", list(Loss))
@@ -74,9 +83,7 @@ def test_what_a_target_says_again_and_again_is_guessed_better(drafter: LoadedDra
     assert [trial.num_replies for trial in trials] == sorted(trial.num_replies for trial in trials)
 
 
-def test_the_adapter_that_is_published_is_what_was_judged(drafter: LoadedDrafter) -> None:
-    trial = next(trial for trial in teach(make(drafter), FOXES) if trial.adapter is not None)
-    assert trial.adapter is not None
+def test_the_adapter_that_is_published_guesses_better(drafter: LoadedDrafter, published: Adapter) -> None:
     model = drafter.model
     prompt = drafter.tokenizer.encode_prompt(list(TURNS))
     said = drafter.tokenizer.encode(FOXES[0]) or []
@@ -89,7 +96,7 @@ def test_the_adapter_that_is_published_is_what_was_judged(drafter: LoadedDrafter
         return found
 
     own, before = model.weights, num_right()
-    model.offer(adapted(own, trial.adapter))
+    model.offer(adapted(own, published))
     model.refresh()
     assert num_right() > before + len(said) // 3
     model.offer(own)
@@ -114,9 +121,8 @@ def test_nothing_is_published_that_does_not_guess_better(drafter: LoadedDrafter)
     assert all(trial.adapter is None for trial in trials)
 
 
-def test_what_does_worse_on_later_replies_is_returned_from(drafter: LoadedDrafter) -> None:
+def test_what_does_worse_on_later_replies_is_returned_from(drafter: LoadedDrafter, published: Adapter) -> None:
     """It was published for foxes; then the user talks of something that only the drafter as it came can guess."""
-    fox = next(trial.adapter for trial in teach(make(drafter), FOXES) if trial.adapter is not None)
     model = drafter.model
     texts = []
     for number in range(20):  # what the drafter says by itself
@@ -130,7 +136,7 @@ def test_what_does_worse_on_later_replies_is_returned_from(drafter: LoadedDrafte
             row = model.read(said[-1:])
         texts.append(b"%d" % number + b"".join(drafter.tokenizer.pieces[token] for token in said[1:]))
     still = LearnerSettings(4, 1e-9, batch=2, replies_per_lesson=4, judge_every=8)
-    trials = teach(make(drafter, still, published=fox), texts)
+    trials = teach(make(drafter, still, published), texts)
     returns = [trial for trial in trials if trial.is_return]
     assert len(returns) == 1
     assert returns[0].base > returns[0].published
@@ -175,7 +181,7 @@ def test_old_replies_thin_out_and_the_latest_stay(drafter: LoadedDrafter, monkey
     monkeypatch.setattr(learners, "_NEWEST", 4)
     learner = make(drafter, LearnerSettings(4, most_tokens=600))
     for number in range(60):
-        learner.take(number, TURNS, reply(FOXES[number % 24]))
+        learner.take(number, TURNS, reply(FOXES[number % 20]))
     kept = list(learner._kept)
     assert sum(len(lesson.sample.tokens) for lesson in learner._kept.values()) <= 600
     latest = [number for number in range(60) if number not in learner._held_back][-4:]
@@ -186,13 +192,13 @@ def test_the_judges_are_the_latest_of_those_held_back(drafter: LoadedDrafter, mo
     monkeypatch.setattr(learners, "_MOST_HELD_BACK", 3)
     learner = make(drafter)
     for number in range(40):
-        learner.take(number, TURNS, reply(FOXES[number % 24]))
+        learner.take(number, TURNS, reply(FOXES[number % 20]))
     assert sorted(learner._held_back) == [25, 30, 35]
     assert {0, 5, 20} <= set(learner._kept), "those before are learned from"
     assert list(learner._kept)[-4:] == [36, 37, 38, 39], "but do not count as new"
     again = make(drafter)
     for number in reversed(range(20, 40)):
-        again.take(number, TURNS, reply(FOXES[number % 24]), is_new=False)
+        again.take(number, TURNS, reply(FOXES[number % 20]), is_new=False)
     assert set(again._held_back) == {25, 30, 35}, "the same ones after a restart"
     again.take(25, TURNS, reply(FOXES[1]))
     assert 25 not in again._kept
@@ -220,9 +226,8 @@ def test_marks_of_the_target_in_the_middle_of_a_reply_are_not_spelled_out(drafte
     assert said == [*(drafter.tokenizer.encode(b"The quick brown fox The dog.") or []), drafter.tokenizer.end]
 
 
-def test_an_adapter_of_another_rank_is_gone_on_from(drafter: LoadedDrafter) -> None:
-    trial = next(trial for trial in teach(make(drafter), FOXES) if trial.adapter is not None)
-    learner = make(drafter, LearnerSettings(8), trial.adapter)
+def test_an_adapter_of_another_rank_is_gone_on_from(drafter: LoadedDrafter, published: Adapter) -> None:
+    learner = make(drafter, LearnerSettings(8), published)
     learner.take(1, TURNS, reply(FOXES[0]))
     learner.work(go_on)
     assert learner._model.adapter.rank == QUICK.rank
