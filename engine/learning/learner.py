@@ -35,8 +35,9 @@ class LearnerSettings:
     loss: Loss = Loss.LAW
     token_share: float = 0.2  # of the loss, where the target's law is known: the token it wrote
     batch: int = 8  # replies of an optimizer step
-    replies_per_lesson: int = 8  # that are read for each reply that is new: itself, and others once more
-    judge_every: int = 64  # replies that were read
+    replies_per_lesson: int = 8  # that are read for each reply that is new, at first: itself, and others once more
+    most_replies_per_lesson: int = 16  # while that brings something; while it does not, ever fewer
+    judge_every: int = 8  # replies that are new
     most_tokens: int = 200_000  # that are kept to learn from
     seed: int = 0
 
@@ -47,6 +48,7 @@ _FEWEST_HELD_BACK = 4  # are needed for a judgement
 _NEWEST = 16  # replies that half of what is read comes from
 _TAUGHT_HEAD = 64  # replies that the acceptance head learns from
 _READ_BETWEEN_SWEEPS = 16  # replies
+_FEWEST_READS = 2  # for each reply that is new
 _FAILURES = 4  # judgements in a row that were for nothing; then it starts from what is published
 
 
@@ -105,6 +107,7 @@ class Learner:
         self._random = np.random.default_rng(settings.seed)
         self._kept: dict[int, _Taught] = {}  # to learn from, oldest first
         self._held_back: dict[int, _Taught] = {}  # to judge by
+        self._reads = settings.replies_per_lesson
         self._num_due = 0  # replies that are still to be read
         self._num_read = 0  # since the last judgement
         self._num_failed = 0
@@ -131,7 +134,7 @@ class Learner:
         samples, table = self._maker.make([lesson], {number: Labels(reply.law_tokens[said], reply.law_logs[said])})
         if samples:
             self._keep(_Taught(number, samples[0], table))
-            self._num_due += self._settings.replies_per_lesson if is_new else 0
+            self._num_due += self._reads if is_new else 0
 
     def _keep(self, lesson: _Taught) -> None:
         if lesson.number % _HELD_BACK_EVERY == 0:
@@ -152,9 +155,9 @@ class Learner:
         """Reads one reply, or judges; what a judgement found. `check` is called often and may raise: what was under way
         is then begun anew the next time."""
         if self._is_trial_due:
-            verdict = self._judge(check)
+            trial = self._judge(check)
             self._num_read = 0
-            return verdict
+            return trial
         self._read(self._choose(), check)
         self._num_due -= 1
         self._num_read += 1
@@ -164,7 +167,8 @@ class Learner:
 
     @property
     def _is_trial_due(self) -> bool:
-        return self._num_read >= self._settings.judge_every and len(self._held_back) >= _FEWEST_HELD_BACK
+        is_much = self._num_read >= self._settings.judge_every * self._reads
+        return is_much and len(self._held_back) >= _FEWEST_HELD_BACK
 
     def _choose(self) -> _Taught:
         numbers = list(self._kept)
@@ -207,8 +211,10 @@ class Learner:
         if _is_better(found[id(candidate)], published):
             chosen = _Tried(self._with_head(candidate.adapter, check), candidate.scores)
             self._previous, self._num_failed = self._published, 0
+            self._reads = min(2 * self._reads, self._settings.most_replies_per_lesson)
         else:
             self._num_failed += 1
+            self._reads = max(_FEWEST_READS, self._reads // 2)
             for earlier in (self._previous, self._base):
                 if earlier is not self._published and _is_better(found[id(earlier)], published):
                     chosen, is_return = earlier, True

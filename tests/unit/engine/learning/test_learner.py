@@ -19,7 +19,7 @@ from engine.records import ChatTurn, Role, VerifiedReply
 from tests.unit.engine.drafter.checkpoints import random_llama, save
 from tests.unit.engine.learning.made import TARGET, ids, tokenizer
 
-QUICK = LearnerSettings(rank=4, learning_rate=0.02, batch=2, replies_per_lesson=6, judge_every=24)
+QUICK = LearnerSettings(4, 0.02, batch=2, replies_per_lesson=6, most_replies_per_lesson=6, judge_every=4)
 TURNS = (ChatTurn(Role.USER, "Hi"),)
 
 
@@ -74,7 +74,7 @@ def published(drafter: LoadedDrafter) -> Adapter:
 
 @pytest.mark.parametrize("loss", list(Loss))
 def test_what_a_target_says_again_and_again_is_guessed_better(drafter: LoadedDrafter, loss: Loss) -> None:
-    settings = LearnerSettings(4, 0.02, loss, batch=2, replies_per_lesson=6, judge_every=24)
+    settings = replace(QUICK, loss=loss)
     trials = teach(make(drafter, settings), FOXES)
     published = [trial for trial in trials if trial.adapter is not None and not trial.is_return]
     assert published
@@ -115,7 +115,7 @@ def test_a_reply_that_is_not_new_is_no_work(drafter: LoadedDrafter) -> None:
 
 def test_nothing_is_published_that_does_not_guess_better(drafter: LoadedDrafter) -> None:
     noise = [bytes(np.random.default_rng(number).integers(97, 123, 40).tolist()) for number in range(20)]
-    still = LearnerSettings(4, 1e-9, batch=2, replies_per_lesson=4, judge_every=8)
+    still = LearnerSettings(4, 1e-9, batch=2, replies_per_lesson=4, judge_every=2)
     trials = teach(make(drafter, still), noise)
     assert trials
     assert all(trial.adapter is None for trial in trials)
@@ -135,7 +135,7 @@ def test_what_does_worse_on_later_replies_is_returned_from(drafter: LoadedDrafte
             said.append(max(words, key=lambda token: row[token]))
             row = model.read(said[-1:])
         texts.append(b"%d" % number + b"".join(drafter.tokenizer.pieces[token] for token in said[1:]))
-    still = LearnerSettings(4, 1e-9, batch=2, replies_per_lesson=4, judge_every=8)
+    still = LearnerSettings(4, 1e-9, batch=2, replies_per_lesson=4, judge_every=2)
     trials = teach(make(drafter, still, published), texts)
     returns = [trial for trial in trials if trial.is_return]
     assert len(returns) == 1
@@ -231,3 +231,15 @@ def test_an_adapter_of_another_rank_is_gone_on_from(drafter: LoadedDrafter, publ
     learner.take(1, TURNS, reply(FOXES[0]))
     learner.work(go_on)
     assert learner._model.adapter.rank == QUICK.rank
+
+
+def test_replies_are_read_more_often_while_that_brings_something(drafter: LoadedDrafter) -> None:
+    settings = LearnerSettings(4, 0.02, batch=2, replies_per_lesson=4, most_replies_per_lesson=8, judge_every=4)
+    learner = make(drafter, settings)
+    trials = teach(learner, FOXES)
+    published = [trial.adapter is not None and not trial.is_return for trial in trials]
+    assert published[0]
+    reads = 4
+    for was_better in published:
+        reads = min(8, 2 * reads) if was_better else max(2, reads // 2)
+    assert learner._reads == reads
