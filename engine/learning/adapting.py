@@ -19,6 +19,9 @@ from engine.drafter.model import LlamaShape, LlamaWeights
 Check = Callable[[], None]
 
 _ROWS_AT_ONCE = 64  # of the head, by far the widest matrix: a pass can be ended between them
+# Lengths are rounded up to multiples of it: for every shape of a product oneDNN makes programs, some megabytes for each
+# length of a sequence, and keeps them.
+_ROUNDED_TO = 64
 
 
 def _nothing() -> None: ...
@@ -42,7 +45,7 @@ class AdaptedModel:
             outputs, inputs = dense.shape
             down = torch.randn((rank, inputs), generator=generator) / rank**0.5
             self._parts[name] = LowRank(down.requires_grad_(), torch.zeros((outputs, rank)).requires_grad_())
-        cosine, sine = shape.rope.tables(longest, shape.head_dim)
+        cosine, sine = shape.rope.tables(_rounded_up(longest), shape.head_dim)
         self._cosine, self._sine = cosine[:, None, :], sine[:, None, :]
 
     @property
@@ -65,8 +68,9 @@ class AdaptedModel:
 
     def states(self, tokens: Sequence[int], check: Check = _nothing) -> torch.Tensor:
         """What the head sees after each of the tokens, float32 [tokens, hidden]."""
-        shape, size = self.shape, len(tokens)
-        states = _plain(self._weights.embedding.look_up(tokens if size > 1 else [*tokens, 0])[:size])
+        shape, size = self.shape, _rounded_up(len(tokens))
+        # Nothing looks at what stands behind it.
+        states = _plain(self._weights.embedding.look_up([*tokens, *[0] * (size - len(tokens))]))
         turn = (self._cosine[:size], self._sine[:size])
         for number, (attention_norm, mlp_norm) in enumerate(self._norms):
             mixed = self._attend(self._times(f"{number}.qkv", self._norm(states, attention_norm), check), turn)
@@ -74,12 +78,13 @@ class AdaptedModel:
             gate_up = self._times(f"{number}.gate_up", self._norm(states, mlp_norm), check)
             gated = functional.silu(gate_up[:, : shape.feed_forward]) * gate_up[:, shape.feed_forward :]
             states = states + self._times(f"{number}.down", gated, check)
-        return self._norm(states, self._final_norm)
+        return self._norm(states, self._final_norm)[: len(tokens)]
 
     def logits(self, states: torch.Tensor, check: Check = _nothing) -> torch.Tensor:
         """float32 [rows, outputs]"""
-        parts = [self._times("head", part, check) for part in torch.split(states, _ROWS_AT_ONCE)]
-        return torch.cat(parts) if len(parts) != 1 else parts[0]
+        padded = functional.pad(states, (0, 0, 0, _rounded_up(len(states)) - len(states)))
+        parts = [self._times("head", part, check) for part in torch.split(padded, _ROWS_AT_ONCE)]
+        return torch.cat(parts)[: len(states)]
 
     def _norm(self, states: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
         return functional.rms_norm(states, (self.shape.hidden,), weight, self.shape.norm_epsilon)
@@ -107,6 +112,10 @@ class AdaptedModel:
             enable_gqa=shape.num_heads != shape.num_kv_heads,
         )
         return mixed[0].transpose(0, 1).reshape(size, -1)
+
+
+def _rounded_up(size: int) -> int:
+    return -(-size // _ROUNDED_TO) * _ROUNDED_TO
 
 
 def _plain(tensor: torch.Tensor) -> torch.Tensor:

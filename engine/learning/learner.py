@@ -47,7 +47,7 @@ _MOST_HELD_BACK = 24  # beyond, the oldest of them is learned from
 _FEWEST_HELD_BACK = 4  # are needed for a judgement
 _NEWEST = 16  # replies that half of what is read comes from
 _TAUGHT_HEAD = 64  # replies that the acceptance head learns from
-_READ_BETWEEN_SWEEPS = 16  # replies
+_READ_BETWEEN_SWEEPS = 8  # replies
 _FEWEST_READS = 2  # for each reply that is new
 _FAILURES = 4  # judgements in a row that were for nothing; then it starts from what is published
 
@@ -157,6 +157,7 @@ class Learner:
         if self._is_trial_due:
             trial = self._judge(check)
             self._num_read = 0
+            give_back_unused()
             return trial
         self._read(self._choose(), check)
         self._num_due -= 1
@@ -251,6 +252,7 @@ class Learner:
         unknown = [number for number in self._held_back if number not in tried.scores]
         if unknown:
             model = self._as_used(tried.adapter)
+            give_back_unused()
             for number in unknown:
                 tried.scores[number] = _score(model, self._held_back[number].sample, check)
         return np.array([tried.scores[number] for number in self._held_back])
