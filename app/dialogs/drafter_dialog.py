@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import (
     QButtonGroup,
     QComboBox,
@@ -13,14 +13,14 @@ from PySide6.QtWidgets import (
     QFileDialog,
     QGridLayout,
     QHBoxLayout,
-    QLabel,
     QLineEdit,
     QProgressBar,
-    QPushButton,
     QRadioButton,
     QVBoxLayout,
     QWidget,
 )
+
+from app.dialogs.parts import button, words
 
 _WIDTH_PX = 520
 _PROGRESS_STEPS = 1_000
@@ -58,25 +58,25 @@ class DrafterDialog(QDialog):
         self.folder.setPlaceholderText("A model in Hugging Face's format")
         self.folder.setAccessibleName("Folder of the drafter")
         self.folder.textEdited.connect(self._on_folder_edited)
-        self.browse_button = _button("Choose…", "outlined", self)
+        self.browse_button = button("Choose…", "outlined", self)
         self.browse_button.clicked.connect(self._browse)
         self.hub_name = QComboBox(self)
         self.hub_name.setEditable(True)
         self.hub_name.addItems(list(hub_examples))
         self.hub_name.setAccessibleName("Name on the hub, as owner/name")
         self.hub_name.editTextChanged.connect(self._on_hub_edited)
-        self.words = _words("", self)
+        self.words = words("", self)
         self.progress = QProgressBar(self)
         self.progress.setRange(0, _PROGRESS_STEPS)
         self.progress.setTextVisible(False)
         self.progress.setFixedHeight(4)
         self.progress.setAccessibleName("Downloading the drafter")
-        self.cancel_button = _button("Stop the download", "link", self)
+        self.cancel_button = button("Stop the download", "link", self)
         self.cancel_button.clicked.connect(self._on_cancel)
-        self.use_button = _button("Use", "outlined", self)
+        self.use_button = button("Use", "outlined", self)
         self.use_button.setDefault(True)
         self.use_button.clicked.connect(self._on_use)
-        self.close_button = _button("Close", "outlined", self)
+        self.close_button = button("Close", "outlined", self)
         self.close_button.clicked.connect(self.close)
         self._arrange()
         self.show_choice(built_in)
@@ -120,7 +120,7 @@ class DrafterDialog(QDialog):
         sources.addWidget(self.browse_button, 1, 2)
         sources.addWidget(self.from_hub, 2, 0)
         sources.addWidget(self.hub_name, 2, 1, 1, 2)
-        sources.addWidget(_words(_ABOUT_HUB, self, kind="faint"), 3, 1, 1, 2)
+        sources.addWidget(words(_ABOUT_HUB, self, kind="faint"), 3, 1, 1, 2)
         buttons = QHBoxLayout()
         buttons.addWidget(self.cancel_button)
         buttons.addStretch(1)
@@ -129,7 +129,7 @@ class DrafterDialog(QDialog):
         column = QVBoxLayout(self)
         column.setContentsMargins(18, 16, 18, 14)
         column.setSpacing(12)
-        column.addWidget(_words(_ABOUT, self, kind="quiet"))
+        column.addWidget(words(_ABOUT, self, kind="quiet"))
         column.addLayout(sources)
         column.addWidget(self.words)
         column.addWidget(self.progress)
@@ -165,20 +165,3 @@ class DrafterDialog(QDialog):
     def _on_cancel(self) -> None:
         self.cancel_button.setEnabled(False)  # the network may be silent for some seconds
         self.cancel_requested.emit()
-
-
-def _button(words: str, kind: str, parent: QWidget) -> QPushButton:
-    button = QPushButton(words, parent)
-    button.setProperty("kind", kind)
-    button.setAutoDefault(False)
-    return button
-
-
-def _words(text: str, parent: QWidget, kind: str = "") -> QLabel:
-    label = QLabel(text, parent)
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    label.setWordWrap(True)
-    label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-    if kind:
-        label.setProperty("kind", kind)
-    return label

@@ -10,12 +10,12 @@ from PySide6.QtWidgets import (
     QGridLayout,
     QHBoxLayout,
     QLabel,
-    QPushButton,
     QSlider,
     QVBoxLayout,
     QWidget,
 )
 
+from app.dialogs.parts import button, words
 from engine import LearningSettings
 
 _WIDTH_PX = 520
@@ -72,9 +72,8 @@ class LearningDialog(QDialog):
         self.on_battery = QCheckBox("Also on battery", self)
         self.on_battery.setToolTip(_ABOUT_BATTERY)
         self.on_battery.setChecked(settings.on_battery)
-        self.learned = _words("", self)
-        self.close_button = QPushButton("Close", self)
-        self.close_button.setProperty("kind", "outlined")
+        self.learned = words("", self)
+        self.close_button = button("Close", "outlined", self)
         self.close_button.clicked.connect(self.close)
         self._arrange()
         self._show_enabled()
@@ -107,7 +106,7 @@ class LearningDialog(QDialog):
         column = QVBoxLayout(self)
         column.setContentsMargins(18, 16, 18, 14)
         column.setSpacing(12)
-        column.addWidget(_words(_ABOUT, self, kind="quiet"))
+        column.addWidget(words(_ABOUT, self, kind="quiet"))
         column.addWidget(self.enabled)
         column.addLayout(details)
         column.addWidget(line)
@@ -138,13 +137,3 @@ class LearningDialog(QDialog):
 def _words_of_share(percent: int) -> str:
     named = {25: "a quarter", 50: "half", 75: "three quarters", 100: "all"}
     return f"{named.get(percent, f'{percent}%')} of the time"
-
-
-def _words(text: str, parent: QWidget, kind: str = "") -> QLabel:
-    label = QLabel(text, parent)
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    label.setWordWrap(True)
-    label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-    if kind:
-        label.setProperty("kind", kind)
-    return label
