@@ -5,7 +5,7 @@ They are added to the matrices themselves, so that a guess costs what it cost be
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import torch
@@ -103,10 +103,14 @@ def matrices(weights: LlamaWeights) -> Iterator[tuple[str, Matrix]]:
     yield _HEAD, weights.head
 
 
-def adapted(weights: LlamaWeights, adapter: Adapter) -> LlamaWeights:
-    """A drafter's own weights with the adapter added. What the two share is not copied."""
+def adapted(weights: LlamaWeights, adapter: Adapter, check: Callable[[], None] = lambda: None) -> LlamaWeights:
+    """A drafter's own weights with the adapter added. What the two share is not copied. `check` is called between the
+    matrices, which take some hundredths of a second each, and may raise."""
+    new = {}
     with torch.inference_mode(False), torch.no_grad():
-        new = {name: matrix.plus(adapter.parts[name].product()) for name, matrix in matrices(weights)}
+        for name, matrix in matrices(weights):
+            check()
+            new[name] = matrix.plus(adapter.parts[name].product())
 
     def layer(number: int, old: LayerWeights) -> LayerWeights:
         return replace(

@@ -28,12 +28,23 @@ def _nothing() -> None: ...
 
 
 class AdaptedModel:
-    def __init__(self, shape: LlamaShape, weights: LlamaWeights, rank: int, longest: int, seed: int = 0) -> None:
+    def __init__(
+        self,
+        shape: LlamaShape,
+        weights: LlamaWeights,
+        rank: int,
+        longest: int,
+        seed: int = 0,
+        check: Check = _nothing,
+    ) -> None:
         """Begins as the drafter itself: the additions are zero. `longest`: tokens of a sequence."""
         self.shape = shape
         self._weights = weights
         # On the CPU, wherever the drafter runs: nobody waits for it, and a GPU belongs to the target.
-        self._dense = {name: matrix.dense().to(torch.bfloat16) for name, matrix in matrices(weights)}
+        self._dense = {}
+        for name, matrix in matrices(weights):
+            check()
+            self._dense[name] = matrix.dense().to(torch.bfloat16)
         self._biases = {
             name: None if matrix.bias is None else _plain(matrix.bias) for name, matrix in matrices(weights)
         }

@@ -236,11 +236,11 @@ class Learner:
     def _with_head(self, adapter: Adapter, check: Check) -> Adapter:
         latest = [lesson.sample for lesson in list(self._kept.values())[-_TAUGHT_HEAD:]]
         judges = [lesson.sample for lesson in self._held_back.values()]
-        return replace(adapter, head=fit_head(self._as_used(adapter), latest, judges, check))
+        return replace(adapter, head=fit_head(self._as_used(adapter, check), latest, judges, check))
 
-    def _as_used(self, adapter: Adapter) -> AdaptedModel:
+    def _as_used(self, adapter: Adapter, check: Check) -> AdaptedModel:
         """The drafter as it would run: with the adapter in its matrices, rounded as they are."""
-        return AdaptedModel(self._shape, adapted(self._weights, adapter), 1, MOST_TOKENS)
+        return AdaptedModel(self._shape, adapted(self._weights, adapter, check), 1, MOST_TOKENS, check=check)
 
     def _start_from(self, adapter: Adapter) -> None:
         self._model.take(adapter)
@@ -251,7 +251,7 @@ class Learner:
         """Tokens accepted for each round, for each reply held back; those found before are not looked at again."""
         unknown = [number for number in self._held_back if number not in tried.scores]
         if unknown:
-            model = self._as_used(tried.adapter)
+            model = self._as_used(tried.adapter, check)
             give_back_unused()
             for number in unknown:
                 tried.scores[number] = _score(model, self._held_back[number].sample, check)
