@@ -454,8 +454,8 @@ class _Profile:
 
     def texts(self, target: Target) -> tuple[RecallText, ...]:
         """Older than whatever is said now."""
-        from engine.drafting import vocabulary_fingerprint
         from engine.records import RecallText
+        from engine.vocabulary_name import vocabulary_fingerprint
 
         texts = self._learned.recall.get(vocabulary_fingerprint(target.vocabulary), ())
         return tuple(RecallText(place - len(texts), -1, tokens) for place, tokens in enumerate(texts))

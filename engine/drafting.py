@@ -13,12 +13,13 @@ from engine.learning.learner import Learner, LearnerSettings
 from engine.learning.samples import SampleMaker
 from engine.numerics.ngram_cache import NgramCache
 from engine.numerics.string_trie import StringTrie
-from engine.numerics.vocabulary_map import VocabularyMap, fingerprint, open_map
+from engine.numerics.vocabulary_map import VocabularyMap, open_map
 from engine.proposers.neural import NeuralProposer
 from engine.records import NgramRecord
 from engine.speculation import NgramMemory
 from engine.target.interface import Vocabulary
 from engine.target.threads import usable_cores
+from engine.vocabulary_name import vocabulary_fingerprint
 
 
 class Drafting:
@@ -61,11 +62,6 @@ class Drafting:
         """From the next reply on it drafts with this adapter; None: as it came. From any thread."""
         self._adapter = adapter
         self._drafter.model.offer(self._own_weights if adapter is None else adapted(self._own_weights, adapter))
-
-
-def vocabulary_fingerprint(vocabulary: Vocabulary) -> str:
-    """What adapters and n-grams of a target are kept under."""
-    return fingerprint(vocabulary.pieces, vocabulary.special | vocabulary.end_of_generation)
 
 
 def open_drafting(

@@ -10,11 +10,11 @@ import numpy as np
 
 from engine.errors import ConversationMissing, MendableError
 from engine.numerics.suffix_index import SuffixIndex
-from engine.numerics.vocabulary_map import fingerprint
 from engine.proposers.remembered import MOST_TOKENS, Remembered
 from engine.records import Message, RecallText
 from engine.storage import Repository
 from engine.target.interface import Target
+from engine.vocabulary_name import vocabulary_fingerprint
 
 _logger = logging.getLogger("slipstream.recall")
 
@@ -43,7 +43,7 @@ class Recall:
         vocabulary = target.vocabulary
         self._tokenize = target.tokenize
         self._num_tokens = len(vocabulary)
-        name = fingerprint(vocabulary.pieces, vocabulary.special | vocabulary.end_of_generation)
+        name = vocabulary_fingerprint(vocabulary)
         if name == self._fingerprint:
             return
         self._remembered = Remembered()  # what is no token of this target must not be found, whatever happens

@@ -92,14 +92,14 @@ class SampleMaker:
             spelled = self._tokenizer.encode(b"".join(self._target.pieces[token] for token in said))
             if not spelled:
                 continue
-            is_finished = is_finished and self._end is not None
-            written = [*spelled, *([self._end] if is_finished and self._end is not None else ())][:_MOST_OF_REPLY]
+            end = [self._end] if is_finished and self._end is not None else []
+            written = [*spelled, *end][:_MOST_OF_REPLY]
             prompt = self._tokenizer.encode_prompt([turn for turn in lesson.turns if not self._is_unsaid(turn)])
             prompt = prompt[-(MOST_TOKENS - len(written)) :]
             rows = np.full(len(prompt) + len(written), _NONE, np.int32)
             if (label := labels.get(lesson.line)) is not None:
                 places, heads = self._begun_together(said, spelled)
-                if is_finished:
+                if end:
                     places, heads = np.append(places, len(spelled)), np.append(heads, len(said))
                 told = (places < len(written)) & np.isfinite(label.log_probabilities[heads, 0])
                 places, heads = places[told], heads[told]

@@ -20,8 +20,7 @@ from engine.learning.learner import Learner
 from engine.learning_service import LearningService
 from engine.records import Message, Role
 from engine.storage import Repository
-from tests.unit.engine.drafter.checkpoints import random_llama, save
-from tests.unit.engine.learning.made import TARGET, tokenizer
+from tests.unit.engine.learning.made import TARGET, drafter_folder
 from tests.unit.engine.learning.test_learner import FOXES, QUICK, TURNS, reply
 
 PATIENCE_S = 60.0
@@ -69,11 +68,7 @@ OpenDrafting = Callable[[], Drafting]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = save(random_llama(), tmp_path_factory.mktemp("drafter"))
-    config = (folder / "config.json").read_text()
-    tokenizer(folder)
-    (folder / "config.json").write_text(config)
-    return folder
+    return drafter_folder(tmp_path_factory.mktemp("drafter"))
 
 
 @pytest.fixture

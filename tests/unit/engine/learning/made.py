@@ -14,6 +14,7 @@ from engine.learning.corpus import Lesson
 from engine.learning.samples import SampleMaker, spellings
 from engine.records import ChatTurn, Role
 from engine.target.interface import Vocabulary
+from tests.unit.engine.drafter.checkpoints import random_llama, save
 from tests.unit.engine.drafter.tokenizers_made import byte_level
 
 WORDS = [b"The", b" quick brown", b" fox", b" dog", b"!!"]  # " quick brown" is several tokens of the drafter
@@ -27,6 +28,15 @@ def tokenizer(folder: Path) -> DrafterTokenizer:
     (folder / "tokenizer_config.json").write_text(json.dumps(about))
     (folder / "config.json").write_text(json.dumps({"vocab_size": 480}))
     return DrafterTokenizer.from_folder(folder)
+
+
+def drafter_folder(folder: Path) -> Path:
+    """A small drafter with random weights, and the tokenizer above."""
+    save(random_llama(), folder)
+    config = (folder / "config.json").read_text()
+    tokenizer(folder)
+    (folder / "config.json").write_text(config)
+    return folder
 
 
 TARGET = Vocabulary(tuple(PIECES), frozenset(), frozenset({END}), None, END, begins_prompts=False)

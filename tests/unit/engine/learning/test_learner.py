@@ -16,8 +16,7 @@ from engine.learning.learner import Learner, LearnerSettings, Trial
 from engine.learning.losses import Loss
 from engine.learning.samples import SampleMaker, spellings
 from engine.records import ChatTurn, Role, VerifiedReply
-from tests.unit.engine.drafter.checkpoints import random_llama, save
-from tests.unit.engine.learning.made import TARGET, ids, tokenizer
+from tests.unit.engine.learning.made import TARGET, drafter_folder, ids
 
 QUICK = LearnerSettings(4, 0.02, batch=2, replies_per_lesson=6, most_replies_per_lesson=6, judge_every=4)
 TURNS = (ChatTurn(Role.USER, "Hi"),)
@@ -25,10 +24,7 @@ TURNS = (ChatTurn(Role.USER, "Hi"),)
 
 @pytest.fixture(scope="module")
 def drafter(tmp_path_factory: pytest.TempPathFactory) -> LoadedDrafter:
-    folder = save(random_llama(), tmp_path_factory.mktemp("drafter"))
-    config = (folder / "config.json").read_text()
-    tokenizer(folder)
-    (folder / "config.json").write_text(config)
+    folder = drafter_folder(tmp_path_factory.mktemp("drafter"))
     return load_drafter(folder, "cpu", form=WeightForm.DENSE)
 
 
