@@ -6,9 +6,10 @@ Stopping is no command: posting one returns a signal to stop it with.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
-from engine.config import LearningSettings, ReplySettings, TargetSettings
-from engine.records import NgramRecord
+from engine.config import LearningSettings, ReplySettings, TargetOptions, TargetSettings
+from engine.records import HubFile, NgramRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,76 @@ class DeleteConversation:
 @dataclass(frozen=True, slots=True)
 class RestoreConversation:
     conversation_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class ListTargets:
+    """Answered with `TargetsListed`."""
+
+
+@dataclass(frozen=True, slots=True)
+class AddTargets:
+    """Files, or folders with model files in them. Answered with `TargetsListed`; nothing is copied."""
+
+    paths: tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveTarget:
+    """Takes a target out of the library. Answered with `TargetsListed`."""
+
+    path: Path
+    delete_file: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeTargetOptions:
+    """From its next loading on. Answered with `TargetsListed`."""
+
+    path: Path
+    options: TargetOptions
+
+
+@dataclass(frozen=True, slots=True)
+class EstimateMemory:
+    """Answered with `MemoryEstimated`."""
+
+    path: Path
+    settings: TargetSettings
+
+
+@dataclass(frozen=True, slots=True)
+class SearchHub:
+    """Answered with `HubSearched`; without words, with what is used most."""
+
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class ListHubFiles:
+    """Answered with `HubFilesListed`."""
+
+    repository: str
+
+
+@dataclass(frozen=True, slots=True)
+class DownloadTarget:
+    """Brings a model file into the folder of models and adds it to the library; goes on where an earlier try stopped.
+    Stopping it pauses: what has arrived is kept."""
+
+    file: HubFile
+
+
+@dataclass(frozen=True, slots=True)
+class DiscardDownload:
+    """Removes what has arrived of a download that is paused. Answered with `DownloadsListed`."""
+
+    file: HubFile
+
+
+@dataclass(frozen=True, slots=True)
+class ListDownloads:
+    """Answered with `DownloadsListed`: those that were begun and not finished, also before the last start."""
 
 
 @dataclass(frozen=True, slots=True)

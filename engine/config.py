@@ -92,6 +92,15 @@ class TargetSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class TargetOptions:
+    """What a user has set for one target. None: as for all others."""
+
+    settings: TargetSettings = TargetSettings()
+    sampling: SamplingSettings | None = None
+    system_prompt: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SpeculationSettings:
     enabled: bool = True
     drafter: Path | None = None  # folder of a checkpoint; None = the built-in drafter

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
-from engine.commands import Command, LoadTarget
-from engine.records import Conversation, ConversationSummary, Message
+from engine.commands import Command, EstimateMemory, LoadTarget
+from engine.records import (
+    Conversation,
+    ConversationSummary,
+    HubFile,
+    HubModel,
+    LibraryTarget,
+    MemoryEstimate,
+    Message,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +68,55 @@ class DrafterFetched:
     """The drafter is here, and needs the network no more."""
 
     name: str
+
+
+@dataclass(frozen=True, slots=True)
+class TargetsListed:
+    """The whole library after a change, or because it was asked for: the starter first, then last used first."""
+
+    targets: tuple[LibraryTarget, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryEstimated:
+    command: EstimateMemory
+    estimate: MemoryEstimate
+
+
+@dataclass(frozen=True, slots=True)
+class HubSearched:
+    words: str
+    models: tuple[HubModel, ...]  # most downloaded first
+
+
+@dataclass(frozen=True, slots=True)
+class HubFilesListed:
+    repository: str
+    files: tuple[HubFile, ...]  # smallest first
+
+
+@dataclass(frozen=True, slots=True)
+class TargetDownloading:
+    """How much of a model file has arrived, what an earlier try brought included."""
+
+    file: HubFile
+    num_bytes: int
+    bytes_per_s: float  # 0: not known yet
+
+
+@dataclass(frozen=True, slots=True)
+class TargetDownloaded:
+    """The file is whole, checked, and in the library."""
+
+    file: HubFile
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class DownloadsListed:
+    """Downloads that wait to go on, with the bytes that are here."""
+
+    downloads: tuple[tuple[HubFile, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +219,13 @@ Event = (
     | SpeculationChanged
     | DrafterFetching
     | DrafterFetched
+    | TargetsListed
+    | MemoryEstimated
+    | HubSearched
+    | HubFilesListed
+    | TargetDownloading
+    | TargetDownloaded
+    | DownloadsListed
     | ConversationsListed
     | ConversationChanged
     | ConversationDeleted

@@ -8,6 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engine.config import TargetOptions
 from engine.figures import DecodingFigures
 
 if TYPE_CHECKING:  # the window is up before numpy is needed
@@ -32,6 +33,31 @@ class StopReason(StrEnum):
     FAILED = "failed"  # an error ended it; the text so far is kept
 
 
+class Origin(StrEnum):
+    """Who thought of a token first; the target checked it in any case."""
+
+    TARGET = "target"
+    DRAFTER = "drafter"
+    RECALL = "recall"
+
+
+@dataclass(frozen=True, slots=True)
+class OriginRun:
+    """Characters of a reply that stand side by side and have one origin."""
+
+    num_characters: int
+    origin: Origin
+
+
+class TextKind(StrEnum):
+    """What a reply mostly is; how well it can be guessed depends on that."""
+
+    PROSE = "prose"
+    CODE = "code"
+    NUMBERS = "numbers"
+    LISTS = "lists"
+
+
 @dataclass(frozen=True, slots=True)
 class ReplyStatistics:
     """Counts are tokens of the target; times are wall-clock seconds.
@@ -54,6 +80,12 @@ class ReplyStatistics:
     num_accepted: int = 0
     plain_tokens_per_s: float = 0.0  # what this machine writes without drafts, measured meanwhile; 0 = not known
     plain_error: float = 0.0  # standard error of that, as a share of it
+    draft_s: float = 0.0  # of `reply_s`, in proposing
+    check_s: float = 0.0  # of `reply_s`, in the target's passes and the acceptance
+    drafter_accepted: int = 0  # of the accepted tokens, the drafter's
+    recall_accepted: int = 0  # and those of recall
+    kind: TextKind = TextKind.PROSE
+    origins: tuple[OriginRun, ...] = ()  # of the reply's text, in order; empty: not known
 
     @property
     def speedup(self) -> float | None:
@@ -136,6 +168,72 @@ class TargetRecord:
     path: Path
     size_bytes: int
     last_used_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class TargetDetails:
+    """What the header of a model file says. Empty or 0 where it says nothing."""
+
+    name: str
+    architecture: str
+    num_parameters: int
+    quantization: str
+    trained_context: int  # tokens
+    vocabulary_size: int  # tokens
+    vocabulary_kind: str  # as in `BPE (smollm)`
+    has_chat_template: bool
+    licence: str
+    can_speculate: bool
+    speculation: str  # why it can or cannot be drafted for, in a sentence
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryTarget:
+    """A target of the library, as the window lists it."""
+
+    name: str
+    path: Path
+    size_bytes: int
+    last_used_at: datetime | None  # None: never
+    is_starter: bool
+    details: TargetDetails | None  # None where the file cannot be read
+    problem: str  # why it cannot be loaded, in a sentence; else empty
+    options: TargetOptions
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryEstimate:
+    """Bytes that a target is going to take."""
+
+    weights: int
+    context: int  # what it holds of a conversation
+    work: int  # buffers of a pass
+    available: int  # free for programs on this machine now, what the loaded target takes included
+
+    @property
+    def total(self) -> int:
+        return self.weights + self.context + self.work
+
+
+@dataclass(frozen=True, slots=True)
+class HubModel:
+    """A repository of the hub that holds model files."""
+
+    repository: str  # `owner/name`
+    num_downloads: int
+    num_likes: int
+    updated_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class HubFile:
+    """A model file of a repository. One that is in several parts is told by its first, with the size of all."""
+
+    repository: str
+    name: str
+    size_bytes: int
+    quantization: str  # as its name tells; empty if it does not
+    num_parts: int = 1
 
 
 @dataclass(frozen=True, slots=True)

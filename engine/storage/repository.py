@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -173,7 +173,8 @@ class Repository(LearnedRepository):
             )
             message_id = connection.execute(new).lastrowid
             if statistics is not None:
-                connection.execute(insert(ReplyStatisticsRow).values(message_id=message_id, **asdict(statistics)))
+                columns = {field.name: getattr(statistics, field.name) for field in fields(statistics)}
+                connection.execute(insert(ReplyStatisticsRow).values(message_id=message_id, **columns))
             _change(connection, conversation_id, head_message_id=message_id, updated_at=now)
         return Message(message_id, conversation_id, parent_id, role, text, now, target_name, statistics)
 

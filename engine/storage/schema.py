@@ -8,6 +8,7 @@ Whoever changes a table adds a migration, see `migrations/__init__.py`.
 
 from __future__ import annotations
 
+import json
 import os
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -27,7 +28,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from engine.records import Role, StopReason
+from engine.records import Origin, OriginRun, Role, StopReason, TextKind
 
 
 class UtcDateTime(TypeDecorator[datetime]):
@@ -62,6 +63,22 @@ class FilePath(TypeDecorator[Path]):
         return None if value is None else Path(os.fsdecode(value))
 
 
+class OriginRuns(TypeDecorator[tuple[OriginRun, ...]]):
+    """Pairs of a number of characters and an origin, as JSON."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: tuple[OriginRun, ...] | None, dialect: Dialect) -> str | None:  # noqa: ARG002
+        runs = value or ()
+        return json.dumps([[run.num_characters, run.origin] for run in runs], separators=(",", ":"))
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> tuple[OriginRun, ...] | None:  # noqa: ARG002
+        return (
+            None if value is None else tuple(OriginRun(length, Origin(origin)) for length, origin in json.loads(value))
+        )
+
+
 def _words(kind: type[StrEnum]) -> Enum:
     """Stored as the member's value. The fixed length lets a new member come without a migration."""
     return Enum(
@@ -84,6 +101,8 @@ class Base(DeclarativeBase):
         Path: FilePath(),
         Role: _words(Role),
         StopReason: _words(StopReason),
+        TextKind: _words(TextKind),
+        tuple[OriginRun, ...]: OriginRuns(),
     }
 
 
@@ -99,6 +118,8 @@ class ConversationRow(Base):
     updated_at: Mapped[datetime] = mapped_column(index=True)
     deleted_at: Mapped[datetime | None]  # hidden since then, waiting for restore or purge
     head_message_id: Mapped[int | None]  # no foreign key: it would close a circle between the two tables
+    sampling: Mapped[str | None]  # the user's own for this conversation, as JSON
+    draft: Mapped[str] = mapped_column(server_default=text("''"))  # a prompt that was begun and not sent
 
 
 class MessageRow(Base):
@@ -136,6 +157,12 @@ class ReplyStatisticsRow(Base):
     num_accepted: Mapped[int] = mapped_column(server_default=text("0"))
     plain_tokens_per_s: Mapped[float] = mapped_column(server_default=text("0"))
     plain_error: Mapped[float] = mapped_column(server_default=text("0"))
+    draft_s: Mapped[float] = mapped_column(server_default=text("0"))
+    check_s: Mapped[float] = mapped_column(server_default=text("0"))
+    drafter_accepted: Mapped[int] = mapped_column(server_default=text("0"))
+    recall_accepted: Mapped[int] = mapped_column(server_default=text("0"))
+    kind: Mapped[TextKind] = mapped_column(server_default=text("'prose'"))
+    origins: Mapped[tuple[OriginRun, ...]] = mapped_column(server_default=text("'[]'"))
 
 
 class TargetRow(Base):
@@ -146,6 +173,18 @@ class TargetRow(Base):
     path: Mapped[Path] = mapped_column(unique=True)
     size_bytes: Mapped[int]
     last_used_at: Mapped[datetime]
+    options: Mapped[str] = mapped_column(server_default=text("''"))  # what the user set for it, as JSON
+    details: Mapped[str] = mapped_column(server_default=text("''"))  # what its header says, as JSON
+
+
+class LearningDayRow(Base):
+    """How long the drafter learned on one day."""
+
+    __tablename__ = "learning_days"
+    __table_args__ = {"sqlite_with_rowid": False}  # noqa: RUF012
+
+    day: Mapped[str] = mapped_column(primary_key=True)  # as in 2026-01-31, by the clock of the machine
+    seconds: Mapped[float]
 
 
 class VocabularyPairRow(Base):

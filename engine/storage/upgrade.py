@@ -33,7 +33,7 @@ class Migrations:
         return self.revisions[-1]
 
 
-MIGRATIONS = Migrations(folder=Path(__file__).parent / "migrations", revisions=("0001", "0002", "0003", "0004"))
+MIGRATIONS = Migrations(folder=Path(__file__).parent / "migrations", revisions=("0001", "0002", "0003", "0004", "0005"))
 
 
 def upgrade(engine: Engine, path: Path, migrations: Migrations = MIGRATIONS) -> None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Engine
 
 from engine.errors import StoreUnusable
-from engine.records import ChatTurn, NgramRecord, ReplyStatistics, Role, StopReason
+from engine.records import ChatTurn, NgramRecord, Origin, OriginRun, ReplyStatistics, Role, StopReason, TextKind
 from engine.storage import Repository, connections
 from engine.storage.schema import Base
 from engine.storage.upgrade import MIGRATIONS, Migrations, alembic_config, upgrade
@@ -60,6 +61,13 @@ THIRD_REVISION_ROWS = (
     + """
 INSERT INTO vocabularies VALUES (1, 'target');
 INSERT INTO recall VALUES (1, 2, x'0700000008000000');
+"""
+)
+
+FOURTH_REVISION_ROWS = (
+    THIRD_REVISION_ROWS
+    + """
+INSERT INTO adapters VALUES (1, 'target', 'drafter', '2026-01-02 03:04:05', 2.0, 2.5, 30, 200, 1, x'77');
 """
 )
 
@@ -319,3 +327,27 @@ def test_store_of_the_third_revision_gets_lessons_and_adapters_and_keeps_everyth
     repository.purge_deleted()
     assert read(backup, "SELECT count(*) FROM messages") == [(0,)]
     assert read(store, "SELECT count(*) FROM lessons") == [(0,)]
+
+
+def test_store_of_the_fourth_revision_gets_room_for_what_the_window_shows_and_keeps_everything(
+    engine: Engine, store: Path, tmp_path: Path, open_repository: Callable[[], Repository]
+) -> None:
+    upgrade(engine, store, as_of("0004", tmp_path))
+    engine.dispose()
+    with closing(sqlite3.connect(store)) as connection:
+        connection.executescript(FOURTH_REVISION_ROWS)
+
+    repository = open_repository()
+    prompt, reply = repository.open_conversation(1).messages
+    assert reply.statistics == ReplyStatistics(
+        11, 7, 42, 0.5, 1.5, StopReason.END, 53, 8192, 3, 20, 30, 22, plain_tokens_per_s=55.5, plain_error=0.01
+    )
+    assert [adapter.after for adapter in repository.list_adapters("target", "drafter")] == [2.5]
+    statistics = replace(
+        reply.statistics,
+        draft_s=0.25,
+        kind=TextKind.CODE,
+        origins=(OriginRun(3, Origin.DRAFTER), OriginRun(1, Origin.TARGET)),
+    )
+    repository.add_message(1, prompt.id, Role.ASSISTANT, "kept", "tiny", statistics)
+    assert repository.open_conversation(1).messages[-1].statistics == statistics

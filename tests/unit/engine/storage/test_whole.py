@@ -55,7 +55,7 @@ def teach(repository: Repository) -> int:
     repository.save_recall(TARGET, {prompt.id: [1, 2, 3], reply.id: SECRET.tolist()})
     repository.save_lesson(TARGET, reply.id, reply_of(SECRET, [[1], [2]], np.zeros((2, 1))), 10)
     repository.save_adapter(TARGET, DRAFTER, 2.0, 2.5, 30, 200, b"first")
-    repository.save_adapter(TARGET, DRAFTER, 2.0, 2.75, 30, 260, b"second")
+    repository.save_adapter(TARGET, DRAFTER, 2.0, 2.75, 30, 260, b"zweites")
     return summary.id
 
 
@@ -110,7 +110,7 @@ def test_what_one_store_learned_another_knows_then(repository: Repository, other
     assert other.load_ngrams(TARGET, TOKENIZER) == (NGRAM,)
     mine, theirs = (each.list_adapters(TARGET, DRAFTER) for each in (repository, other))
     assert [replace(found, number=0) for found in theirs] == [replace(found, number=0) for found in mine]
-    assert published(other) == b"second"
+    assert published(other) == b"zweites"
     assert texts(other) == [[1, 2, 3], SECRET.tolist()]
     assert other.load_lessons(TARGET) == ()
     assert other.summarize_learned().statistics == (), "they tell of replies that are elsewhere"
@@ -173,7 +173,7 @@ def test_replacing_removes_what_a_profile_can_hold_and_leaves_what_belongs_to_ch
     assert repository.load_recall("x", ALL) == ()
     assert len(repository.load_lessons(TARGET)) == 1
     assert len(repository.open_conversation(conversation_id).messages) == 2
-    assert b"second" not in b"".join(file.read_bytes() for file in data_dir.iterdir())
+    assert b"zweites" not in b"".join(file.read_bytes() for file in data_dir.iterdir())
 
 
 @pytest.mark.parametrize("replacing", [False, True])
@@ -257,7 +257,7 @@ def test_forgetting_takes_all_that_is_learned_from_the_files_and_the_copies_and_
     assert texts(repository) == []
     written = b"".join(file.read_bytes() for file in data_dir.iterdir())
     assert b"DERAUNSE" not in written
-    assert b"second" not in written
+    assert b"zweites" not in written
     assert len(repository.open_conversation(conversation_id).messages) == 2
     assert learned.statistics[0].num_replies == 1
     with closing(sqlite3.connect(backup)) as connection:
@@ -265,7 +265,7 @@ def test_forgetting_takes_all_that_is_learned_from_the_files_and_the_copies_and_
             assert connection.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
         assert connection.execute("SELECT count(*) FROM messages").fetchone() == (2,)
     teach(repository)
-    assert published(repository) == b"second"
+    assert published(repository) == b"zweites"
 
 
 def test_forgetting_takes_a_copy_from_before_anything_was_learned(repository: Repository, store: Path) -> None:
