@@ -10,7 +10,7 @@ from app.icons import app_icon
 from app.theme import ThemeKeeper
 from app.widgets.conversation_list import ConversationList
 from app.widgets.prompt_box import PromptBox
-from app.widgets.status_line import StatusLine
+from app.widgets.speed_meter import SpeedMeter
 from app.widgets.target_bar import TargetBar
 from app.widgets.toast import Toasts
 from app.widgets.transcript import Transcript
@@ -56,7 +56,7 @@ class MainWindow(QMainWindow):
         self.transcript = Transcript(keeper)
         self.toasts = Toasts(keeper)
         self.prompt_box = PromptBox(keeper)
-        self.status_line = StatusLine(keeper)
+        self.meter = SpeedMeter(keeper)
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self._splitter.setHandleWidth(1)
         self._splitter.addWidget(self.conversations)
@@ -138,7 +138,7 @@ class MainWindow(QMainWindow):
         below.setSpacing(6)
         below.addWidget(self.toasts)
         below.addWidget(self.prompt_box)
-        below.addWidget(self.status_line)
+        below.addWidget(self.meter)
         centred = QHBoxLayout()
         centred.setContentsMargins(0, 0, 0, 0)
         centred.addStretch(1)

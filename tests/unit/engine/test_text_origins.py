@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,7 +26,7 @@ def test_every_character_that_is_shown_has_the_origin_of_the_token_that_complete
 ) -> None:
     raw = text.encode()
     places = sorted({0, len(raw), *(min(cut, len(raw)) for cut in cuts)})
-    tokens = [(raw[a:b], data.draw(ORIGINS)) for a, b in zip(places, places[1:], strict=False)]
+    tokens = [(raw[a:b], data.draw(ORIGINS)) for a, b in pairwise(places)]
     stops = data.draw(st.sampled_from([(), ("END",), ("DEN", "N"), ("a",)]))
     ends = [len(text[: index + 1].encode()) for index in range(len(text))]  # the byte each character ends before
     owners = [
