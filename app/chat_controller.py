@@ -45,7 +45,7 @@ from engine.events import (
     TargetLoading,
     TargetReady,
 )
-from engine.records import ConversationSummary, Message
+from engine.records import ConversationSummary, Message, OriginRun
 
 _UNDO_MS = 20_000  # after that, the menu still brings a deleted conversation back
 
@@ -56,6 +56,7 @@ class _ReplyUnderWay:
     conversation_id: int | None  # None until a new conversation is kept
     prompt_id: int | None = None  # of the message being answered, once it is known
     pieces: list[str] = field(default_factory=list)
+    origins: list[OriginRun] = field(default_factory=list)  # of the pieces
 
 
 @dataclass
@@ -276,7 +277,7 @@ class ChatController(QObject):
             self._tell_left_out(conversation_id, last.statistics.left_out_messages)
         if reply is not None and reply.prompt_id in ids:
             transcript.begin_reply()
-            transcript.append_reply_text("".join(reply.pieces))
+            transcript.append_reply_text("".join(reply.pieces), tuple(reply.origins))
 
     def _on_prompt_kept(self, message: Message) -> None:
         reply = self._reply
@@ -295,8 +296,9 @@ class ChatController(QObject):
     def _on_text(self, event: ReplyText) -> None:
         if self._reply is not None:
             self._reply.pieces.append(event.text)
+            self._reply.origins += event.origins
         if event.conversation_id == self._open_id:
-            self._window.transcript.append_reply_text(event.text)
+            self._window.transcript.append_reply_text(event.text, event.origins)
             if self._target is not None:
                 self._window.meter.show_live(event.figures, self._target.context_size)
 

@@ -14,7 +14,9 @@ from pytestqt.qtbot import QtBot
 from app.chat_controller import ChatController
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
-from app.theme import ThemeKeeper
+from app.theme import ThemeKeeper, load_theme
+from app.widgets.message_view import ReplyView
+from app.widgets.prose import Prose
 from engine import (
     STARTER,
     Command,
@@ -46,7 +48,16 @@ from engine.events import (
     TargetLoading,
     TargetReady,
 )
-from engine.records import Conversation, ConversationSummary, Message, ReplyStatistics, Role, StopReason
+from engine.records import (
+    Conversation,
+    ConversationSummary,
+    Message,
+    Origin,
+    OriginRun,
+    ReplyStatistics,
+    Role,
+    StopReason,
+)
 from engine.speed import LiveFigures
 from tests.fakes.bridge import FakeBridge
 
@@ -428,3 +439,45 @@ def test_what_drafts_ahead_or_why_nothing_does_is_shown(desk: Desk) -> None:
     assert words.words == "The drafter is being loaded."
     desk.tell(SpeculationChanged("b", "Drafting ahead with the drafter.", True))
     assert words.words == "Drafting ahead with the drafter."
+
+
+def test_the_meter_tells_of_the_open_chat_alone(ready: Desk) -> None:
+    meter = ready.window.meter
+    answered(ready)
+    assert meter.speed.text() == "6.0 tok/s"
+    assert meter.property("live") is False
+    ready.write("And?")
+    ready.tell(PromptKept(prompt(72, 7)), ReplyText(7, "Hel", figures(40, 50.0, 60)))
+    assert meter.property("live") is True
+    assert (meter.speed.text(), meter.context.text()) == ("50.0 tok/s", "60 / 1,000")
+    ready.window.conversations.chosen.emit(1)
+    ready.tell(ConversationOpened(Conversation(summary(1), "", ())), ReplyText(7, "lo", figures(41, 99.0, 61)))
+    assert meter.speed.isHidden()
+    assert meter.property("live") is False
+
+
+def test_a_reply_that_fails_leaves_the_meter_at_rest(ready: Desk) -> None:
+    ready.write("Hi")
+    ready.tell(PromptKept(prompt(70, 7)), ReplyText(7, "Hel", figures(40, 50.0, 60)))
+    ready.tell(Failed("It broke.", Send("Hi", None, ready.settings, "Be kind.")))
+    assert ready.window.meter.property("live") is False
+
+
+def test_a_growing_reply_that_is_opened_again_keeps_its_colours(ready: Desk) -> None:
+    ready.window.origins_action.setChecked(True)
+    asked = prompt(70, 7)
+    ready.write("Hi")
+    ready.tell(PromptKept(asked))
+    for text, origin in (("red ", Origin.DRAFTER), ("and blue", Origin.RECALL)):
+        ready.tell(ReplyText(7, text, figures(2, 5.0, 12), (OriginRun(len(text), origin),)))
+    ready.window.conversations.chosen.emit(1)
+    ready.tell(ConversationOpened(Conversation(summary(1), "", ())))
+    ready.window.conversations.chosen.emit(7)
+    ready.tell(ConversationOpened(Conversation(summary(7), "", (asked,))))
+    view = ready.window.transcript.column.built_rows()[-1][1]
+    assert isinstance(view, ReplyView)
+    (block,) = view.block_views
+    assert isinstance(block, Prose)
+    html = block.toHtml()
+    theme = load_theme("light")
+    assert html.index(theme.origin_drafter) < html.index("red ") < html.index(theme.origin_recall)
