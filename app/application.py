@@ -95,6 +95,7 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
         settings.target_settings(),
         settings.system_prompt,
     )
+    window.origins_action.setChecked(settings.colour_origins)
     drafters = DrafterController(window, bridge, folder, settings.drafter)
     learning = LearningController(window, bridge, settings.learning_settings())
     drafters.changed.connect(learning.begin_anew)
@@ -112,6 +113,7 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
         settings.target = controller.chosen_target or settings.target
         settings.drafter = drafters.choice
         settings.keep_learning(learning.settings)
+        settings.colour_origins = window.origins_action.isChecked()
         settings.window = window.state()
         try:
             settings_file.save(settings)

@@ -12,7 +12,6 @@ from PySide6.QtGui import QGuiApplication
 
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
-from app.throttle import Throttle
 from engine import (
     STARTER,
     DeleteConversation,
@@ -46,9 +45,8 @@ from engine.events import (
     TargetLoading,
     TargetReady,
 )
-from engine.records import ConversationSummary, Message
+from engine.records import ConversationSummary, Message, OriginRun
 
-_STATUS_INTERVAL_MS = 100
 _UNDO_MS = 20_000  # after that, the menu still brings a deleted conversation back
 
 
@@ -58,6 +56,7 @@ class _ReplyUnderWay:
     conversation_id: int | None  # None until a new conversation is kept
     prompt_id: int | None = None  # of the message being answered, once it is known
     pieces: list[str] = field(default_factory=list)
+    origins: list[OriginRun] = field(default_factory=list)  # of the pieces
 
 
 @dataclass
@@ -90,10 +89,8 @@ class ChatController(QObject):
         self._open_id: int | None = None
         self._reply: _ReplyUnderWay | None = None
         self._last_finished: Message | None = None
-        self._latest_text: ReplyText | None = None
         self._deleted: list[ConversationSummary] = []  # can be brought back until the next start
         self._told_left_out = 0  # messages of the open conversation that the user knows to be left out
-        self._status = Throttle(self._show_latest_status, _STATUS_INTERVAL_MS, parent=self)
         self.chosen_target: str | None = None  # in this window; None: the choice of before stands
         self._connect()
 
@@ -156,7 +153,7 @@ class ChatController(QObject):
         self._told_left_out = 0
         self._window.conversations.set_chosen(None)
         self._window.transcript.clear()
-        self._window.status_line.clear()
+        self._window.meter.clear()
 
     @Slot(int)
     def _open(self, conversation_id: int) -> None:
@@ -207,7 +204,7 @@ class ChatController(QObject):
                 self._on_target_ready(target, command)
             case SpeculationChanged(name, sentence):
                 if self._target is not None and self._target.name == name:
-                    self._window.status_line.set_words(sentence)
+                    self._window.meter.set_words(sentence)
             case ConversationsListed(conversations):
                 self._window.conversations.set_conversations(conversations)
             case ConversationChanged(summary):
@@ -246,7 +243,7 @@ class ChatController(QObject):
         window.target_bar.set_target(target)
         window.prompt_box.set_target_name(target.name)
         window.prompt_box.set_ready(True)
-        window.status_line.set_words(target.speculation)
+        window.meter.set_words(target.speculation)
         if target.notice:
             window.toasts.show_info(target.notice)
 
@@ -273,13 +270,14 @@ class ChatController(QObject):
         transcript.show_messages(messages)
         self._window.conversations.set_chosen(conversation_id)
         last = messages[-1] if messages else None
+        self._window.meter.clear()
         self._show_statistics(last)
         self._told_left_out = 0
         if last is not None and last.statistics is not None:
             self._tell_left_out(conversation_id, last.statistics.left_out_messages)
         if reply is not None and reply.prompt_id in ids:
             transcript.begin_reply()
-            transcript.append_reply_text("".join(reply.pieces))
+            transcript.append_reply_text("".join(reply.pieces), tuple(reply.origins))
 
     def _on_prompt_kept(self, message: Message) -> None:
         reply = self._reply
@@ -298,11 +296,11 @@ class ChatController(QObject):
     def _on_text(self, event: ReplyText) -> None:
         if self._reply is not None:
             self._reply.pieces.append(event.text)
+            self._reply.origins += event.origins
         if event.conversation_id == self._open_id:
-            self._window.transcript.append_reply_text(event.text)
-            if event.num_tokens > 1:  # one token has no speed yet
-                self._latest_text = event
-                self._status.request()
+            self._window.transcript.append_reply_text(event.text, event.origins)
+            if self._target is not None:
+                self._window.meter.show_live(event.figures, self._target.context_size)
 
     def _on_reply_finished(self, message: Message) -> None:
         self._last_finished = message
@@ -382,7 +380,7 @@ class ChatController(QObject):
 
     def _end_reply(self) -> None:
         self._reply = None
-        self._latest_text = None
+        self._window.meter.rest()
         self._window.set_busy(False)
 
     def _is_shown(self, message: Message) -> bool:
@@ -400,17 +398,8 @@ class ChatController(QObject):
             )
             self._window.transcript.show_note(f"The {what} into the model's context; it does not see them any more.")
 
-    def _show_latest_status(self) -> None:
-        latest = self._latest_text
-        if latest is not None and self._target is not None:
-            self._window.status_line.set_speed(latest.num_tokens, latest.tokens_per_s)
-            self._window.status_line.set_context(latest.context_used, self._target.context_size)
-
     def _show_statistics(self, message: Message | None) -> None:
-        status = self._window.status_line
         if message is None or message.statistics is None:
-            status.clear()
-            return
-        statistics = message.statistics
-        status.set_speed(statistics.reply_tokens, statistics.tokens_per_s)
-        status.set_context(statistics.context_used, statistics.context_size)
+            self._window.meter.clear()
+        else:
+            self._window.meter.show_reply(message.statistics)

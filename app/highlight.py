@@ -6,7 +6,7 @@ The kinds are the theme's `code_…` colours, so another theme needs no other le
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -120,12 +120,13 @@ class Lexing(QObject):
         self._num_requests += 1
         number = self._num_requests
 
-        def deliver(future: Future[tuple[Line, ...]]) -> None:
-            if not future.cancelled() and isValid(self):
+        def work() -> None:
+            lines = lex(language, code)
+            if isValid(self):
                 self._warm.add(language)
-                self.done.emit(number, future.result())
+                self.done.emit(number, lines)  # on that thread, so that it is never heard before `number` is known
 
-        self._thread.submit(lex, language, code).add_done_callback(deliver)
+        self._thread.submit(work)
         return number
 
     def prepare(self) -> None:

@@ -10,7 +10,7 @@ from app.icons import app_icon
 from app.theme import ThemeKeeper
 from app.widgets.conversation_list import ConversationList
 from app.widgets.prompt_box import PromptBox
-from app.widgets.status_line import StatusLine
+from app.widgets.speed_meter import SpeedMeter
 from app.widgets.target_bar import TargetBar
 from app.widgets.toast import Toasts
 from app.widgets.transcript import Transcript
@@ -28,6 +28,7 @@ SHORTCUTS = (
     ("Ctrl+R", "Write the last reply again"),
     ("Ctrl+B", "Show or hide the sidebar"),
     ("Ctrl+L", "Go to the message box"),
+    ("Ctrl+Shift+O", "Colour replies by who guessed what"),
     ("F2, Del", "In the list: rename or delete the conversation"),
     ("Ctrl+Shift+T", "Bring back the last deleted conversation"),
     ("Page Up, Page Down", "Scroll the conversation"),
@@ -56,7 +57,7 @@ class MainWindow(QMainWindow):
         self.transcript = Transcript(keeper)
         self.toasts = Toasts(keeper)
         self.prompt_box = PromptBox(keeper)
-        self.status_line = StatusLine(keeper)
+        self.meter = SpeedMeter(keeper)
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self._splitter.setHandleWidth(1)
         self._splitter.addWidget(self.conversations)
@@ -138,7 +139,7 @@ class MainWindow(QMainWindow):
         below.setSpacing(6)
         below.addWidget(self.toasts)
         below.addWidget(self.prompt_box)
-        below.addWidget(self.status_line)
+        below.addWidget(self.meter)
         centred = QHBoxLayout()
         centred.setContentsMargins(0, 0, 0, 0)
         centred.addStretch(1)
@@ -177,6 +178,9 @@ class MainWindow(QMainWindow):
         self.learning_action.setMenuRole(QAction.MenuRole.NoRole)
         self.sidebar_action = self._action("Show or hide the sidebar", "Ctrl+B")
         self.sidebar_action.triggered.connect(self.toggle_sidebar)
+        self.origins_action = self._action("Colour by who guessed it", "Ctrl+Shift+O")
+        self.origins_action.setCheckable(True)
+        self.origins_action.toggled.connect(self.transcript.set_colouring)
         self.focus_action = self._action("Go to the message box", "Ctrl+L")
         self.focus_action.triggered.connect(self.prompt_box.setFocus)
         self.shortcuts_action = self._action("Keyboard shortcuts", "F1")
@@ -215,7 +219,7 @@ class MainWindow(QMainWindow):
                     self.restore_action,
                 ),
             ),
-            ("View", (self.sidebar_action, self.focus_action)),
+            ("View", (self.sidebar_action, self.origins_action, self.focus_action)),
             ("Help", (self.shortcuts_action, self.about_action)),
         )
         if self.menuBar().isNativeMenuBar():  # the bar at the top of the screen

@@ -9,7 +9,8 @@ from typing import TextIO
 
 from app.interrupts import INTERRUPTED, stopped_by_ctrl_c
 from engine import EngineConfig, ReplySettings, TargetSettings, deep_thread, open_writer
-from engine.records import ChatTurn, Reply, Role, StopReason
+from engine.records import ChatTurn, OriginRun, Reply, Role, StopReason
+from engine.speed import LiveFigures
 
 _GLANCE_S = 0.05
 _CUT = {
@@ -28,7 +29,7 @@ class _Terminal:
 
     def on_prompt_progress(self, num_evaluated: int, num_total: int) -> None: ...
 
-    def on_text(self, text: str, num_tokens: int, tokens_per_s: float, context_used: int) -> None:  # noqa: ARG002
+    def on_text(self, text: str, figures: LiveFigures, origins: tuple[OriginRun, ...]) -> None:  # noqa: ARG002
         if self._streaming:
             sys.stdout.write(text)
             sys.stdout.flush()

@@ -57,6 +57,8 @@ class Theme:
     code_comment: str
     code_type: str
     code_error: str
+    origin_drafter: str  # behind what the drafter guessed
+    origin_recall: str  # behind what was recalled
 
     def palette(self) -> QPalette:
         palette = QPalette()

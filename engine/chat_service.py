@@ -27,9 +27,10 @@ from engine.events import (
 )
 from engine.learning_service import LearningService
 from engine.recall import Recall
-from engine.records import ChatTurn, Conversation, Message, Role
+from engine.records import ChatTurn, Conversation, Message, OriginRun, Role
 from engine.reply import PreparedReply, ReplyWriter
 from engine.speculation import Speculation
+from engine.speed import LiveFigures
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.target.interface import Interrupted, Target, TargetFeature
@@ -215,8 +216,8 @@ class _ReplyEvents:
     def on_prompt_progress(self, num_evaluated: int, num_total: int) -> None:
         self._emit(PromptProgress(self._conversation_id, num_evaluated, num_total))
 
-    def on_text(self, text: str, num_tokens: int, tokens_per_s: float, context_used: int) -> None:
-        self._emit(ReplyText(self._conversation_id, text, num_tokens, tokens_per_s, context_used))
+    def on_text(self, text: str, figures: LiveFigures, origins: tuple[OriginRun, ...]) -> None:
+        self._emit(ReplyText(self._conversation_id, text, figures, origins))
 
     def on_trimmed(self, num_left_out: int) -> None:
         self._emit(ContextTrimmed(self._conversation_id, num_left_out))

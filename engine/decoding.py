@@ -50,6 +50,7 @@ class Decoder:
         self._notes = notes
         self._dice = dice or RandomDice(sampling.seed)
         self.figures = DecodingFigures()
+        self.verdict = Verdict(NO_DRAFT, 0, ())  # of the last round
 
     def rounds(
         self, rows: FloatRows, stop: StopSignal, num_written: int = 0, max_tokens: int | None = None
@@ -62,6 +63,7 @@ class Decoder:
         """
         reply_start = len(self._session.tokens) - num_written
         pending = self._law(rows, 0, len(self._session.tokens)).draw(self._dice)
+        self.verdict = Verdict(NO_DRAFT, 0, (pending,))
         self._note((pending,), rows)
         yield (pending,)
         while self._session.room > 0:
@@ -71,7 +73,7 @@ class Decoder:
             drafted = time.perf_counter()
             rows = self._session.extend([pending, *draft.tokens], stop, num_rows=len(draft.tokens) + 1)
             verified = time.perf_counter()
-            verdict = self._accept(draft, rows)
+            verdict = self.verdict = self._accept(draft, rows)
             accepted = time.perf_counter()
             self._session.keep(len(self._session.tokens) - len(draft.tokens) + verdict.num_accepted)
             kept = time.perf_counter()

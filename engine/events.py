@@ -15,7 +15,9 @@ from engine.records import (
     LibraryTarget,
     MemoryEstimate,
     Message,
+    OriginRun,
 )
+from engine.speed import LiveFigures
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,9 +176,8 @@ class ReplyText:
 
     conversation_id: int
     text: str
-    num_tokens: int  # of the reply so far
-    tokens_per_s: float  # of the reply so far
-    context_used: int  # tokens
+    figures: LiveFigures  # of the reply so far
+    origins: tuple[OriginRun, ...] = ()  # of `text`, in order
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from engine.config import TargetOptions
 from engine.figures import DecodingFigures
+from engine.speed import Speedup, compare
 
 if TYPE_CHECKING:  # the window is up before numpy is needed
     import numpy as np
@@ -93,6 +94,14 @@ class ReplyStatistics:
         if not self.plain_tokens_per_s or not self.tokens_per_s:
             return None
         return self.tokens_per_s / self.plain_tokens_per_s
+
+    @property
+    def told_speedup(self) -> Speedup | None:
+        """What may be said of it to a user: None too where nothing was drafted, the reply is short, or plain decoding
+        is not known well. The error is that of the plain speed alone."""
+        if not self.num_drafted:
+            return None
+        return compare(self.tokens_per_s, 0.0, self.plain_tokens_per_s, self.plain_error, self.reply_tokens)
 
     @property
     def tokens_per_round(self) -> float:

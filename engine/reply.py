@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Protocol
 
 from engine.config import ReplySettings
@@ -13,12 +12,19 @@ from engine.decoding import Decoder
 from engine.errors import PromptTooLong
 from engine.learning.law_notes import LawNotes
 from engine.prompt import Prompt, PromptBuilder
-from engine.records import ChatTurn, Reply, ReplyStatistics, StopReason
+from engine.records import ChatTurn, Origin, OriginRun, Reply, ReplyStatistics, StopReason
+from engine.reply_pace import ReplyPace
 from engine.session import Session
 from engine.speculation import Speculation
+from engine.speed import LiveFigures
 from engine.stop_signal import StopSignal
 from engine.target.interface import FloatRows, Interrupted, Target
+from engine.text_kind import text_kind
+from engine.text_origins import TextOrigins, origin_of
 from engine.text_stream import TextStream
+
+_SEEN_BEFORE_TOLD = 4  # rounds without a draft, before plain decoding counts as known
+_LONGEST_LOADING = 0.1  # of the time of a reply; when the drafter was loaded for longer, its speed is no measure
 
 
 class ReplyListener(Protocol):
@@ -29,7 +35,8 @@ class ReplyListener(Protocol):
 
     def on_prompt_progress(self, num_evaluated: int, num_total: int) -> None: ...
 
-    def on_text(self, text: str, num_tokens: int, tokens_per_s: float, context_used: int) -> None: ...
+    def on_text(self, text: str, figures: LiveFigures, origins: tuple[OriginRun, ...]) -> None:
+        """Text that is new since it was told last, with who thought of its characters first."""
 
     def on_trimmed(self, num_left_out: int) -> None:
         """The context filled up during the reply, and so many of the oldest turns are out now."""
@@ -120,12 +127,16 @@ class _Run:
             target, session, settings.sampling, prepared.turns, speculation, learns=settings.learns, notes=self._notes
         )
         self._stream = TextStream(settings.stop_strings)
+        self._origins = TextOrigins()
         self._pieces: list[str] = []
         self._tokens: list[int] = []
         self._num_evaluated = 0
         self._prompt_s = 0.0
         self._reply_s = 0.0
         self._began_at = 0.0
+        self._pace = ReplyPace(0.0)
+        self._was_loading = False
+        self._loading_s = 0.0  # of the reply
         self.num_left_out = prepared.prompt.num_left_out
 
     def finish(self) -> Reply:
@@ -147,6 +158,8 @@ class _Run:
     def _write(self) -> StopReason:
         rows = self._read_prompt()
         self._began_at = time.perf_counter()
+        self._pace = ReplyPace(self._began_at)
+        self._was_loading = self._is_loading
         while True:
             reason = self._write_into_room(rows)
             if reason is not None:
@@ -168,17 +181,48 @@ class _Run:
     def _write_into_room(self, rows: FloatRows) -> StopReason | None:
         """Writes until the reply ends, or None when the context is full."""
         rounds = self._decoder.rounds(rows, self._stop, len(self._tokens), self._settings.max_tokens)
-        for token in chain.from_iterable(rounds):
-            if token in self._vocabulary.end_of_generation:
-                return StopReason.END
-            self._tokens.append(token)
-            if token not in self._vocabulary.special:  # a template's own marks are no text
-                self._show(self._stream.push(self._vocabulary.pieces[token]))
-            if self._stream.stopped:
-                return StopReason.STOP_STRING
-            if self._settings.max_tokens is not None and len(self._tokens) >= self._settings.max_tokens:
-                return StopReason.LENGTH
+        for tokens in rounds:
+            text, reason = self._take(tokens)
+            self._note_round()
+            self._show(text)
+            if reason is not None:
+                return reason
         return None
+
+    def _take(self, tokens: Sequence[int]) -> tuple[str, StopReason | None]:
+        """The text that a round has brought, and why the reply ends with it, if it does."""
+        vocabulary, stream, verdict = self._vocabulary, self._stream, self._decoder.verdict
+        text = ""
+        for place, token in enumerate(tokens):
+            if token in vocabulary.end_of_generation:
+                return text, StopReason.END
+            self._tokens.append(token)
+            if token not in vocabulary.special:  # a template's own marks are no text
+                num_before = stream.num_decoded
+                text += stream.push(vocabulary.pieces[token])
+                origin = origin_of(verdict.draft, place) if place < verdict.num_accepted else Origin.TARGET
+                self._origins.note(stream.num_decoded - num_before, origin)
+            if stream.stopped:
+                return text, StopReason.STOP_STRING
+            if self._settings.max_tokens is not None and len(self._tokens) >= self._settings.max_tokens:
+                return text, StopReason.LENGTH
+        return text, None
+
+    @property
+    def _is_loading(self) -> bool:
+        return self._speculation is not None and self._speculation.is_loading
+
+    def _note_round(self) -> None:
+        now = time.perf_counter()
+        if len(self._tokens) == 1:  # it was drawn from the prompt's logits
+            self._pace = ReplyPace(now, 1)
+            return
+        self._pace.note(now, len(self._tokens))
+        if self._was_loading:
+            self._loading_s = now - self._began_at
+            if not self._is_loading:
+                self._was_loading = False
+                self._pace.begin_anew()
 
     def _make_room(self) -> FloatRows | None:
         """Let the oldest turns leave and read the rest with the reply so far anew; None when nothing can leave."""
@@ -197,12 +241,41 @@ class _Run:
     def _show(self, text: str) -> None:
         if text:
             self._pieces.append(text)
-            num_passes = len(self._tokens) - 1  # the first token was drawn from the prompt's logits
-            speed = num_passes / (time.perf_counter() - self._began_at)
-            self._listener.on_text(text, len(self._tokens), speed, len(self._session.tokens))
+            self._listener.on_text(text, self._live_figures(), self._origins.release(len(text)))
+
+    def _live_figures(self) -> LiveFigures:
+        counts, pace = self._decoder.figures, self._pace
+        plain_tokens_per_s, plain_error = (0.0, 0.0) if self._was_loading else self._plain()
+        return LiveFigures(
+            num_tokens=len(self._tokens),
+            tokens_per_s=pace.now,
+            mean_tokens_per_s=pace.mean,
+            mean_error=pace.error,
+            num_measured=pace.num_measured,
+            plain_tokens_per_s=plain_tokens_per_s,
+            plain_error=plain_error,
+            num_rounds=counts.num_rounds,
+            num_drafted=counts.num_drafted,
+            num_accepted=counts.num_accepted,
+            context_used=len(self._session.tokens),
+            is_compared=self._speculation is not None and self._speculation.baseline is not None,
+        )
+
+    def _plain(self) -> tuple[float, float]:
+        """How fast this machine writes without drafts, in tokens per second, and the standard error of that as a share
+        of it; zeros while that is not known."""
+        baseline = None if self._speculation is None else self._speculation.baseline
+        if baseline is None or baseline.num_seen < _SEEN_BEFORE_TOLD:
+            return 0.0, 0.0
+        return 1 / baseline.seconds, baseline.error
 
     def _statistics(self, reason: StopReason) -> ReplyStatistics:
-        baseline = None if self._speculation is None else self._speculation.baseline
+        figures = self._decoder.figures
+        plain_tokens_per_s, plain_error = self._plain()
+        if self._loading_s > _LONGEST_LOADING * self._reply_s:
+            plain_tokens_per_s = plain_error = 0.0
+        recall = figures.by_proposer.get("recall")
+        recall_accepted = recall.num_accepted if recall else 0
         return ReplyStatistics(
             prompt_tokens=len(self._prompt.tokens),
             evaluated_tokens=self._num_evaluated,
@@ -213,9 +286,15 @@ class _Run:
             context_used=len(self._session.tokens),
             context_size=self._context_size,
             left_out_messages=self.num_left_out,
-            num_rounds=self._decoder.figures.num_rounds,
-            num_drafted=self._decoder.figures.num_drafted,
-            num_accepted=self._decoder.figures.num_accepted,
-            plain_tokens_per_s=1 / baseline.seconds if baseline else 0.0,
-            plain_error=baseline.error if baseline else 0.0,
+            num_rounds=figures.num_rounds,
+            num_drafted=figures.num_drafted,
+            num_accepted=figures.num_accepted,
+            plain_tokens_per_s=plain_tokens_per_s,
+            plain_error=plain_error,
+            draft_s=figures.draft_s + figures.translate_s,
+            check_s=figures.target_s + figures.accept_s,
+            drafter_accepted=figures.num_accepted - recall_accepted,
+            recall_accepted=recall_accepted,
+            kind=text_kind("".join(self._pieces)),
+            origins=self._origins.runs,
         )

@@ -48,6 +48,7 @@ class Speculation:
         self._trouble = ""  # with the drafter
         self.state = _LOADING
         self.is_drafting = False  # whether there is a drafter
+        self.is_loading = True  # whether one is still expected
         self.is_closed = False
 
     @classmethod
@@ -55,6 +56,7 @@ class Speculation:
         """One that never drafts, and says why."""
         speculation = cls(None)
         speculation.state = reason
+        speculation.is_loading = False
         return speculation
 
     @property
@@ -68,11 +70,12 @@ class Speculation:
             return
         self._chooser.begin(drafter, step_s)
         self.is_drafting = True
+        self.is_loading = False
         self._tell(_READY if self._chooser.can_pay else _TOO_DEAR)
 
     def give_up(self, reason: str) -> None:
         """There will be no drafter; recall goes on without it."""
-        self.is_drafting = False
+        self.is_drafting = self.is_loading = False
         self._trouble = reason
         self._tell(reason)
 
@@ -130,7 +133,7 @@ class Speculation:
         name = max(activity.shares, key=activity.shares.__getitem__, default="")
         if sum(activity.shares.values()) >= _DRAFTING_SHARE:
             who = "the drafter" if name == "drafter" else name.replace("and drafter", "and the drafter")
-            state = f"Drafting {max(1, round(activity.length))} ahead with {who}: {activity.speedup:.1f}x."
+            state = f"Drafting {max(1, round(activity.length))} ahead with {who}."
         elif self._trouble:
             state = self._trouble
         elif not self.is_drafting:

@@ -16,11 +16,14 @@ class TextStream:
         self._stop_strings = tuple(stop_strings)
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._withheld = ""
+        self.num_decoded = 0  # characters that became whole, those that are held back or dropped included
         self.stopped = False  # a stop string has appeared; everything from it on is dropped
 
     def push(self, piece: bytes) -> str:
         """The text that became certain with these bytes; may be empty."""
-        return self._release(self._decoder.decode(piece))
+        text = self._decoder.decode(piece)
+        self.num_decoded += len(text)
+        return self._release(text)
 
     def finish(self) -> str:
         """What is left when no more bytes follow. A character that was cut off is left out."""

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from math import ceil
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QGuiApplication, QKeyEvent, QTextCursor, QTextLayout, QWheelEvent
+from PySide6.QtGui import (
+    QColor,
+    QGuiApplication,
+    QKeyEvent,
+    QTextBlock,
+    QTextCharFormat,
+    QTextCursor,
+    QTextLayout,
+    QWheelEvent,
+)
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QWidget
 
 from app.highlight import Lexing, Line, formats
+from app.origin_marks import spans_of
 from app.theme import ThemeKeeper
 from app.widgets.copy_button import CopyButton
 from app.widgets.fonts import code_font
@@ -38,6 +49,9 @@ class CodeBlockView(QFrame):
         self._lexing = lexing
         self._language = ""
         self._code = ""
+        self._marks = ""  # who guessed it, see `app.origin_marks`
+        self._line_marks: list[str] = []  # the same, line by line
+        self._num_marked_lines = 0  # that have such colours, or had them
         self._request: int | None = None
         self._first_requested_line = 0
         self._lines: list[Line] = []  # spans, as far as they are known
@@ -65,13 +79,23 @@ class CodeBlockView(QFrame):
     def code(self) -> str:
         return self._code
 
-    def set_code(self, language: str, code: str, finished: bool) -> None:
-        """Shows the code. While it still grows only its end is coloured again; once `finished`, all of it."""
+    def set_code(self, language: str, code: str, finished: bool, marks: str = "") -> None:
+        """Shows the code. While it still grows only its end is coloured again; once `finished`, all of it.
+
+        `marks`: who guessed each of its characters, if that is to be seen.
+        """
         if language != self._language:
             self._language = language
             self._name.setText(language or "text")
         if code != self._code:
             self._write(code)
+        if marks != self._marks:
+            if not marks.startswith(self._marks) or not self._marks:
+                self._next_line = 0
+            self._marks = marks
+            self._line_marks = _by_line(code, marks)
+            self._num_marked_lines = max(self._num_marked_lines, len(self._line_marks))
+            self._colour_slice()
         self._lex(finished)
 
     def arrange(self, width: int) -> int:
@@ -137,12 +161,14 @@ class CodeBlockView(QFrame):
     def _colour_slice(self) -> None:
         document = self.body.document()
         known = formats(self._keeper.theme)
+        num_lines = min(max(len(self._lines), self._num_marked_lines), document.blockCount())
         first = self._next_line
-        last = min(first + LINES_PER_SLICE, len(self._lines), document.blockCount())
+        last = min(first + LINES_PER_SLICE, num_lines)
         block = document.findBlockByNumber(first)
-        begin = block.position()
-        for line in self._lines[first:last]:
-            ranges = []
+        begin = end = block.position()
+        for number in range(first, last):
+            line = self._lines[number] if number < len(self._lines) else ()
+            ranges = self._origin_ranges(block)
             for span in line:
                 part = QTextLayout.FormatRange()
                 part.start, part.length, part.format = span.start, span.length, known[span.kind]
@@ -153,10 +179,23 @@ class CodeBlockView(QFrame):
         if last > first:
             document.markContentsDirty(begin, end - begin)
         self._next_line = max(first, last)
-        if self._next_line < min(len(self._lines), document.blockCount()):
+        if self._next_line < num_lines:
             self._slicer.start()
         else:
             self._slicer.stop()
+
+    def _origin_ranges(self, line: QTextBlock) -> list[QTextLayout.FormatRange]:
+        text = line.text()
+        number = line.blockNumber()
+        ranges = []
+        for span in spans_of(self._line_marks[number]) if number < len(self._line_marks) else ():
+            part = QTextLayout.FormatRange()
+            part.start = _utf16_length(text[: span.start])
+            part.length = _utf16_length(text[span.start : span.start + span.length])
+            part.format = QTextCharFormat()
+            part.format.setBackground(QColor(getattr(self._keeper.theme, f"origin_{span.origin.value}")))
+            ranges.append(part)
+        return ranges
 
     @Slot()
     def _copy(self) -> None:
@@ -219,6 +258,17 @@ class _Body(QPlainTextEdit):
             super().wheelEvent(event)
         else:
             event.ignore()
+
+
+def _by_line(code: str, marks: str) -> list[str]:
+    """The marks of each line; none where there are none."""
+    lines = code.split("\n") if marks else []
+    starts = accumulate((len(line) + 1 for line in lines), initial=0)
+    return [marks[start : start + len(line)] for line, start in zip(lines, starts, strict=False)]
+
+
+def _utf16_length(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def _line_to_start_from(code: str) -> int:

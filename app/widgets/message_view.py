@@ -10,11 +10,12 @@ from app.highlight import Lexing
 from app.markdown import Block, CodeBlock, ProseBlock
 from app.theme import ThemeKeeper
 from app.widgets.code_block import CodeBlockView
+from app.widgets.origin_legend import OriginLegend
 from app.widgets.prose import Prose
 from app.widgets.reply_footer import ReplyFooter
 from app.widgets.row_view import RowView
 from app.widgets.waiting import Waiting
-from engine.records import Message
+from engine.records import Message, OriginRun
 
 BUBBLE_SHARE = 0.82  # of the column, at most
 BUBBLE_PADDING_PX = 14
@@ -22,6 +23,7 @@ BUBBLE_RADIUS_PX = 16
 SPACE_ABOVE_PX = 14
 PARAGRAPH_GAP_PX = 10
 SPACE_BELOW_PX = 14
+LEGEND_GAP_PX = 4
 SHORTENED_LINES = 24  # of a long prompt, until all of it is asked for
 SHORTENED_CHARACTERS = 2_400
 
@@ -96,12 +98,17 @@ class ReplyView(RowView):
         self._heights: list[int | None] = []  # of each view; None = to be arranged
         self._arranged_width = 0
         self._waiting: Waiting | None = None
+        self._legend: OriginLegend | None = None
         self._footer: ReplyFooter | None = None
         self._text = ""
 
     @property
     def block_views(self) -> tuple[Prose | CodeBlockView, ...]:
         return tuple(self._views)
+
+    @property
+    def legend(self) -> OriginLegend | None:
+        return self._legend
 
     @property
     def footer(self) -> ReplyFooter | None:
@@ -145,6 +152,21 @@ class ReplyView(RowView):
         self._footer.set_message(message)
         self.height_changed.emit()
 
+    def set_legend(self, origins: tuple[OriginRun, ...] | None) -> None:
+        """Tells what the colours stand for; None: there are none."""
+        if origins is None:
+            if self._legend is not None:
+                self._legend.hide()
+                self._legend.deleteLater()
+                self._legend = None
+                self.height_changed.emit()
+            return
+        if self._legend is None:
+            self._legend = OriginLegend(self._keeper, self)
+            self._legend.show()
+        self._legend.set_origins(origins)
+        self.height_changed.emit()
+
     def set_regenerate(self, possible: bool) -> None:
         if self._footer is not None:
             self._footer.set_regenerate(possible)
@@ -169,6 +191,10 @@ class ReplyView(RowView):
         if self._waiting is not None:
             self._waiting.setGeometry(0, y, width, self._waiting.sizeHint().height())
             y += self._waiting.height()
+        if self._legend is not None:
+            height = self._legend.heightForWidth(width)
+            self._legend.setGeometry(0, y, width, height)
+            y += height + LEGEND_GAP_PX
         if self._footer is not None:
             self._footer.setGeometry(-6, y, width + 6, self._footer.sizeHint().height())
             y += self._footer.height()
@@ -185,7 +211,7 @@ class ReplyView(RowView):
                 view = CodeBlockView(self._keeper, self._lexing, self)
                 view.copied.connect(self.copied)
                 self._put(index, view)
-            view.set_code(block.language, block.code, complete)
+            view.set_code(block.language, block.code, complete, block.marks)
         else:
             if not isinstance(view, Prose):
                 view = Prose(self._keeper, self)

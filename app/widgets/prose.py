@@ -169,4 +169,6 @@ def _style_sheet(theme: Theme) -> str:
         td {{ border: 1px solid {theme.border}; }}
         hr {{ background-color: {theme.border_strong}; }}
         a {{ color: {theme.link}; text-decoration: none; }}
+        .drafter {{ background-color: {theme.origin_drafter}; }}
+        .recall {{ background-color: {theme.origin_recall}; }}
     """

@@ -7,6 +7,7 @@ from app.theme import ThemeKeeper
 from app.widgets.copy_button import CopyButton
 from app.widgets.elided_label import ElidedLabel
 from app.widgets.icon_button import IconButton
+from app.widgets.meter_text import ratio_number, speed_number
 from engine.records import Message, ReplyStatistics, StopReason
 
 _ENDINGS = {
@@ -70,8 +71,9 @@ def facts(message: Message) -> str:
         parts.append(f"{num:,} token{'' if num == 1 else 's'}")
         if statistics.tokens_per_s:
             parts.append(f"{statistics.tokens_per_s:.{0 if statistics.tokens_per_s >= 20 else 1}f} tok/s")
-        if statistics.num_drafted and statistics.speedup is not None:
-            parts.append(f"{statistics.speedup:.1f}x")
+        speedup = statistics.told_speedup
+        if speedup is not None:
+            parts.append(f"{speedup.value:.1f}× of plain")
         if statistics.num_drafted:
             parts.append(f"{statistics.tokens_per_round:.1f} per round")
         if statistics.stop_reason in _ENDINGS:
@@ -95,9 +97,12 @@ def details(statistics: ReplyStatistics) -> str:
         )
     if statistics.plain_tokens_per_s:
         lines.append(
-            f"Without drafts this machine writes about {statistics.plain_tokens_per_s:.1f} tok/s "
-            f"(±{statistics.plain_error:.0%}), measured in rounds without one"
+            f"Without drafts this machine writes about {speed_number(statistics.plain_tokens_per_s)} tok/s "
+            f"(± {max(1, round(100 * statistics.plain_error))} %), measured in rounds without one"
         )
+    speedup = statistics.told_speedup
+    if speedup is not None:
+        lines.append(f"This reply: {ratio_number(speedup)} of that")
     if statistics.left_out_messages:
         lines.append(f"Not read any more: the {statistics.left_out_messages:,} oldest messages")
     return "\n".join(lines)

@@ -14,7 +14,7 @@ from app.widgets.message_view import ReplyView
 from app.widgets.transcript_rows import GrowingRow, NoteRow, PromptRow, ReplyRow, Stage, TextMeasure
 from app.widgets.virtual_column import VirtualColumn
 from app.widgets.welcome import Welcome
-from engine.records import Message, Role
+from engine.records import Message, OriginRun, Role
 
 
 class Transcript(QWidget):
@@ -37,7 +37,8 @@ class Transcript(QWidget):
         self._rows: list[PromptRow | ReplyRow | NoteRow | GrowingRow] = []
         self._growing: GrowingRow | None = None
         self._busy = False
-        self._pending: list[str] = []  # pieces of the reply that are not shown yet
+        self._colouring = False
+        self._pending: list[tuple[str, tuple[OriginRun, ...]]] = []  # of the reply, what is not shown yet
         self._repaint = Throttle(self._show_pending, parent=self)
         self.column = VirtualColumn(self)
         self.column.setAccessibleName("Conversation")
@@ -81,7 +82,7 @@ class Transcript(QWidget):
     def begin_reply(self) -> None:
         """A reply is being prepared; dots stand in for it."""
         self.abandon_reply()
-        self._growing = GrowingRow(self._stage)
+        self._growing = GrowingRow(self._stage, self._colouring)
         self._rows.append(self._growing)
         self._stack.setCurrentWidget(self.column)
         self.column.append(self._growing)
@@ -92,9 +93,10 @@ class Transcript(QWidget):
             self._growing.wait_for(f"Reading the prompt… {100 * num_evaluated // num_total} %")
             self._refresh_growing()
 
-    def append_reply_text(self, text: str) -> None:
+    def append_reply_text(self, text: str, origins: tuple[OriginRun, ...] = ()) -> None:
+        """`origins`: who guessed it, if that is known."""
         if self._growing is not None:
-            self._pending.append(text)
+            self._pending.append((text, origins))
             self._repaint.request()
 
     def finish_reply(self, message: Message) -> None:
@@ -150,6 +152,18 @@ class Transcript(QWidget):
         self._busy = busy
         self._update_rows()
 
+    def set_colouring(self, colouring: bool) -> None:
+        """Whether replies show who guessed which part of them."""
+        if colouring == self._colouring:
+            return
+        self._colouring = colouring
+        for row in self._rows:
+            if isinstance(row, ReplyRow | GrowingRow):
+                row.set_colouring(colouring)
+        for built, view in self.column.built_rows():
+            if isinstance(built, ReplyRow | GrowingRow) and isinstance(view, ReplyView):
+                built.show_in(view)
+
     def can_regenerate(self) -> bool:
         """Whether the last reply can be written again, or a prompt that stayed without one be answered."""
         return not self._busy and self._growing is None and bool(self.messages)
@@ -165,7 +179,9 @@ class Transcript(QWidget):
     # Rows
 
     def _row(self, message: Message) -> PromptRow | ReplyRow:
-        return PromptRow(self._stage, message) if message.role == Role.USER else ReplyRow(self._stage, message)
+        if message.role == Role.USER:
+            return PromptRow(self._stage, message)
+        return ReplyRow(self._stage, message, self._colouring)
 
     @Slot(QWidget)
     def _on_view_built(self, view: QWidget) -> None:
@@ -197,7 +213,8 @@ class Transcript(QWidget):
 
     def _show_pending(self) -> None:
         if self._growing is not None and self._pending:
-            self._growing.feed("".join(self._pending))
+            text = "".join(piece for piece, _ in self._pending)
+            self._growing.feed(text, [run for _, origins in self._pending for run in origins])
             self._pending.clear()
             self._refresh_growing()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
@@ -10,11 +11,12 @@ from PySide6.QtWidgets import QWidget
 
 from app.highlight import Lexing
 from app.markdown import Block, MarkdownStream, parse
+from app.origin_marks import marks_of
 from app.theme import ThemeKeeper
 from app.widgets.fonts import reading_font
 from app.widgets.message_view import BUBBLE_SHARE, SHORTENED_LINES, PromptView, ReplyView
 from app.widgets.note_view import NoteView
-from engine.records import Message
+from engine.records import Message, OriginRun
 
 NOTE_PX = 40
 FRAME_PX = 60  # of a message, around its text
@@ -71,8 +73,12 @@ class NoteRow:
 class ReplyRow:
     """A finished reply, parsed when it first comes near."""
 
-    def __init__(self, stage: Stage, message: Message, blocks: tuple[Block, ...] | None = None) -> None:
+    def __init__(
+        self, stage: Stage, message: Message, colouring: bool = False, blocks: tuple[Block, ...] | None = None
+    ) -> None:
+        """`blocks`: those of its text, with the colours that are asked for."""
         self.message = message
+        self._colouring = colouring
         self.can_regenerate = False
         self._stage = stage
         self._blocks = blocks
@@ -86,21 +92,32 @@ class ReplyRow:
         self.show_in(view)
         return view
 
+    def set_colouring(self, colouring: bool) -> None:
+        self._colouring = colouring
+        self._blocks = None
+
     def show_in(self, view: ReplyView) -> None:
         if self._blocks is None:
-            self._blocks = parse(self.message.text)
+            text, origins = self.message.text, self._origins()
+            self._blocks = parse(text, marks_of(text, origins) if self._colouring and origins else "")
         view.set_blocks(self._blocks, finished=True)
         view.set_message(self.message)
+        view.set_legend(self._origins() if self._colouring else None)
         view.set_regenerate(self.can_regenerate)
+
+    def _origins(self) -> tuple[OriginRun, ...]:
+        return self.message.statistics.origins if self.message.statistics else ()
 
 
 class GrowingRow:
     """The reply that is being written."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: Stage, colouring: bool = False) -> None:
         self._stage = stage
+        self._colouring = colouring
         self._stream = MarkdownStream()
         self._text: list[str] = []
+        self._origins: list[OriginRun] = []
         self._words = ""  # on what is awaited, before the first text
 
     def estimate(self, width: int) -> int:  # noqa: ARG002
@@ -114,9 +131,15 @@ class GrowingRow:
     def wait_for(self, words: str) -> None:
         self._words = words
 
-    def feed(self, piece: str) -> None:
+    def feed(self, piece: str, origins: Sequence[OriginRun] = ()) -> None:
         self._text.append(piece)
-        self._stream.feed(piece)
+        self._origins += origins
+        self._stream.feed(piece, marks_of(piece, origins) if self._colouring else "")
+
+    def set_colouring(self, colouring: bool) -> None:
+        self._colouring = colouring
+        text, self._stream = "".join(self._text), MarkdownStream()
+        self._stream.feed(text, marks_of(text, self._origins) if colouring else "")
 
     def show_in(self, view: ReplyView) -> None:
         if self._stream.blocks:
@@ -127,4 +150,4 @@ class GrowingRow:
     def finished(self, message: Message) -> ReplyRow:
         """The row that takes over; what has grown is parsed again only where the final text is another."""
         blocks = self._stream.finish() if message.text == "".join(self._text) else None
-        return ReplyRow(self._stage, message, blocks)
+        return ReplyRow(self._stage, message, self._colouring, blocks)

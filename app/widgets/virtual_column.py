@@ -112,6 +112,10 @@ class VirtualColumn(QAbstractScrollArea):
     def view_of(self, row: Row) -> RowView | None:
         return self._slots[self._index(row)].view
 
+    def built_rows(self) -> Sequence[tuple[Row, RowView]]:
+        """The rows that have a widget just now."""
+        return [(slot.row, slot.view) for slot in self._slots if slot.view is not None]
+
     def scroll_to_end(self) -> None:
         self._follow(True)
         self._place()

@@ -14,10 +14,11 @@ from engine.figures import DecodingFigures
 from engine.learning.law_notes import LawNotes
 from engine.measuring.costs import SimulatedCosts
 from engine.measuring.prompts import Question
-from engine.records import ChatTurn, StopReason, VerifiedReply
+from engine.records import ChatTurn, OriginRun, StopReason, VerifiedReply
 from engine.reply import ReplyWriter
 from engine.session import Session
 from engine.speculation import Speculation
+from engine.speed import LiveFigures
 from engine.stop_signal import StopSignal
 from engine.target.interface import Interrupted, Target
 from engine.target.trace import TraceTarget
@@ -149,7 +150,7 @@ class _Deaf:
 
     def on_prompt(self, num_tokens: int, num_left_out: int) -> None: ...
     def on_prompt_progress(self, num_evaluated: int, num_total: int) -> None: ...
-    def on_text(self, text: str, num_tokens: int, tokens_per_s: float, context_used: int) -> None: ...
+    def on_text(self, text: str, figures: LiveFigures, origins: tuple[OriginRun, ...]) -> None: ...
     def on_trimmed(self, num_left_out: int) -> None: ...
 
 

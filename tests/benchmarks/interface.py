@@ -21,6 +21,7 @@ from PySide6.QtWidgets import QApplication
 from app.main_window import MainWindow
 from app.theme import apply_theme
 from engine.records import Message, ReplyStatistics, Role, StopReason
+from engine.speed import LiveFigures
 from tests.benchmarks.heartbeat import Heartbeat
 
 NUM_MESSAGES = 2_000
@@ -105,8 +106,8 @@ class Writer(QObject):
         self.behind_ms = max(self.behind_ms, 1000 * (elapsed_s - self._num_written / PIECES_PER_S))
         for number in range(self._num_written, due):
             self._window.transcript.append_reply_text(self._pieces[number])
-            self._window.status_line.set_speed(number + 1, float(PIECES_PER_S))
-            self._window.status_line.set_context(1000 + number, 8192)
+            figures = LiveFigures(number + 1, PIECES_PER_S, PIECES_PER_S, context_used=1000 + number)
+            self._window.meter.show_live(figures, 8192)
         self._num_written = due
         if due == len(self._pieces):
             self._timer.stop()

@@ -6,6 +6,8 @@ import queue
 from typing import TypeVar
 
 from engine.events import Event
+from engine.records import OriginRun
+from engine.speed import LiveFigures
 
 _E = TypeVar("_E")
 
@@ -17,6 +19,8 @@ class RecordingListener:
         self.prompts: list[tuple[int, int]] = []
         self.progress: list[tuple[int, int]] = []
         self.pieces: list[str] = []
+        self.figures: list[LiveFigures] = []
+        self.origins: list[tuple[OriginRun, ...]] = []
         self.trimmed: list[int] = []
 
     def on_prompt(self, num_tokens: int, num_left_out: int) -> None:
@@ -25,11 +29,14 @@ class RecordingListener:
     def on_prompt_progress(self, num_evaluated: int, num_total: int) -> None:
         self.progress.append((num_evaluated, num_total))
 
-    def on_text(self, text: str, num_tokens: int, tokens_per_s: float, context_used: int) -> None:
-        assert num_tokens > 0
-        assert (tokens_per_s > 0) == (num_tokens > 1), "the first token takes no pass of its own"
-        assert context_used > 0
+    def on_text(self, text: str, figures: LiveFigures, origins: tuple[OriginRun, ...]) -> None:
+        assert figures.num_tokens > 0
+        assert (figures.tokens_per_s > 0) == (figures.num_tokens > 1), "the first token takes no pass of its own"
+        assert figures.context_used > 0
+        assert sum(run.num_characters for run in origins) == len(text)
         self.pieces.append(text)
+        self.figures.append(figures)
+        self.origins.append(origins)
 
     def on_trimmed(self, num_left_out: int) -> None:
         self.trimmed.append(num_left_out)

@@ -14,7 +14,9 @@ from pytestqt.qtbot import QtBot
 from app.chat_controller import ChatController
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
-from app.theme import ThemeKeeper
+from app.theme import ThemeKeeper, load_theme
+from app.widgets.message_view import ReplyView
+from app.widgets.prose import Prose
 from engine import (
     STARTER,
     Command,
@@ -46,7 +48,17 @@ from engine.events import (
     TargetLoading,
     TargetReady,
 )
-from engine.records import Conversation, ConversationSummary, Message, ReplyStatistics, Role, StopReason
+from engine.records import (
+    Conversation,
+    ConversationSummary,
+    Message,
+    Origin,
+    OriginRun,
+    ReplyStatistics,
+    Role,
+    StopReason,
+)
+from engine.speed import LiveFigures
 from tests.fakes.bridge import FakeBridge
 
 NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
@@ -57,6 +69,10 @@ STATISTICS = ReplyStatistics(10, 10, 3, 0.1, 0.5, StopReason.END, 13, 1000)
 
 def summary(number: int, title: str = "Chat") -> ConversationSummary:
     return ConversationSummary(number, title, NOW)
+
+
+def figures(num_tokens: int, tokens_per_s: float, context_used: int) -> LiveFigures:
+    return LiveFigures(num_tokens, tokens_per_s, context_used=context_used)
 
 
 def prompt(number: int, conversation_id: int, text: str = "Hi") -> Message:
@@ -123,7 +139,7 @@ def answered(desk: Desk, conversation_id: int = 7) -> tuple[Message, Message]:
         ConversationChanged(summary(conversation_id, "Hi")),
         PromptKept(asked),
         ReplyStarted(conversation_id, asked.id, 10, 0),
-        ReplyText(conversation_id, "Hello.", 3, 6.0, 13),
+        ReplyText(conversation_id, "Hello.", figures(3, 6.0, 13)),
         ReplyFinished(answer),
     )
     return asked, answer
@@ -143,7 +159,7 @@ def test_a_prompt_goes_to_a_new_conversation_which_is_then_the_open_one(ready: D
     ready.tell(ConversationChanged(summary(7, "Hi")), PromptKept(asked))
     assert ready.window.conversations.chosen_id == 7
     assert ready.shown == ["Hi"]
-    ready.tell(ReplyText(7, "Hel", 1, 5.0, 11), ReplyFinished(reply(71, asked)))
+    ready.tell(ReplyText(7, "Hel", figures(1, 5.0, 11)), ReplyFinished(reply(71, asked)))
     assert ready.shown == ["Hi", "Hello."]
     ready.write("And?")
     assert ready.take() == [Send("And?", 7, ready.settings, "Be kind.")]
@@ -170,16 +186,16 @@ def test_a_prompt_that_could_not_be_kept_comes_back_into_the_box(ready: Desk) ->
 def test_another_conversation_can_be_read_while_a_reply_is_written(ready: Desk) -> None:
     ready.write("Hi")
     asked = prompt(70, 7)
-    ready.tell(ConversationChanged(summary(7)), PromptKept(asked), ReplyText(7, "Hel", 1, 5.0, 11))
+    ready.tell(ConversationChanged(summary(7)), PromptKept(asked), ReplyText(7, "Hel", figures(1, 5.0, 11)))
     ready.take()
     ready.window.conversations.chosen.emit(1)
     assert ready.take() == [OpenConversation(1)]
     old = prompt(10, 1, "Old prompt")
-    ready.tell(ConversationOpened(Conversation(summary(1), "", (old,))), ReplyText(7, "lo.", 2, 5.0, 12))
+    ready.tell(ConversationOpened(Conversation(summary(1), "", (old,))), ReplyText(7, "lo.", figures(2, 5.0, 12)))
     assert ready.shown == ["Old prompt"]
     # Back, while the reply still grows: all of its text so far is there.
     ready.window.conversations.chosen.emit(7)
-    ready.tell(ConversationOpened(Conversation(summary(7), "", (asked,))), ReplyText(7, " Bye", 3, 5.0, 13))
+    ready.tell(ConversationOpened(Conversation(summary(7), "", (asked,))), ReplyText(7, " Bye", figures(3, 5.0, 13)))
     ready.tell(ReplyFinished(reply(71, asked, "Hello. Bye")))
     assert ready.shown == ["Hi", "Hello. Bye"]
 
@@ -318,7 +334,7 @@ def test_messages_that_left_are_told_when_the_conversation_is_opened_too(
 def test_a_reply_written_again_does_not_show_beside_the_old_one_after_looking_elsewhere(ready: Desk) -> None:
     asked, answer = answered(ready)
     ready.window.transcript.regenerate_requested.emit()
-    ready.tell(ReplyStarted(7, asked.id, 10, 0), ReplyText(7, "New", 1, 0.0, 11))
+    ready.tell(ReplyStarted(7, asked.id, 10, 0), ReplyText(7, "New", figures(1, 0.0, 11)))
     ready.window.conversations.chosen.emit(1)
     ready.window.conversations.chosen.emit(7)
     ready.tell(ConversationOpened(Conversation(summary(7), "", (asked, answer))))  # the store knows the old one still
@@ -345,7 +361,7 @@ def test_what_the_store_told_first_is_not_shown_twice(ready: Desk) -> None:
 def test_a_failure_after_the_prompt_was_kept_shows_what_was_kept(ready: Desk) -> None:
     ready.write("Hi")
     command = ready.take()[-1]
-    ready.tell(ConversationChanged(summary(7)), PromptKept(prompt(70, 7)), ReplyText(7, "Hel", 1, 0.0, 11))
+    ready.tell(ConversationChanged(summary(7)), PromptKept(prompt(70, 7)), ReplyText(7, "Hel", figures(1, 0.0, 11)))
     ready.tell(Failed("The disk is full; free some space.", command))
     assert ready.take() == [OpenConversation(7)]
     ready.tell(ConversationOpened(Conversation(summary(7), "", (prompt(70, 7),))))
@@ -416,10 +432,52 @@ def test_a_notice_about_the_target_is_shown(desk: Desk) -> None:
 
 def test_what_drafts_ahead_or_why_nothing_does_is_shown(desk: Desk) -> None:
     target = TargetInfo("b", "/b.gguf", "", 1000, 10, 2, speculation="The drafter is being loaded.")
-    words = desk.window.status_line.words
+    words = desk.window.meter.words
     desk.tell(TargetReady(target, desk.bridge.loads[-1]))
     assert words.words == "The drafter is being loaded."
     desk.tell(SpeculationChanged("another", "Of a target that is gone.", False))
     assert words.words == "The drafter is being loaded."
     desk.tell(SpeculationChanged("b", "Drafting ahead with the drafter.", True))
     assert words.words == "Drafting ahead with the drafter."
+
+
+def test_the_meter_tells_of_the_open_chat_alone(ready: Desk) -> None:
+    meter = ready.window.meter
+    answered(ready)
+    assert meter.speed.text() == "6.0 tok/s"
+    assert meter.property("live") is False
+    ready.write("And?")
+    ready.tell(PromptKept(prompt(72, 7)), ReplyText(7, "Hel", figures(40, 50.0, 60)))
+    assert meter.property("live") is True
+    assert (meter.speed.text(), meter.context.text()) == ("50.0 tok/s", "60 / 1,000")
+    ready.window.conversations.chosen.emit(1)
+    ready.tell(ConversationOpened(Conversation(summary(1), "", ())), ReplyText(7, "lo", figures(41, 99.0, 61)))
+    assert meter.speed.isHidden()
+    assert meter.property("live") is False
+
+
+def test_a_reply_that_fails_leaves_the_meter_at_rest(ready: Desk) -> None:
+    ready.write("Hi")
+    ready.tell(PromptKept(prompt(70, 7)), ReplyText(7, "Hel", figures(40, 50.0, 60)))
+    ready.tell(Failed("It broke.", Send("Hi", None, ready.settings, "Be kind.")))
+    assert ready.window.meter.property("live") is False
+
+
+def test_a_growing_reply_that_is_opened_again_keeps_its_colours(ready: Desk) -> None:
+    ready.window.origins_action.setChecked(True)
+    asked = prompt(70, 7)
+    ready.write("Hi")
+    ready.tell(PromptKept(asked))
+    for text, origin in (("red ", Origin.DRAFTER), ("and blue", Origin.RECALL)):
+        ready.tell(ReplyText(7, text, figures(2, 5.0, 12), (OriginRun(len(text), origin),)))
+    ready.window.conversations.chosen.emit(1)
+    ready.tell(ConversationOpened(Conversation(summary(1), "", ())))
+    ready.window.conversations.chosen.emit(7)
+    ready.tell(ConversationOpened(Conversation(summary(7), "", (asked,))))
+    view = ready.window.transcript.column.built_rows()[-1][1]
+    assert isinstance(view, ReplyView)
+    (block,) = view.block_views
+    assert isinstance(block, Prose)
+    html = block.toHtml()
+    theme = load_theme("light")
+    assert html.index(theme.origin_drafter) < html.index("red ") < html.index(theme.origin_recall)

@@ -53,6 +53,11 @@ def test_text_can_be_read(name: str) -> None:
     assert contrast(theme.on_accent, theme.accent) > 4.5
     assert contrast(theme.text, theme.bubble) > 7
     assert contrast(theme.link, theme.window) > 4.5
+    for tint in (theme.origin_drafter, theme.origin_recall):
+        assert contrast(theme.text, tint) > 7
+        assert contrast(theme.link, tint) > 4.5
+        for field in ("keyword", "name", "string", "number", "comment", "type", "error"):
+            assert contrast(getattr(theme, f"code_{field}"), tint) > 3, (field, tint)
     for field in ("keyword", "name", "string", "number", "comment", "type", "error"):
         assert contrast(getattr(theme, f"code_{field}"), theme.code_background) > 3.8, field
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
@@ -9,6 +10,7 @@ from pytestqt.qtbot import QtBot
 from app.theme import ThemeKeeper
 from app.widgets.message_view import PromptView
 from app.widgets.reply_footer import details, facts
+from engine.records import ReplyStatistics
 from tests.unit.app.widgets.messages import STATISTICS, prompt, reply
 
 
@@ -48,4 +50,28 @@ def test_details_tell_what_was_reused() -> None:
 def test_a_reply_that_was_drafted_for_tells_how_it_went() -> None:
     statistics = replace(STATISTICS, num_rounds=100, num_drafted=180, num_accepted=60)
     assert "1.6 per round" in facts(replace(reply(1), statistics=statistics))
+    assert "×" not in facts(replace(reply(1), statistics=statistics)), "how fast plain decoding is, nobody knows"
     assert "180 tokens, of which 60 stood; 100 rounds" in details(statistics)
+
+
+DRAFTED = replace(STATISTICS, num_rounds=100, num_drafted=180, num_accepted=114, plain_tokens_per_s=20.0)
+
+
+@pytest.mark.parametrize(
+    ("statistics", "claim"),
+    [
+        (replace(DRAFTED, plain_error=0.04), "1.5× of plain"),
+        (replace(DRAFTED, plain_error=0.3), ""),  # hardly known
+        (replace(DRAFTED, plain_error=0.04, reply_tokens=20), ""),  # too short
+        (replace(DRAFTED, num_drafted=0, num_accepted=0), ""),
+    ],
+)
+def test_a_ratio_is_claimed_where_it_means_something(statistics: ReplyStatistics, claim: str) -> None:
+    told = facts(replace(reply(1), statistics=statistics))
+    assert (claim in told) if claim else ("×" not in told)
+
+
+def test_details_say_how_sure_a_ratio_is() -> None:
+    told = details(replace(DRAFTED, plain_error=0.04))
+    assert "writes about 20.0 tok/s (± 4 %)" in told
+    assert "This reply: 1.5× ± 0.1 of that" in told

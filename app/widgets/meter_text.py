@@ -1,0 +1,168 @@
+"""The words of the meter: short where they are always in sight, whole sentences in what is told about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.records import ReplyStatistics
+from engine.speed import LiveFigures, Speedup
+
+UNKNOWN = "—"
+MEASURING = "measuring…"
+
+# The widest words that a part is made for, so that nothing moves while figures change.
+WIDEST_SPEED = "10,000 tok/s"
+WIDEST_RATIO = "88.8× ± 8.8 of plain"
+WIDEST_ROUNDS = "88.8 / round"
+WIDEST_ACCEPTED = "100 % accepted"
+
+
+@dataclass(frozen=True, slots=True)
+class MeterFigures:
+    """What the meter shows of one reply, under way or kept. 0 stands for what is not known."""
+
+    tokens_per_s: float  # now, or of the whole reply once it is finished
+    mean_tokens_per_s: float
+    num_tokens: int
+    speedup: Speedup | None
+    plain_tokens_per_s: float
+    plain_error: float
+    num_rounds: int
+    num_drafted: int
+    num_accepted: int
+    tokens_per_round: float
+    is_compared: bool  # whether a ratio may still come
+
+    @classmethod
+    def of_live(cls, figures: LiveFigures) -> MeterFigures:
+        return cls(
+            figures.tokens_per_s,
+            figures.mean_tokens_per_s,
+            figures.num_tokens,
+            figures.speedup,
+            figures.plain_tokens_per_s,
+            figures.plain_error,
+            figures.num_rounds,
+            figures.num_drafted,
+            figures.num_accepted,
+            figures.tokens_per_round,
+            figures.is_compared,
+        )
+
+    @classmethod
+    def of_reply(cls, statistics: ReplyStatistics) -> MeterFigures:
+        return cls(
+            statistics.tokens_per_s,
+            statistics.tokens_per_s,
+            statistics.reply_tokens,
+            statistics.told_speedup,
+            statistics.plain_tokens_per_s,
+            statistics.plain_error,
+            statistics.num_rounds,
+            statistics.num_drafted,
+            statistics.num_accepted,
+            statistics.tokens_per_round,
+            is_compared=False,
+        )
+
+
+def speed_number(tokens_per_s: float) -> str:
+    """Three figures or so: `0.45`, `31.4`, `128`, `10,000`."""
+    if tokens_per_s <= 0:
+        return UNKNOWN
+    if tokens_per_s < 1:
+        return f"{max(tokens_per_s, 0.01):.2f}"
+    return f"{tokens_per_s:.1f}" if tokens_per_s < 99.95 else f"{tokens_per_s:,.0f}"
+
+
+def speed(figures: MeterFigures) -> str:
+    return f"{speed_number(figures.tokens_per_s)} tok/s"
+
+
+def ratio(figures: MeterFigures) -> str:
+    speedup = figures.speedup
+    if _is_plain(figures):
+        return "1.0× of plain"
+    if speedup is not None:
+        return f"{ratio_number(speedup)} of plain"
+    return MEASURING if figures.is_compared else UNKNOWN
+
+
+def ratio_number(speedup: Speedup) -> str:
+    """`1.6× ± 0.1`; one decimal promises no more than a tenth."""
+    if speedup.value >= 99.5:
+        return f"{speedup.value:,.0f}×"
+    return f"{speedup.value:.1f}× ± {max(0.1, speedup.error):.1f}"
+
+
+def rounds(figures: MeterFigures) -> str:
+    return f"{figures.tokens_per_round:.1f} / round" if figures.num_rounds else f"{UNKNOWN} / round"
+
+
+def accepted(figures: MeterFigures) -> str:
+    if not figures.num_drafted:
+        return "none guessed"
+    return f"{figures.num_accepted / figures.num_drafted:.0%} accepted".replace("%", " %")
+
+
+def about_speed(figures: MeterFigures) -> str:
+    plural = "" if figures.num_tokens == 1 else "s"
+    return (
+        f"Tokens written per second, over about the last second.\nThe whole reply so far: {figures.num_tokens:,} "
+        f"token{plural} at {speed_number(figures.mean_tokens_per_s)} per second. Reading the prompt does not count."
+    )
+
+
+def about_kept_speed(figures: MeterFigures) -> str:
+    plural = "" if figures.num_tokens == 1 else "s"
+    return (
+        f"Tokens written per second in the last reply of this chat, over all its {figures.num_tokens:,} token{plural}."
+        "\nReading the prompt does not count."
+    )
+
+
+def about_ratio(figures: MeterFigures) -> str:
+    if _is_plain(figures):
+        return "Nothing was guessed ahead in this reply, so it is written at the model's plain speed."
+    if figures.speedup is not None:
+        return (
+            f"This reply is written {ratio_number(figures.speedup)} as fast as the model would write it here without "
+            f"guesses:\nabout {speed_number(figures.plain_tokens_per_s)} tokens per second "
+            f"(± {max(1, round(100 * figures.plain_error))} %), measured now and then in rounds without a guess.\n"
+            "The ± says how far off this may well be: two times in three the true value lies within it."
+        )
+    if figures.is_compared:
+        return (
+            "How this compares with writing without guesses is still being measured.\nIt is shown once enough tokens "
+            "are written, and the time in which the drafter is being loaded does not count."
+        )
+    return (
+        "No comparison with writing without guesses: nobody guesses ahead, the reply is too short, or the plain speed "
+        "was not measured well enough."
+    )
+
+
+def about_rounds(figures: MeterFigures) -> str:
+    return (
+        "Tokens written in a round. In each round the model checks a guess of several tokens in one pass,\nkeeps what "
+        f"it would have written itself, and adds one token. Without guesses this is 1.0. {figures.num_rounds:,} rounds."
+    )
+
+
+def about_accepted(figures: MeterFigures) -> str:
+    if not figures.num_drafted:
+        return "No token was guessed ahead in this reply."
+    return (
+        f"Of {figures.num_drafted:,} tokens that were guessed ahead, {figures.num_accepted:,} were what the model "
+        "would have written.\nThe others cost a little time and are never shown."
+    )
+
+
+def spoken(figures: MeterFigures) -> str:
+    """All of it in one sentence, for a screen reader."""
+    return ", ".join((speed(figures), ratio(figures), rounds(figures), accepted(figures)))
+
+
+def _is_plain(figures: MeterFigures) -> bool:
+    """Whether it is known that there is nothing to compare: plain decoding itself is measured."""
+    return not figures.num_drafted and figures.plain_tokens_per_s > 0

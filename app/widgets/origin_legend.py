@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from PySide6.QtCore import QRectF
+from PySide6.QtGui import QColor, QPainter, QPaintEvent
+from PySide6.QtWidgets import QWidget
+
+from app.origin_marks import shares_of
+from app.theme import ThemeKeeper
+from engine.records import Origin, OriginRun
+
+_NAMES = {Origin.DRAFTER: "Drafter", Origin.RECALL: "Recall", Origin.TARGET: "Model itself"}
+_SWATCH_PX = 11
+_GAP_PX = 6
+_BETWEEN_PX = 18
+_PADDING_PX = 4
+_UNKNOWN = "It is not known who guessed what in this reply."
+_ABOUT = (
+    "Who thought of the text first, as a share of its characters. The model checks every guess and keeps only what it "
+    "would have written itself;\nthe rest it wrote without a guess. Drafter: the small model that runs ahead. Recall: "
+    "found in this chat or an earlier one."
+)
+
+
+class OriginLegend(QWidget):
+    """The line under a coloured reply: what the colours stand for, and how much of the text has each."""
+
+    def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._keeper = keeper
+        self._parts: list[tuple[Origin, str]] = []
+        self.setToolTip(_ABOUT)
+        self.set_origins(())
+        keeper.changed.connect(self.update)
+
+    @property
+    def words(self) -> str:
+        return ", ".join(words for _, words in self._parts) or _UNKNOWN
+
+    def set_origins(self, origins: tuple[OriginRun, ...]) -> None:
+        shares = shares_of(origins)
+        self._parts = [(origin, f"{name} {_percent(shares[origin])}") for origin, name in _NAMES.items() if shares]
+        self.setAccessibleName(f"Who guessed it first: {self.words}" if shares else _UNKNOWN)
+        self.update()
+
+    def heightForWidth(self, width: int) -> int:
+        return self._lines(width) * self._line_px() + 2 * _PADDING_PX
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002
+        theme = self._keeper.theme
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        metrics = self.fontMetrics()
+        x, y = 0, _PADDING_PX
+        if not self._parts:
+            painter.setPen(QColor(theme.faint))
+            painter.drawText(x, y + metrics.ascent(), _UNKNOWN)
+        for origin, words in self._parts:
+            if x and x + self._part_px(words) > self.width():
+                x, y = 0, y + self._line_px()
+            painter.setPen(QColor(theme.border_strong))
+            tint = getattr(theme, f"origin_{origin.value}", theme.window)
+            painter.setBrush(QColor(tint))
+            top = y + (metrics.height() - _SWATCH_PX) / 2
+            painter.drawRoundedRect(QRectF(x + 0.5, top, _SWATCH_PX, _SWATCH_PX), 3, 3)
+            painter.setPen(QColor(theme.quiet))
+            painter.drawText(x + _SWATCH_PX + _GAP_PX, y + metrics.ascent(), words)
+            x += self._part_px(words) + _BETWEEN_PX
+        painter.end()
+
+    def _lines(self, width: int) -> int:
+        x, lines = 0, 1
+        for _, words in self._parts:
+            if x and x + self._part_px(words) > width:
+                x, lines = 0, lines + 1
+            x += self._part_px(words) + _BETWEEN_PX
+        return lines
+
+    def _part_px(self, words: str) -> int:
+        return _SWATCH_PX + _GAP_PX + self.fontMetrics().horizontalAdvance(words)
+
+    def _line_px(self) -> int:
+        return self.fontMetrics().height() + 2
+
+
+def _percent(share: float) -> str:
+    return "under 1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"

@@ -1,0 +1,257 @@
+"""The line below the prompt box: how fast the reply is written, what drafting brings, and how full the context is."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QSize, Qt, Signal
+from PySide6.QtGui import QFont, QKeyEvent, QMouseEvent, QResizeEvent, QShowEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QSizePolicy, QWidget
+
+from app.theme import ThemeKeeper
+from app.throttle import Throttle
+from app.widgets import meter_text
+from app.widgets.elided_label import ElidedLabel
+from app.widgets.meter_text import MeterFigures
+from app.widgets.sparkline import Sparkline
+from engine.records import ReplyStatistics
+from engine.speed import LiveFigures
+
+HIGH = 0.80  # of the context
+FULL = 0.95
+INTERVAL_MS = 100  # between two changes of what is shown
+_STEPS = 1_000
+_SPACING_PX = 10
+_MARGIN_PX = 6
+_FEWEST_WORDS_PX = 120  # of the sentence; in less room it is left out
+
+
+class SpeedMeter(QFrame):
+    """Shows a reply that is being written, or dimmed the last one of the chat. Where there is little room, parts leave
+    one after the other, speed and ratio never.
+
+    Signals:
+        history_requested(): the user wants to see how speed developed: a click, or Enter while it has the focus.
+    """
+
+    history_requested = Signal()
+
+    def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setProperty("kind", "meter")
+        self.setProperty("live", False)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setAccessibleName("Speed")
+        self._latest: LiveFigures | None = None
+        self._context_size = 0
+        self._repaint = Throttle(self._show_latest, INTERVAL_MS, parent=self)
+        self.speed = _Figure(meter_text.WIDEST_SPEED, self)
+        self.ratio = _Figure(meter_text.WIDEST_RATIO, self, Qt.AlignmentFlag.AlignLeft)
+        self.ratio.setProperty("kind", "figure")
+        self.sparkline = Sparkline(keeper, self)
+        self.sparkline.setAccessibleName("Speed of the reply as it changes")
+        self.sparkline.setToolTip(
+            "The speed of this reply from its beginning to now; the dotted line is the speed without guesses."
+        )
+        self.rounds = _Figure(meter_text.WIDEST_ROUNDS, self)
+        self.accepted = _Figure(meter_text.WIDEST_ACCEPTED, self)
+        self.words = ElidedLabel(self)
+        self.gauge = QProgressBar(self)
+        self.gauge.setRange(0, _STEPS)
+        self.gauge.setTextVisible(False)
+        self.gauge.setFixedSize(40, 4)
+        self.gauge.setAccessibleName("Context used")
+        self.context = _Figure("", self)
+        self._has_context = False
+        row = QHBoxLayout(self)
+        row.setContentsMargins(_MARGIN_PX, 1, _MARGIN_PX, 1)
+        row.setSpacing(_SPACING_PX)
+        row.addWidget(self.speed)
+        row.addWidget(self.ratio)
+        row.addWidget(self.sparkline)
+        row.addWidget(self.rounds)
+        row.addWidget(self.accepted)
+        row.addWidget(self.words, 1)
+        row.addStretch(0)
+        row.addWidget(self.gauge, 0, Qt.AlignmentFlag.AlignVCenter)
+        row.addWidget(self.context)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.clear()
+
+    def show_live(self, figures: LiveFigures, context_size: int) -> None:
+        """Of a reply that is being written; may be called as often as there is news."""
+        self._latest = figures
+        self._context_size = context_size
+        self._repaint.request()
+
+    def show_reply(self, statistics: ReplyStatistics) -> None:
+        """Of a reply that is finished. The line of its speed stays, if it was shown while it grew."""
+        self.rest()
+        figures = MeterFigures.of_reply(statistics)
+        self._show(figures, meter_text.about_kept_speed(figures))
+        self.set_context(statistics.context_used, statistics.context_size)
+
+    def rest(self) -> None:
+        """No reply is under way any more."""
+        self._repaint.cancel()
+        self._latest = None
+        self._set_live(False)
+
+    def set_words(self, words: str) -> None:
+        """What drafts ahead of the model, or why nothing does; empty for none."""
+        self.words.set_words(words)
+        self.words.setToolTip(words)
+        self._fit()
+
+    def set_context(self, used: int, size: int) -> None:
+        """`used` of `size` tokens are held by the target."""
+        share = used / size if size else 0.0
+        self.gauge.setValue(round(min(1.0, share) * _STEPS))
+        self.context.set_widest(f"{size:,} / {size:,}" if size else "")
+        self.context.set_words(f"{used:,} / {size:,}" if size else "")
+        level = "full" if share >= FULL else "high" if share >= HIGH else "calm"
+        if level != self.gauge.property("level"):
+            self.gauge.setProperty("level", level)
+            _polish(self.gauge)
+        words = (
+            f"The conversation takes {used:,} of the {size:,} tokens ({share:.0%}) that the model can see at once.\n"
+            "Counted by the model's own tokens; when it is full, the oldest messages are left out."
+        )
+        self.gauge.setToolTip(words)
+        self.context.setToolTip(words)
+        if self._has_context != (size > 0):
+            self._has_context = size > 0
+            self._fit()
+
+    def clear(self) -> None:
+        """No figures; the sentence stays."""
+        self.rest()
+        self.sparkline.clear()
+        for part in (self.speed, self.ratio, self.rounds, self.accepted):
+            part.set_words("")
+            part.setToolTip("")
+        self.setAccessibleDescription("")
+        self.set_context(0, 0)
+        self._fit()
+
+    def _show_latest(self) -> None:
+        latest = self._latest
+        if latest is None or latest.num_tokens < 2:  # one token has no speed yet
+            return
+        if not self.property("live"):
+            self.sparkline.clear()
+            self._set_live(True)
+        figures = MeterFigures.of_live(latest)
+        self._show(figures, meter_text.about_speed(figures))
+        self.sparkline.add(latest.tokens_per_s, latest.plain_tokens_per_s)
+        self.set_context(latest.context_used, self._context_size)
+
+    def _show(self, figures: MeterFigures, about_speed: str) -> None:
+        had_figures = bool(self.speed.text())
+        self.speed.set_words(meter_text.speed(figures), about_speed)
+        self.ratio.set_words(meter_text.ratio(figures), meter_text.about_ratio(figures))
+        self.rounds.set_words(meter_text.rounds(figures), meter_text.about_rounds(figures))
+        self.accepted.set_words(meter_text.accepted(figures), meter_text.about_accepted(figures))
+        self.setAccessibleDescription(meter_text.spoken(figures))
+        if not had_figures:
+            self._fit()
+
+    def _set_live(self, live: bool) -> None:
+        if live != self.property("live"):
+            self.setProperty("live", live)
+            self.sparkline.set_live(live)
+            for part in (self, self.speed, self.ratio, self.rounds, self.accepted, self.words, self.context):
+                _polish(part)
+
+    # Arrangement
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, super().minimumSizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._fit()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
+            self._fit()
+
+    def _fit(self) -> None:
+        """Shows as many parts as there is room for; those that matter least leave first."""
+        figures, context = bool(self.speed.text()), self._has_context
+        room = self.width() - 2 * _MARGIN_PX
+        words_px = min(self.words.sizeHint().width(), _FEWEST_WORDS_PX) if self.words.words else 0
+        wanted = (
+            (self.speed, figures, self.speed.width()),
+            (self.ratio, figures, self.ratio.width()),
+            (self.gauge, context, self.gauge.width()),
+            (self.words, words_px > 0, words_px),
+            (self.sparkline, figures, self.sparkline.width()),
+            (self.rounds, figures, self.rounds.width()),
+            (self.context, context, self.context.width()),
+            (self.accepted, figures, self.accepted.width()),
+        )
+        full = False
+        for part, is_there, width in wanted:
+            if is_there and part not in (self.speed, self.ratio):
+                full = full or width + _SPACING_PX > room
+            shown = is_there and not full
+            part.setVisible(shown)
+            room -= (width + _SPACING_PX) if shown else 0
+
+    # A click
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        if event.button() == Qt.MouseButton.LeftButton and self.rect().contains(event.position().toPoint()):
+            self.history_requested.emit()
+        super().mouseReleaseEvent(event)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        event.accept()  # else the release is not told
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):
+            self.history_requested.emit()
+        else:
+            super().keyPressEvent(event)
+
+
+class _Figure(QLabel):
+    """Short words that change often, in a place as wide as the widest of them."""
+
+    def __init__(self, widest: str, parent: QWidget, alignment: Qt.AlignmentFlag = Qt.AlignmentFlag.AlignRight) -> None:
+        super().__init__(parent)
+        self._widest = widest
+        font = QFont(self.font())
+        font.setFeature(QFont.Tag("tnum"), 1)  # digits of one width
+        self.setFont(font)
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setAlignment(alignment | Qt.AlignmentFlag.AlignVCenter)
+        self._keep_width()
+
+    def set_widest(self, widest: str) -> None:
+        if widest != self._widest:
+            self._widest = widest
+            self._keep_width()
+
+    def set_words(self, words: str, about: str = "") -> None:
+        if words != self.text():
+            self.setText(words)
+        self.setToolTip(about)
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._keep_width()
+
+    def _keep_width(self) -> None:
+        self.setFixedWidth(self.fontMetrics().horizontalAdvance(self._widest) + 2)
+
+
+def _polish(widget: QWidget) -> None:
+    widget.style().unpolish(widget)
+    widget.style().polish(widget)
