@@ -86,7 +86,7 @@ def _change(connection: Connection, path: Path, **values: str) -> None:
     connection.execute(update(TargetRow).where(TargetRow.path == path.absolute()).values(**values))
 
 
-def _record(row: Row[tuple[str, Path, int, datetime, str, str]]) -> TargetRecord:
+def _record(row: Row[str, Path, int, datetime, str, str]) -> TargetRecord:
     name, path, size_bytes, last_used_at, options, facts = row
     return TargetRecord(
         name, path, size_bytes, None if last_used_at == _NEVER else last_used_at, _options(options), facts
