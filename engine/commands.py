@@ -17,7 +17,8 @@ class LoadTarget:
     """`target` is `starter`, the name of a target loaded before, or a path."""
 
     target: str
-    settings: TargetSettings = TargetSettings()
+    settings: TargetSettings = TargetSettings()  # what is None here is as the user set it for this target
+    anyway: bool = False  # also where it is going to take more memory than there is
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,8 @@ class RemoveTarget:
 
 @dataclass(frozen=True, slots=True)
 class ChangeTargetOptions:
-    """From its next loading on. Answered with `TargetsListed`."""
+    """Its settings from its next loading on, sampling and system prompt from the next reply on. Answered with
+    `TargetsListed`."""
 
     path: Path
     options: TargetOptions
@@ -177,6 +179,10 @@ ChatCommand = LoadTarget | Send | Regenerate | UseDrafter | RememberMore
 StoreCommand = (
     ListConversations | OpenConversation | RenameConversation | DeleteConversation | RestoreConversation | KeepNgrams
 )
-HubCommand = FetchDrafter
+LibraryCommand = (
+    ListTargets | AddTargets | RemoveTarget | ChangeTargetOptions | EstimateMemory | ListDownloads | DiscardDownload
+)
+SearchCommand = SearchHub | ListHubFiles
+HubCommand = FetchDrafter | DownloadTarget
 LearningCommand = UseLearning
-Command = ChatCommand | StoreCommand | HubCommand | LearningCommand
+Command = ChatCommand | StoreCommand | LibraryCommand | SearchCommand | HubCommand | LearningCommand
