@@ -28,6 +28,7 @@ SHORTCUTS = (
     ("Ctrl+R", "Write the last reply again"),
     ("Ctrl+B", "Show or hide the sidebar"),
     ("Ctrl+L", "Go to the message box"),
+    ("Ctrl+Shift+S", "Show how fast replies came"),
     ("F2, Del", "In the list: rename or delete the conversation"),
     ("Ctrl+Shift+T", "Bring back the last deleted conversation"),
     ("Page Up, Page Down", "Scroll the conversation"),
@@ -179,6 +180,8 @@ class MainWindow(QMainWindow):
         self.sidebar_action.triggered.connect(self.toggle_sidebar)
         self.focus_action = self._action("Go to the message box", "Ctrl+L")
         self.focus_action.triggered.connect(self.prompt_box.setFocus)
+        self.history_action = self._action("Speed…", "Ctrl+Shift+S")
+        self.compare_action = self._action("Compare plain and sped up…")
         self.shortcuts_action = self._action("Keyboard shortcuts", "F1")
         self.shortcuts_action.triggered.connect(self._show_shortcuts)
         self.about_action = self._action("About Slipstream")
@@ -215,7 +218,7 @@ class MainWindow(QMainWindow):
                     self.restore_action,
                 ),
             ),
-            ("View", (self.sidebar_action, self.focus_action)),
+            ("View", (self.sidebar_action, self.focus_action, self.history_action, self.compare_action)),
             ("Help", (self.shortcuts_action, self.about_action)),
         )
         if self.menuBar().isNativeMenuBar():  # the bar at the top of the screen
