@@ -66,6 +66,7 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
     from PySide6.QtWidgets import QApplication
 
     from app.chat_controller import ChatController
+    from app.compare_controller import CompareController
     from app.drafter_controller import DrafterController
     from app.engine_bridge import EngineBridge
     from app.garbage import InterfaceGarbage
@@ -101,6 +102,8 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
     learning = LearningController(window, bridge, settings.learning_settings())
     drafters.changed.connect(learning.begin_anew)
     history = HistoryController(window, bridge, keeper)
+    comparing = CompareController(window, bridge, settings.reply_settings, lambda: settings.system_prompt)
+    history.compare_requested.connect(comparing.open)
     if complaint:
         window.toasts.show_error(complaint)
     check = SmokeRun(window, bridge, smoke) if smoke else None
