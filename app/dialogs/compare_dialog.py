@@ -84,6 +84,9 @@ class CompareDialog(QDialog):
         self.progress.setTextVisible(False)
         self.progress.setFixedHeight(4)
         self.progress.setAccessibleName("Replies written")
+        kept = self.progress.sizePolicy()
+        kept.setRetainSizeWhenHidden(True)
+        self.progress.setSizePolicy(kept)
         self.outcome = words("", self, kind="title")
         self.reasons = words(HOW_IT_IS_FAIR, self, kind="quiet")
         self.outcome.setToolTip(f"<p>{HOW_IT_IS_FAIR}</p>")
@@ -132,7 +135,7 @@ class CompareDialog(QDialog):
     def show_result(self, sentence: str, reasons: tuple[str, ...]) -> None:
         """How far it is, or what came of it."""
         self.outcome.setText(sentence)
-        self.reasons.setText(" ".join((*reasons, HOW_IT_IS_FAIR)))
+        self.reasons.setText("\n".join((*reasons, HOW_IT_IS_FAIR)))
 
     def _text(self, name: str) -> QPlainTextEdit:
         text = QPlainTextEdit(self)

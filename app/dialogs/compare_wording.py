@@ -56,15 +56,6 @@ def result(comparison: Comparison) -> str:
 def reasons(comparison: Comparison) -> tuple[str, ...]:
     """What is to be known about the result, in sentences."""
     told: list[str] = []
-    if comparison.range is not None:
-        told.append("From reply to reply, it was {:.2f}× to {:.2f}×.".format(*comparison.range))
-    elif comparison.ratio is not None:
-        told.append("Stopped before each side had answered twice, so the ratio is less sure.")
-    if comparison.sped_up and not sum(run.num_drafted for run in comparison.sped_up):
-        told.append("Nothing was guessed: guesses are off for this model, or none promised to pay on this text.")
-    shortest = min((run.num_tokens for run in (*comparison.plain, *comparison.sped_up)), default=_FEW_TOKENS)
-    if comparison.ratio is not None and shortest < _FEW_TOKENS:
-        told.append("The reply is short; a longer one is timed better.")
     if comparison.fork is not None:
         told.append(_why(comparison.fork))
     elif not comparison.is_greedy and comparison.ratio is not None:
@@ -72,6 +63,15 @@ def reasons(comparison: Comparison) -> tuple[str, ...]:
             "With your sampling, words are drawn by chance and the two sides draw differently: their words need not be "
             "the same, but they are as likely as each other."
         )
+    if comparison.sped_up and not sum(run.num_drafted for run in comparison.sped_up):
+        told.append("Nothing was guessed: guesses are off for this model, or none promised to pay on this text.")
+    if comparison.range is not None:
+        told.append("From reply to reply, it was {:.2f}× to {:.2f}×.".format(*comparison.range))
+    elif comparison.ratio is not None:
+        told.append("Stopped before each side had answered twice, so the ratio is less sure.")
+    shortest = min((run.num_tokens for run in (*comparison.plain, *comparison.sped_up)), default=_FEW_TOKENS)
+    if comparison.ratio is not None and shortest < _FEW_TOKENS:
+        told.append("The reply is short; a longer one is timed better.")
     return tuple(told)
 
 
