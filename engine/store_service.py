@@ -16,7 +16,14 @@ from engine.commands import (
     StoreCommand,
 )
 from engine.errors import StoreUnusable
-from engine.events import ConversationChanged, ConversationDeleted, ConversationOpened, ConversationsListed, HistoryRead, Listener
+from engine.events import (
+    ConversationChanged,
+    ConversationDeleted,
+    ConversationOpened,
+    ConversationsListed,
+    HistoryRead,
+    Listener,
+)
 from engine.learning_service import LearningService
 from engine.recall import Recall
 from engine.records import NgramRecord

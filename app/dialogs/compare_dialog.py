@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -26,9 +26,7 @@ _PROMPT_LINES = 3
 _LENGTHS = (64, 128, 256, 512)  # tokens of a reply
 _USUAL_LENGTH = 128
 _PROGRESS_STEPS = 1_000
-_ABOUT = (
-    "The model answers the same prompt without guesses and with them. Nothing of it is kept, remembered or learned from."
-)
+_ABOUT = "One prompt is answered without guesses and with them. Nothing of it is kept, remembered or learned from."
 _ABOUT_CHAT = "The prompt is read as the last one of the open chat, after all that was said before it"
 _ABOUT_SAMPLING = (
     "Without this the likeliest word is always taken, so that the texts can be compared. With it, words are drawn by "

@@ -8,12 +8,12 @@ from engine.comparison import Comparison, RunFigures, Side, TextFork
 
 NUM_REPLIES = 4
 HOW_IT_IS_FAIR = (
-    "Each side answers twice, in the order plain, sped up, sped up, plain, so that a machine that grows slower or faster "
-    "meanwhile does so for both; reading the prompt is not counted."
+    "Each side answers twice, in the order plain, sped up, sped up, plain, so that a machine that grows slower or "
+    "faster meanwhile does so for both; reading the prompt is not counted."
 )
 HOW_SPEED_IS_MEASURED = (
-    "Tokens written per second, from the end of the prompt to the last token. A round is one pass of the model; without "
-    "guesses each brings one token."
+    "Tokens written per second, from the end of the prompt to the last token. A round is one pass of the model; "
+    "without guesses each brings one token."
 )
 SIDES = {Side.PLAIN: "plain", Side.SPED_UP: "sped up"}
 _NEAR_TIE = 0.5  # between two logits; what rounding moves is far less on most models
@@ -60,8 +60,8 @@ def reasons(comparison: Comparison) -> tuple[str, ...]:
         told.append(_why(comparison.fork))
     elif not comparison.is_greedy and comparison.ratio is not None:
         told.append(
-            "With your sampling, words are drawn by chance and the two sides draw differently: their words need not be "
-            "the same, but they are as likely as each other."
+            "With your sampling, words are drawn by chance and the two sides draw differently: their words need not "
+            "be the same, but they are as likely as each other."
         )
     if comparison.sped_up and not sum(run.num_drafted for run in comparison.sped_up):
         told.append("Nothing was guessed: guesses are off for this model, or none promised to pay on this text.")
@@ -87,8 +87,8 @@ def _why(fork: TextFork) -> str:
     gap = fork.logit_gap
     if gap is None:
         return (
-            f"There the plain reply {_went_on(fork.plain)} and the other {_went_on(fork.sped_up)}; how likely both were "
-            "is not known."
+            f"There the plain reply {_went_on(fork.plain)} and the other {_went_on(fork.sped_up)}; how likely both "
+            "were is not known."
         )
     chances = f"There plain writing {_went_on(fork.plain)} ({fork.plain_chance:.1%}) and the other "
     chances += f"{_went_on(fork.sped_up)} ({fork.sped_up_chance:.1%})"

@@ -45,8 +45,8 @@ _SUMS = {
 _PORTIONS = f"""
 WITH replies AS (
     SELECT messages.conversation_id AS chat, messages.created_at AS at, messages.target_name AS target, kind,
-    max(0, reply_tokens - (stop_reason <> 'end')) AS timed, reply_tokens, reply_s, num_rounds, num_drafted, num_accepted,
-    drafter_accepted, recall_accepted, draft_s, check_s, plain_tokens_per_s, plain_error
+    max(0, reply_tokens - (stop_reason <> 'end')) AS timed, reply_tokens, reply_s, num_rounds, num_drafted,
+    num_accepted, drafter_accepted, recall_accepted, draft_s, check_s, plain_tokens_per_s, plain_error
     FROM reply_statistics JOIN messages ON messages.id = reply_statistics.message_id
     JOIN conversations ON conversations.id = messages.conversation_id
     WHERE conversations.deleted_at IS NULL AND typeof(messages.target_name) = 'text'

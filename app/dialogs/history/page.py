@@ -218,7 +218,9 @@ class HistoryPage(QDialog):
             PlotPoint(point.place, point.speedup.ratio, point.speedup.error, point_words(point, choice.grouping))
             for point in points
         ]
-        marks = [PlotMark(mark.place, note_words(mark.note)) for mark in figures.marks(notes, portions, choice.grouping)]
+        marks = [
+            PlotMark(mark.place, note_words(mark.note)) for mark in figures.marks(notes, portions, choice.grouping)
+        ]
         self.plot.show_points(shown, marks, _day_name if of_days else _chat_name)
         self.plot.setAccessibleName("; ".join(point_words(point, choice.grouping) for point in points[-_RECENT_DAYS:]))
         self.plot.setVisible(bool(points))

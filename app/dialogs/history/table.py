@@ -16,7 +16,10 @@ _COLUMNS = (
     ("Tokens", "Tokens of the model in these replies"),
     ("Tokens/s", "Tokens written per second, from the end of the prompt to the last token; all replies together"),
     ("Ratio", HOW_COMPARED),
-    ("Per round", "Tokens that a pass of the model brought: its own, and the guesses that stood. Without guesses it is 1"),
+    (
+        "Per round",
+        "Tokens that a pass of the model brought: its own, and the guesses that stood. Without guesses it is 1",
+    ),
     ("Accepted", "Of the guessed tokens that the model checked, those that it would have written itself"),
     ("Who guessed", "Of the guesses that stood: whose they were. Of older replies this is not known"),
 )

@@ -15,15 +15,15 @@ NOTHING = "–"
 KINDS = {TextKind.PROSE: "Prose", TextKind.CODE: "Code", TextKind.NUMBERS: "Numbers", TextKind.LISTS: "Lists"}
 ALL_KINDS = "All kinds"
 EMPTY = (
-    "No reply has been kept yet. Write a message in a chat; how fast its reply came will be shown here, and how fast it "
-    "would have come without guesses."
+    "No reply has been kept yet. Write a message in a chat; how fast its reply came will be shown here, and how fast "
+    "it would have come without guesses."
 )
 HOW_COMPARED = (
     "While a reply is written, some passes are made without guesses; they tell how fast this machine writes without "
     "them. The ratio is what the same words would have taken at that speed, divided by what they took. A long reply "
     "counts for more than a short one.\n"
-    "± is the standard error: it comes from how far the replies are from one another, and from how well the plain speed "
-    "is known. Reading the prompt is not counted."
+    "± is the standard error: it comes from how far the replies are from one another, and from how well the plain "
+    "speed is known. Reading the prompt is not counted."
 )
 HOW_TIME_IS_PARTED = (
     "Wall-clock time of writing, from the end of the prompt to the last token. Checking: the model's passes and the "
@@ -123,7 +123,9 @@ def learned_words(history: History) -> tuple[str, ...]:
     """Sentences, and then a line for each adapter, newest first."""
     lines = []
     if history.num_ngrams:
-        lines.append(f"{count(history.num_ngrams, 'n-gram', 'n-grams')} tell how words of your models are put together.")
+        lines.append(
+            f"{count(history.num_ngrams, 'n-gram', 'n-grams')} tell how words of your models are put together."
+        )
     if history.num_recall_tokens:
         words, texts = count(history.num_recall_tokens, "token", "tokens"), history.num_recall_texts
         lines.append(f"{words} of {count(texts, 'message', 'messages')} can be recalled when they come up again.")
