@@ -66,9 +66,11 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
     from PySide6.QtWidgets import QApplication
 
     from app.chat_controller import ChatController
+    from app.compare_controller import CompareController
     from app.drafter_controller import DrafterController
     from app.engine_bridge import EngineBridge
     from app.garbage import InterfaceGarbage
+    from app.history_controller import HistoryController
     from app.learning_controller import LearningController
     from app.logs import log_to_file
     from app.main_window import MainWindow
@@ -83,7 +85,8 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
     log_to_file(folder)
     settings_file = SettingsFile(folder)
     settings, complaint = settings_file.load()
-    window = MainWindow(apply_theme(application), version("slipstream"))
+    keeper = apply_theme(application)
+    window = MainWindow(keeper, version("slipstream"))
     window.restore(settings.window)
     window.show()
 
@@ -99,6 +102,9 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
     drafters = DrafterController(window, bridge, folder, settings.drafter)
     learning = LearningController(window, bridge, settings.learning_settings())
     drafters.changed.connect(learning.begin_anew)
+    history = HistoryController(window, bridge, keeper)
+    comparing = CompareController(window, bridge, settings.reply_settings, lambda: settings.system_prompt)
+    history.compare_requested.connect(comparing.open)
     if complaint:
         window.toasts.show_error(complaint)
     check = SmokeRun(window, bridge, smoke) if smoke else None

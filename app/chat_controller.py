@@ -14,11 +14,13 @@ from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from engine import (
     STARTER,
+    Compare,
     DeleteConversation,
     FetchDrafter,
     ListConversations,
     LoadTarget,
     OpenConversation,
+    ReadHistory,
     Regenerate,
     RenameConversation,
     ReplySettings,
@@ -317,6 +319,8 @@ class ChatController(QObject):
                 return
             case FetchDrafter():
                 return  # told where drafters are chosen
+            case ReadHistory() | Compare():
+                return  # told where it was asked for
             case Send(prompt):
                 if self._reply is not None and self._reply.prompt_id is None and not window.prompt_box.text:
                     window.prompt_box.set_text(prompt)  # nothing the user wrote is lost

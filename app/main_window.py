@@ -29,6 +29,7 @@ SHORTCUTS = (
     ("Ctrl+B", "Show or hide the sidebar"),
     ("Ctrl+L", "Go to the message box"),
     ("Ctrl+Shift+O", "Colour replies by who guessed what"),
+    ("Ctrl+Shift+S", "Show how fast replies came"),
     ("F2, Del", "In the list: rename or delete the conversation"),
     ("Ctrl+Shift+T", "Bring back the last deleted conversation"),
     ("Page Up, Page Down", "Scroll the conversation"),
@@ -183,6 +184,8 @@ class MainWindow(QMainWindow):
         self.origins_action.toggled.connect(self.transcript.set_colouring)
         self.focus_action = self._action("Go to the message box", "Ctrl+L")
         self.focus_action.triggered.connect(self.prompt_box.setFocus)
+        self.history_action = self._action("Speed…", "Ctrl+Shift+S")
+        self.compare_action = self._action("Compare plain and sped up…")
         self.shortcuts_action = self._action("Keyboard shortcuts", "F1")
         self.shortcuts_action.triggered.connect(self._show_shortcuts)
         self.about_action = self._action("About Slipstream")
@@ -219,7 +222,16 @@ class MainWindow(QMainWindow):
                     self.restore_action,
                 ),
             ),
-            ("View", (self.sidebar_action, self.origins_action, self.focus_action)),
+            (
+                "View",
+                (
+                    self.sidebar_action,
+                    self.focus_action,
+                    self.origins_action,
+                    self.history_action,
+                    self.compare_action,
+                ),
+            ),
             ("Help", (self.shortcuts_action, self.about_action)),
         )
         if self.menuBar().isNativeMenuBar():  # the bar at the top of the screen

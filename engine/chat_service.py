@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from engine.commands import ChatCommand, Command, LoadTarget, Regenerate, RememberMore, Send, UseDrafter
+from engine.commands import ChatCommand, Command, Compare, LoadTarget, Regenerate, RememberMore, Send, UseDrafter
+from engine.comparing import compare
 from engine.config import ReplySettings, TargetOptions, TargetSettings
 from engine.drafter_choice import BUILT_IN
 from engine.errors import ConversationMissing, LoadCancelled, NoTarget
 from engine.events import (
+    CompareFinished,
     ContextTrimmed,
     ConversationChanged,
     Listener,
@@ -85,6 +87,8 @@ class ChatService:
                     self._regenerate(command, stop)
                 case UseDrafter(drafter):
                     self._use_drafter(drafter, stop)
+                case Compare():
+                    self._compare(command, stop)
 
     def close(self) -> None:
         if self._writer is not None:
@@ -197,6 +201,20 @@ class ChatService:
         if reply.failure is not None:
             raise reply.failure
 
+    def _compare(self, command: Compare, stop: StopSignal) -> None:
+        """Chats that have an answer to this prompt already are not recalled: repeating it would be no art."""
+        _, writer = self._ready()
+        conversation = self._opened(command.conversation_id)
+        before = _before_last_prompt(conversation.messages) if conversation else ()
+        system_prompt = conversation.system_prompt if conversation else command.system_prompt
+        turns = [*_turns(system_prompt, before), ChatTurn(Role.USER, command.prompt)]
+        answered = set(self._repository.conversations_with_prompt(command.prompt))
+        if conversation is not None:
+            answered.add(conversation.summary.id)
+        with self._recall.without(sorted(answered)):
+            comparison = compare(writer, turns, command, stop, self._emit)
+        self._emit(CompareFinished(command, comparison))
+
     def _ready(self) -> tuple[Target, ReplyWriter]:
         if self._target is None or self._writer is None:
             raise NoTarget("No model is loaded yet; choose one, or wait until it is ready.")
@@ -286,6 +304,11 @@ def _notices(target: Target) -> Iterator[str]:
 def _turns(system_prompt: str, branch: tuple[Message, ...] | list[Message]) -> list[ChatTurn]:
     system = [ChatTurn(Role.SYSTEM, system_prompt)] if system_prompt.strip() else []
     return system + [ChatTurn(message.role, message.text) for message in branch if message.text]
+
+
+def _before_last_prompt(branch: tuple[Message, ...]) -> tuple[Message, ...]:
+    places = [place for place, message in enumerate(branch) if message.role is Role.USER]
+    return branch[: places[-1]] if places else ()
 
 
 def _title(prompt: str) -> str:

@@ -175,9 +175,32 @@ class KeepNgrams:
     changed: tuple[NgramRecord, ...]  # those with count 0 are removed
 
 
-ChatCommand = LoadTarget | Send | Regenerate | UseDrafter | RememberMore
+@dataclass(frozen=True, slots=True)
+class ReadHistory:
+    """Answered with `HistoryRead`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """Answer a prompt without guesses and with them, by turns, to see what they bring. Nothing of it is kept,
+    remembered or learned from. Told with `CompareText` and, also when it is stopped, `CompareFinished`."""
+
+    prompt: str
+    conversation_id: int | None  # whose turns before its last prompt come first; None: the prompt alone
+    settings: ReplySettings  # its sampling counts; how long, who drafts and who learns is settled here
+    num_tokens: int  # of a reply, at most
+    system_prompt: str = ""  # without a conversation
+
+
+ChatCommand = LoadTarget | Send | Regenerate | UseDrafter | RememberMore | Compare
 StoreCommand = (
-    ListConversations | OpenConversation | RenameConversation | DeleteConversation | RestoreConversation | KeepNgrams
+    ListConversations
+    | OpenConversation
+    | RenameConversation
+    | DeleteConversation
+    | RestoreConversation
+    | KeepNgrams
+    | ReadHistory
 )
 LibraryCommand = (
     ListTargets | AddTargets | RemoveTarget | ChangeTargetOptions | EstimateMemory | ListDownloads | DiscardDownload

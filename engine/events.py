@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.commands import Command, EstimateMemory, LoadTarget
+from engine.commands import Command, Compare, EstimateMemory, LoadTarget
+from engine.comparison import Comparison, RunFigures, Side
+from engine.history import History
 from engine.records import (
     Conversation,
     ConversationSummary,
@@ -208,6 +210,28 @@ class DrafterLearned:
 
 
 @dataclass(frozen=True, slots=True)
+class HistoryRead:
+    history: History
+
+
+@dataclass(frozen=True, slots=True)
+class CompareText:
+    """A piece of one of the replies that are compared, in order."""
+
+    side: Side
+    turn: int  # how often this side has answered before
+    text: str
+    figures: RunFigures  # of this reply so far; rounds are counted when it has ended
+    is_finished: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CompareFinished:
+    command: Compare
+    comparison: Comparison
+
+
+@dataclass(frozen=True, slots=True)
 class Failed:
     """A command failed; the engine goes on with what it had. `sentence` says what to do about it."""
 
@@ -239,6 +263,9 @@ Event = (
     | ContextTrimmed
     | ReplyFinished
     | DrafterLearned
+    | HistoryRead
+    | CompareText
+    | CompareFinished
     | Failed
 )
 

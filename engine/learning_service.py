@@ -18,6 +18,7 @@ import psutil
 from engine.config import LearningSettings
 from engine.errors import AdapterUnusable, ConversationMissing, MendableError
 from engine.events import DrafterLearned, Listener
+from engine.learning_time import LearningTime
 from engine.records import ChatTurn, Message, VerifiedReply
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ class LearningService:
         self._new: list[Lesson] = []
         self._forgotten: list[int] = []  # conversations
         self._pupil: _Pupil | None = None  # of the thread
+        self._time = LearningTime(open_repository)  # of the thread
         self._num_waiting = 0
         self._closed = False
         self._thread: threading.Thread | None = None
@@ -177,10 +179,11 @@ class LearningService:
     def _run(self) -> None:
         _step_back()
         while True:
+            self._time.keep(is_resting=not self._is_due)
             with self._changed:
                 self._changed.wait_for(lambda: self._closed or self._is_due, _LOOK_AGAIN_S)
                 if self._closed:
-                    return
+                    break
                 if not self._is_due:
                     continue
                 drafting, settings = self._drafting, self._settings
@@ -199,6 +202,7 @@ class LearningService:
                 self._pupil = None
                 with self._changed:
                     self._changed.wait_for(lambda: self._closed or bool(self._new))
+        self._time.keep()
 
     def _learn(self, drafting: Drafting, new: Sequence[Lesson], forgotten: Sequence[int]) -> float:
         """One step; the seconds it took."""
@@ -207,7 +211,8 @@ class LearningService:
         else:
             self._pupil.take(new)
         self._pupil.forget(forgotten)
-        return self._pupil.work(self._check)
+        with self._time.running():
+            return self._pupil.work(self._check)
 
     @property
     def _is_due(self) -> bool:

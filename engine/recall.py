@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -87,6 +88,18 @@ class Recall:
     def forget(self, conversation_id: int) -> None:
         self._forgotten.add(conversation_id)
         self._remembered.forget(conversation_id)
+
+    @contextmanager
+    def without(self, conversation_ids: Sequence[int]) -> Iterator[None]:
+        """Meanwhile none of their texts is found."""
+        for conversation_id in conversation_ids:
+            self._remembered.forget(conversation_id)
+        try:
+            yield
+        finally:
+            for conversation_id in conversation_ids:
+                if conversation_id not in self._forgotten:  # meanwhile, on another thread
+                    self._remembered.add(self._loaded(conversation_id) or ())
 
     def restore(self, conversation_id: int) -> None:
         self._forgotten.discard(conversation_id)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -92,6 +93,20 @@ class ReplyWriter:
             speculation.end_reply()
         self._left_out = (prepared.conversation, run.num_left_out)
         return reply
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """What is written meanwhile belongs to no conversation: the next reply goes on from the one before."""
+        left_out = self._left_out
+        try:
+            yield
+        finally:
+            self._left_out = left_out
+
+    def text_of(self, tokens: Sequence[int]) -> str:
+        vocabulary = self._target.vocabulary
+        pieces = (vocabulary.pieces[token] for token in tokens if token not in vocabulary.special)
+        return b"".join(pieces).decode("utf-8", "replace")
 
     def _left_out_of(self, conversation: Hashable) -> int:
         known, num_left_out = self._left_out

@@ -10,12 +10,20 @@ from engine.commands import (
     KeepNgrams,
     ListConversations,
     OpenConversation,
+    ReadHistory,
     RenameConversation,
     RestoreConversation,
     StoreCommand,
 )
 from engine.errors import StoreUnusable
-from engine.events import ConversationChanged, ConversationDeleted, ConversationOpened, ConversationsListed, Listener
+from engine.events import (
+    ConversationChanged,
+    ConversationDeleted,
+    ConversationOpened,
+    ConversationsListed,
+    HistoryRead,
+    Listener,
+)
 from engine.learning_service import LearningService
 from engine.recall import Recall
 from engine.records import NgramRecord
@@ -48,6 +56,8 @@ class StoreService:
                 self._recall.restore(conversation_id)
             case KeepNgrams(target_fingerprint, drafter_fingerprint, changed):
                 self._keep_ngrams(target_fingerprint, drafter_fingerprint, changed)
+            case ReadHistory():
+                self._emit(HistoryRead(self._repository.read_history()))
 
     def _keep_ngrams(self, target_fingerprint: str, drafter_fingerprint: str, changed: Sequence[NgramRecord]) -> None:
         """Nobody asked for it and nobody misses it: a store that cannot be written speaks up when a message is to be

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 from sqlalchemy import select
 
 from engine.errors import AdapterMissing, ConversationMissing
+from engine.history import History
 from engine.learned import ImportOutcome, Learned, LearnedSummary
 from engine.records import AdapterRecord, AdapterSummary, LessonRecord, NgramRecord, RecallText, VerifiedReply
 from engine.storage import adapters, erasure, whole
 from engine.storage.backup import backups, forget_adapters, forget_learned, forget_ngrams
 from engine.storage.failures import told_in_words
+from engine.storage.history import add_learning, read_history
 from engine.storage.lessons import delete_lessons, read_lessons, write_lesson
 from engine.storage.ngrams import delete_ngrams, read_ngrams, write_ngrams
 from engine.storage.recall import read_missing, read_recall, write_recall
@@ -172,6 +174,16 @@ class LearnedRepository(Transactions):
         with self._reading() as connection:
             return whole.summarize(connection)
 
+    def read_history(self) -> History:
+        """How fast replies came, and what was learned meanwhile. Damaged rows are left out."""
+        with self._reading() as connection:
+            return read_history(connection)
+
+    def add_learning_time(self, day: date, seconds: float) -> None:
+        """So much longer the drafter has learned on this day, by the clock of the machine."""
+        with self._writing() as connection:
+            add_learning(connection, day, seconds)
+
     def load_learned(self, recall_tokens: int) -> Learned:
         """All that can go into a profile, as of one moment; of every vocabulary the latest `recall_tokens` to recall.
         Damaged rows are left out."""
@@ -196,8 +208,8 @@ class LearnedRepository(Transactions):
         return outcome
 
     def forget_learned(self) -> None:
-        """Removes all n-grams, adapters, lessons and recall for good, from the files as `purge_deleted` does. What is
-        kept of chats stays; recall comes to know them again when a target reads them."""
+        """Removes all n-grams, adapters, lessons, recall and times of learning for good, from the files as
+        `purge_deleted` does. What is kept of chats stays; recall comes to know them again when a target reads them."""
         with self._writing() as connection:
             for backup in backups(self._path):
                 with told_in_words(backup):

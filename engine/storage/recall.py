@@ -50,8 +50,9 @@ SELECT tokens FROM recall WHERE vocabulary_id = ?1 UNION SELECT tokens FROM impo
 """
 _SIZES = """
 SELECT fingerprint, count(*), sum(length(tokens)) FROM vocabularies JOIN (
-    SELECT vocabulary_id, tokens FROM recall JOIN messages ON messages.id = recall.message_id
-    JOIN conversations ON conversations.id = messages.conversation_id WHERE conversations.deleted_at IS NULL
+    SELECT vocabulary_id, tokens FROM recall WHERE message_id NOT IN (
+        SELECT messages.id FROM messages JOIN conversations ON conversations.id = messages.conversation_id
+        WHERE conversations.deleted_at IS NOT NULL)
     UNION ALL SELECT vocabulary_id, tokens FROM imported_recall
 ) ON vocabulary_id = vocabularies.id GROUP BY vocabularies.id
 """

@@ -96,6 +96,21 @@ class Repository(TargetRepository, LearnedRepository):
             found = _find(connection, conversation_id)
             return Conversation(found.summary, found.system_prompt, read_branch(connection, found.head_message_id))
 
+    def conversations_with_prompt(self, text: str) -> tuple[int, ...]:
+        """Those in which the user has said exactly this, deleted and incognito ones left aside."""
+        said = (
+            select(MessageRow.conversation_id)
+            .join(ConversationRow, ConversationRow.id == MessageRow.conversation_id)
+            .where(
+                MessageRow.text == encodable(text),
+                MessageRow.role == Role.USER,
+                ConversationRow.deleted_at.is_(None),
+            )
+            .distinct()
+        )
+        with self._reading() as connection:
+            return tuple(connection.execute(said).scalars())
+
     def rename_conversation(self, conversation_id: int, title: str) -> ConversationSummary:
         """Does not count as use. A deleted conversation counts as missing."""
         if conversation_id in self._incognito:

@@ -12,7 +12,7 @@ from engine.learned import ImportOutcome, Learned, LearnedSummary
 from engine.records import AdapterRecord, RecallText
 from engine.storage import adapters, lessons, ngrams, recall
 from engine.storage.ngram_merge import changes_by
-from engine.storage.schema import AdapterRow, ImportedRecallRow, VocabularyPairRow, VocabularyRow
+from engine.storage.schema import AdapterRow, ImportedRecallRow, LearningDayRow, VocabularyPairRow, VocabularyRow
 from engine.storage.statistics import read_statistics
 
 
@@ -73,7 +73,7 @@ def delete_replaceable(connection: Connection) -> None:
 
 def delete_all(connection: Connection) -> None:
     """Vocabularies take along recall and lessons, and pairs of them their n-grams."""
-    for table in (VocabularyPairRow, AdapterRow, VocabularyRow):
+    for table in (VocabularyPairRow, AdapterRow, VocabularyRow, LearningDayRow):
         connection.execute(delete(table))
 
 

@@ -1,0 +1,204 @@
+"""One prompt, answered without guesses and with them, side by side."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QDialog,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QPlainTextEdit,
+    QProgressBar,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.dialogs.compare_wording import HOW_IT_IS_FAIR, HOW_SPEED_IS_MEASURED
+from app.dialogs.parts import button, words
+from app.throttle import Throttle
+from engine.comparison import Side
+
+_SIZE_PX = (860, 640)
+_PROMPT_LINES = 3
+_LENGTHS = (64, 128, 256, 512)  # tokens of a reply
+_USUAL_LENGTH = 128
+_PROGRESS_STEPS = 1_000
+_ABOUT = "One prompt is answered without guesses and with them. Nothing of it is kept, remembered or learned from."
+_ABOUT_CHAT = "The prompt is read as the last one of the open chat, after all that was said before it"
+_ABOUT_SAMPLING = (
+    "Without this the likeliest word is always taken, so that the texts can be compared. With it, words are drawn by "
+    "chance as in your chats."
+)
+_ABOUT_LENGTH = "How long a reply may become. Four replies of this length are written, two on each side"
+
+
+class CompareDialog(QDialog):
+    """Takes a prompt and shows what comes of it.
+
+    Signals:
+        start_requested(): compare what is set here.
+        stop_requested(): no more replies.
+    """
+
+    start_requested = Signal()
+    stop_requested = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWindowTitle("Plain and sped up")
+        self.resize(*_SIZE_PX)
+        self._running = False
+        self.prompt = QPlainTextEdit(self)
+        self.prompt.setAccessibleName("Prompt")
+        self.prompt.setPlaceholderText("A prompt to compare with")
+        self.prompt.setTabChangesFocus(True)
+        self.prompt.setProperty("kind", "framed")
+        self.prompt.setFixedHeight(self.prompt.fontMetrics().lineSpacing() * _PROMPT_LINES + 22)
+        self.prompt.textChanged.connect(self._show_state)
+        self.in_chat = QCheckBox("After what was said in the chat", self)
+        self.in_chat.setToolTip(_ABOUT_CHAT)
+        self.own_sampling = QCheckBox("With my sampling", self)
+        self.own_sampling.setToolTip(_ABOUT_SAMPLING)
+        self.length = QComboBox(self)
+        self.length.setAccessibleName("Length of a reply")
+        self.length.setToolTip(_ABOUT_LENGTH)
+        for length in _LENGTHS:
+            self.length.addItem(f"{length} tokens", length)
+        self.length.setCurrentIndex(_LENGTHS.index(_USUAL_LENGTH))
+        self.start_button = button("Start", "outlined", self)
+        self.start_button.setDefault(True)
+        self.start_button.clicked.connect(self._on_start)
+        self.close_button = button("Close", "outlined", self)
+        self.close_button.clicked.connect(self.close)
+        self.texts = {side: self._text(name) for side, name in ((Side.PLAIN, "Plain"), (Side.SPED_UP, "Sped up"))}
+        self.figures = {side: self._figures() for side in Side}
+        self._pending: dict[Side, list[str]] = {side: [] for side in Side}
+        self._repaint = Throttle(self._show_pending, parent=self)
+        self.progress = QProgressBar(self)
+        self.progress.setRange(0, _PROGRESS_STEPS)
+        self.progress.setTextVisible(False)
+        self.progress.setFixedHeight(4)
+        self.progress.setAccessibleName("Replies written")
+        kept = self.progress.sizePolicy()
+        kept.setRetainSizeWhenHidden(True)
+        self.progress.setSizePolicy(kept)
+        self.outcome = words("", self, kind="title")
+        self.reasons = words(HOW_IT_IS_FAIR, self, kind="quiet")
+        self.outcome.setToolTip(f"<p>{HOW_IT_IS_FAIR}</p>")
+        self._arrange()
+        self.show_running(False)
+
+    @property
+    def num_tokens(self) -> int:
+        return int(self.length.currentData())
+
+    def show_prompt(self, prompt: str, is_of_chat: bool) -> None:
+        """`is_of_chat`: whether it is the last one of a chat."""
+        self.prompt.setPlainText(prompt)
+        self.in_chat.setVisible(is_of_chat)
+        self.in_chat.setChecked(is_of_chat)
+
+    def show_running(self, running: bool) -> None:
+        self._running = running
+        for part in (self.prompt, self.in_chat, self.own_sampling, self.length):
+            part.setEnabled(not running)
+        self.start_button.setText("Stop" if running else "Start")
+        self.progress.setVisible(running)
+        self._show_state()
+
+    def clear(self) -> None:
+        """Nothing has been answered yet."""
+        self._repaint.cancel()
+        for side in Side:
+            self._pending[side].clear()
+            self.texts[side].clear()
+            self.figures[side].clear()
+        self.show_progress(0.0)
+        self.show_result("", ())
+
+    def add_text(self, side: Side, text: str) -> None:
+        self._pending[side].append(text)
+        self._repaint.request()
+
+    def show_figures(self, side: Side, sentence: str) -> None:
+        self.figures[side].setText(sentence)
+
+    def show_progress(self, share: float) -> None:
+        """0 … 1 of all that is to be written."""
+        self.progress.setValue(round(share * _PROGRESS_STEPS))
+
+    def show_result(self, sentence: str, reasons: tuple[str, ...]) -> None:
+        """How far it is, or what came of it."""
+        self.outcome.setText(sentence)
+        self.reasons.setText("\n".join((*reasons, HOW_IT_IS_FAIR)))
+
+    def _text(self, name: str) -> QPlainTextEdit:
+        text = QPlainTextEdit(self)
+        text.setReadOnly(True)
+        text.setTabChangesFocus(True)
+        text.setAccessibleName(f"{name} reply")
+        text.setProperty("kind", "framed")
+        return text
+
+    def _figures(self) -> QLabel:
+        label = words("", self, kind="quiet")
+        label.setToolTip(f"<p>{HOW_SPEED_IS_MEASURED}</p>")
+        return label
+
+    def _arrange(self) -> None:
+        chosen = QHBoxLayout()
+        chosen.setSpacing(16)
+        chosen.addWidget(self.in_chat)
+        chosen.addWidget(self.own_sampling)
+        chosen.addWidget(self.length)
+        chosen.addStretch(1)
+        chosen.addWidget(self.start_button)
+        sides = QGridLayout()
+        sides.setHorizontalSpacing(14)
+        sides.setVerticalSpacing(6)
+        for column, (side, name) in enumerate(((Side.PLAIN, "Plain"), (Side.SPED_UP, "Sped up"))):
+            sides.setColumnStretch(column, 1)
+            sides.addWidget(words(name, self, kind="title"), 0, column)
+            sides.addWidget(self.texts[side], 1, column)
+            sides.addWidget(self.figures[side], 2, column)
+        sides.setRowStretch(1, 1)
+        buttons = QHBoxLayout()
+        buttons.addStretch(1)
+        buttons.addWidget(self.close_button)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(18, 16, 18, 14)
+        whole.setSpacing(10)
+        whole.addWidget(words(_ABOUT, self, kind="quiet"))
+        whole.addWidget(self.prompt)
+        whole.addLayout(chosen)
+        whole.addWidget(self.progress)
+        whole.addLayout(sides, 1)
+        whole.addWidget(self.outcome)
+        whole.addWidget(self.reasons)
+        whole.addLayout(buttons)
+
+    @Slot()
+    def _on_start(self) -> None:
+        if self._running:
+            self.start_button.setEnabled(False)  # until it has stopped
+            self.stop_requested.emit()
+        else:
+            self.start_requested.emit()
+
+    @Slot()
+    def _show_state(self) -> None:
+        self.start_button.setEnabled(self._running or bool(self.prompt.toPlainText().strip()))
+
+    def _show_pending(self) -> None:
+        for side, pieces in self._pending.items():
+            if pieces:
+                edit = self.texts[side]
+                cursor = edit.textCursor()
+                cursor.movePosition(cursor.MoveOperation.End)
+                cursor.insertText("".join(pieces))
+                bar = edit.verticalScrollBar()
+                bar.setValue(bar.maximum())
+                pieces.clear()

@@ -1,0 +1,1 @@
+"""The page that tells how fast replies came."""

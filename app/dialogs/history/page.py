@@ -1,0 +1,303 @@
+"""The page "Speed": how fast replies came, where the time went, and what was learned."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import (
+    QComboBox,
+    QDialog,
+    QFileDialog,
+    QHBoxLayout,
+    QLabel,
+    QScrollArea,
+    QStackedLayout,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.dialogs.history import figures
+from app.dialogs.history.figures import Choice, Grouping
+from app.dialogs.history.table import FiguresTable
+from app.dialogs.history.wording import (
+    ALL_KINDS,
+    EMPTY,
+    HOW_COMPARED,
+    HOW_LEARNING_IS_TIMED,
+    HOW_TIME_IS_PARTED,
+    KINDS,
+    csv_text,
+    day_words,
+    duration,
+    headline,
+    learned_words,
+    note_words,
+    plot_words,
+    point_words,
+)
+from app.dialogs.parts import button, words
+from app.theme import ThemeKeeper
+from app.widgets.plots import PlotMark, PlotPoint, RatioPlot
+from app.widgets.share_bars import Bar, Part, ShareBars
+from engine.history import History, Portion, Tally, total
+from engine.records import TextKind
+
+_SIZE_PX = (900, 820)
+_LEAST_WIDTH_PX = 760  # for the table
+_PLOT_PX = 240
+_RECENT_DAYS = 7
+_TITLE_SCALE = 1.25
+_CSV_NAME = "slipstream-speed.csv"
+
+
+class HistoryPage(QDialog):
+    """Shows a history, and as much of it as is chosen.
+
+    Signals:
+        compare_requested(): see for oneself what guesses bring.
+        export_requested(str, str): the path of a file, and the text that it is to hold.
+    """
+
+    compare_requested = Signal()
+    export_requested = Signal(str, str)
+
+    def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
+        super().__init__(parent, Qt.WindowType.Window)
+        self.setWindowTitle("Speed")
+        self.setMinimumWidth(_LEAST_WIDTH_PX)
+        self.resize(*_SIZE_PX)
+        self._history = History()
+        self._rows: tuple[figures.Row, ...] = ()
+        self.headline = words("", self)
+        font = self.headline.font()
+        font.setPointSizeF(font.pointSizeF() * _TITLE_SCALE)
+        font.setWeight(font.Weight.DemiBold)
+        self.headline.setFont(font)
+        self.headline.setToolTip(_wrapped(HOW_COMPARED))
+        self.before = words("", self, kind="quiet")
+        self.before.setToolTip(_wrapped(HOW_COMPARED))
+        self.prove_button = button("Prove it…", "outlined", self)
+        self.prove_button.setToolTip("Have one prompt answered with guesses and without, side by side")
+        self.prove_button.clicked.connect(self.compare_requested)
+        self.targets = _combo("Model", self)
+        self.kinds = _combo("Kind of text", self)
+        self.groupings = _combo("Points of the plot", self)
+        self.groupings.addItem("Day by day", Grouping.DAY)
+        self.groupings.addItem("Chat by chat", Grouping.CHAT)
+        self.export_button = button("Export the table…", "outlined", self)
+        self.export_button.setToolTip("Save the table, with all digits, as a CSV file")
+        self.export_button.clicked.connect(self._export)
+        self.plot = RatioPlot(keeper, self)
+        self.plot.setFixedHeight(_PLOT_PX)
+        self.plot.setToolTip(_wrapped(HOW_COMPARED))
+        self.plot_words = words("", self, kind="faint")
+        self.no_points = words("None of these replies could be compared with writing without guesses.", self, "quiet")
+        self.no_points.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.bars = ShareBars(keeper, self)
+        self.no_bars = words("Of these replies it is not known where the time went.", self, "quiet")
+        self.table = FiguresTable(self)
+        self.learned = words("", self)
+        self.notice = words("", self, kind="quiet")  # what became of an export
+        self.notice.hide()
+        self.empty = words("The figures are being read…", self, kind="quiet")
+        self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._arrange()
+        for combo in (self.targets, self.kinds, self.groupings):
+            combo.currentIndexChanged.connect(self._show_chosen)
+
+    @property
+    def choice(self) -> Choice:
+        """Qt gives back plain words for our own."""
+        kind = self.kinds.currentData()
+        grouping = Grouping(self.groupings.currentData())
+        return Choice(self.targets.currentData(), None if kind is None else TextKind(kind), grouping)
+
+    def show_history(self, history: History) -> None:
+        """What is chosen stays, where there is any of it."""
+        self._history = history
+        names = sorted({portion.target_name for portion in history.days})
+        kinds = {portion.kind for portion in history.days}
+        _fill(self.targets, [("All models", None), *((name, name) for name in names)])
+        _fill(self.kinds, [(ALL_KINDS, None), *((KINDS[kind], kind) for kind in KINDS if kind in kinds)])
+        self.empty.setText(EMPTY)
+        self._pages.setCurrentIndex(1 if history.days else 0)
+        self._show_chosen()
+
+    def show_failure(self, sentence: str) -> None:
+        """The figures could not be read; those of before stay."""
+        if self._history.days:
+            self.show_notice(sentence)
+        else:
+            self.empty.setText(sentence)
+
+    def show_notice(self, sentence: str) -> None:
+        self.notice.setText(sentence)
+        self.notice.show()
+
+    def _arrange(self) -> None:
+        top = QHBoxLayout()
+        top.setSpacing(18)
+        told = QVBoxLayout()
+        told.setSpacing(4)
+        told.addWidget(self.headline)
+        told.addWidget(self.before)
+        top.addLayout(told, 1)
+        top.addWidget(self.prove_button, 0, Qt.AlignmentFlag.AlignTop)
+        chosen = QHBoxLayout()
+        chosen.setSpacing(10)
+        for combo in (self.targets, self.kinds, self.groupings):
+            chosen.addWidget(combo)
+        chosen.addStretch(1)
+        chosen.addWidget(self.export_button)
+        inside = QWidget(self)
+        column = QVBoxLayout(inside)
+        column.setContentsMargins(24, 20, 24, 20)
+        column.setSpacing(12)
+        column.addLayout(top)
+        column.addSpacing(4)
+        column.addLayout(chosen)
+        column.addWidget(self.notice)
+        column.addWidget(_title("How many times as fast as without guesses", self))
+        column.addWidget(self.plot)
+        column.addWidget(self.no_points)
+        column.addWidget(self.plot_words)
+        column.addSpacing(8)
+        column.addWidget(_title("Where the time goes", self))
+        column.addWidget(self.bars)
+        column.addWidget(self.no_bars)
+        column.addSpacing(8)
+        column.addWidget(_title("By model and kind of text", self))
+        column.addWidget(self.table)
+        column.addSpacing(8)
+        column.addWidget(_title("What has been learned", self))
+        column.addWidget(self.learned)
+        column.addStretch(1)
+        scroll = QScrollArea(self)
+        scroll.setWidgetResizable(True)
+        scroll.setFrameShape(QScrollArea.Shape.NoFrame)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroll.setWidget(inside)
+        nothing = QWidget(self)
+        alone = QVBoxLayout(nothing)
+        alone.setContentsMargins(80, 24, 80, 24)
+        alone.addStretch(1)
+        alone.addWidget(self.empty)
+        alone.addStretch(1)
+        self._pages = QStackedLayout(self)
+        self._pages.addWidget(nothing)
+        self._pages.addWidget(scroll)
+
+    @Slot()
+    def _show_chosen(self) -> None:
+        choice, history = self.choice, self._history
+        days = tuple(filter(choice.keeps, history.days))
+        whole = total(portion.tally for portion in days)
+        self._show_headline(days, whole)
+        self._show_plot(choice)
+        self._show_bars(whole)
+        self._rows = figures.rows(days)
+        self.table.show_rows(self._rows)
+        self.learned.setText("\n".join(learned_words(history)))
+
+    def _show_headline(self, days: tuple[Portion, ...], whole: Tally) -> None:
+        today = datetime.now().astimezone().date()
+        recent = total(portion.tally for portion in figures.since(days, today, _RECENT_DAYS))
+        self.headline.setText(headline(recent.speedup, f"Over the last {_RECENT_DAYS} days"))
+        older = whole.num_replies > recent.num_replies
+        self.before.setText(headline(whole.speedup, f"Since {day_words(days[0].day)}") if older else "")
+        self.before.setVisible(older)
+
+    def _show_plot(self, choice: Choice) -> None:
+        of_days = choice.grouping is Grouping.DAY
+        portions = tuple(filter(choice.keeps, self._history.days if of_days else self._history.chats))
+        notes = tuple(filter(choice.keeps_note, self._history.adapters))
+        points = figures.points(portions, choice.grouping)
+        shown = [
+            PlotPoint(point.place, point.speedup.ratio, point.speedup.error, point_words(point, choice.grouping))
+            for point in points
+        ]
+        marks = [
+            PlotMark(mark.place, note_words(mark.note)) for mark in figures.marks(notes, portions, choice.grouping)
+        ]
+        self.plot.show_points(shown, marks, _day_name if of_days else _chat_name)
+        self.plot.setAccessibleName("; ".join(point_words(point, choice.grouping) for point in points[-_RECENT_DAYS:]))
+        self.plot.setVisible(bool(points))
+        self.no_points.setVisible(not points)
+        lines = " A dashed line: the drafter learned something new." if marks else ""
+        self.plot_words.setText(f"{plot_words(points, choice.grouping)} At 1, guesses bring nothing.{lines}")
+        self.plot_words.setVisible(bool(points))
+
+    def _show_bars(self, whole: Tally) -> None:
+        parted = whole.parted_s
+        parts = (
+            ("Checking", whole.check_s, "accent"),
+            ("Guessing", whole.draft_s, "warning"),
+            ("Other", whole.other_s, "border_strong"),
+        )
+        bars = [
+            Bar(
+                "Writing replies",
+                tuple(
+                    Part(seconds, colour, f"{name} {seconds / parted:.0%}, {duration(seconds)}")
+                    for name, seconds, colour in parts
+                    if parted > 0
+                ),
+                _wrapped(HOW_TIME_IS_PARTED),
+            )
+        ]
+        learning = sum(day.seconds for day in self._history.learning)
+        if learning > 0:
+            part = Part(learning, "code_keyword", duration(learning))
+            bars.append(Bar("Learning, while nobody waited", (part,), _wrapped(HOW_LEARNING_IS_TIMED)))
+        self.bars.show_bars(bars)
+        self.bars.setVisible(parted > 0)
+        self.no_bars.setVisible(parted <= 0)
+
+    @Slot()
+    def _export(self) -> None:
+        start = str(Path.home() / _CSV_NAME)
+        path, _ = QFileDialog.getSaveFileName(self, "Export the table", start, "CSV (*.csv)")
+        if path:
+            self.export_requested.emit(path, csv_text(self._rows))
+
+
+def _combo(name: str, parent: QWidget) -> QComboBox:
+    combo = QComboBox(parent)
+    combo.setAccessibleName(name)
+    combo.setToolTip(name)
+    combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+    combo.setMaximumWidth(280)
+    return combo
+
+
+def _fill(combo: QComboBox, choices: list[tuple[str, object]]) -> None:
+    """What is chosen stays, where it is still there."""
+    chosen = combo.currentData()
+    combo.blockSignals(True)
+    combo.clear()
+    for name, data in choices:
+        combo.addItem(name, data)
+    combo.setCurrentIndex(max(0, combo.findData(chosen)) if chosen is not None else 0)
+    combo.blockSignals(False)
+
+
+def _title(name: str, parent: QWidget) -> QLabel:
+    label = QLabel(name, parent)
+    label.setProperty("kind", "title")
+    return label
+
+
+def _wrapped(text: str) -> str:
+    """Tool tips break lines only where they are rich."""
+    return f"<p>{text}</p>".replace("\n", "<br>")
+
+
+def _day_name(place: float) -> str:
+    day = date.fromordinal(max(1, round(place)))
+    return f"{day.day} {day:%b}"
+
+
+def _chat_name(place: float) -> str:
+    return f"{round(place):,}" if place >= 1 else ""

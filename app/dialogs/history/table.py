@@ -1,0 +1,93 @@
+"""The figures for each model and kind of text, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
+
+from app.dialogs.history.figures import Row
+from app.dialogs.history.wording import HOW_COMPARED, cells
+
+_COLUMNS = (
+    ("Kind", "What a reply mostly is, told by its text: prose, code, numbers or lists"),
+    ("Replies", "Replies that are kept; those of deleted and incognito chats are not counted"),
+    ("Tokens", "Tokens of the model in these replies"),
+    ("Tokens/s", "Tokens written per second, from the end of the prompt to the last token; all replies together"),
+    ("Ratio", HOW_COMPARED),
+    (
+        "Per round",
+        "Tokens that a pass of the model brought: its own, and the guesses that stood. Without guesses it is 1",
+    ),
+    ("Accepted", "Of the guessed tokens that the model checked, those that it would have written itself"),
+    ("Who guessed", "Of the guesses that stood: whose they were. Of older replies this is not known"),
+)
+_MOST_ROWS_SHOWN = 14
+
+
+class FiguresTable(QTableWidget):
+    """Shows rows, under the names of their models; as high as they are, up to some number."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(0, len(_COLUMNS), parent)
+        self.setProperty("kind", "figures")
+        self.setAccessibleName("Figures for each model and kind of text")
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setTabKeyNavigation(False)  # Tab leaves the table
+        self.setShowGrid(False)
+        self.setWordWrap(False)
+        self.verticalHeader().hide()
+        for column, (name, _) in enumerate(_COLUMNS):
+            header = QTableWidgetItem(name)
+            header.setToolTip(_about(column))
+            header.setTextAlignment(_alignment(column))
+            self.setHorizontalHeaderItem(column, header)
+        header_view = self.horizontalHeader()
+        header_view.setHighlightSections(False)
+        header_view.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        header_view.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+
+    def show_rows(self, rows: Sequence[Row]) -> None:
+        self.clearSpans()
+        self.setRowCount(0)
+        name = ""
+        for row in rows:
+            if row.target_name != name:
+                name = row.target_name
+                self._add_name(name)
+            self._add(cells(row))
+        height = self.horizontalHeader().sizeHint().height() + 2 * self.frameWidth()
+        height += sum(self.rowHeight(number) for number in range(min(self.rowCount(), _MOST_ROWS_SHOWN)))
+        self.setFixedHeight(height + 2)
+
+    def _add_name(self, name: str) -> None:
+        number = self.rowCount()
+        self.insertRow(number)
+        item = QTableWidgetItem(name)
+        font = self.font()
+        font.setWeight(font.Weight.DemiBold)
+        item.setFont(font)
+        item.setToolTip("The model that wrote these replies")
+        self.setItem(number, 0, item)
+        self.setSpan(number, 0, 1, len(_COLUMNS))
+
+    def _add(self, words: Sequence[str]) -> None:
+        number = self.rowCount()
+        self.insertRow(number)
+        for column, word in enumerate(words):
+            item = QTableWidgetItem(word)
+            item.setTextAlignment(_alignment(column))
+            item.setToolTip(_about(column))
+            self.setItem(number, column, item)
+
+
+def _about(column: int) -> str:
+    return f"<p>{_COLUMNS[column][1]}</p>".replace("\n", "<br>")
+
+
+def _alignment(column: int) -> Qt.AlignmentFlag:
+    is_words = column in (0, len(_COLUMNS) - 1)
+    side = Qt.AlignmentFlag.AlignLeft if is_words else Qt.AlignmentFlag.AlignRight
+    return side | Qt.AlignmentFlag.AlignVCenter

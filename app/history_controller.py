@@ -1,0 +1,85 @@
+"""Opens the page about speed, and keeps it up to date while it is seen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Qt, Signal, Slot
+
+from app.engine_bridge import EngineBridge
+from app.main_window import MainWindow
+from app.theme import ThemeKeeper
+from engine import ReadHistory
+from engine.events import ConversationDeleted, DrafterLearned, Event, Failed, HistoryRead, ReplyFinished
+
+if TYPE_CHECKING:
+    from app.dialogs.history.page import HistoryPage
+
+
+class HistoryController(QObject):
+    """Connects the page with one engine.
+
+    Signals:
+        compare_requested(): the user wants to see for themselves what guesses bring.
+    """
+
+    compare_requested = Signal()
+
+    def __init__(self, window: MainWindow, bridge: EngineBridge, keeper: ThemeKeeper) -> None:
+        super().__init__(window)
+        self._window = window
+        self._bridge = bridge
+        self._keeper = keeper
+        self._is_reading = False
+        self._is_stale = False  # something has changed since it was asked for
+        self.page: HistoryPage | None = None
+        window.history_action.triggered.connect(self._open)
+        bridge.happened.connect(self._on_event, Qt.ConnectionType.QueuedConnection)
+
+    @Slot()
+    def _open(self) -> None:
+        if self.page is None:
+            # Here, because it brings pyqtgraph and numpy along, which the window does without.
+            from app.dialogs.history.page import HistoryPage
+
+            self.page = HistoryPage(self._keeper, self._window)
+            self.page.compare_requested.connect(self.compare_requested)
+            self.page.export_requested.connect(self._export)
+        self._read()
+        self.page.show()
+        self.page.raise_()
+        self.page.activateWindow()
+
+    @Slot(str, str)
+    def _export(self, path: str, text: str) -> None:
+        assert self.page is not None
+        try:
+            Path(path).write_text(text, encoding="utf-8")
+        except OSError as error:
+            self.page.show_notice(f"{Path(path).name} could not be written ({error.strerror}); choose another place.")
+        else:
+            self.page.show_notice(f"The table was saved as {Path(path).name}.")
+
+    @Slot(object)
+    def _on_event(self, event: Event) -> None:
+        if self.page is None:
+            return
+        match event:
+            case HistoryRead(history):
+                self._is_reading = False
+                self.page.show_history(history)
+                if self._is_stale:
+                    self._read()
+            case Failed(sentence, ReadHistory()):
+                self._is_reading = False
+                self.page.show_failure(sentence)
+            case ReplyFinished() | DrafterLearned() | ConversationDeleted() if self.page.isVisible():
+                self._read()
+
+    def _read(self) -> None:
+        """One reading at a time."""
+        self._is_stale = self._is_reading
+        if not self._is_reading:
+            self._is_reading = True
+            self._bridge.post(ReadHistory())

@@ -1,0 +1,146 @@
+"""The only file that knows pyqtgraph, which takes half a second to import: import this one when a plot is wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QColor, QFont
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from app.theme import Theme, ThemeKeeper
+
+_POINT_PX = 8
+_LEAST_SPAN = 0.2  # of the ratios shown
+_MARGIN = 0.08  # of what is shown, on every side
+
+
+@dataclass(frozen=True, slots=True)
+class PlotPoint:
+    place: float
+    value: float
+    error: float  # to either side
+    words: str  # of its tool tip
+
+
+@dataclass(frozen=True, slots=True)
+class PlotMark:
+    """An upright line."""
+
+    place: float
+    words: str
+
+
+class _NamedAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
+    """Names its places as it is told."""
+
+    def __init__(self, name_of: Callable[[float], str], **options: Any) -> None:
+        super().__init__(**options)
+        self.name_of = name_of
+
+    def tickStrings(self, values: Sequence[float], _scale: float, _spacing: float) -> list[str]:
+        return [self.name_of(value) for value in values]
+
+    def tickSpacing(self, least: float, largest: float, size: float) -> list[tuple[float, float]]:
+        """Whole places only: there is no half a day."""
+        spacings = super().tickSpacing(least, largest, size)
+        return [(max(1.0, round(spacing)), 0.0) for spacing, _ in spacings[:1]]
+
+
+class RatioPlot(QWidget):
+    """Ratios with their errors, along days or chats, and a line at 1."""
+
+    def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._points: tuple[PlotPoint, ...] = ()
+        self._marks: tuple[PlotMark, ...] = ()
+        self._axis = _NamedAxis(str, orientation="bottom")
+        self._view = pg.PlotWidget(self, axisItems={"bottom": self._axis}, background=None)
+        self._view.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # there is nothing to do in it
+        self._view.setMenuEnabled(False)
+        self._view.setMouseEnabled(x=False, y=False)
+        self._view.hideButtons()
+        self._view.setAntialiasing(True)
+        self._theme = keeper.theme
+        keeper.changed.connect(self._on_theme)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self._view)
+        self._draw()
+
+    def show_points(
+        self, points: Sequence[PlotPoint], marks: Sequence[PlotMark], name_of: Callable[[float], str]
+    ) -> None:
+        """`name_of` gives the words below a place."""
+        self._points, self._marks = tuple(points), tuple(marks)
+        self._axis.name_of = name_of
+        self._draw()
+
+    @Slot(Theme)
+    def _on_theme(self, theme: Theme) -> None:
+        self._theme = theme
+        self._draw()
+
+    def _draw(self) -> None:
+        theme, item = self._theme, self._view.getPlotItem()
+        item.clear()
+        font = QFont(self.font())
+        for side in ("left", "bottom"):
+            axis = item.getAxis(side)
+            axis.setPen(pg.mkPen(theme.border_strong))
+            axis.setTextPen(pg.mkPen(theme.quiet))
+            axis.setStyle(tickFont=font, tickLength=-4)
+        item.getAxis("left").setGrid(40)
+        item.addItem(pg.InfiniteLine(1.0, angle=0, pen=pg.mkPen(theme.faint, width=1.5)))
+        for mark in self._marks:
+            line = pg.InfiniteLine(
+                mark.place,
+                pen=pg.mkPen(theme.code_keyword, width=1.5, style=Qt.PenStyle.DashLine),
+                hoverPen=pg.mkPen(theme.code_keyword, width=2.5),
+            )
+            line.setToolTip(mark.words)
+            item.addItem(line)
+        self._draw_points()
+        self._set_ranges()
+
+    def _draw_points(self) -> None:
+        theme, item, points = self._theme, self._view.getPlotItem(), self._points
+        if not points:
+            return
+        places, values = [point.place for point in points], [point.value for point in points]
+        bars = QColor(theme.accent)
+        bars.setAlphaF(0.45)
+        half = [point.error for point in points]
+        pen = pg.mkPen(bars, width=1.5)
+        item.addItem(pg.ErrorBarItem(x=np.array(places), y=np.array(values), height=2 * np.array(half), pen=pen))
+        item.addItem(
+            pg.ScatterPlotItem(
+                x=places,
+                y=values,
+                data=[point.words for point in points],
+                size=_POINT_PX,
+                pen=pg.mkPen(theme.surface),
+                brush=pg.mkBrush(theme.accent),
+                hoverable=True,
+                hoverBrush=pg.mkBrush(theme.accent_hover),
+                hoverSize=_POINT_PX + 3,
+                tip=_tip,
+            )
+        )
+
+    def _set_ranges(self) -> None:
+        places = [point.place for point in self._points] or [0.0]
+        low = min([1.0, *(point.value - point.error for point in self._points)])
+        high = max([1.0, *(point.value + point.error for point in self._points)])
+        spare = max(0.0, _LEAST_SPAN - (high - low)) / 2
+        view = self._view.getPlotItem()
+        view.setYRange(low - spare, high + spare, padding=_MARGIN)
+        view.setXRange(min(places) - 0.5, max(places) + 0.5, padding=0.02)
+
+
+def _tip(x: float, y: float, data: str) -> str:  # noqa: ARG001 (pyqtgraph names them)
+    return data

@@ -1,0 +1,111 @@
+"""The real window compares with the real engine and the starter target, in the middle of a chat."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from app.chat_controller import ChatController
+from app.compare_controller import CompareController
+from app.engine_bridge import EngineBridge
+from app.history_controller import HistoryController
+from app.main_window import MainWindow
+from app.theme import ThemeKeeper, apply_theme
+from engine import EngineConfig, ReplySettings, SamplingSettings, TargetSettings
+from engine.comparison import Side
+from engine.events import CompareFinished, CompareText, Event, HistoryRead, ReplyFinished, TargetReady
+from tests.fakes.ear import Ear
+
+pytestmark = [
+    pytest.mark.starter,
+    pytest.mark.qt_log_ignore(r"This plugin does not support (propagateSizeHints|raise)\(\)"),
+]
+
+_SETTINGS = ReplySettings(SamplingSettings(temperature=0), max_tokens=24)
+_PATIENCE_MS = 60_000
+
+
+class Desk:
+    def __init__(self, qtbot: QtBot, keeper: ThemeKeeper, folder: Path) -> None:
+        self._qtbot = qtbot
+        self.window = MainWindow(keeper)
+        self.bridge = EngineBridge(EngineConfig(folder))
+        self.chat = ChatController(self.window, self.bridge, _SETTINGS, TargetSettings(), "", self.window)
+        self.comparing = CompareController(self.window, self.bridge, lambda: _SETTINGS, str)
+        self.history = HistoryController(self.window, self.bridge, keeper)
+        self.ear = Ear(self.bridge)  # after the controllers: what the test hears, they have heard
+        qtbot.addWidget(self.window)
+        with qtbot.waitExposed(self.window):
+            self.window.show()
+        with self.waiting_for(TargetReady):
+            self.chat.start("starter")
+
+    @contextmanager
+    def waiting_for(self, kind: type[Event]) -> Iterator[None]:
+        def is_it(event: Event) -> bool:
+            return isinstance(event, kind)
+
+        with self._qtbot.waitSignal(self.ear.heard, timeout=_PATIENCE_MS, check_params_cb=is_it):
+            yield
+
+    def ask(self, text: str) -> ReplyFinished:
+        with self.waiting_for(ReplyFinished):
+            QTest.keyClicks(self.window.prompt_box.editor, text)
+            QTest.keyClick(self.window.prompt_box.editor, Qt.Key.Key_Return)
+        return [event for event in self.ear.events if isinstance(event, ReplyFinished)][-1]
+
+
+@pytest.fixture
+def desk(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> Iterator[Desk]:
+    keeper = apply_theme(qapp)
+    desk = Desk(qtbot, keeper, tmp_path / "store")
+    yield desk
+    desk.window.close()
+    assert desk.bridge.close()
+    keeper.deleteLater()
+
+
+def test_a_chat_is_compared_and_goes_on_as_if_nothing_had_been(desk: Desk) -> None:
+    first = desk.ask("Name three colours.")
+    desk.window.compare_action.trigger()
+    dialog = desk.comparing.dialog
+    assert dialog.prompt.toPlainText() == "Name three colours."
+    dialog.length.setCurrentIndex(0)
+    with desk.waiting_for(CompareFinished):
+        QTest.mouseClick(dialog.start_button, Qt.MouseButton.LeftButton)
+    (finished,) = [event for event in desk.ear.events if isinstance(event, CompareFinished)]
+    comparison = finished.comparison
+    assert not comparison.is_stopped
+    assert len(comparison.plain) == len(comparison.sped_up) == 2
+    assert comparison.ratio is not None
+    assert comparison.ratio > 0.3
+    assert comparison.fork is None or (comparison.fork.logit_gap or 1.0) < 0.5
+    plain = "".join(
+        event.text
+        for event in desk.ear.events
+        if isinstance(event, CompareText) and (event.side, event.turn) == (Side.PLAIN, 0)
+    )
+    assert plain.startswith(first.message.text[:20]), "the same model, with the same turns before"
+    assert dialog.texts[Side.PLAIN].toPlainText().strip()
+    assert "×" in dialog.outcome.text()
+    dialog.close()
+
+    second = desk.ask("And two animals.")
+    statistics = second.message.statistics
+    assert statistics is not None
+    assert statistics.prompt_tokens - statistics.evaluated_tokens > 0, "what both prompts begin with was still held"
+
+    with desk.waiting_for(HistoryRead):
+        desk.window.history_action.trigger()
+    assert desk.history.page is not None
+    read = [event for event in desk.ear.events if isinstance(event, HistoryRead)][-1]
+    assert sum(portion.tally.num_replies for portion in read.history.days) == 2, "those of the chat alone"
+    assert "repl" in desk.history.page.headline.text()
+    desk.history.page.close()

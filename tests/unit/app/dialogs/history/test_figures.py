@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date, timedelta
+
+import pytest
+
+from app.dialogs.history.figures import Choice, Grouping, marks, points, rows, since
+from engine.records import TextKind
+from tests.unit.app.dialogs.history.made import ago, history, note, portion, tally
+
+DAY = date(2026, 3, 1)
+
+
+def test_a_choice_keeps_what_it_names() -> None:
+    days = history().days
+    assert len([day for day in days if Choice().keeps(day)]) == 4
+    assert [day.conversation_id for day in days if Choice("Tiny").keeps(day)] == [1, 2, 4]
+    assert [day.conversation_id for day in days if Choice("Tiny", TextKind.CODE).keeps(day)] == [2]
+    assert Choice("Tiny").keeps_note(note())
+    assert Choice("Big").keeps_note(note(targets=()))
+    assert not Choice("Big").keeps_note(note())
+
+
+def test_each_day_is_a_point_of_all_that_was_written_on_it() -> None:
+    made = points(
+        [portion(DAY, 1, figures=tally(1.0)), portion(DAY, 2, figures=tally(2.0)), portion(DAY + timedelta(2), 3)],
+        Grouping.DAY,
+    )
+    assert [point.place for point in made] == [DAY.toordinal(), DAY.toordinal() + 2]
+    assert [point.speedup.ratio for point in made] == pytest.approx([1.5, 1.5])
+    assert [point.speedup.num_replies for point in made] == [4, 2]
+
+
+def test_each_chat_is_a_point_in_order() -> None:
+    made = points([portion(DAY, 7), portion(DAY, 7, "Big"), portion(DAY, 9)], Grouping.CHAT)
+    assert [(point.place, point.num_groups, point.speedup.num_replies) for point in made] == [(1, 1, 4), (2, 1, 2)]
+
+
+def test_days_without_a_comparison_are_left_out() -> None:
+    alone = portion(DAY + timedelta(1), figures=tally(compared=False))
+    assert points([alone], Grouping.DAY) == ()
+    assert len(points([portion(DAY), alone], Grouping.DAY)) == 1
+    assert points([], Grouping.DAY) == points([], Grouping.CHAT) == ()
+
+
+def test_many_days_or_chats_become_few_points() -> None:
+    year = [portion(DAY + timedelta(number), number) for number in range(0, 365, 2)]
+    of_days = points(year, Grouping.DAY, most=40)
+    assert len(of_days) <= 40
+    assert sum(point.num_groups for point in of_days) == len(year)
+    assert (of_days[0].first.day, of_days[0].last.day) == (DAY, DAY + timedelta(8))
+    assert of_days[0].place == DAY.toordinal() + 4
+    of_chats = points(year, Grouping.CHAT, most=40)
+    assert [point.num_groups for point in of_chats] == [5] * 36 + [3]
+
+
+def test_adapters_stand_where_they_were_published() -> None:
+    chats = [portion(ago(4), 1), portion(ago(2), 2), portion(ago(1), 3)]
+    (of_days,) = marks([note(day=ago(3))], chats, Grouping.DAY)
+    assert of_days.place == pytest.approx(ago(3).toordinal(), abs=1)
+    (of_chats,) = marks([note(day=ago(3))], chats, Grouping.CHAT)
+    assert of_chats.place == 1.5
+
+
+def test_rows_are_by_target_and_kind_with_one_for_all_kinds() -> None:
+    made = rows([portion(DAY), portion(DAY, kind=TextKind.CODE), portion(DAY, 2), portion(DAY, 3, "Big")])
+    assert [(row.target_name, row.kind, row.tally.num_replies) for row in made] == [
+        ("Tiny", None, 6),
+        ("Tiny", TextKind.PROSE, 4),
+        ("Tiny", TextKind.CODE, 2),
+        ("Big", TextKind.PROSE, 2),
+    ]
+
+
+def test_the_last_days_include_today() -> None:
+    days = [replace(portion(DAY), day=DAY - timedelta(number)) for number in range(10)]
+    assert [day.day for day in since(days, DAY, 2)] == [DAY, DAY - timedelta(1)]

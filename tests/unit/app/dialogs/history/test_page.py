@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QHelpEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QFileDialog, QToolTip
+from pytestqt.qtbot import QtBot
+
+from app.dialogs.history.page import HistoryPage
+from app.theme import ThemeKeeper
+from engine.history import History
+from tests.unit.app.dialogs.history.made import ago, history, portion, tally
+
+
+@pytest.fixture
+def page(qtbot: QtBot, keeper: ThemeKeeper) -> HistoryPage:
+    page = HistoryPage(keeper)
+    qtbot.addWidget(page)
+    with qtbot.waitExposed(page):
+        page.show()
+    return page
+
+
+def column(page: HistoryPage, number: int) -> list[str]:
+    items = (page.table.item(row, number) for row in range(page.table.rowCount()))
+    return [item.text() for item in items if item is not None]
+
+
+def test_without_replies_a_sentence_says_what_will_be_here(page: HistoryPage) -> None:
+    assert page.empty.text() == "The figures are being read…"
+    page.show_history(History())
+    assert page.empty.isVisible()
+    assert page.empty.text().startswith("No reply has been kept yet.")
+    page.show_failure("The disk is gone.")
+    assert page.empty.text() == "The disk is gone."
+
+
+def test_the_week_is_told_and_all_that_was_before(page: HistoryPage) -> None:
+    page.show_history(history())
+    assert page.headline.isVisible()
+    assert page.headline.text().startswith("Over the last 7 days replies came 1.40× ")
+    assert "(6 replies)" in page.headline.text()
+    assert page.before.text().startswith("Since ")
+    assert "1.3" in page.before.text()
+    assert page.bars.bars[0].parts[0].words == "Checking 85%, 3 minutes"
+    assert page.bars.bars[1].parts[0].words == "2 minutes"
+    assert column(page, 0) == ["Tiny", "All kinds", "Prose", "Code", "Big", "Prose"]
+    assert page.learned.text().startswith("1,200 n-grams")
+    page.show_failure("The disk is gone.")
+    assert page.notice.text() == "The disk is gone."
+    assert page.headline.isVisible(), "what was read stays"
+
+
+def test_what_is_chosen_counts_everywhere_and_stays(page: HistoryPage) -> None:
+    page.show_history(history())
+    page.targets.setCurrentText("Tiny")
+    page.kinds.setCurrentText("Code")
+    assert "1.80×" in page.headline.text()
+    assert column(page, 0) == ["Tiny", "Code"]
+    page.groupings.setCurrentText("Chat by chat")
+    assert page.plot_words.text().startswith("Each point is one chat.")
+    page.show_history(history())
+    assert (page.targets.currentText(), page.kinds.currentText()) == ("Tiny", "Code")
+    page.targets.setCurrentText("Big")
+    assert column(page, 0) == []
+    assert not page.plot.isVisible()
+    assert page.no_points.isVisible()
+    assert page.no_bars.isVisible()
+    page.show_history(replace(history(), days=history().days[2:3]))
+    assert page.kinds.currentText() == "All kinds", "there is no code any more"
+    assert "0.90×" in page.headline.text()
+
+
+def test_replies_that_were_never_compared_have_no_plot(page: HistoryPage) -> None:
+    old = (portion(ago(0), figures=tally(compared=False)),)
+    page.show_history(History(days=old, chats=old))
+    assert page.headline.text() == "Over the last 7 days no reply could be compared with writing without guesses."
+    assert not page.before.isVisible()
+    assert page.no_points.isVisible()
+    assert column(page, 4) == ["–"]
+
+
+def test_it_follows_the_theme_with_any_number_of_points(page: HistoryPage, keeper: ThemeKeeper) -> None:
+    whole = history()
+    for num_days in (4, 1, 2):
+        page.show_history(replace(whole, days=whole.days[-num_days:], chats=whole.chats[-num_days:]))
+        keeper.show_scheme(Qt.ColorScheme.Dark)
+        dark = page.grab().toImage().pixelColor(5, 5)
+        keeper.show_scheme(Qt.ColorScheme.Light)
+        assert page.grab().toImage().pixelColor(5, 5).lightness() > dark.lightness() + 100
+
+
+def test_every_figure_says_how_it_was_measured(page: HistoryPage) -> None:
+    page.show_history(history())
+    for part in (page.headline, page.before, page.plot):
+        assert "standard error" in part.toolTip()
+    for number in range(page.table.columnCount()):
+        header, cell = page.table.horizontalHeaderItem(number), page.table.item(1, number)
+        assert header is not None
+        assert cell is not None
+        assert header.toolTip()
+        assert cell.toolTip() == header.toolTip()
+    place = QPoint(10, 10)
+    QApplication.sendEvent(page.bars, QHelpEvent(QHelpEvent.Type.ToolTip, place, page.bars.mapToGlobal(place)))
+    assert "Wall-clock time of writing" in QToolTip.text()
+    QToolTip.hideText()
+
+
+def test_the_table_is_exported(
+    qtbot: QtBot, page: HistoryPage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page.show_history(history())
+    chosen = str(tmp_path / "speed.csv")
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_args: (chosen, ""))
+    with qtbot.waitSignal(page.export_requested) as wanted:
+        QTest.keyClick(page.export_button, Qt.Key.Key_Space)
+    path, text = wanted.args
+    assert path == chosen
+    assert [line["kind"] for line in csv.DictReader(io.StringIO(text))] == ["all", "prose", "code", "prose"]
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_args: ("", ""))
+    with qtbot.assertNotEmitted(page.export_requested):
+        QTest.keyClick(page.export_button, Qt.Key.Key_Space)
+
+
+def test_it_can_be_proved(qtbot: QtBot, page: HistoryPage) -> None:
+    page.show_history(history())
+    with qtbot.waitSignal(page.compare_requested):
+        QTest.keyClick(page.prove_button, Qt.Key.Key_Space)

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import csv
+import io
+from datetime import date
+
+import pytest
+
+from app.dialogs.history.figures import Grouping, Row, points, rows
+from app.dialogs.history.wording import (
+    cells,
+    csv_text,
+    duration,
+    headline,
+    learned_words,
+    plot_words,
+    point_words,
+)
+from engine.history import History, Speedup, Tally
+from engine.records import TextKind
+from tests.unit.app.dialogs.history.made import history, portion, tally
+
+WEEK = "Over the last 7 days"
+
+
+@pytest.mark.parametrize(
+    ("speedup", "words"),
+    [
+        (
+            Speedup(1.34, 0.03, 212, 840),
+            "Over the last 7 days replies came 1.34× ± 0.03 as fast as without guesses (212 replies); about 14 minutes "
+            "saved.",
+        ),
+        (
+            Speedup(0.94, 0.01, 1, -30),
+            "Over the last 7 days replies came 0.94× ± 0.01 as fast as without guesses (1 reply); guessing cost about "
+            "30 seconds.",
+        ),
+        (
+            Speedup(1.01, 0.02, 3, 1),
+            "Over the last 7 days replies came about as fast as without guesses: 1.01× ± 0.02 (3 replies).",
+        ),
+        (
+            Speedup(1.5, 0.0, 1, 90),
+            "Over the last 7 days replies came 1.50× as fast as without guesses (1 reply); about 2 minutes saved.",
+        ),
+        (None, "Over the last 7 days no reply could be compared with writing without guesses."),
+    ],
+)
+def test_the_headline_is_honest(speedup: Speedup | None, words: str) -> None:
+    assert headline(speedup, WEEK) == words
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0.21, "0.2 seconds"),
+        (1.2, "1 second"),
+        (59.4, "59 seconds"),
+        (61, "1 minute"),
+        (3600, "1 hour"),
+        (3900, "1 h 5 min"),
+        (40_000, "11 hours"),
+    ],
+)
+def test_durations_are_as_long_as_they_are_sure(seconds: float, words: str) -> None:
+    assert duration(seconds) == words
+
+
+def test_a_point_tells_when_and_how_many() -> None:
+    (point,) = points([portion(date(2026, 3, 1))], Grouping.DAY)
+    assert point_words(point, Grouping.DAY) == "1 March 2026\n1.50× ± 0.03, 2 replies compared"
+    assert point_words(point, Grouping.CHAT) == "1 chat, 1 March 2026\n1.50× ± 0.03, 2 replies compared"
+    assert plot_words([point], Grouping.DAY) == "Each point is one day."
+    assert plot_words([], Grouping.CHAT) == "Each point is one chat."
+
+
+def test_the_cells_of_a_row() -> None:
+    row = Row("Tiny", TextKind.CODE, tally())
+    assert cells(row) == ("Code", "2", "200", "3.3", "1.50× ± 0.03", "1.67", "50%", "Drafter 75%, recall 25%")
+    assert cells(Row("Tiny", None, Tally())) == ("All kinds", "0", "0", "–", "–", "–", "–", "–")
+
+
+def test_the_table_is_exported_with_its_digits() -> None:
+    text = csv_text([*rows([portion(date(2026, 3, 1), target='A "b", c')]), Row("Old", None, Tally(num_replies=1))])
+    first, second = csv.DictReader(io.StringIO(text))
+    assert first["model"] == 'A "b", c'
+    assert (first["kind"], first["replies"], first["tokens"], first["seconds"]) == ("prose", "2", "200", "60")
+    assert (first["ratio"], first["ratio_error"], first["compared_replies"], first["saved_s"]) == (
+        "1.5",
+        "0.03",
+        "2",
+        "30",
+    )
+    assert (first["tokens_per_round"], first["accepted_share"]) == ("1.66667", "0.5")
+    assert (first["drafter_share"], first["recall_share"]) == ("0.75", "0.25")
+    assert second["kind"] == "all"
+    assert {second[name] for name in ("ratio", "saved_s", "tokens_per_s", "accepted_share", "drafter_share")} == {""}
+
+
+def test_what_was_learned_is_told_in_plain_words() -> None:
+    assert learned_words(History()) == ("Nothing has been learned yet.",)
+    ngrams, recall, learning, adapter = learned_words(history())
+    assert ngrams.startswith("1,200 n-grams ")
+    assert recall == "4,567 tokens of 3 messages can be recalled when they come up again."
+    assert learning.endswith("the drafter has spent 2 minutes learning, while nobody waited.")
+    assert adapter.endswith("for Tiny: after 40 replies, 0.90 → 1.15 guesses stand in each round, in use.")

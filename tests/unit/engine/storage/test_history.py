@@ -1,0 +1,195 @@
+"""What the store tells of all replies."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from contextlib import closing
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import insert
+
+from engine.history import total
+from engine.records import NgramRecord, ReplyStatistics, Role, StopReason, TextKind
+from engine.storage import Repository
+from engine.storage.schema import ConversationRow, MessageRow, ReplyStatisticsRow
+
+PATIENCE_S = 1.0  # of computing; it takes a tenth of that on a machine that does nothing else
+
+
+def statistics(**changes: object) -> ReplyStatistics:
+    values: dict[str, object] = {
+        "prompt_tokens": 9,
+        "evaluated_tokens": 9,
+        "reply_tokens": 20,
+        "prompt_s": 1.0,
+        "reply_s": 2.0,
+        "stop_reason": StopReason.END,
+        "context_used": 30,
+        "context_size": 100,
+        "num_rounds": 12,
+        "num_drafted": 16,
+        "num_accepted": 8,
+        "plain_tokens_per_s": 8.0,
+        "plain_error": 0.1,
+        "draft_s": 0.25,
+        "check_s": 1.5,
+        "drafter_accepted": 5,
+        "recall_accepted": 3,
+        "kind": TextKind.CODE,
+    }
+    return ReplyStatistics(**{**values, **changes})  # type: ignore[arg-type]
+
+
+def say(repository: Repository, *replies: ReplyStatistics, target: str = "Tiny", incognito: bool = False) -> int:
+    chat = repository.create_conversation("chat", "", incognito)
+    parent = None
+    for told in replies:
+        prompt = repository.add_message(chat.id, parent, Role.USER, "Hi")
+        parent = repository.add_message(chat.id, prompt.id, Role.ASSISTANT, "Hello.", target, told).id
+    return chat.id
+
+
+def test_an_empty_store_has_no_history(repository: Repository) -> None:
+    history = repository.read_history()
+    assert (history.days, history.chats, history.adapters, history.learning) == ((), (), (), ())
+    assert (history.num_ngrams, history.num_recall_texts, history.num_recall_tokens) == (0, 0, 0)
+
+
+def test_replies_are_added_up_by_day_and_by_chat(repository: Repository) -> None:
+    cut = statistics(stop_reason=StopReason.LENGTH, reply_tokens=21, reply_s=4.0)
+    first = say(repository, statistics(), cut)
+    second = say(repository, statistics(kind=TextKind.PROSE))
+    say(repository, statistics(), target="Big")
+    history = repository.read_history()
+    assert [(each.conversation_id, each.target_name, each.kind) for each in history.chats] == [
+        (first, "Tiny", TextKind.CODE),
+        (second, "Tiny", TextKind.PROSE),
+        (history.chats[2].conversation_id, "Big", TextKind.CODE),
+    ]
+    tally = history.chats[0].tally
+    assert (tally.num_replies, tally.num_tokens, tally.num_timed, tally.seconds) == (2, 41, 40, 6.0)
+    assert (tally.num_rounds, tally.num_in_rounds, tally.num_drafted, tally.num_accepted) == (24, 40, 32, 16)
+    assert (tally.drafter_accepted, tally.recall_accepted) == (10, 6)
+    assert (tally.parted_s, tally.draft_s, tally.check_s) == (6.0, 0.5, 3.0)
+    assert (tally.num_compared, tally.plain_s, tally.compared_s) == (2, 5.0, 6.0)
+    assert (tally.plain_squares, tally.compared_squares, tally.products) == (12.5, 20.0, 15.0)
+    assert tally.plain_variance == pytest.approx(2 * 0.25**2)
+    (day,) = {portion.day for portion in history.days}
+    assert abs(day - datetime.now().astimezone().date()) <= timedelta(days=1)
+    assert len(history.days) == 3
+    assert total(each.tally for each in history.days) == total(each.tally for each in history.chats)
+
+
+def test_a_reply_that_was_not_compared_counts_for_all_but_the_ratio(repository: Repository) -> None:
+    old = statistics(plain_tokens_per_s=0.0, plain_error=0.0, draft_s=0.0, check_s=0.0)
+    nothing = statistics(reply_tokens=0, reply_s=0.0, stop_reason=StopReason.STOPPED, check_s=0.0, draft_s=0.0)
+    say(repository, old, nothing)
+    (portion,) = repository.read_history().days
+    assert portion.tally.num_replies == 2
+    assert portion.tally.num_timed == 20
+    assert portion.tally.speedup is None
+    assert portion.tally.parted_s == 0.0, "nothing is known of where its time went"
+
+
+def test_deleted_and_incognito_chats_are_not_told_of(repository: Repository) -> None:
+    kept = say(repository, statistics())
+    gone = say(repository, statistics())
+    say(repository, statistics(), incognito=True)
+    repository.save_recall("v", {1: [1, 2, 3], 2: [4], 4: [1] * 10})
+    assert repository.read_history().num_recall_tokens == 14
+    repository.delete_conversation(gone)
+    history = repository.read_history()
+    assert {each.conversation_id for each in history.chats} == {kept}
+    assert (history.num_recall_texts, history.num_recall_tokens) == (2, 4)
+
+
+def test_damaged_rows_are_left_out(repository: Repository, store: Path) -> None:
+    kept = say(repository, statistics())
+    say(repository, statistics())
+    say(repository, statistics())
+    say(repository, statistics())
+    repository.add_learning_time(date(2026, 1, 31), 5.0)
+    with closing(sqlite3.connect(store)) as connection, connection:
+        connection.execute("UPDATE messages SET created_at = 'yesterday' WHERE conversation_id = 2").close()
+        connection.execute("UPDATE reply_statistics SET kind = 'song' WHERE message_id = 6").close()
+        connection.execute("UPDATE messages SET target_name = x'00' WHERE conversation_id = 4").close()
+        connection.execute("INSERT INTO learning_days VALUES ('soon', 1.0), ('2026-02-01', 'long')").close()
+    history = repository.read_history()
+    assert [each.conversation_id for each in history.chats] == [kept]
+    assert [(each.day, each.seconds) for each in history.learning] == [(date(2026, 1, 31), 5.0)]
+
+
+def test_what_was_learned_is_told_oldest_first(repository: Repository) -> None:
+    reply = say(repository, statistics())
+    repository.save_adapter("target", "drafter", 0.9, 1.1, 24, 40, b"weights")
+    repository.save_adapter("target", "drafter", 1.0, 1.2, 24, 80, b"others")
+    repository.save_ngrams("target", "drafter", [NgramRecord((1, 2), 3, 1, 0, 1), NgramRecord((4,), 5, 1, 0, 1)])
+    history = repository.read_history()
+    assert [(note.number, note.before, note.after, note.num_learned) for note in history.adapters] == [
+        (1, 0.9, 1.1, 40),
+        (2, 1.0, 1.2, 80),
+    ]
+    assert [note.is_published for note in history.adapters] == [False, True]
+    assert history.num_ngrams == 2
+    assert reply
+
+
+def test_time_of_learning_adds_up_by_day_and_is_forgotten_with_what_was_learned(repository: Repository) -> None:
+    for day, seconds in ((date(2026, 2, 1), 4.0), (date(2026, 1, 31), 1.5), (date(2026, 1, 31), 2.0)):
+        repository.add_learning_time(day, seconds)
+    assert [(each.day, each.seconds) for each in repository.read_history().learning] == [
+        (date(2026, 1, 31), 3.5),
+        (date(2026, 2, 1), 4.0),
+    ]
+    repository.forget_learned()
+    assert repository.read_history().learning == ()
+
+
+def test_twenty_thousand_replies_are_added_up_at_once(repository: Repository) -> None:
+    num_replies, num_chats = 20_000, 4000
+    fill(repository, num_replies, num_chats)
+    took = []
+    for _ in range(3):
+        began = time.process_time()
+        history = repository.read_history()
+        took.append(time.process_time() - began)
+    assert min(took) < PATIENCE_S
+    assert len(history.chats) == num_chats
+    whole = total(portion.tally for portion in history.days)
+    assert whole.num_replies == num_replies
+    assert whole.speedup is not None
+    assert whole.speedup.ratio == pytest.approx(1.25)
+    assert whole == total(portion.tally for portion in history.chats)
+
+
+def fill(repository: Repository, num_replies: int, num_chats: int) -> None:
+    """Over a year, in equal chats."""
+    end = datetime(2026, 6, 1, tzinfo=UTC)
+    chats = [
+        {"id": number, "title": "chat", "system_prompt": "", "created_at": end, "updated_at": end, "draft": ""}
+        for number in range(1, num_chats + 1)
+    ]
+    told = statistics()
+    columns = {name: getattr(told, name) for name in told.__slots__}
+    replies = [
+        {
+            "id": number,
+            "conversation_id": 1 + (number - 1) * num_chats // num_replies,
+            "parent_id": None,
+            "role": Role.ASSISTANT,
+            "text": "A reply of some length. " * 20,
+            "created_at": end - timedelta(days=365 * (1 - number / num_replies)),
+            "target_name": "Tiny",
+        }
+        for number in range(1, num_replies + 1)
+    ]
+    with repository._writing() as connection:
+        connection.execute(insert(ConversationRow), chats)
+        connection.execute(insert(MessageRow), replies)
+        connection.execute(
+            insert(ReplyStatisticsRow),
+            [{"message_id": number, **columns} for number in range(1, num_replies + 1)],
+        )
