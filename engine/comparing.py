@@ -12,8 +12,9 @@ from engine.comparison import Comparison, RunFigures, Side, TextFork
 from engine.config import ReplySettings
 from engine.events import CompareText, Listener
 from engine.numerics.prefix import common_prefix_length
-from engine.records import ChatTurn, Reply, StopReason, VerifiedReply
+from engine.records import ChatTurn, OriginRun, Reply, StopReason, VerifiedReply
 from engine.reply import ReplyWriter
+from engine.speed import LiveFigures
 from engine.stop_signal import StopSignal
 
 # A machine that grows slower or faster meanwhile does so for both sides alike.
@@ -79,9 +80,10 @@ class _Run:
 
     def on_prompt_progress(self, num_evaluated: int, num_total: int) -> None: ...
 
-    def on_text(self, text: str, num_tokens: int, tokens_per_s: float, context_used: int) -> None:  # noqa: ARG002
-        seconds = (num_tokens - 1) / tokens_per_s if tokens_per_s > 0 else 0.0
-        self.emit(CompareText(self.side, self.turn, text, RunFigures(num_tokens, seconds, tokens_per_s)))
+    def on_text(self, text: str, figures: LiveFigures, origins: tuple[OriginRun, ...]) -> None:  # noqa: ARG002
+        speed = figures.mean_tokens_per_s
+        seconds = (figures.num_tokens - 1) / speed if speed > 0 else 0.0
+        self.emit(CompareText(self.side, self.turn, text, RunFigures(figures.num_tokens, seconds, speed)))
 
     def on_trimmed(self, num_left_out: int) -> None: ...
 
