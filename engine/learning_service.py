@@ -179,7 +179,6 @@ class LearningService:
     def _run(self) -> None:
         _step_back()
         while True:
-            self._time.keep(is_resting=not self._is_due)
             with self._changed:
                 self._changed.wait_for(lambda: self._closed or self._is_due, _LOOK_AGAIN_S)
                 if self._closed:
@@ -202,6 +201,7 @@ class LearningService:
                 self._pupil = None
                 with self._changed:
                     self._changed.wait_for(lambda: self._closed or bool(self._new))
+            self._time.keep(is_resting=not (self._new or self._has_work))
         self._time.keep()
 
     def _learn(self, drafting: Drafting, new: Sequence[Lesson], forgotten: Sequence[int]) -> float:

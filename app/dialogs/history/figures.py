@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from enum import StrEnum
 
 from engine.history import AdapterNote, Portion, Speedup, Tally, total
@@ -80,9 +80,9 @@ def points(portions: Iterable[Portion], grouping: Grouping, most: int = MOST_POI
 
 
 def marks(notes: Iterable[AdapterNote], portions: Sequence[Portion], grouping: Grouping) -> tuple[Mark, ...]:
-    """Among the chats, before the first that began later."""
+    """Within its day, or among the chats before the first that began later."""
     if grouping is Grouping.DAY:
-        return tuple(Mark(note.created_at.astimezone().date().toordinal(), note) for note in notes)
+        return tuple(Mark(_within_day(note.created_at.astimezone()), note) for note in notes)
     began = {portion.conversation_id: portion.began_at for portion in reversed(portions)}
     return tuple(Mark(sum(at < note.created_at for at in began.values()) + 0.5, note) for note in notes)
 
@@ -103,6 +103,11 @@ def rows(portions: Iterable[Portion]) -> tuple[Row, ...]:
 def since(portions: Iterable[Portion], today: date, num_days: int) -> tuple[Portion, ...]:
     """Those of the last so many days, today included."""
     return tuple(portion for portion in portions if portion.day > today - timedelta(days=num_days))
+
+
+def _within_day(at: datetime) -> float:
+    """Half a day to either side of its ordinal."""
+    return at.toordinal() + (at.hour + at.minute / 60) / 24 - 0.5
 
 
 def _place(first: Portion, number: int, grouping: Grouping) -> float:

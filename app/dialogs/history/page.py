@@ -236,23 +236,19 @@ class HistoryPage(QDialog):
             ("Guessing", whole.draft_s, "warning"),
             ("Other", whole.other_s, "border_strong"),
         )
-        bars = [
-            Bar(
-                "Writing replies",
-                tuple(
-                    Part(seconds, colour, f"{name} {seconds / parted:.0%}, {duration(seconds)}")
-                    for name, seconds, colour in parts
-                    if parted > 0
-                ),
-                _wrapped(HOW_TIME_IS_PARTED),
+        bars = []
+        if parted > 0:
+            shown = tuple(
+                Part(seconds, colour, f"{name} {seconds / parted:.0%}, {duration(seconds)}")
+                for name, seconds, colour in parts
             )
-        ]
+            bars.append(Bar("Writing replies", shown, _wrapped(HOW_TIME_IS_PARTED)))
         learning = sum(day.seconds for day in self._history.learning)
         if learning > 0:
             part = Part(learning, "code_keyword", duration(learning))
             bars.append(Bar("Learning, while nobody waited", (part,), _wrapped(HOW_LEARNING_IS_TIMED)))
         self.bars.show_bars(bars)
-        self.bars.setVisible(parted > 0)
+        self.bars.setVisible(bool(bars))
         self.no_bars.setVisible(parted <= 0)
 
     @Slot()

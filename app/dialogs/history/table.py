@@ -11,7 +11,7 @@ from app.dialogs.history.figures import Row
 from app.dialogs.history.wording import HOW_COMPARED, cells
 
 _COLUMNS = (
-    ("Kind", "What a reply mostly is, told by its text: prose, code, numbers or lists"),
+    ("Kind", "What a reply mostly is, told by its text; older replies count as prose"),
     ("Replies", "Replies that are kept; those of deleted and incognito chats are not counted"),
     ("Tokens", "Tokens of the model in these replies"),
     ("Tokens/s", "Tokens written per second, from the end of the prompt to the last token; all replies together"),

@@ -30,6 +30,7 @@ HOW_TIME_IS_PARTED = (
     "choice of words. Guessing: the drafter and recall. Other: everything else."
 )
 HOW_LEARNING_IS_TIMED = "Time in which the drafter learned, while no reply was being written; of all models and kinds."
+_SURE = 0.05  # a standard error beyond it leaves a ratio near 1 open
 _CSV_FIELDS = (
     *("model", "kind", "replies", "tokens", "seconds", "tokens_per_s", "ratio", "ratio_error", "compared_replies"),
     *("saved_s", "tokens_per_round", "accepted_share", "drafter_share", "recall_share"),
@@ -41,6 +42,8 @@ def headline(speedup: Speedup | None, when: str) -> str:
     if speedup is None:
         return f"{when} no reply could be compared with writing without guesses."
     replies = count(speedup.num_replies, "reply", "replies")
+    if abs(speedup.ratio - 1) <= speedup.error > _SURE:
+        return f"{when} too little was written to tell whether guesses help: {ratio_words(speedup)} ({replies})."
     if abs(speedup.ratio - 1) <= max(speedup.error, 0.005):
         return f"{when} replies came about as fast as without guesses: {ratio_words(speedup)} ({replies})."
     came = f"{when} replies came {ratio_words(speedup)} as fast as without guesses ({replies})"

@@ -120,6 +120,7 @@ def test_what_was_learned_is_used_kept_and_gone_on_from_after_a_restart(
     pair = (home.drafting.target_fingerprint, home.drafting.drafter_fingerprint)
 
     again = homes()
+    assert sum(day.seconds for day in again.repository.read_history().learning) > 0
     kept = again.repository.published_adapter(*pair)
     assert kept is not None
     begun_with: list[Adapter | None] = []

@@ -44,6 +44,10 @@ WEEK = "Over the last 7 days"
             Speedup(1.5, 0.0, 1, 90),
             "Over the last 7 days replies came 1.50× as fast as without guesses (1 reply); about 2 minutes saved.",
         ),
+        (
+            Speedup(1.03, 0.37, 2, 1),
+            "Over the last 7 days too little was written to tell whether guesses help: 1.03× ± 0.37 (2 replies).",
+        ),
         (None, "Over the last 7 days no reply could be compared with writing without guesses."),
     ],
 )
