@@ -18,13 +18,18 @@ class Speedup:
 
 
 def compare(
-    tokens_per_s: float, error: float, plain_tokens_per_s: float, plain_error: float, num_tokens: int
+    tokens_per_s: float,
+    error: float,
+    plain_tokens_per_s: float,
+    plain_error: float,
+    num_tokens: int,
+    largest_error: float = LARGEST_ERROR,
 ) -> Speedup | None:
     """Errors are standard errors, as shares of the speeds. None where too little is known to say anything."""
     if num_tokens <= FEWEST_TOKENS or tokens_per_s <= 0 or plain_tokens_per_s <= 0:
         return None
     share = math.hypot(error, plain_error)
-    if not share <= LARGEST_ERROR:
+    if not share <= largest_error:
         return None
     value = tokens_per_s / plain_tokens_per_s
     return Speedup(value, share * value)
@@ -53,8 +58,17 @@ class LiveFigures:
     @property
     def speedup(self) -> Speedup | None:
         """None until there is something to say."""
+        return self.speedup_within(LARGEST_ERROR)
+
+    def speedup_within(self, largest_error: float) -> Speedup | None:
+        """None where it is known no better than that, as a share of it."""
         return compare(
-            self.mean_tokens_per_s, self.mean_error, self.plain_tokens_per_s, self.plain_error, self.num_measured
+            self.mean_tokens_per_s,
+            self.mean_error,
+            self.plain_tokens_per_s,
+            self.plain_error,
+            self.num_measured,
+            largest_error,
         )
 
     @property

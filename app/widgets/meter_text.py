@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from engine.records import ReplyStatistics
 from engine.speed import LiveFigures, Speedup
 
+KEPT_ERROR = 0.5  # of a ratio that was told before
+
 UNKNOWN = "—"
 MEASURING = "measuring…"
 
@@ -34,12 +36,14 @@ class MeterFigures:
     is_compared: bool  # whether a ratio may still come
 
     @classmethod
-    def of_live(cls, figures: LiveFigures) -> MeterFigures:
+    def of_live(cls, figures: LiveFigures, had_ratio: bool = False) -> MeterFigures:
+        """`had_ratio`: one was told of this reply before. It then stays, also when it is known less well for a while,
+        and says so: words that come and go are worse."""
         return cls(
             figures.tokens_per_s,
             figures.mean_tokens_per_s,
             figures.num_tokens,
-            figures.speedup,
+            figures.speedup_within(KEPT_ERROR) if had_ratio else figures.speedup,
             figures.plain_tokens_per_s,
             figures.plain_error,
             figures.num_rounds,

@@ -62,6 +62,7 @@ class SpeedMeter(QFrame):
         self.gauge.setAccessibleName("Context used")
         self.context = _Figure("", self)
         self._has_context = False
+        self._has_ratio = False  # of the reply under way
         row = QHBoxLayout(self)
         row.setContentsMargins(_MARGIN_PX, 1, _MARGIN_PX, 1)
         row.setSpacing(_SPACING_PX)
@@ -106,7 +107,7 @@ class SpeedMeter(QFrame):
         """`used` of `size` tokens are held by the target."""
         share = used / size if size else 0.0
         self.gauge.setValue(round(min(1.0, share) * _STEPS))
-        self.context.set_widest(f"{size:,} / {size:,}" if size else "")
+        is_other_size = self.context.set_widest(f"{size:,} / {size:,}" if size else "")
         self.context.set_words(f"{used:,} / {size:,}" if size else "")
         level = "full" if share >= FULL else "high" if share >= HIGH else "calm"
         if level != self.gauge.property("level"):
@@ -118,8 +119,8 @@ class SpeedMeter(QFrame):
         )
         self.gauge.setToolTip(words)
         self.context.setToolTip(words)
-        if self._has_context != (size > 0):
-            self._has_context = size > 0
+        self._has_context = size > 0
+        if is_other_size:
             self._fit()
 
     def clear(self) -> None:
@@ -140,7 +141,9 @@ class SpeedMeter(QFrame):
         if not self.property("live"):
             self.sparkline.clear()
             self._set_live(True)
-        figures = MeterFigures.of_live(latest)
+            self._has_ratio = False
+        figures = MeterFigures.of_live(latest, self._has_ratio)
+        self._has_ratio = figures.speedup is not None
         self._show(figures, meter_text.about_speed(figures))
         self.sparkline.add(latest.tokens_per_s, latest.plain_tokens_per_s)
         self.set_context(latest.context_used, self._context_size)
@@ -233,10 +236,13 @@ class _Figure(QLabel):
         self.setAlignment(alignment | Qt.AlignmentFlag.AlignVCenter)
         self._keep_width()
 
-    def set_widest(self, widest: str) -> None:
-        if widest != self._widest:
-            self._widest = widest
-            self._keep_width()
+    def set_widest(self, widest: str) -> bool:
+        """Whether that changes anything."""
+        if widest == self._widest:
+            return False
+        self._widest = widest
+        self._keep_width()
+        return True
 
     def set_words(self, words: str, about: str = "") -> None:
         if words != self.text():

@@ -16,8 +16,9 @@ from app.chat_controller import ChatController
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper, apply_theme
+from app.widgets.message_view import ReplyView
 from engine import EngineConfig, ReplySettings, SamplingSettings, TargetSettings
-from engine.events import Event, Failed, ReplyFinished, TargetReady
+from engine.events import Event, Failed, ReplyFinished, ReplyText, TargetReady
 from engine.records import StopReason
 from tests.fakes.ear import Ear
 
@@ -111,6 +112,23 @@ def test_a_chat_is_answered_kept_and_there_again_after_a_restart(sit_down: Calla
     assert summary.title == "Name three colours."
     again.window.conversations.chosen.emit(summary.id)
     again._qtbot.waitUntil(lambda: again.shown == shown, timeout=_PATIENCE_MS)
+
+
+def test_the_meter_and_the_colours_tell_how_a_reply_was_written(sit_down: Callable[..., Desk], qtbot: QtBot) -> None:
+    desk = sit_down(max_tokens=60)
+    desk.window.origins_action.setChecked(True)
+    desk.ask("Repeat after me: one two three, one two three, one two three, one two three.")
+    meter = desk.window.meter
+    qtbot.waitUntil(lambda: meter.property("live") is False and bool(meter.speed.text()), timeout=_PATIENCE_MS)
+    message = last_reply(desk).message
+    assert message.statistics is not None
+    assert sum(run.num_characters for run in message.statistics.origins) == len(message.text)
+    streamed = [event for event in desk.events if isinstance(event, ReplyText)]
+    assert "".join(event.text for event in streamed) == message.text
+    assert streamed[-1].figures.num_tokens == message.statistics.reply_tokens
+    view = desk.window.transcript.column.built_rows()[-1][1]
+    assert isinstance(view, ReplyView)
+    assert view.legend is not None
 
 
 def test_stop_and_regenerate(sit_down: Callable[..., Desk], qtbot: QtBot) -> None:

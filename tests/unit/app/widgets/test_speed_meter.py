@@ -76,7 +76,6 @@ def test_a_kept_reply_is_dimmed_and_its_line_stays_until_another_begins(meter: S
     assert meter.speed.text() == "31.0 tok/s"
     assert meter.ratio.text() == "1.6× ± 0.1 of plain"
     assert len(meter.sparkline.points) == 2
-    QTest.qWait(0)
     meter.show_live(LIVE, 8192)
     assert len(meter.sparkline.points) == 1
 
@@ -161,3 +160,24 @@ def test_the_line_is_of_the_whole_reply_and_stays_short(qtbot: QtBot, keeper: Th
     line.add(0.0, 0.0)
     line.add(0.0, 0.0)
     line.grab()
+
+
+def test_a_ratio_that_was_told_stays_while_it_is_known_less_well(meter: SpeedMeter, qtbot: QtBot) -> None:
+    hardly = replace(LIVE, plain_error=0.4)
+    meter.show_live(hardly, 8192)
+    assert meter.ratio.text() == "measuring…"
+    meter.show_live(LIVE, 8192)
+    qtbot.waitUntil(lambda: meter.ratio.text() == "1.5× ± 0.1 of plain")
+    meter.show_live(hardly, 8192)
+    qtbot.waitUntil(lambda: meter.ratio.text() == "1.5× ± 0.6 of plain")
+    meter.rest()
+    meter.show_live(hardly, 8192)
+    assert meter.ratio.text() == "measuring…", "of another reply nothing was told yet"
+
+
+def test_a_larger_context_takes_more_room(meter: SpeedMeter) -> None:
+    meter.show_reply(KEPT)
+    narrow = meter.context.width()
+    meter.set_context(1204, 131_072)
+    assert meter.context.width() > narrow
+    assert meter.context.text() == "1,204 / 131,072"
