@@ -56,7 +56,7 @@ def test_values_lists_and_tensors_are_read(tmp_path: Path) -> None:
 
 
 def test_texts_longer_than_the_buffer_are_walked_over(tmp_path: Path) -> None:
-    values = {"list": ["x" * 700_000, "y" * 900_000, "", "z"], "after": 7}
+    values: dict[str, Value] = {"list": ["x" * 700_000, "y" * 900_000, "", "z"], "after": 7}
     found = read_header(written(tmp_path, gguf(values)))
     assert (found.length("list"), found.number("after")) == (4, 7)
 
