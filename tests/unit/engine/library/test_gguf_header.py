@@ -17,7 +17,7 @@ from engine.library.tensor_types import BLOCKS, MIXTURES, quantization_of
 from engine.targets import starter_path
 from tests.fakes.gguf import TINY, Value, gguf
 
-VOCABULARIES = Path("/work/shared/data/vocabs")
+VOCABULARIES = Path(__file__).parents[5] / "shared" / "data" / "vocabs"
 SHARED_TMP = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=80)
 
 
@@ -175,7 +175,7 @@ def test_the_starter_is_read_in_a_moment() -> None:
 
 
 @pytest.mark.shared_data
-@pytest.mark.skipif(not VOCABULARIES.exists(), reason="no shared data here")
+@pytest.mark.skipif(not VOCABULARIES.exists(), reason="the shared measuring data is not here")
 def test_large_vocabularies_are_counted_in_a_moment() -> None:
     for name, size in {"llama-bpe": 128_256, "qwen2": 151_936, "deepseek-llm": 102_400, "llama-spm": 32_000}.items():
         begun = time.monotonic()
