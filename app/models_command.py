@@ -73,8 +73,8 @@ def remove(config: EngineConfig, name: str, delete_file: bool) -> None:
     with open_library(config) as library:
         target = _named(library.list(), name)
         library.remove(target.path, delete_file)
-    gone = "and its file is deleted" if delete_file else f"its file stays: {target.path}"
-    print(f"{target.name} is no longer in the library; {gone}.")
+    gone = ", and its file is deleted." if delete_file else f". Its file stays: {target.path}"
+    print(f"{target.name} is no longer in the library{gone}")
 
 
 def download(config: EngineConfig, repository: str, wanted: str | None) -> None:

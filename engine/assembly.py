@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 from engine.commands import (
     ChatCommand,
     Command,
+    DownloadCommand,
     DownloadTarget,
-    FetchDrafter,
     HubCommand,
     KeepNgrams,
     LearningCommand,
@@ -31,13 +31,7 @@ from engine.commands import (
 from engine.config import DistillSettings, EngineConfig, TargetSettings
 from engine.drafter_choice import BUILT_IN, drafter_folder, fetched_folder, is_fetched
 from engine.errors import AdapterMissing, DrafterUnusable, LoadCancelled, MendableError
-from engine.events import (
-    DrafterFetched,
-    DrafterFetching,
-    Event,
-    Listener,
-    SpeculationChanged,
-)
+from engine.events import DrafterFetched, DrafterFetching, Event, Listener, SpeculationChanged
 from engine.learning_service import LearningService
 from engine.loaded_target import LoadedTarget
 from engine.stop_signal import StopSignal
@@ -47,7 +41,6 @@ if TYPE_CHECKING:
     from engine.chat_service import ChatService
     from engine.drafting import Drafting
     from engine.hub.kept import KeptDownloads
-    from engine.hub_service import DownloadService
     from engine.learned import ImportOutcome, LearnedSummary, ProfileSummary
     from engine.learning.progress import DistillProgress
     from engine.library_service import LibraryService
@@ -69,8 +62,8 @@ _logger = logging.getLogger("slipstream.assembly")
 
 
 class Engine:
-    """Five threads and a listener: one thread answers, one looks after the kept conversations meanwhile, one after the
-    library of targets, one fetches what the user wants from the hub, and one asks the hub meanwhile.
+    """Six threads and a listener: one thread answers, one looks after the kept conversations meanwhile, and one after
+    the library of targets. One asks the hub, one fetches drafters from there, and one targets, which takes long.
 
     `listener` is called on any of them. Nothing slow happens in the constructor or in `post`.
     """
@@ -82,7 +75,10 @@ class Engine:
         self._library = Worker("slipstream-library", self._parts.handle_library, listener)
         self._hub = Worker("slipstream-hub", self._parts.handle_hub, listener)
         self._search = Worker("slipstream-search", self._parts.handle_search, listener)
-        for worker in (self._chat, self._store, self._library, self._hub, self._search):
+        self._download = Worker("slipstream-download", self._parts.handle_download, listener)
+        self._with_store = (self._chat, self._store, self._library)
+        self._with_network = (self._hub, self._search, self._download)
+        for worker in (*self._with_store, *self._with_network):
             worker.start()
 
     def post(self, command: Command) -> StopSignal:
@@ -96,6 +92,8 @@ class Engine:
             worker = self._hub
         elif isinstance(command, SearchCommand):
             worker = self._search
+        elif isinstance(command, DownloadCommand):
+            worker = self._download
         else:
             worker = self._store
         return worker.post(command)
@@ -103,14 +101,13 @@ class Engine:
     def close(self) -> bool:
         """Ends everything within two seconds. False if a thread was still busy then (it dies with the process)."""
         self._parts.end_learning()
-        with_store = (self._chat, self._store, self._library)
-        with_network = (self._hub, self._search)
-        for worker in (*with_store, *with_network):
+        for worker in (*self._with_store, *self._with_network):
             worker.end()
         deadline = time.monotonic() + _CLOSING_PATIENCE_S
-        ended = [worker.join(deadline - time.monotonic()) for worker in with_store]
+        ended = [worker.join(deadline - time.monotonic()) for worker in self._with_store]
         ended.append(all(ended) and self._parts.close_store(deadline - time.monotonic()))
-        ended += [worker.join(deadline - time.monotonic()) for worker in with_network]  # it may be silent for longer
+        # A network may be silent for longer.
+        ended += [worker.join(deadline - time.monotonic()) for worker in self._with_network]
         return all(ended)
 
 
@@ -132,7 +129,6 @@ class _Parts:
         self._chat: ChatService | None = None
         self._store: StoreService | None = None
         self._library: LibraryService | None = None
-        self._downloads: DownloadService | None = None
 
     def handle_chat(self, command: Command, stop: StopSignal) -> None:
         assert isinstance(command, ChatCommand)
@@ -167,15 +163,14 @@ class _Parts:
 
     def handle_hub(self, command: Command, stop: StopSignal) -> None:
         assert isinstance(command, HubCommand)
-        if isinstance(command, FetchDrafter):
-            fetch_drafter(self._config, command.name, self._emit, stop)
-            self._emit(DrafterFetched(command.name))
-            return
-        if self._downloads is None:
-            from engine.hub_service import DownloadService
+        fetch_drafter(self._config, command.name, self._emit, stop)
+        self._emit(DrafterFetched(command.name))
 
-            self._downloads = DownloadService(kept_downloads(self._config), self._open_library(), self._emit)
-        self._downloads.handle(command, stop)
+    def handle_download(self, command: Command, stop: StopSignal) -> None:
+        assert isinstance(command, DownloadCommand)
+        from engine.hub_service import DownloadService
+
+        DownloadService(kept_downloads(self._config), self._open_library(), self._emit).handle(command, stop)
 
     def handle_search(self, command: Command, _stop: StopSignal) -> None:
         assert isinstance(command, SearchCommand)

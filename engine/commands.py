@@ -117,8 +117,8 @@ class RemoveTarget:
 
 @dataclass(frozen=True, slots=True)
 class ChangeTargetOptions:
-    """Its settings from its next loading on, sampling and system prompt from the next reply on. Answered with
-    `TargetsListed`."""
+    """Its settings hold from its next loading on, its sampling from the next reply on, and its system prompt in
+    conversations that begin afterwards. Answered with `TargetsListed`."""
 
     path: Path
     options: TargetOptions
@@ -206,6 +206,7 @@ LibraryCommand = (
     ListTargets | AddTargets | RemoveTarget | ChangeTargetOptions | EstimateMemory | ListDownloads | DiscardDownload
 )
 SearchCommand = SearchHub | ListHubFiles
-HubCommand = FetchDrafter | DownloadTarget
+HubCommand = FetchDrafter
+DownloadCommand = DownloadTarget
 LearningCommand = UseLearning
-Command = ChatCommand | StoreCommand | LibraryCommand | SearchCommand | HubCommand | LearningCommand
+Command = ChatCommand | StoreCommand | LibraryCommand | SearchCommand | HubCommand | DownloadCommand | LearningCommand

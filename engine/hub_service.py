@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engine.commands import DownloadTarget, ListHubFiles, SearchCommand, SearchHub
+from engine.commands import DownloadCommand, ListHubFiles, SearchCommand, SearchHub
 from engine.events import HubFilesListed, HubSearched, Listener, TargetDownloaded
 from engine.hub.download import download_target
 from engine.hub.kept import KeptDownloads
@@ -33,7 +33,7 @@ class DownloadService:
         self._library = library
         self._emit = emit
 
-    def handle(self, command: DownloadTarget, stop: StopSignal) -> Path:
+    def handle(self, command: DownloadCommand, stop: StopSignal) -> Path:
         """Where the model is. Whoever shows downloads that wait hears of this one, however it ends."""
         try:
             path = download_target(command.file, self._kept, stop, self._emit)

@@ -100,6 +100,7 @@ class LibraryService:
             raise TargetKept("The starter model belongs to Slipstream and stays in the list.")
         if delete_file:
             self._delete(path)
+            self._downloads.remove_empty(path.parent)
         self._repository.remove_target(path)
         self._tell()
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 _PART = re.compile(r"(?P<stem>.+)-(?P<part>\d{5})-of-(?P<parts>\d{5})\.gguf", re.IGNORECASE)
 _QUANTIZATION = re.compile(
-    r"(?:^|[-_. ])((?:UD-)?I?Q[1-8](?:_[0-9KA-Z]{1,2}){0,3}|TQ[12]_0|MXFP4(?:_MOE)?|NVFP4|BF16|F16|FP16|F32|FP32)"
+    r"(?:^|[-_. ])((?:UD-)?I?Q[1-8](?:_[0-9A-Z]{1,3}){0,3}|TQ[12]_0|MXFP4(?:_MOE)?|NVFP4|BF16|F16|FP16|F32|FP32)"
     r"(?=$|[-_. ])",
     re.IGNORECASE,
 )

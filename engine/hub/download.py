@@ -40,7 +40,7 @@ def download_target(file: HubFile, kept: KeptDownloads, stop: StopSignal, on_pro
         path.parent.mkdir(parents=True, exist_ok=True)
         total = sum(each.size for each in files)
         check_room(path.parent, total - kept.num_bytes(path))
-        if not path.exists() or len(files) > 1:  # a whole one is only checked, and nothing to go on with
+        if len(files) > 1 or not path.exists() or path.stat().st_size != total:  # else it is only checked
             kept.note(file)
         progress = _Progress(file, on_progress)
         for each in files:

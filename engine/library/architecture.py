@@ -20,7 +20,6 @@ _NO_POOLING = (0, 0xFFFFFFFF)  # none, and not said
 
 _KEPT_BYTES = 2  # of a number that the context holds: f16
 _STATE_BYTES = 4
-_FLOAT_BYTES = 4
 _LAYERS = 4096
 _LARGEST = 1 << 40  # bytes or numbers; beyond, a header is not to be believed
 

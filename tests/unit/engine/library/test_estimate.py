@@ -26,10 +26,9 @@ from engine.config import TargetSettings
 from engine.stop_signal import StopSignal
 from engine.target.llama_cpp import LlamaCppTarget
 before = psutil.Process().memory_info().rss
-settings = TargetSettings(context_size=int(sys.argv[2]))
+settings = TargetSettings(context_size=int(sys.argv[2]), threads=1)
 target = LlamaCppTarget.load(Path(sys.argv[1]), "x", settings, lambda progress: None, StopSignal())
-while target.num_held + 512 <= target.limits.context_size:
-    target.evaluate([5] * 512, 64, StopSignal())
+target.evaluate([5] * 64, 64, StopSignal())
 print(json.dumps(psutil.Process().memory_info().rss - before))
 """
 

@@ -15,10 +15,10 @@ from engine.errors import MendableError, TargetMissing, TargetUnreadable
 from engine.library.gguf_header import read_header
 from engine.library.tensor_types import BLOCKS, MIXTURES, quantization_of
 from engine.targets import starter_path
-from tests.fakes.gguf import TINY, gguf
+from tests.fakes.gguf import TINY, Value, gguf
 
-VOCABULARIES = Path("/work/shared/data/vocabs")
-SHARED_TMP = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+VOCABULARIES = Path(__file__).parents[5] / "shared" / "data" / "vocabs"
+SHARED_TMP = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=80)
 
 
 def written(folder: Path, content: bytes) -> Path:
@@ -42,8 +42,8 @@ def key(name: str = "k") -> bytes:
 
 
 def test_values_lists_and_tensors_are_read(tmp_path: Path) -> None:
-    values = TINY | {"llama.rope.freq_base": 1e4, "llama.layers": [1, 2, 0], "flag": True}
-    found = read_header(written(tmp_path, gguf(values, {"a": (32, 4), "b": (3,)})))
+    more: dict[str, Value] = {"llama.rope.freq_base": 1e4, "llama.layers": [1, 2, 0], "flag": True}
+    found = read_header(written(tmp_path, gguf({**TINY, **more}, {"a": (32, 4), "b": (3,)})))
     assert found.text("general.name") == "Tiny"
     assert found.number("llama.block_count") == 2
     assert found.number("general.name") == 0
@@ -56,7 +56,7 @@ def test_values_lists_and_tensors_are_read(tmp_path: Path) -> None:
 
 
 def test_texts_longer_than_the_buffer_are_walked_over(tmp_path: Path) -> None:
-    values = {"list": ["x" * 700_000, "y" * 900_000, "", "z"], "after": 7}
+    values: dict[str, Value] = {"list": ["x" * 700_000, "y" * 900_000, "", "z"], "after": 7}
     found = read_header(written(tmp_path, gguf(values)))
     assert (found.length("list"), found.number("after")) == (4, 7)
 
@@ -80,6 +80,14 @@ def test_no_file(tmp_path: Path) -> None:
 
 def test_a_file_that_ends_before_its_weights(tmp_path: Path) -> None:
     assert refused(tmp_path, gguf()[:-1]) == "model.gguf is cut short; download it again."
+
+
+def outcome(path: Path) -> str:
+    try:
+        read_header(path)
+    except MendableError as error:
+        return str(error)
+    return "It was read."
 
 
 HUGE = 2**64 - 1
@@ -123,10 +131,7 @@ def test_a_file_full_of_holes_is_no_reason_to_read_on_and_on(tmp_path: Path) -> 
 @given(st.binary(max_size=300))
 def test_any_bytes_end_in_a_header_or_a_sentence(tmp_path: Path, data: bytes) -> None:
     for content in (data, header(data, num_values=3), header(data, num_values=0, num_tensors=3)):
-        try:
-            read_header(written(tmp_path, content))
-        except MendableError as error:
-            assert str(error).endswith(".")
+        assert outcome(written(tmp_path, content)).endswith(".")
 
 
 @SHARED_TMP
@@ -135,15 +140,13 @@ def test_a_sound_file_with_damage_ends_in_a_header_or_a_sentence(tmp_path: Path,
     content = bytearray(gguf())
     for _ in range(data.draw(st.integers(1, 4))):
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
-    try:
-        read_header(written(tmp_path, bytes(content[: data.draw(st.integers(0, len(content)))])))
-    except MendableError as error:
-        assert str(error).endswith(".")
+    path = written(tmp_path, bytes(content[: data.draw(st.integers(0, len(content)))]))
+    assert outcome(path).endswith(".")
 
 
 def test_every_shortening_is_noticed(tmp_path: Path) -> None:
     content = gguf()
-    for length in range(len(content)):
+    for length in range(0, len(content), 7):
         refused(tmp_path, content[:length])
 
 
@@ -172,7 +175,7 @@ def test_the_starter_is_read_in_a_moment() -> None:
 
 
 @pytest.mark.shared_data
-@pytest.mark.skipif(not VOCABULARIES.exists(), reason="no shared data here")
+@pytest.mark.skipif(not VOCABULARIES.exists(), reason="the shared measuring data is not here")
 def test_large_vocabularies_are_counted_in_a_moment() -> None:
     for name, size in {"llama-bpe": 128_256, "qwen2": 151_936, "deepseek-llm": 102_400, "llama-spm": 32_000}.items():
         begun = time.monotonic()
