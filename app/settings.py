@@ -34,6 +34,7 @@ class AppSettings(BaseModel):
     top_p: float = Field(default=SamplingSettings().top_p, ge=0, le=1)
     min_p: float = Field(default=SamplingSettings().min_p, ge=0, le=1)
     context_size: int | None = Field(default=None, ge=32, description="Tokens a model sees at once; null = up to 8,192")
+    draft: str = Field(default="", description="What was begun in a new chat and not sent")
     window: Base64Bytes = Field(default=b"", description="Size and place of the window, as Qt saves it")
 
     def reply_settings(self) -> ReplySettings:

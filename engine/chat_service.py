@@ -68,8 +68,8 @@ class ChatService:
         post: Callable[[Command], object],
         counter: TokenCounter | None = None,
     ) -> None:
-        """`post` has a command of the engine's own carried out after those that wait already. `counter` is told of every
-        target."""
+        """`post` has a command of the engine's own carried out after those that wait already; `counter` is told of
+        every target."""
         self._repository = repository
         self._recall = recall
         self._learning = learning

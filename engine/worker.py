@@ -95,9 +95,8 @@ class Worker:
     def _run(self) -> None:
         while (item := self._inbox.get()) is not None:
             command, stop = item
-            if self._is_owed(command) or not (
-                self._closing and stop.is_set()
-            ):  # nobody waits for what has not begun when the app is closed
+            awaited = not (self._closing and stop.is_set())  # by nobody, if it has not begun when the app is closed
+            if awaited or self._is_owed(command):
                 self._carry_out(command, stop)
             with self._lock:
                 self._unfinished.discard(stop)

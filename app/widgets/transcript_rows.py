@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
@@ -44,8 +45,10 @@ class Stage:
 
 
 class PromptRow:
-    def __init__(self, stage: Stage, message: Message) -> None:
+    def __init__(self, stage: Stage, message: Message, siblings: Sequence[int] = ()) -> None:
         self.message = message
+        self.siblings = siblings  # ids of all versions, if there are others
+        self.revision: str | None = None  # what it is being changed to
         self._stage = stage
         self._num_lines = min(message.text.count("\n") + 1, SHORTENED_LINES)
 
@@ -54,7 +57,10 @@ class PromptRow:
         return self._stage.measure.height(num_characters, self._num_lines, int(width * BUBBLE_SHARE)) + FRAME_PX
 
     def build(self, parent: QWidget) -> PromptView:
-        return PromptView(self._stage.keeper, self.message.text, parent)
+        view = PromptView(self._stage.keeper, self.message.text, parent)
+        if self.revision is not None:
+            view.revise(self.revision)
+        return view
 
 
 class NoteRow:
@@ -71,9 +77,15 @@ class NoteRow:
 class ReplyRow:
     """A finished reply, parsed when it first comes near."""
 
-    def __init__(self, stage: Stage, message: Message, blocks: tuple[Block, ...] | None = None) -> None:
+    def __init__(
+        self,
+        stage: Stage,
+        message: Message,
+        siblings: Sequence[int] = (),
+        blocks: tuple[Block, ...] | None = None,
+    ) -> None:
         self.message = message
-        self.can_regenerate = False
+        self.siblings = siblings  # ids of all versions, if there are others
         self._stage = stage
         self._blocks = blocks
         self._num_lines = message.text.count("\n") + 1
@@ -91,7 +103,6 @@ class ReplyRow:
             self._blocks = parse(self.message.text)
         view.set_blocks(self._blocks, finished=True)
         view.set_message(self.message)
-        view.set_regenerate(self.can_regenerate)
 
 
 class GrowingRow:
@@ -124,7 +135,7 @@ class GrowingRow:
         else:
             view.show_waiting(self._words)
 
-    def finished(self, message: Message) -> ReplyRow:
+    def finished(self, message: Message, siblings: Sequence[int]) -> ReplyRow:
         """The row that takes over; what has grown is parsed again only where the final text is another."""
         blocks = self._stream.finish() if message.text == "".join(self._text) else None
-        return ReplyRow(self._stage, message, blocks)
+        return ReplyRow(self._stage, message, siblings, blocks)

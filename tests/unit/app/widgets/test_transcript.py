@@ -181,23 +181,26 @@ def test_only_the_last_reply_can_be_written_again(qtbot: QtBot, transcript: Tran
         views = sorted(reply_views(transcript), key=lambda view: view.y())
         return [view.footer is not None and not view.footer.regenerate_button.isHidden() for view in views]
 
-    assert offers() == [False, True]
+    assert offers() == [True, True]
     transcript.set_busy(True)
     assert offers() == [False, False]
     transcript.set_busy(False)
     last = max(reply_views(transcript), key=lambda view: view.y())
     assert last.footer is not None
-    with qtbot.waitSignal(transcript.regenerate_requested):
+    with qtbot.waitSignal(transcript.regenerate_requested) as asked:
         QTest.mouseClick(last.footer.regenerate_button, Qt.MouseButton.LeftButton)
+    assert asked.args == [3]
 
 
-def test_dropping_the_last_reply_leaves_its_prompt(transcript: Transcript) -> None:
+def test_what_comes_after_a_message_is_cut_off(transcript: Transcript) -> None:
     transcript.show_messages((prompt(0), reply(1), prompt(2), reply(3)))
     transcript.show_note("a note")
-    transcript.drop_last_reply()
+    assert transcript.cut_after(2)
     assert [message.id for message in transcript.messages] == [0, 1, 2]
-    transcript.drop_last_reply()  # there is none below the last prompt
+    assert not transcript.cut_after(3), "it is not there any more"
     assert [message.id for message in transcript.messages] == [0, 1, 2]
+    assert transcript.cut_after(None)
+    assert transcript.messages == ()
 
 
 def test_replies_are_copied_as_they_were_written(qtbot: QtBot, transcript: Transcript) -> None:
