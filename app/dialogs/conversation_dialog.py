@@ -38,7 +38,8 @@ class _Kind:
     low: float
     high: float
     step: float  # with decimals, the value has some
-    usual: float = 0  # where all chats leave it open
+    open: str = ""  # what happens where all chats leave it open
+    first: float = 0  # that is offered then
 
 
 _KINDS = (
@@ -58,8 +59,25 @@ _KINDS = (
         10.0,
         0.05,
     ),
-    _Kind("seed", "Seed", "The same seed draws the same reply to the same prompt; else it differs.", 0, _MOST, 1),
-    _Kind("max_tokens", "Length of a reply", "Tokens after which a reply ends in any case.", 1, 10_000_000, 64, 1024),
+    _Kind(
+        "seed",
+        "Seed",
+        "The same seed draws the same reply to the same prompt; else it differs.",
+        0,
+        _MOST,
+        1,
+        "another each time",
+    ),
+    _Kind(
+        "max_tokens",
+        "Length of a reply",
+        "Tokens after which a reply ends in any case.",
+        1,
+        10_000_000,
+        64,
+        "no limit",
+        1024,
+    ),
 )
 
 
@@ -152,7 +170,7 @@ class _Row:
 
     def __init__(self, kind: _Kind, parent: QWidget) -> None:
         self._kind = kind
-        self._of_all: float = kind.usual
+        self._of_all: float | None = None
         self.own = QCheckBox(kind.label, parent)
         self.own.setToolTip(kind.about)
         self.own.setAccessibleDescription(kind.about)
@@ -172,6 +190,9 @@ class _Row:
         self.value.setButtonSymbols(QAbstractSpinBox.ButtonSymbols.NoButtons)
         self.value.setAccessibleName(kind.label)
         self.value.setToolTip(kind.about)
+        policy = self.value.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)
+        self.value.setSizePolicy(policy)
         self.usual = QLabel(parent)
         self.usual.setProperty("kind", "faint")
         self.own.toggled.connect(self._show_own)
@@ -181,16 +202,19 @@ class _Row:
         return self.value.value() if self.own.isChecked() else None
 
     def show_value(self, value: float | None, of_all: float | None) -> None:
-        self._of_all = self._kind.usual if of_all is None else of_all
+        self._of_all = of_all
         self.own.setChecked(value is not None)
-        self._set(self._of_all if value is None else value)
         self._show_own(value is not None)
+        if value is not None:
+            self._set(value)
 
     def _show_own(self, own: bool) -> None:
+        is_open = self._of_all is None
         self.value.setEnabled(own)
-        self.usual.setText("" if own else "as for all chats")
+        self.value.setVisible(own or not is_open)
+        self.usual.setText("" if own else f"as for all chats: {self._kind.open}" if is_open else "as for all chats")
         if not own:
-            self._set(self._of_all)
+            self._set(self._kind.first if self._of_all is None else self._of_all)
 
     def _set(self, value: float) -> None:
         if isinstance(self.value, QSpinBox):

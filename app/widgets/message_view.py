@@ -60,6 +60,7 @@ class PromptView(RowView):
         shortened = _shortened(text)
         self.prose.set_plain_text(shortened if shortened == text else shortened + " …")
         self._shortened = shortened != text
+        self.all_button.setVisible(self._shortened)
         self.footer = PromptFooter(keeper, self)
         self.footer.copy_requested.connect(self._copy)
         self.footer.edit_requested.connect(self._edit)
