@@ -98,10 +98,10 @@ class VirtualColumn(QAbstractScrollArea):
         width = self._column_width()
         known = {id(slot.row): slot for slot in self._slots}
         self._slots = [known.get(id(row)) or _Slot(row, row.estimate(width)) for row in rows]
-        for gone in known.keys() - {id(slot.row) for slot in self._slots}:
-            self._drop(known[gone])
         self._tops = self._sum_up()
         self._follow(False)
+        for gone in known.keys() - {id(slot.row) for slot in self._slots}:
+            self._drop(known[gone])
         self._place()
         bar = self.verticalScrollBar()
         self._follow(bar.value() >= bar.maximum() - 4)
@@ -203,7 +203,7 @@ class VirtualColumn(QAbstractScrollArea):
         first, last = self._range(0)
         value = self.verticalScrollBar().value()
         known = (i for i in range(first, last) if self._slots[i].arranged_width == width)
-        index = next(known, first)
+        index = min(next(known, first), len(self._slots) - 1)  # none is in sight when much has just gone
         return self._slots[index], self._tops[index] - value
 
     def _scroll_to(self, anchor: tuple[_Slot, int] | None) -> None:

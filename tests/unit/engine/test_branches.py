@@ -163,7 +163,7 @@ def test_a_reply_that_goes_on_is_remembered_once_and_taught_to_nobody(desk: Desk
     assert sum(found) == 1, "also across the place where it went on"
 
 
-def test_nothing_is_kept_where_nothing_is_added(desk: Desk, target: FakeTarget) -> None:
+def test_nothing_is_kept_where_nothing_is_added(desk: Desk) -> None:
     before = ask(desk, "Hi")
     with pytest.raises(NothingToAdd, match="nothing to add"):
         desk.do(ContinueReply(before.conversation_id, GREEDY))
@@ -174,7 +174,7 @@ def test_nothing_is_kept_where_nothing_is_added(desk: Desk, target: FakeTarget) 
     assert desk.repository.open_conversation(before.conversation_id).siblings == {}
     number = desk.repository.create_conversation("t", "").id
     desk.repository.add_message(number, None, Role.USER, "Hi")
-    with pytest.raises(NothingToAdd, match="does not end with a reply|no reply to go on"):
+    with pytest.raises(NothingToAdd, match="no reply to go on"):
         desk.do(ContinueReply(number, GREEDY))
 
 
