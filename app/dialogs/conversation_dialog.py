@@ -7,7 +7,6 @@ from typing import Any
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import (
-    QAbstractSpinBox,
     QCheckBox,
     QDialog,
     QDoubleSpinBox,
@@ -185,9 +184,9 @@ class _Row:
             self.value.setRange(int(kind.low), int(kind.high))
             self.value.setSingleStep(int(kind.step))
         self.value.setGroupSeparatorShown(kind.name != "seed")
+        self.value.setProperty("kind", "field")
         self.value.setMinimumWidth(130)
         self.value.setAlignment(Qt.AlignmentFlag.AlignRight)
-        self.value.setButtonSymbols(QAbstractSpinBox.ButtonSymbols.NoButtons)
         self.value.setAccessibleName(kind.label)
         self.value.setToolTip(kind.about)
         policy = self.value.sizePolicy()

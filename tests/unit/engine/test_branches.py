@@ -226,3 +226,19 @@ def test_a_branch_that_is_flipped_to_during_a_reply_waits_until_it_is_over(desk:
     target.on_evaluate = flip
     desk.do(Regenerate(number, GREEDY))
     assert desk.repository.open_conversation(number).messages[-1].id == finished(desk).message.id
+
+
+def test_a_reply_goes_on_also_with_a_tokenizer_that_puts_a_space_before_every_text(desk: Desk) -> None:
+    class SpacedTarget(FakeTarget):
+        def tokenize(self, text: str) -> list[int]:
+            return super().tokenize(" " + text)
+
+    target = SpacedTarget(says("Hello, world."))
+    desk.do(LoadTarget(desk.add("spaced", target)))
+    desk.do(Send("Hi", None, SHORT))
+    desk.do(ContinueReply(finished(desk).message.conversation_id, SHORT))
+    message = finished(desk).message
+    assert message.text == "Hello, w"
+    assert message.statistics is not None
+    assert message.statistics.reply_tokens == 4
+    assert message.statistics.evaluated_tokens == 1
