@@ -11,7 +11,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 
@@ -65,8 +65,11 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
     from PySide6.QtCore import QTimer
     from PySide6.QtWidgets import QApplication
 
+    from app.branch_controller import BranchController
     from app.chat_controller import ChatController
     from app.compare_controller import CompareController
+    from app.conversation_controller import ConversationController
+    from app.draft_keeper import DraftKeeper
     from app.drafter_controller import DrafterController
     from app.engine_bridge import EngineBridge
     from app.garbage import InterfaceGarbage
@@ -77,6 +80,7 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
     from app.settings import SettingsFile
     from app.smoke import SmokeRun, smoke_settings
     from app.theme import apply_theme
+    from app.token_counting import TokenCounting
 
     application = QApplication([sys.argv[0]])
     application.setApplicationName("Slipstream")
@@ -99,6 +103,16 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
         settings.system_prompt,
     )
     window.origins_action.setChecked(settings.colour_origins)
+    BranchController(window, bridge, controller)
+    ConversationController(window, bridge, controller)
+    TokenCounting(window.prompt_box, bridge)
+
+    def keep_draft(text: str) -> None:
+        settings.draft = text
+        with suppress(OSError):  # tried again at the end, and told then
+            settings_file.save(settings)
+
+    drafts = DraftKeeper(window.prompt_box, bridge, controller, settings.draft, keep_draft)
     drafters = DrafterController(window, bridge, folder, settings.drafter)
     learning = LearningController(window, bridge, settings.learning_settings())
     drafters.changed.connect(learning.begin_anew)
@@ -116,6 +130,8 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
     QTimer.singleShot(0, controller, begin)
 
     def close() -> None:
+        drafts.keep()
+        settings.draft = drafts.new_draft
         settings.target = controller.chosen_target or settings.target
         settings.drafter = drafters.choice
         settings.keep_learning(learning.settings)

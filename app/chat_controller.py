@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Qt, Slot
+from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtGui import QGuiApplication
 
 from app.engine_bridge import EngineBridge
@@ -15,11 +15,16 @@ from app.main_window import MainWindow
 from engine import (
     STARTER,
     Compare,
+    ContinueReply,
+    CountTokens,
     DeleteConversation,
+    EditPrompt,
     FetchDrafter,
+    KeepDraft,
     ListConversations,
     LoadTarget,
     OpenConversation,
+    OwnSampling,
     ReadHistory,
     Regenerate,
     RenameConversation,
@@ -47,7 +52,7 @@ from engine.events import (
     TargetLoading,
     TargetReady,
 )
-from engine.records import ConversationSummary, Message, OriginRun
+from engine.records import Conversation, ConversationSummary, Message, OriginRun
 
 _UNDO_MS = 20_000  # after that, the menu still brings a deleted conversation back
 
@@ -57,6 +62,7 @@ class _ReplyUnderWay:
     stop: StopSignal
     conversation_id: int | None  # None until a new conversation is kept
     prompt_id: int | None = None  # of the message being answered, once it is known
+    begun: str = ""  # the reply that it goes on from
     pieces: list[str] = field(default_factory=list)
     origins: list[OriginRun] = field(default_factory=list)  # of the pieces
 
@@ -68,8 +74,24 @@ class _Loading:
     chosen: bool = False  # by the user, in the window
 
 
+@dataclass(frozen=True)
+class NextChat:
+    """What a chat that is not begun yet is to have of its own."""
+
+    system_prompt: str
+    sampling: OwnSampling
+
+
 class ChatController(QObject):
-    """Connects one window with one engine."""
+    """Connects one window with one engine.
+
+    Signals:
+        moved(int | None): another conversation is open, or None: a new chat.
+        begun(int): the new chat is kept, under this id.
+    """
+
+    moved = Signal(object)
+    begun = Signal(int)
 
     def __init__(
         self,
@@ -93,6 +115,7 @@ class ChatController(QObject):
         self._last_finished: Message | None = None
         self._deleted: list[ConversationSummary] = []  # can be brought back until the next start
         self._told_left_out = 0  # messages of the open conversation that the user knows to be left out
+        self.next_chat: NextChat | None = None  # for one new chat; None: as all
         self.chosen_target: str | None = None  # in this window; None: the choice of before stands
         self._connect()
 
@@ -100,6 +123,36 @@ class ChatController(QObject):
         """Lists what was kept and loads the target."""
         self._bridge.post(ListConversations())
         self.load_target(target)
+
+    @property
+    def open_id(self) -> int | None:
+        """Of the conversation that is shown; None for a new chat."""
+        return self._open_id
+
+    @property
+    def reply_settings(self) -> ReplySettings:
+        return self._reply_settings
+
+    @property
+    def system_prompt(self) -> str:
+        return self._system_prompt
+
+    @property
+    def is_answering(self) -> bool:
+        """Whether the conversation that is shown is being answered."""
+        return self._reply is not None and self._reply.conversation_id == self._open_id
+
+    def answer(self, command: Regenerate | EditPrompt | ContinueReply, begun: str = "") -> bool:
+        """Has a reply written in the conversation that is shown, unless one is under way or no model is there. `begun`
+        is the reply that it goes on from."""
+        if self._reply is not None:
+            self._window.toasts.show_info("Wait for the reply to end, or stop it with Esc.")
+            return False
+        if self._target is None:
+            self._window.toasts.show_info("The model is still loading; try again when it is ready.")
+            return False
+        self._begin_reply(_ReplyUnderWay(self._bridge.post(command), self._open_id, begun=begun))
+        return True
 
     @Slot(str)
     def load_target(self, target: str) -> None:
@@ -114,7 +167,6 @@ class ChatController(QObject):
         self._bridge.happened.connect(self._on_event, Qt.ConnectionType.QueuedConnection)
         window.prompt_box.submitted.connect(self._send)
         window.prompt_box.stop_requested.connect(self._stop)
-        window.transcript.regenerate_requested.connect(self._regenerate)
         window.conversations.new_requested.connect(self._begin_chat)
         window.conversations.chosen.connect(self._open)
         window.conversations.renamed.connect(self._rename)
@@ -129,20 +181,17 @@ class ChatController(QObject):
 
     @Slot(str)
     def _send(self, prompt: str) -> None:
-        stop = self._bridge.post(Send(prompt, self._open_id, self._reply_settings, self._system_prompt))
+        new = self.next_chat or NextChat(self._system_prompt, OwnSampling())
+        command = Send(
+            prompt,
+            self._open_id,
+            self._reply_settings,
+            new.system_prompt,
+            sampling=new.sampling,
+            has_own_system_prompt=new.system_prompt != self._system_prompt,
+        )
+        stop = self._bridge.post(command)
         self._begin_reply(_ReplyUnderWay(stop, self._open_id))
-
-    @Slot()
-    def _regenerate(self) -> None:
-        if self._reply is not None or self._open_id is None:
-            return
-        if self._target is None:
-            self._window.toasts.show_info("The model is still loading; try again when it is ready.")
-            return
-        stop = self._bridge.post(Regenerate(self._open_id, self._reply_settings))
-        self._window.transcript.drop_last_reply()
-        self._begin_reply(_ReplyUnderWay(stop, self._open_id))
-        self._window.transcript.begin_reply()
 
     @Slot()
     def _stop(self) -> None:
@@ -156,6 +205,7 @@ class ChatController(QObject):
         self._window.conversations.set_chosen(None)
         self._window.transcript.clear()
         self._window.meter.clear()
+        self.moved.emit(None)
 
     @Slot(int)
     def _open(self, conversation_id: int) -> None:
@@ -163,6 +213,7 @@ class ChatController(QObject):
             self._open_id = conversation_id
             self._window.conversations.set_chosen(conversation_id)
             self._bridge.post(OpenConversation(conversation_id))
+            self.moved.emit(conversation_id)
 
     @Slot(int, str)
     def _rename(self, conversation_id: int, title: str) -> None:
@@ -214,9 +265,9 @@ class ChatController(QObject):
             case ConversationDeleted(summary):
                 self._on_deleted(summary)
             case ConversationOpened(conversation):
-                self._on_opened(conversation.summary.id, conversation.messages)
-            case PromptKept(message):
-                self._on_prompt_kept(message)
+                self._on_opened(conversation)
+            case PromptKept(message, siblings):
+                self._on_prompt_kept(message, siblings)
             case ReplyStarted():
                 if self._reply is not None:
                     self._reply.prompt_id = event.parent_id
@@ -228,8 +279,8 @@ class ChatController(QObject):
                     self._window.transcript.show_prompt_progress(event.num_evaluated, event.num_total)
             case ReplyText():
                 self._on_text(event)
-            case ReplyFinished(message):
-                self._on_reply_finished(message)
+            case ReplyFinished(message, siblings):
+                self._on_reply_finished(message, siblings)
             case Failed():
                 self._on_failed(event)
 
@@ -259,7 +310,8 @@ class ChatController(QObject):
         undo = partial(self._restore, summary)
         self._window.toasts.show_info(f"“{summary.title}” was deleted.", "Undo", undo, _UNDO_MS)
 
-    def _on_opened(self, conversation_id: int, messages: tuple[Message, ...]) -> None:
+    def _on_opened(self, conversation: Conversation) -> None:
+        conversation_id, messages = conversation.summary.id, conversation.messages
         if conversation_id != self._open_id:
             return  # the user has moved on
         reply, finished = self._reply, self._last_finished
@@ -269,7 +321,9 @@ class ChatController(QObject):
         elif finished is not None and ids and finished.parent_id == ids[-1]:
             messages = (*messages, finished)  # it ended while the conversation was being read
         transcript = self._window.transcript
-        transcript.show_messages(messages)
+        shown = transcript.messages
+        is_same = bool(shown) and shown[0].conversation_id == conversation_id
+        (transcript.change_messages if is_same else transcript.show_messages)(messages, conversation.siblings)
         self._window.conversations.set_chosen(conversation_id)
         last = messages[-1] if messages else None
         self._window.meter.clear()
@@ -278,21 +332,26 @@ class ChatController(QObject):
         if last is not None and last.statistics is not None:
             self._tell_left_out(conversation_id, last.statistics.left_out_messages)
         if reply is not None and reply.prompt_id in ids:
-            transcript.begin_reply()
+            transcript.begin_reply(reply.begun)
             transcript.append_reply_text("".join(reply.pieces), tuple(reply.origins))
 
-    def _on_prompt_kept(self, message: Message) -> None:
+    def _on_prompt_kept(self, message: Message, siblings: tuple[int, ...]) -> None:
         reply = self._reply
         if reply is None:
             return
         if reply.conversation_id is None and self._open_id is None:
             self._open_id = message.conversation_id
             self._window.conversations.set_chosen(message.conversation_id)
+            self.next_chat = None
+            self.begun.emit(message.conversation_id)
         reply.conversation_id = message.conversation_id
         reply.prompt_id = message.id
         self._window.toasts.clear_errors()
         if message.conversation_id == self._open_id and not self._is_shown(message):
-            self._window.transcript.append_message(message)
+            if not self._window.transcript.cut_after(message.parent_id):
+                self._bridge.post(OpenConversation(message.conversation_id))  # another branch is shown
+                return
+            self._window.transcript.append_message(message, siblings)
             self._window.transcript.begin_reply()
 
     def _on_text(self, event: ReplyText) -> None:
@@ -304,11 +363,14 @@ class ChatController(QObject):
             if self._target is not None:
                 self._window.meter.show_live(event.figures, self._target.context_size)
 
-    def _on_reply_finished(self, message: Message) -> None:
+    def _on_reply_finished(self, message: Message, siblings: tuple[int, ...]) -> None:
         self._last_finished = message
         self._end_reply()
         if message.conversation_id == self._open_id and not self._is_shown(message):
-            self._window.transcript.finish_reply(message)
+            if self._is_elsewhere(message):
+                self._bridge.post(OpenConversation(message.conversation_id))
+                return
+            self._window.transcript.finish_reply(message, siblings)
             self._show_statistics(message)
 
     def _on_failed(self, event: Failed) -> None:
@@ -317,15 +379,15 @@ class ChatController(QObject):
             case LoadTarget():
                 self._on_loading_failed(event.command, event.sentence)
                 return
-            case FetchDrafter():
-                return  # told where drafters are chosen
+            case FetchDrafter() | CountTokens() | KeepDraft():
+                return  # told where drafters are chosen; what nobody asked for, nobody misses
             case ReadHistory() | Compare():
                 return  # told where it was asked for
             case Send(prompt):
                 if self._reply is not None and self._reply.prompt_id is None and not window.prompt_box.text:
                     window.prompt_box.set_text(prompt)  # nothing the user wrote is lost
                 self._on_reply_failed()
-            case Regenerate():
+            case Regenerate() | EditPrompt() | ContinueReply():
                 self._on_reply_failed()
             case OpenConversation(conversation_id) if conversation_id == self._open_id:
                 self._begin_chat()
@@ -390,6 +452,13 @@ class ChatController(QObject):
     def _is_shown(self, message: Message) -> bool:
         """It may have been read from the store before its own event came."""
         return any(shown.id == message.id for shown in self._window.transcript.messages)
+
+    def _is_elsewhere(self, message: Message) -> bool:
+        """Whether another branch of its conversation is shown."""
+        shown = self._window.transcript.messages
+        return (
+            bool(shown) and shown[-1].conversation_id == message.conversation_id and shown[-1].id != message.parent_id
+        )
 
     def _tell_left_out(self, conversation_id: int, num_left_out: int) -> None:
         """Once for every time that more messages leave."""

@@ -26,6 +26,9 @@ SHORTCUTS = (
     ("Ctrl+N", "New chat"),
     ("Ctrl+O", "Open a model"),
     ("Ctrl+R", "Write the last reply again"),
+    ("Ctrl+Shift+R", "Continue the last reply"),
+    ("Up", "In the empty message box: edit the last message"),
+    ("Ctrl+Shift+,", "Settings of this conversation"),
     ("Ctrl+B", "Show or hide the sidebar"),
     ("Ctrl+L", "Go to the message box"),
     ("Ctrl+Shift+O", "Colour replies by who guessed what"),
@@ -73,6 +76,7 @@ class MainWindow(QMainWindow):
         self.target_bar.sidebar_requested.connect(self.toggle_sidebar)
         self.transcript.example_chosen.connect(self._use_example)
         self.prompt_box.pages_requested.connect(self.transcript.scroll_pages)
+        self.prompt_box.edit_last_requested.connect(self.transcript.revise_last)
         self.conversations.new_requested.connect(self.prompt_box.setFocus)
         self.conversations.clicked.connect(self.prompt_box.setFocus)
         self.set_busy(False)
@@ -84,6 +88,7 @@ class MainWindow(QMainWindow):
         self.transcript.set_busy(busy)
         self.stop_action.setEnabled(busy)
         self.regenerate_action.setEnabled(not busy)
+        self.continue_action.setEnabled(not busy)
 
     def state(self) -> bytes:
         """Place, size and sidebar, for `restore`."""
@@ -166,6 +171,10 @@ class MainWindow(QMainWindow):
         self.stop_action.triggered.connect(self.prompt_box.stop_requested)
         self.regenerate_action = self._action("Write the last reply again", "Ctrl+R")
         self.regenerate_action.triggered.connect(self._on_regenerate)
+        self.continue_action = self._action("Continue the last reply", "Ctrl+Shift+R")
+        self.continue_action.triggered.connect(self._on_continue)
+        self.conversation_action = self._action("This conversation…", "Ctrl+Shift+,")
+        self.conversation_action.setMenuRole(QAction.MenuRole.NoRole)
         self.rename_action = self._action("Rename the conversation")
         self.rename_action.triggered.connect(self.conversations.rename_current)
         self.delete_action = self._action("Delete the conversation")
@@ -217,6 +226,8 @@ class MainWindow(QMainWindow):
                 (
                     self.stop_action,
                     self.regenerate_action,
+                    self.continue_action,
+                    self.conversation_action,
                     self.rename_action,
                     self.delete_action,
                     self.restore_action,
@@ -256,7 +267,12 @@ class MainWindow(QMainWindow):
     @Slot()
     def _on_regenerate(self) -> None:
         if self.transcript.can_regenerate():
-            self.transcript.regenerate_requested.emit()
+            self.transcript.regenerate_requested.emit(self.transcript.messages[-1].id)
+
+    @Slot()
+    def _on_continue(self) -> None:
+        if self.transcript.can_continue():
+            self.transcript.continue_requested.emit()
 
     @Slot(str)
     def _use_example(self, prompt: str) -> None:

@@ -35,6 +35,7 @@ class AppSettings(BaseModel):
     min_p: float = Field(default=SamplingSettings().min_p, ge=0, le=1)
     context_size: int | None = Field(default=None, ge=32, description="Tokens a model sees at once; null = up to 8,192")
     colour_origins: bool = Field(default=False, description="Whether replies show who guessed which part of them")
+    draft: str = Field(default="", description="What was begun in a new chat and not sent")
     window: Base64Bytes = Field(default=b"", description="Size and place of the window, as Qt saves it")
 
     def reply_settings(self) -> ReplySettings:

@@ -19,9 +19,11 @@ from typing import TYPE_CHECKING
 from engine.commands import (
     ChatCommand,
     Command,
+    CountTokens,
     DownloadCommand,
     DownloadTarget,
     HubCommand,
+    KeepDraft,
     KeepNgrams,
     LearningCommand,
     LibraryCommand,
@@ -31,7 +33,7 @@ from engine.commands import (
 from engine.config import DistillSettings, EngineConfig, TargetSettings
 from engine.drafter_choice import BUILT_IN, drafter_folder, fetched_folder, is_fetched
 from engine.errors import AdapterMissing, DrafterUnusable, LoadCancelled, MendableError
-from engine.events import DrafterFetched, DrafterFetching, Event, Listener, SpeculationChanged
+from engine.events import DrafterFetched, DrafterFetching, Event, Listener, SpeculationChanged, TokensCounted
 from engine.learning_service import LearningService
 from engine.loaded_target import LoadedTarget
 from engine.stop_signal import StopSignal
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
     from engine.store_service import StoreService
     from engine.target.interface import Target
     from engine.targets import TargetFile
+    from engine.token_counter import TokenCounter
 
 _CLOSING_PATIENCE_S = 1.8
 
@@ -71,7 +74,7 @@ class Engine:
     def __init__(self, config: EngineConfig, listener: Listener) -> None:
         self._parts = _Parts(config, listener, self.post)
         self._chat = Worker("slipstream-chat", self._parts.handle_chat, listener, self._parts.close_chat)
-        self._store = Worker("slipstream-store", self._parts.handle_store, listener)
+        self._store = Worker("slipstream-store", self._parts.handle_store, listener, is_owed=_is_owed)
         self._library = Worker("slipstream-library", self._parts.handle_library, listener)
         self._hub = Worker("slipstream-hub", self._parts.handle_hub, listener)
         self._search = Worker("slipstream-search", self._parts.handle_search, listener)
@@ -111,6 +114,11 @@ class Engine:
         return all(ended)
 
 
+def _is_owed(command: Command) -> bool:
+    """Whether it is carried out even when the app is being closed."""
+    return isinstance(command, KeepDraft)
+
+
 class _Parts:
     """The services behind the threads, each built on its own thread by the first command that needs it.
 
@@ -129,6 +137,7 @@ class _Parts:
         self._chat: ChatService | None = None
         self._store: StoreService | None = None
         self._library: LibraryService | None = None
+        self._counter: TokenCounter | None = None
 
     def handle_chat(self, command: Command, stop: StopSignal) -> None:
         assert isinstance(command, ChatCommand)
@@ -143,10 +152,14 @@ class _Parts:
                 self._speculate,
                 self._emit,
                 self._post,
+                self._open_counter(),
             )
         self._chat.handle(command, stop)
 
-    def handle_store(self, command: Command, _stop: StopSignal) -> None:
+    def handle_store(self, command: Command, stop: StopSignal) -> None:
+        if isinstance(command, CountTokens):
+            self._count(command.text, stop)
+            return
         if isinstance(command, LearningCommand):  # holds also where no store can be opened
             self._learning.change(command.settings)
             return
@@ -177,6 +190,12 @@ class _Parts:
         from engine.hub_service import SearchService
 
         SearchService(self._emit).handle(command)
+
+    def _count(self, text: str, stop: StopSignal) -> None:
+        """Unless somebody asked for something else meanwhile."""
+        counter = self._counter
+        if counter is not None and counter.is_open and not stop.is_set():
+            self._emit(TokensCounted(text, counter.count(text)))
 
     def close_chat(self) -> None:
         if self._chat is not None:
@@ -226,6 +245,12 @@ class _Parts:
             if self._library is None:
                 self._library = make_library(self._config, repository, self._emit, self._loaded)
             return self._library
+
+    def _open_counter(self) -> TokenCounter:
+        from engine.token_counter import TokenCounter
+
+        self._counter = TokenCounter()
+        return self._counter
 
     def _open_repository(self) -> Repository:
         with self._lock:  # one thread brings the store up to date, the other waits for it

@@ -7,11 +7,22 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from engine.commands import ChatCommand, Command, Compare, LoadTarget, Regenerate, RememberMore, Send, UseDrafter
+from engine.commands import (
+    ChatCommand,
+    Command,
+    Compare,
+    ContinueReply,
+    EditPrompt,
+    LoadTarget,
+    Regenerate,
+    RememberMore,
+    Send,
+    UseDrafter,
+)
 from engine.comparing import compare
 from engine.config import ReplySettings, TargetOptions, TargetSettings
 from engine.drafter_choice import BUILT_IN
-from engine.errors import ConversationMissing, LoadCancelled, NoTarget
+from engine.errors import ConversationMissing, LoadCancelled, NoTarget, NothingToAdd
 from engine.events import (
     CompareFinished,
     ContextTrimmed,
@@ -28,9 +39,9 @@ from engine.events import (
     TargetReady,
 )
 from engine.learning_service import LearningService
-from engine.library.loading import check_memory, effective_sampling, effective_system_prompt
+from engine.library.loading import check_memory, effective_system_prompt
 from engine.recall import Recall
-from engine.records import ChatTurn, Conversation, Message, OriginRun, Role
+from engine.records import ChatTurn, Conversation, Message, Origin, OriginRun, Reply, Role, StopReason
 from engine.reply import PreparedReply, ReplyWriter
 from engine.speculation import Speculation
 from engine.speed import LiveFigures
@@ -38,6 +49,7 @@ from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.target.interface import Interrupted, Target, TargetFeature
 from engine.targets import TargetFile, resolve_target
+from engine.token_counter import TokenCounter
 
 _logger = logging.getLogger("slipstream.chat")
 
@@ -59,12 +71,15 @@ class ChatService:
         speculate: Speculate,
         emit: Listener,
         post: Callable[[Command], object],
+        counter: TokenCounter | None = None,
     ) -> None:
-        """`post` has a command of the engine's own carried out after those that wait already."""
+        """`post` has a command of the engine's own carried out after those that wait already; `counter` is told of
+        every target."""
         self._repository = repository
         self._recall = recall
         self._learning = learning
         self._post = post
+        self._counter = counter or TokenCounter()
         self._load_file = load_file
         self._speculate = speculate
         self._emit = emit
@@ -85,6 +100,10 @@ class ChatService:
                     self._send(command, stop)
                 case Regenerate():
                     self._regenerate(command, stop)
+                case EditPrompt():
+                    self._edit(command, stop)
+                case ContinueReply():
+                    self._continue(command, stop)
                 case UseDrafter(drafter):
                     self._use_drafter(drafter, stop)
                 case Compare():
@@ -94,6 +113,7 @@ class ChatService:
         if self._writer is not None:
             self._writer.close()
         if self._target is not None:
+            self._counter.close()
             self._target.close()
             self._target = self._writer = None
 
@@ -124,6 +144,7 @@ class ChatService:
         self.close()
         self._target, self._writer = target, writer
         self._recall.open(target)
+        self._counter.open(target)
         self._emit(TargetReady(_describe(target, speculation), command))
         self._repository.remember_target(file.name, file.path, file.path.stat().st_size)
         self._post(RememberMore())
@@ -146,57 +167,122 @@ class ChatService:
         self._emit(SpeculationChanged(name, speculation.state, speculation.is_drafting))
 
     def _send(self, command: Send, stop: StopSignal) -> None:
-        _, writer = self._ready()
-        conversation = self._opened(command.conversation_id)
-        system_prompt = (
-            conversation.system_prompt
-            if conversation
-            else effective_system_prompt(command.system_prompt, self._target_options())
+        self._ready()
+        if command.conversation_id is not None:
+            conversation = self._repository.open_conversation(command.conversation_id)
+            self._ask(conversation, conversation.messages, command.prompt, command.settings, stop)
+            return
+        system_prompt = command.system_prompt
+        if not command.has_own_system_prompt:
+            system_prompt = effective_system_prompt(system_prompt, self._target_options())
+        prepared = self._prepare_prompt(system_prompt, (), command.prompt, None)
+        summary = self._repository.create_conversation(
+            _title(command.prompt), system_prompt, command.incognito, command.sampling
         )
-        branch = conversation.messages if conversation else ()
-        turns = [*_turns(system_prompt, branch), ChatTurn(Role.USER, command.prompt)]
-        prepared = writer.prepare(turns, command.conversation_id)  # what cannot be answered is not kept
-        summary = (
-            conversation.summary
-            if conversation
-            else self._repository.create_conversation(_title(command.prompt), system_prompt, command.incognito)
-        )
+        conversation = Conversation(summary, system_prompt, (), command.sampling)
+        self._ask(conversation, (), command.prompt, command.settings, stop, prepared)
+
+    def _edit(self, command: EditPrompt, stop: StopSignal) -> None:
+        self._ready()
+        conversation = self._repository.open_branch(command.conversation_id, command.message_id)
+        *branch, prompt = conversation.messages
+        if prompt.role is not Role.USER:
+            raise ConversationMissing("Only a message of yours can be edited; choose one.")
+        self._ask(conversation, tuple(branch), command.prompt, command.settings, stop)
+
+    def _ask(
+        self,
+        conversation: Conversation,
+        branch: tuple[Message, ...],
+        text: str,
+        settings: ReplySettings,
+        stop: StopSignal,
+        prepared: PreparedReply | None = None,
+    ) -> None:
+        """Keeps a prompt at the end of the branch, and answers it."""
+        conversation_id = conversation.summary.id
+        prepared = prepared or self._prepare_prompt(conversation.system_prompt, branch, text, conversation_id)
         parent_id = branch[-1].id if branch else None
-        prompt = self._repository.add_message(summary.id, parent_id, Role.USER, command.prompt)
-        self._announce(summary.id)
-        self._emit(PromptKept(prompt))
-        self._reply(replace(prepared, conversation=summary.id), prompt, summary.incognito, command.settings, stop)
+        prompt = self._repository.add_message(conversation_id, parent_id, Role.USER, text)
+        self._announce(conversation_id)
+        self._emit(PromptKept(prompt, self._repository.find_siblings(prompt)))
+        self._reply(replace(prepared, conversation=conversation_id), prompt, conversation, settings, stop)
+
+    def _prepare_prompt(
+        self, system_prompt: str, branch: tuple[Message, ...], text: str, conversation_id: int | None
+    ) -> PreparedReply:
+        """What cannot be answered raises here, and is not kept."""
+        _, writer = self._ready()
+        return writer.prepare([*_turns(system_prompt, branch), ChatTurn(Role.USER, text)], conversation_id)
 
     def _regenerate(self, command: Regenerate, stop: StopSignal) -> None:
         _, writer = self._ready()
-        conversation = self._repository.open_conversation(command.conversation_id)
+        conversation = (
+            self._repository.open_conversation(command.conversation_id)
+            if command.message_id is None
+            else self._repository.open_branch(command.conversation_id, command.message_id)
+        )
         branch = list(conversation.messages)
         while branch and branch[-1].role is not Role.USER:
             branch.pop()
         if not branch:
             raise ConversationMissing("There is nothing to answer in this conversation yet; write a message first.")
         prepared = writer.prepare(_turns(conversation.system_prompt, branch), command.conversation_id)
-        self._reply(prepared, branch[-1], conversation.summary.incognito, command.settings, stop)
+        self._reply(prepared, branch[-1], conversation, command.settings, stop)
+
+    def _continue(self, command: ContinueReply, stop: StopSignal) -> None:
+        _, writer = self._ready()
+        conversation = self._repository.open_conversation(command.conversation_id)
+        if len(conversation.messages) < 2 or conversation.messages[-1].role is not Role.ASSISTANT:
+            raise NothingToAdd(
+                "There is no reply to go on with at the end of this conversation; write a message first."
+            )
+        *branch, before = conversation.messages
+        turns = _turns(conversation.system_prompt, branch)
+        prepared = writer.prepare(turns, command.conversation_id, before.text)
+        self._reply(prepared, branch[-1], conversation, command.settings, stop, before)
 
     def _reply(
-        self, prepared: PreparedReply, prompt: Message, incognito: bool, settings: ReplySettings, stop: StopSignal
+        self,
+        prepared: PreparedReply,
+        prompt: Message,
+        conversation: Conversation,
+        settings: ReplySettings,
+        stop: StopSignal,
+        before: Message | None = None,
     ) -> None:
-        learns = settings.learns and not incognito
-        sampling = effective_sampling(settings.sampling, self._target_options().sampling)
-        settings = replace(settings, sampling=sampling, learns=learns, keeps_laws=learns and self._learning.wants_laws)
+        """`before` is the reply that is to go on. Nobody learns from what follows, as its beginning is no answer to the
+        turns alone; it is remembered as any other."""
+        learns = settings.learns and not conversation.summary.incognito
+        sampling = self._target_options().sampling or settings.sampling
+        settings = conversation.sampling.over(replace(settings, sampling=sampling))
+        settings = replace(
+            settings,
+            learns=learns and before is None,
+            keeps_laws=learns and before is None and self._learning.wants_laws,
+        )
         target, writer = self._ready()
         conversation_id = prompt.conversation_id
         events = _ReplyEvents(prompt, self._emit)
         reply = writer.write(prepared, settings, stop, events)
+        if before is not None and not reply.text:
+            self._end_unchanged(before, reply)
+            return
+        if before is not None:
+            reply = _joined(before, reply)
         message = self._repository.add_message(
             conversation_id, prompt.id, Role.ASSISTANT, reply.text, target.description.name, reply.statistics
         )
-        self._emit(ReplyFinished(message))
+        self._emit(ReplyFinished(message, self._repository.find_siblings(message)))
         self._announce(conversation_id)
-        if settings.learns:
+        if learns and before is not None:
+            begun = prepared.prompt.tokens[len(prepared.prompt.tokens) - prepared.prompt.num_begun :]
+            self._recall.remember_longer(before, message, (*begun, *reply.tokens), len(reply.tokens))
+        elif learns:
             self._recall.remember(prompt)
             self._recall.remember(message, reply.tokens)
             self._learning.take(message, prepared.turns, reply.verified, target.vocabulary)
+        if learns:
             self._post(RememberMore())
         if reply.failure is not None:
             raise reply.failure
@@ -214,6 +300,16 @@ class ChatService:
         with self._recall.without(sorted(answered)):
             comparison = compare(writer, turns, command, stop, self._emit)
         self._emit(CompareFinished(command, comparison))
+
+    def _end_unchanged(self, before: Message, reply: Reply) -> None:
+        """Nothing was added to the reply, so nothing is kept."""
+        if reply.failure is not None:
+            raise reply.failure
+        if reply.statistics.stop_reason is StopReason.CONTEXT_FULL:
+            raise NothingToAdd("The context of this model is full; load it with a bigger one to let the reply go on.")
+        if reply.statistics.stop_reason is not StopReason.STOPPED:
+            raise NothingToAdd("The model has nothing to add to this reply; ask it for more in a message.")
+        self._emit(ReplyFinished(before, self._repository.find_siblings(before)))
 
     def _ready(self) -> tuple[Target, ReplyWriter]:
         if self._target is None or self._writer is None:
@@ -309,6 +405,15 @@ def _turns(system_prompt: str, branch: tuple[Message, ...] | list[Message]) -> l
 def _before_last_prompt(branch: tuple[Message, ...]) -> tuple[Message, ...]:
     places = [place for place, message in enumerate(branch) if message.role is Role.USER]
     return branch[: places[-1]] if places else ()
+
+
+def _joined(before: Message, reply: Reply) -> Reply:
+    """What a reply is together with that which it went on from. Its figures stay those of what is new."""
+    origins = reply.statistics.origins
+    if origins:
+        known = before.statistics.origins if before.statistics is not None else ()
+        origins = (known or (OriginRun(len(before.text), Origin.TARGET),)) + origins
+    return replace(reply, text=before.text + reply.text, statistics=replace(reply.statistics, origins=origins))
 
 
 def _title(prompt: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.config import LearningSettings, ReplySettings, TargetOptions, TargetSettings
+from engine.config import LearningSettings, OwnSampling, ReplySettings, TargetOptions, TargetSettings
 from engine.records import HubFile, NgramRecord
 
 
@@ -30,11 +30,33 @@ class Send:
     settings: ReplySettings
     system_prompt: str = ""  # of a new conversation; an old one keeps its own
     incognito: bool = False  # of a new conversation: nothing of it is kept on the disk, remembered or learned from
+    sampling: OwnSampling = OwnSampling()  # of a new conversation; an old one keeps its own
+    has_own_system_prompt: bool = False  # whether it was written for this conversation; else the target's comes first
 
 
 @dataclass(frozen=True, slots=True)
 class Regenerate:
-    """Write the last reply of the conversation again, beside the old one; answers a prompt that has no reply yet."""
+    """Write a reply of the conversation again, beside the old one; answers a prompt that has no reply yet."""
+
+    conversation_id: int
+    settings: ReplySettings
+    message_id: int | None = None  # of the reply or the prompt; None: the last of the current branch
+
+
+@dataclass(frozen=True, slots=True)
+class EditPrompt:
+    """Ask something else in the place of a prompt: a branch beside it, with a reply of its own."""
+
+    conversation_id: int
+    message_id: int  # of the prompt
+    prompt: str
+    settings: ReplySettings
+
+
+@dataclass(frozen=True, slots=True)
+class ContinueReply:
+    """Let the last reply of the current branch go on where its text ends. What comes of it stands beside that reply,
+    whose text it begins with."""
 
     conversation_id: int
     settings: ReplySettings
@@ -93,6 +115,39 @@ class DeleteConversation:
 @dataclass(frozen=True, slots=True)
 class RestoreConversation:
     conversation_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShowBranch:
+    """Make the branch through this message the current one, down to where it was used last. Answered with
+    `ConversationOpened`."""
+
+    conversation_id: int
+    message_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeConversation:
+    """From its next reply on. Answered with `ConversationChanged`."""
+
+    conversation_id: int
+    system_prompt: str
+    sampling: OwnSampling
+
+
+@dataclass(frozen=True, slots=True)
+class KeepDraft:
+    """Keep a prompt that was begun and not sent, without an event; also when the app is being closed."""
+
+    conversation_id: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CountTokens:
+    """Answered with `TokensCounted`, unless no target is loaded; does not wait for a reply that is being written."""
+
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,13 +247,16 @@ class Compare:
     system_prompt: str = ""  # without a conversation
 
 
-ChatCommand = LoadTarget | Send | Regenerate | UseDrafter | RememberMore | Compare
+ChatCommand = LoadTarget | Send | Regenerate | EditPrompt | ContinueReply | UseDrafter | RememberMore | Compare
 StoreCommand = (
     ListConversations
     | OpenConversation
     | RenameConversation
     | DeleteConversation
     | RestoreConversation
+    | ShowBranch
+    | ChangeConversation
+    | KeepDraft
     | KeepNgrams
     | ReadHistory
 )
@@ -209,4 +267,13 @@ SearchCommand = SearchHub | ListHubFiles
 HubCommand = FetchDrafter
 DownloadCommand = DownloadTarget
 LearningCommand = UseLearning
-Command = ChatCommand | StoreCommand | LibraryCommand | SearchCommand | HubCommand | DownloadCommand | LearningCommand
+Command = (
+    ChatCommand
+    | StoreCommand
+    | LibraryCommand
+    | SearchCommand
+    | CountTokens
+    | HubCommand
+    | DownloadCommand
+    | LearningCommand
+)

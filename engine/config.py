@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import platformdirs
@@ -74,6 +74,28 @@ class ReplySettings:
             _check("Length of a reply", self.max_tokens, 1, 10_000_000)
         if not all(self.stop_strings):
             raise SettingInvalid("A stop string is empty; remove it or give it text.")
+
+
+@dataclass(frozen=True, slots=True)
+class OwnSampling:
+    """What a user has set for one conversation. None: as for all others."""
+
+    temperature: float | None = None
+    top_k: int | None = None
+    top_p: float | None = None
+    min_p: float | None = None
+    repetition_penalty: float | None = None
+    seed: int | None = None
+    max_tokens: int | None = None  # of a reply
+
+    def __post_init__(self) -> None:
+        self.over(ReplySettings())
+
+    def over(self, settings: ReplySettings) -> ReplySettings:
+        """The settings with what is set here in their place."""
+        own = {field.name: value for field in fields(self) if (value := getattr(self, field.name)) is not None}
+        max_tokens = own.pop("max_tokens", settings.max_tokens)
+        return replace(settings, sampling=replace(settings.sampling, **own), max_tokens=max_tokens)
 
 
 @dataclass(frozen=True, slots=True)

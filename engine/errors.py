@@ -40,6 +40,10 @@ class PromptTooLong(MendableError):
     """The prompt alone does not fit into the context of the target."""
 
 
+class NothingToAdd(MendableError):
+    """A reply cannot go on, or does not where it could."""
+
+
 class LogitsBroken(MendableError):
     """The target computed a row of logits that no law can be made of."""
 

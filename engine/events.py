@@ -151,6 +151,7 @@ class PromptKept:
     """The user's turn is in the store; its reply is being prepared."""
 
     message: Message
+    siblings: tuple[int, ...] = ()  # as in `Conversation.siblings`, where it has any
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +197,13 @@ class ReplyFinished:
     """The reply as it was kept. Its text is final and replaces what was streamed."""
 
     message: Message
+    siblings: tuple[int, ...] = ()  # as in `Conversation.siblings`, where it has any
+
+
+@dataclass(frozen=True, slots=True)
+class TokensCounted:
+    text: str
+    num_tokens: int | None  # None: not counted, as so long a text fits into no context
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +270,7 @@ Event = (
     | ReplyText
     | ContextTrimmed
     | ReplyFinished
+    | TokensCounted
     | DrafterLearned
     | HistoryRead
     | CompareText

@@ -29,6 +29,7 @@ _MOST_BYTES_PER_TOKEN = 16
 class Prompt:
     tokens: tuple[int, ...]
     num_left_out: int  # of the oldest turns, the system prompt never among them
+    num_begun: int = 0  # of the tokens, at their end: those of a reply that is to go on
 
 
 class PromptBuilder:
@@ -47,21 +48,26 @@ class PromptBuilder:
         )
 
     def build(
-        self, turns: Sequence[ChatTurn], held: Sequence[int], num_left_out: int = 0, num_extra: int = 0
+        self,
+        turns: Sequence[ChatTurn],
+        held: Sequence[int],
+        num_left_out: int = 0,
+        num_extra: int = 0,
+        begun: str = "",
     ) -> Prompt:
         """The prompt of as many turns as fit, oldest out first.
 
         `held` is what the target holds, `num_left_out` how many turns had to leave before (they stay out, so that the
-        held tokens stay useful), `num_extra` how many tokens will follow the prompt at once. Raises PromptTooLong
-        when the last turn alone is too long.
+        held tokens stay useful), `num_extra` how many tokens will follow the prompt at once, and `begun` the beginning
+        of the reply, where it is to go on from there. Raises PromptTooLong when the last turn alone is too long.
         """
         starts = self._starts_worth_trying(turns)
-        lengths: dict[int, tuple[int, ...]] = {}
+        built: dict[int, tuple[tuple[int, ...], int]] = {}
 
         def tokens_from(start: int) -> tuple[int, ...]:
-            if start not in lengths:
-                lengths[start] = self._tokens(turns, start, held)
-            return lengths[start]
+            if start not in built:
+                built[start] = self._tokens(turns, start, held, begun)
+            return built[start][0]
 
         def first_within(limit: float) -> int:
             """Place in `starts` of the longest prompt of at most `limit` tokens; beyond the end when there is none."""
@@ -79,11 +85,15 @@ class PromptBuilder:
             start = starts[min(place, len(starts) - 1)]
         tokens = tokens_from(start)
         if len(tokens) > room - min(_MIN_REPLY_TOKENS, size // _REPLY_SHARE):
+            if begun:
+                raise PromptTooLong(
+                    f"This reply fills the context of {size:,} tokens; it can go on with a bigger context size."
+                )
             raise PromptTooLong(
                 f"This message takes {len(tokens):,} tokens, but {self._target.description.name} reads at most "
                 f"{size:,} at once; shorten it, or choose a bigger context size."
             )
-        return Prompt(tokens, start)
+        return Prompt(tokens, start, built[start][1])
 
     def _starts_worth_trying(self, turns: Sequence[ChatTurn]) -> list[int]:
         """Those of the possible starts whose text can fit at all. Raises PromptTooLong when not even the last can."""
@@ -99,12 +109,22 @@ class PromptBuilder:
             )
         return starts
 
-    def _tokens(self, turns: Sequence[ChatTurn], num_left_out: int, held: Sequence[int]) -> tuple[int, ...]:
+    def _tokens(
+        self, turns: Sequence[ChatTurn], num_left_out: int, held: Sequence[int], begun: str
+    ) -> tuple[tuple[int, ...], int]:
+        """And how many of them, at the end, spell what is begun."""
         system = [turn for turn in turns if turn.role is Role.SYSTEM]
         others = [turn for turn in turns if turn.role is not Role.SYSTEM]
         text = self._template.render([*system, *others[num_left_out:]])
-        tokens = self._with_begin(self._target.tokenize(text))
-        return tuple(_continued(self._target, text, held, tokens))
+        tokens = _continued(self._target, text, held, self._with_begin(self._target.tokenize(text)))
+        if not begun:
+            return tuple(tokens), 0
+        follows = held[len(tokens) :] if list(held[: len(tokens)]) == tokens else ()
+        written = _written(self._target, begun, follows)
+        if written is not None:
+            return (*tokens, *written), len(written)
+        whole = self._with_begin(self._target.tokenize(text + begun))
+        return tuple(whole), _num_spelling(self._target.vocabulary, whole, len(begun.encode("utf-8", "replace")))
 
     def _with_begin(self, tokens: list[int]) -> list[int]:
         """Some templates write the first token themselves, some leave it to the tokenizer."""
@@ -129,6 +149,30 @@ def _continued(target: Target, text: str, held: Sequence[int], tokens: list[int]
         if b"".join(target.vocabulary.pieces[token] for token in rest) == data[num_bytes:] or num_kept < len(held):
             return [*held[:num_kept], *rest]
     return tokens
+
+
+def _written(target: Target, text: str, held: Sequence[int]) -> list[int] | None:
+    """Tokens of a text that follows others: those held, as far as they spell it up to the end of a character. None
+    where the tokenizer puts a space before the rest, SentencePiece's."""
+    pieces = target.vocabulary.pieces
+    data = text.encode("utf-8", "replace")
+    num_kept = num_bytes = place = 0
+    for index, token in enumerate(held):
+        if not pieces[token] or not data.startswith(pieces[token], place):
+            break
+        place += len(pieces[token])
+        if data[place : place + 1] < b"\x80" or data[place : place + 1] >= b"\xc0":
+            num_kept, num_bytes = index + 1, place
+    rest = target.tokenize(data[num_bytes:].decode("utf-8")) if num_bytes < len(data) else []
+    if b"".join(pieces[token] for token in rest) != data[num_bytes:]:
+        return None
+    return [*held[:num_kept], *rest]
+
+
+def _num_spelling(vocabulary: Vocabulary, tokens: Sequence[int], num_bytes: int) -> int:
+    """How many tokens at the end it takes for so many bytes."""
+    sizes = accumulate(len(vocabulary.pieces[token]) for token in reversed(tokens))
+    return next((index + 1 for index, size in enumerate(sizes) if size >= num_bytes), len(tokens))
 
 
 def _borders(vocabulary: Vocabulary, held: Sequence[int], data: bytes) -> Iterator[tuple[int, int]]:

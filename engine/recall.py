@@ -22,6 +22,9 @@ _logger = logging.getLogger("slipstream.recall")
 _LATER_THAN_ALL = 2**62  # than any id of a message
 _SLICE_S = 0.02  # of tokenizing, before others may have the thread
 _MESSAGES_AT_ONCE = 8
+_RUN_UP = 32  # tokens before what is new: where the one leads into the other is found, too
+
+_Text = tuple[int, int, Sequence[int]]  # the numbers of message and conversation, and the tokens
 
 
 class Recall:
@@ -65,11 +68,20 @@ class Recall:
         """A message that has been kept; its tokens, where the target wrote them."""
         self._keep([(message.id, message.conversation_id, self._tokenize(message.text) if tokens is None else tokens)])
 
+    def remember_longer(self, before: Message, message: Message, tokens: Sequence[int], num_new: int) -> None:
+        """A reply that has been kept and begins with the text of another, which it goes on from: from now on that is
+        remembered as a part of it. The last `num_new` of its tokens are new."""
+        found = tokens[-(num_new + _RUN_UP) :] if self._remembered.knows(before.id) else tokens
+        self._keep(
+            [(before.id, before.conversation_id, ()), (message.id, message.conversation_id, tokens)],
+            [(message.id, message.conversation_id, found)],
+        )
+
     def catch_up(self) -> bool:
         """Goes on, for a moment, with telling this memory of messages that it does not know, latest first: those of
         chats with other targets. False when there are none left."""
         began = time.monotonic()
-        texts: list[tuple[int, int, Sequence[int]]] = []
+        texts: list[_Text] = []
         try:
             missing = self._repository.messages_without_recall(self._fingerprint, self._before_id, _MESSAGES_AT_ONCE)
         except MendableError as error:
@@ -106,8 +118,8 @@ class Recall:
         self._remembered.add(self._loaded(conversation_id) or ())
         self._before_id = _LATER_THAN_ALL  # some of it may never have been in this vocabulary
 
-    def _keep(self, texts: Sequence[tuple[int, int, Sequence[int]]]) -> bool:
-        """Whether the store takes more."""
+    def _keep(self, texts: Sequence[_Text], found: Sequence[_Text] | None = None) -> bool:
+        """Whether the store takes more. Until the next start `found` is remembered instead."""
         try:
             self._repository.save_recall(self._fingerprint, {number: tokens for number, _, tokens in texts})
         except ConversationMissing:
@@ -117,7 +129,7 @@ class Recall:
             return False
         self._remembered.add(
             RecallText(number, conversation, np.asarray(tokens, np.int32))
-            for number, conversation, tokens in texts
+            for number, conversation, tokens in (texts if found is None else found)
             if conversation not in self._forgotten
         )
         return True

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.config import TargetOptions
+from engine.config import OwnSampling, TargetOptions
 from engine.figures import DecodingFigures
 from engine.speed import Speedup, compare
 
@@ -167,6 +168,10 @@ class Conversation:
     summary: ConversationSummary
     system_prompt: str
     messages: tuple[Message, ...]
+    sampling: OwnSampling = OwnSampling()
+    draft: str = ""  # a prompt that was begun and not sent
+    siblings: Mapping[int, tuple[int, ...]] = field(default_factory=dict)  # ids, oldest first and its own among them,
+    # of every message of the branch that has any
 
 
 @dataclass(frozen=True, slots=True)

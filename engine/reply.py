@@ -50,6 +50,7 @@ class PreparedReply:
     turns: tuple[ChatTurn, ...]
     prompt: Prompt
     conversation: Hashable
+    begun: str = ""  # of the reply, which goes on from there
 
 
 class ReplyWriter:
@@ -72,13 +73,14 @@ class ReplyWriter:
     def target_name(self) -> str:
         return self._target.description.name
 
-    def prepare(self, turns: Sequence[ChatTurn], conversation: Hashable = None) -> PreparedReply:
+    def prepare(self, turns: Sequence[ChatTurn], conversation: Hashable = None, begun: str = "") -> PreparedReply:
         """The prompt for `turns`, without evaluating it. Raises PromptTooLong or TemplateFailed.
 
-        `conversation` is any key that stays the same from reply to reply, so that turns which left once stay out.
+        `conversation` is any key that stays the same from reply to reply, so that turns which left once stay out. With
+        `begun` the reply goes on from there, and what is written is only what follows.
         """
-        prompt = self._prompts.build(turns, self._session.tokens, self._left_out_of(conversation))
-        return PreparedReply(tuple(turns), prompt, conversation)
+        prompt = self._prompts.build(turns, self._session.tokens, self._left_out_of(conversation), begun=begun)
+        return PreparedReply(tuple(turns), prompt, conversation, begun)
 
     def write(
         self, prepared: PreparedReply, settings: ReplySettings, stop: StopSignal, listener: ReplyListener
@@ -133,6 +135,8 @@ class _Run:
         self._session = session
         self._turns = prepared.turns
         self._prompt = prepared.prompt
+        self._begun = prepared.begun
+        self._num_begun = prepared.prompt.num_begun  # tokens
         self._settings = settings
         self._stop = stop
         self._listener = listener
@@ -195,7 +199,10 @@ class _Run:
 
     def _write_into_room(self, rows: FloatRows) -> StopReason | None:
         """Writes until the reply ends, or None when the context is full."""
-        rounds = self._decoder.rounds(rows, self._stop, len(self._tokens), self._settings.max_tokens)
+        most = self._settings.max_tokens
+        rounds = self._decoder.rounds(
+            rows, self._stop, self._num_begun + len(self._tokens), None if most is None else self._num_begun + most
+        )
         for tokens in rounds:
             text, reason = self._take(tokens)
             self._note_round()
@@ -243,13 +250,14 @@ class _Run:
         """Let the oldest turns leave and read the rest with the reply so far anew; None when nothing can leave."""
         try:
             prompt = self._prompts.build(
-                self._turns, self._session.tokens, self.num_left_out, num_extra=len(self._tokens)
+                self._turns, self._session.tokens, self.num_left_out, len(self._tokens), self._begun
             )
         except PromptTooLong:
             return None
         if prompt.num_left_out == self.num_left_out:
             return None
         self.num_left_out = prompt.num_left_out
+        self._num_begun = prompt.num_begun
         self._listener.on_trimmed(self.num_left_out)
         return self._session.read([*prompt.tokens, *self._tokens], self._stop)
 

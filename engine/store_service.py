@@ -6,13 +6,16 @@ import logging
 from collections.abc import Sequence
 
 from engine.commands import (
+    ChangeConversation,
     DeleteConversation,
+    KeepDraft,
     KeepNgrams,
     ListConversations,
     OpenConversation,
     ReadHistory,
     RenameConversation,
     RestoreConversation,
+    ShowBranch,
     StoreCommand,
 )
 from engine.errors import StoreUnusable
@@ -54,6 +57,13 @@ class StoreService:
             case RestoreConversation(conversation_id):
                 self._emit(ConversationChanged(self._repository.restore_conversation(conversation_id)))
                 self._recall.restore(conversation_id)
+            case ShowBranch(conversation_id, message_id):
+                self._emit(ConversationOpened(self._repository.show_branch(conversation_id, message_id)))
+            case ChangeConversation(conversation_id, system_prompt, sampling):
+                changed = self._repository.change_conversation(conversation_id, system_prompt, sampling)
+                self._emit(ConversationChanged(changed))
+            case KeepDraft(conversation_id, text):
+                self._repository.save_draft(conversation_id, text)
             case KeepNgrams(target_fingerprint, drafter_fingerprint, changed):
                 self._keep_ngrams(target_fingerprint, drafter_fingerprint, changed)
             case ReadHistory():

@@ -40,11 +40,20 @@ def deep_thread(run: Callable[[], None], name: str) -> threading.Thread:
 class Worker:
     """Runs `handle` for every posted command on a thread of its own, and says in an event when one failed.
 
-    Whatever a command raises, the next one is carried out. `on_end` runs on the thread when it ends.
+    Whatever a command raises, the next one is carried out. `on_end` runs on the thread when it ends; what `is_owed` is
+    carried out before, also where it has not begun when the end comes.
     """
 
-    def __init__(self, name: str, handle: Handle, emit: Listener, on_end: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        name: str,
+        handle: Handle,
+        emit: Listener,
+        on_end: Callable[[], None] = lambda: None,
+        is_owed: Callable[[Command], bool] = lambda _command: False,
+    ) -> None:
         self._handle = handle
+        self._is_owed = is_owed
         self._emit = emit
         self._on_end = on_end
         self._inbox: queue.SimpleQueue[tuple[Command, StopSignal] | None] = queue.SimpleQueue()
@@ -86,7 +95,8 @@ class Worker:
     def _run(self) -> None:
         while (item := self._inbox.get()) is not None:
             command, stop = item
-            if not (self._closing and stop.is_set()):  # nobody waits for what has not begun when the app is closed
+            awaited = not (self._closing and stop.is_set())  # by nobody, if it has not begun when the app is closed
+            if awaited or self._is_owed(command):
                 self._carry_out(command, stop)
             with self._lock:
                 self._unfinished.discard(stop)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, Slot
-from PySide6.QtGui import QFocusEvent
+from PySide6.QtGui import QFocusEvent, QPaintEvent
 from PySide6.QtWidgets import QToolButton, QWidget
 
 from app.theme import ThemeKeeper
@@ -25,6 +25,7 @@ class IconButton(QToolButton):
         self._keeper = keeper
         self._icon = icon
         self._token = token
+        self._awake = True
         self.reached_by_tab = False
         self.setIconSize(QSize(icon_px, icon_px))
         self.setCursor(Qt.CursorShape.PointingHandCursor)
@@ -43,6 +44,16 @@ class IconButton(QToolButton):
         self._icon = icon
         self._token = token or self._token
         self._draw()
+
+    def set_awake(self, awake: bool) -> None:
+        """Asleep it keeps its place and can be reached with Tab, but is seen only while it has the focus."""
+        if awake != self._awake:
+            self._awake = awake
+            self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if self._awake or self.hasFocus():
+            super().paintEvent(event)
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         self.reached_by_tab = event.reason() in (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRectF, Qt, Signal, Slot
-from PySide6.QtGui import QColor, QGuiApplication, QPainter, QPaintEvent
+from PySide6.QtCore import QEvent, QRectF, Qt, Signal, Slot
+from PySide6.QtGui import QColor, QEnterEvent, QGuiApplication, QPainter, QPaintEvent
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from app.highlight import Lexing
 from app.markdown import Block, CodeBlock, ProseBlock
 from app.theme import ThemeKeeper
+from app.widgets.branch_flipper import BranchFlipper
 from app.widgets.code_block import CodeBlockView
 from app.widgets.origin_legend import OriginLegend
+from app.widgets.prompt_editor import SHARE_OF_WINDOW
+from app.widgets.prompt_footer import PromptFooter
+from app.widgets.prompt_revision import PromptRevision
 from app.widgets.prose import Prose
 from app.widgets.reply_footer import ReplyFooter
 from app.widgets.row_view import RowView
@@ -29,13 +33,26 @@ SHORTENED_CHARACTERS = 2_400
 
 
 class PromptView(RowView):
-    """What the user wrote, as plain text; a long one is shortened until its button is pressed."""
+    """What the user wrote, as plain text; a long one is shortened until its button is pressed. Can be edited in place.
+
+    Signals:
+        copied(str): the prompt went to the clipboard.
+        revision_changed(str | None): the text it is being changed to; None when it is no longer edited.
+        revision_submitted(str): it is to be asked like this.
+        branch_chosen(int): another version of it is to be shown, by its id.
+    """
+
+    copied = Signal(str)
+    revision_changed = Signal(object)
+    revision_submitted = Signal(str)
+    branch_chosen = Signal(int)
 
     def __init__(self, keeper: ThemeKeeper, text: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._keeper = keeper
         self._text = text
         self._bubble = QRectF()
+        self.revision: PromptRevision | None = None
         self.prose = Prose(keeper, self)
         self.prose.setAccessibleName("Your message")
         self.all_button = QPushButton("Show all of it", self)
@@ -43,27 +60,69 @@ class PromptView(RowView):
         self.all_button.setCursor(Qt.CursorShape.PointingHandCursor)
         self.all_button.clicked.connect(self._show_all)
         shortened = _shortened(text)
-        self.all_button.setVisible(shortened != text)
         self.prose.set_plain_text(shortened if shortened == text else shortened + " …")
+        self._shortened = shortened != text
+        self.all_button.setVisible(self._shortened)
+        self.footer = PromptFooter(keeper, self)
+        self.footer.copy_requested.connect(self._copy)
+        self.footer.edit_requested.connect(self._edit)
+        self.footer.flipper.chosen.connect(self.branch_chosen)
         keeper.changed.connect(self.update)
 
+    @property
+    def flipper(self) -> BranchFlipper:
+        return self.footer.flipper
+
+    def revise(self, text: str) -> None:
+        """Lets the user edit the prompt, beginning with `text`."""
+        self.end_revision()
+        self.revision = PromptRevision(text, self)
+        self.revision.edited.connect(self._on_revision_edited)
+        self.revision.submitted.connect(self.revision_submitted)
+        self.revision.cancelled.connect(self._on_revision_cancelled)
+        self._show_parts()
+
+    def end_revision(self) -> None:
+        if self.revision is not None:
+            self.revision.hide()
+            self.revision.deleteLater()
+            self.revision = None
+            self._show_parts()
+
     def arrange(self, width: int) -> int:
+        if self.revision is not None:
+            inner = int(width * BUBBLE_SHARE)
+            height = self.revision.arrange(inner, int(self.window().height() * SHARE_OF_WINDOW))
+            self.revision.move(width - inner, SPACE_ABOVE_PX)
+            return SPACE_ABOVE_PX + height + SPACE_BELOW_PX
         widest = int(width * BUBBLE_SHARE) - 2 * BUBBLE_PADDING_PX
         inner = max(24, min(widest, self.prose.ideal_width(widest)))
         height = self.prose.arrange(inner)
         left = width - inner - BUBBLE_PADDING_PX
         self.prose.move(left, SPACE_ABOVE_PX + BUBBLE_PADDING_PX - 2)  # the space between lines is below each
         bottom = self.prose.y() + height + BUBBLE_PADDING_PX - 7
-        if not self.all_button.isHidden():
+        if self._shortened:
             size = self.all_button.sizeHint()
             self.all_button.setGeometry(left - 8, bottom - 6, size.width(), size.height())
             bottom += size.height()
         self._bubble = QRectF(
             left - BUBBLE_PADDING_PX, SPACE_ABOVE_PX, inner + 2 * BUBBLE_PADDING_PX, bottom - SPACE_ABOVE_PX
         )
-        return bottom + SPACE_BELOW_PX
+        height = self.footer.sizeHint().height()
+        self.footer.setGeometry(0, bottom + 2, width, height)
+        return bottom + height + 4
+
+    def enterEvent(self, event: QEnterEvent) -> None:
+        self.footer.set_awake(True)
+        super().enterEvent(event)
+
+    def leaveEvent(self, event: QEvent) -> None:
+        self.footer.set_awake(False)
+        super().leaveEvent(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002
+        if self.revision is not None:
+            return
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
@@ -73,9 +132,43 @@ class PromptView(RowView):
 
     @Slot()
     def _show_all(self) -> None:
-        self.all_button.hide()
+        self._shortened = False
         self.prose.set_plain_text(self._text)
+        self._show_parts()
+
+    def _show_parts(self) -> None:
+        is_shown = self.revision is None
+        self.prose.setVisible(is_shown)
+        self.footer.setVisible(is_shown)
+        self.all_button.setVisible(is_shown and self._shortened)
+        if self.revision is not None:
+            self.revision.show()
+        self.update()
         self.height_changed.emit()
+
+    @Slot()
+    def _edit(self) -> None:
+        self.revise(self._text)
+        self.revision_changed.emit(self._text)
+        if self.revision is not None:
+            self.revision.setFocus()
+
+    @Slot()
+    def _on_revision_edited(self) -> None:
+        if self.revision is not None:
+            self.revision_changed.emit(self.revision.text)
+            self.height_changed.emit()
+
+    @Slot()
+    def _on_revision_cancelled(self) -> None:
+        self.end_revision()
+        self.revision_changed.emit(None)
+        self.footer.edit_button.setFocus()
+
+    @Slot()
+    def _copy(self) -> None:
+        QGuiApplication.clipboard().setText(self._text)
+        self.copied.emit(self._text)
 
 
 class ReplyView(RowView):
@@ -83,11 +176,15 @@ class ReplyView(RowView):
 
     Signals:
         copied(str): the reply, or a block of its code, went to the clipboard.
-        regenerate_requested(): its Regenerate button was pressed.
+        regenerate_requested(int): it is to be written again, by its id.
+        continue_requested(): it is to go on.
+        branch_chosen(int): another version of it is to be shown, by its id.
     """
 
     copied = Signal(str)
-    regenerate_requested = Signal()
+    regenerate_requested = Signal(int)
+    continue_requested = Signal()
+    branch_chosen = Signal(int)
 
     def __init__(self, keeper: ThemeKeeper, lexing: Lexing, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -101,6 +198,7 @@ class ReplyView(RowView):
         self._legend: OriginLegend | None = None
         self._footer: ReplyFooter | None = None
         self._text = ""
+        self._message_id = 0  # once it is finished
 
     @property
     def block_views(self) -> tuple[Prose | CodeBlockView, ...]:
@@ -144,10 +242,13 @@ class ReplyView(RowView):
     def set_message(self, message: Message) -> None:
         """Adds what is known once the reply is finished."""
         self._text = message.text
+        self._message_id = message.id
         if self._footer is None:
             self._footer = ReplyFooter(self._keeper, self)
             self._footer.copy_requested.connect(self._copy)
-            self._footer.regenerate_requested.connect(self.regenerate_requested)
+            self._footer.regenerate_requested.connect(self._on_regenerate)
+            self._footer.continue_requested.connect(self.continue_requested)
+            self._footer.flipper.chosen.connect(self.branch_chosen)
             self._footer.show()
         self._footer.set_message(message)
         self.height_changed.emit()
@@ -167,9 +268,17 @@ class ReplyView(RowView):
         self._legend.set_origins(origins)
         self.height_changed.emit()
 
+    @property
+    def flipper(self) -> BranchFlipper | None:
+        return None if self._footer is None else self._footer.flipper
+
     def set_regenerate(self, possible: bool) -> None:
         if self._footer is not None:
             self._footer.set_regenerate(possible)
+
+    def set_continue(self, possible: bool) -> None:
+        if self._footer is not None:
+            self._footer.set_continue(possible)
 
     def arrange(self, width: int) -> int:
         if width != self._arranged_width:
@@ -199,6 +308,10 @@ class ReplyView(RowView):
             self._footer.setGeometry(-6, y, width + 6, self._footer.sizeHint().height())
             y += self._footer.height()
         return y + SPACE_BELOW_PX
+
+    @Slot()
+    def _on_regenerate(self) -> None:
+        self.regenerate_requested.emit(self._message_id)
 
     def _is_joined(self, index: int) -> bool:
         block = self._blocks[index] if index < len(self._blocks) else None

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from math import ceil
-
-from PySide6.QtCore import QMimeData, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QFocusEvent, QInputMethodEvent, QKeyEvent, QResizeEvent, QTextOption
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from app.theme import ThemeKeeper
-from app.widgets.fonts import reading_font
 from app.widgets.icon_button import IconButton
+from app.widgets.prompt_editor import BUTTON_PX, SHARE_OF_WINDOW, PromptEditor
 
-SHARE_OF_WINDOW = 0.4  # of its height, at most
-BUTTON_PX = 32
-_ENTER_KEYS = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+COUNT_ROOM = "888,888 tokens"  # is kept free beside the text, so that nothing moves when a number appears
+COUNT_FROM_PX = 420  # a narrower box has no room for it
 
 
 class PromptBox(QWidget):
@@ -27,11 +24,15 @@ class PromptBox(QWidget):
         submitted(str): a prompt to be answered; the box is empty again.
         stop_requested(): the reply under way is to end.
         pages_requested(int): the conversation is to be scrolled by so many pages.
+        edit_last_requested(): the prompt that was sent last is to be edited.
+        edited(): there is another text in it.
     """
 
     submitted = Signal(str)
     stop_requested = Signal()
     pages_requested = Signal(int)
+    edit_last_requested = Signal()
+    edited = Signal()
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -41,10 +42,11 @@ class PromptBox(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self.frame = QFrame(self)
         self.frame.setProperty("kind", "prompt")
-        self.editor = _Editor(self.frame)
+        self.editor = PromptEditor(self.frame)
         self.editor.submit_requested.connect(self.submit)
         self.editor.stop_requested.connect(self._on_escape)
         self.editor.pages_requested.connect(self.pages_requested)
+        self.editor.up_pressed_in_nothing.connect(self.edit_last_requested)
         self.editor.focused.connect(self._show_focus)
         self.editor.textChanged.connect(self._on_text_changed)
         self.editor.document().documentLayout().documentSizeChanged.connect(self._fit)
@@ -55,10 +57,15 @@ class PromptBox(QWidget):
         self.hint.setProperty("kind", "quiet")
         self.hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.hint.hide()
+        self.count = QLabel(self.frame)
+        self.count.setProperty("kind", "count")
+        self.count.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self.count.setFixedSize(self.count.fontMetrics().horizontalAdvance(COUNT_ROOM), BUTTON_PX)
         row = QHBoxLayout(self.frame)
         row.setContentsMargins(14, 7, 8, 7)
         row.setSpacing(8)
         row.addWidget(self.editor, 1)
+        row.addWidget(self.count, 0, Qt.AlignmentFlag.AlignBottom)
         row.addWidget(self.button, 0, Qt.AlignmentFlag.AlignBottom)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -77,6 +84,22 @@ class PromptBox(QWidget):
     def set_text(self, text: str) -> None:
         self.editor.setPlainText(text)
         self.editor.moveCursor(self.editor.textCursor().MoveOperation.End)
+
+    def show_count(self, num_tokens: int | None, most: int) -> None:
+        """How many tokens the text has, of `most` that fit; None for more than anybody counts."""
+        fits = num_tokens is not None and num_tokens <= most
+        counted = "Too long" if num_tokens is None else f"{num_tokens:,} token{'' if num_tokens == 1 else 's'}"
+        self.count.setText(counted)
+        about = "Counted as the model reads it; the conversation so far and the model's own marks come on top."
+        if not fits:
+            about = f"This is more than the model reads at once ({most:,} tokens): shorten it. {about}"
+        self.count.setToolTip(about)
+        self.count.setAccessibleDescription(about)
+        _set_level(self.count, "" if fits else "error")
+
+    def clear_count(self) -> None:
+        self.count.clear()
+        self.count.setToolTip("")
 
     def set_target_name(self, name: str) -> None:
         self.editor.setPlaceholderText(f"Message {name}…" if name else "Write a message…")
@@ -112,6 +135,7 @@ class PromptBox(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        self.count.setVisible(self.width() >= COUNT_FROM_PX)
         self._fit()
 
     def _show_hint(self, words: str) -> None:
@@ -136,6 +160,7 @@ class PromptBox(QWidget):
         self._fit()
         self.hint.hide()
         self._update_button()
+        self.edited.emit()
 
     def _update_button(self) -> None:
         possible = self._busy or (self._ready and not self.editor.document().isEmpty())
@@ -154,89 +179,8 @@ class PromptBox(QWidget):
         self.editor.fit(int(self.window().height() * SHARE_OF_WINDOW))
 
 
-class _Editor(QPlainTextEdit):
-    """Plain text whose height follows its lines.
-
-    Signals:
-        submit_requested(), stop_requested(), pages_requested(int): keys that mean more than text.
-        focused(bool): the keyboard came or went.
-    """
-
-    submit_requested = Signal()
-    stop_requested = Signal()
-    pages_requested = Signal(int)
-    focused = Signal(bool)
-
-    def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._scrolls = False
-        self._composing = False  # with an input method, whose Enter chooses a sign
-        self.setProperty("kind", "prompt")
-        self.setAccessibleName("Message")
-        self.setAccessibleDescription("Enter sends, Shift and Enter break the line")
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setFont(reading_font())
-        self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setTabChangesFocus(True)
-        self.document().setDocumentMargin(0)
-        self.viewport().setAutoFillBackground(False)
-
-    def fit(self, highest: int) -> None:
-        """Takes the height of its lines, from one line to `highest` pixels."""
-        padding = max(0, BUTTON_PX - self.fontMetrics().lineSpacing())  # one line is as high as the button beside it
-        wanted = padding
-        block = self.document().begin()
-        while block.isValid() and wanted <= highest:
-            wanted += ceil(self.blockBoundingRect(block).height())
-            block = block.next()
-        below = padding - padding // 2 - 1  # one pixel more for the text, else its last line counts as cut off
-        self.setViewportMargins(0, padding // 2, 0, max(0, below))
-        self._scrolls = wanted > highest
-        policy = Qt.ScrollBarPolicy.ScrollBarAsNeeded if self._scrolls else Qt.ScrollBarPolicy.ScrollBarAlwaysOff
-        self.setVerticalScrollBarPolicy(policy)
-        self.setFixedHeight(max(BUTTON_PX, min(wanted, highest)))
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        if not self._scrolls:  # it had scrolled to its cursor before it grew
-            self.verticalScrollBar().setValue(0)
-
-    def sizeHint(self) -> QSize:
-        return QSize(200, self.height())
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        modifiers = event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
-        if event.key() in _ENTER_KEYS and self._composing:
-            event.accept()
-        elif event.key() in _ENTER_KEYS and modifiers == Qt.KeyboardModifier.NoModifier:
-            self.submit_requested.emit()
-        elif event.key() in _ENTER_KEYS and modifiers == Qt.KeyboardModifier.ShiftModifier:
-            self.insertPlainText("\n")
-            self.ensureCursorVisible()
-        elif event.key() == Qt.Key.Key_Escape:
-            self.stop_requested.emit()
-        elif event.key() in (Qt.Key.Key_PageUp, Qt.Key.Key_PageDown) and not self.verticalScrollBar().isVisible():
-            self.pages_requested.emit(-1 if event.key() == Qt.Key.Key_PageUp else 1)
-        else:
-            super().keyPressEvent(event)
-
-    def inputMethodEvent(self, event: QInputMethodEvent) -> None:
-        self._composing = bool(event.preeditString())
-        super().inputMethodEvent(event)
-
-    def canInsertFromMimeData(self, source: QMimeData) -> bool:
-        return source.hasText() and not source.hasUrls()  # files that are dropped are the window's
-
-    def insertFromMimeData(self, source: QMimeData) -> None:
-        if source.hasText():
-            self.insertPlainText(source.text())
-
-    def focusInEvent(self, event: QFocusEvent) -> None:
-        super().focusInEvent(event)
-        self.focused.emit(True)
-
-    def focusOutEvent(self, event: QFocusEvent) -> None:
-        super().focusOutEvent(event)
-        self.focused.emit(False)
+def _set_level(label: QLabel, level: str) -> None:
+    if label.property("level") != level:
+        label.setProperty("level", level)
+        label.style().unpolish(label)
+        label.style().polish(label)

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from app.theme import ThemeKeeper
+from app.widgets.branch_flipper import BranchFlipper
 from app.widgets.copy_button import CopyButton
 from app.widgets.elided_label import ElidedLabel
 from app.widgets.icon_button import IconButton
@@ -23,11 +24,12 @@ class ReplyFooter(QWidget):
 
     Signals:
         copy_requested(): the Copy button was pressed.
-        regenerate_requested(): the Regenerate button was pressed.
+        regenerate_requested(), continue_requested(): the buttons were pressed.
     """
 
     copy_requested = Signal()
     regenerate_requested = Signal()
+    continue_requested = Signal()
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -38,6 +40,14 @@ class ReplyFooter(QWidget):
         )
         self.regenerate_button.clicked.connect(self._on_regenerate)
         self.regenerate_button.hide()
+        self.continue_button = IconButton(
+            keeper, "continue", "Let this reply go on where it ended", icon_px=15, kind="footer", parent=self
+        )
+        self.continue_button.setText("Continue")
+        self.continue_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.continue_button.clicked.connect(self._on_continue)
+        self.continue_button.hide()
+        self.flipper = BranchFlipper(keeper, self)
         self.facts = ElidedLabel(self)
         self.facts.setProperty("kind", "faint")
         row = QHBoxLayout(self)
@@ -45,6 +55,8 @@ class ReplyFooter(QWidget):
         row.setSpacing(2)
         row.addWidget(self.copy_button)
         row.addWidget(self.regenerate_button)
+        row.addWidget(self.continue_button)
+        row.addWidget(self.flipper)
         row.addSpacing(6)
         row.addWidget(self.facts, 1)
 
@@ -56,6 +68,13 @@ class ReplyFooter(QWidget):
 
     def set_regenerate(self, possible: bool) -> None:
         self.regenerate_button.setVisible(possible)
+
+    def set_continue(self, possible: bool) -> None:
+        self.continue_button.setVisible(possible)
+
+    @Slot()
+    def _on_continue(self) -> None:
+        self.continue_requested.emit()
 
     @Slot()
     def _on_regenerate(self) -> None:

@@ -2,31 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from functools import partial
+
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QStackedLayout, QWidget
+from PySide6.QtWidgets import QApplication, QStackedLayout, QWidget
 
 from app.highlight import Lexing
 from app.theme import ThemeKeeper
 from app.throttle import Throttle
 from app.widgets.icon_button import IconButton
-from app.widgets.message_view import ReplyView
+from app.widgets.message_view import PromptView, ReplyView
 from app.widgets.transcript_rows import GrowingRow, NoteRow, PromptRow, ReplyRow, Stage, TextMeasure
 from app.widgets.virtual_column import VirtualColumn
 from app.widgets.welcome import Welcome
-from engine.records import Message, OriginRun, Role
+from engine.records import Message, Origin, OriginRun, Role, StopReason
+
+Siblings = Mapping[int, Sequence[int]]  # ids of all versions of a message, by its id, where there are others
+NO_SIBLINGS: Siblings = {}
+_CUT_SHORT = frozenset({StopReason.STOPPED, StopReason.LENGTH, StopReason.CONTEXT_FULL, StopReason.FAILED})
 
 
 class Transcript(QWidget):
     """Shows messages; what is outside the visible part exists as values only.
 
     Signals:
-        regenerate_requested(): the last reply is to be written again.
-        copied(str): a reply or a block of code went to the clipboard.
+        regenerate_requested(int): this reply is to be written again, or this prompt be answered; by its id.
+        continue_requested(): the last reply is to go on where it ended.
+        revision_submitted(int, str): this prompt, by its id, is to be asked in other words.
+        branch_chosen(int): the branch through this message is to be shown, by its id.
+        copied(str): a message or a block of code went to the clipboard.
         example_chosen(str): one of the prompts that an empty conversation offers.
     """
 
-    regenerate_requested = Signal()
+    regenerate_requested = Signal(int)
+    continue_requested = Signal()
+    revision_submitted = Signal(int, str)
+    branch_chosen = Signal(int)
     copied = Signal(str)
     example_chosen = Signal(str)
 
@@ -64,25 +77,58 @@ class Transcript(QWidget):
     def clear(self) -> None:
         self.show_messages(())
 
-    def show_messages(self, messages: tuple[Message, ...]) -> None:
+    def show_messages(self, messages: tuple[Message, ...], siblings: Siblings = NO_SIBLINGS) -> None:
         """Shows another conversation, from its end; a growing reply is given up."""
         self._forget_growing()
-        self._rows = [self._row(message) for message in messages if message.role != Role.SYSTEM]
+        self._rows = [self._row(message, siblings.get(message.id, ())) for message in messages if _is_shown(message)]
         self.column.set_rows(self._rows)
         self._update_rows()
 
-    def append_message(self, message: Message) -> None:
-        row = self._row(message)
+    def change_messages(self, messages: tuple[Message, ...], siblings: Siblings = NO_SIBLINGS) -> None:
+        """Shows the same conversation as it is now, perhaps another branch of it, without going anywhere; a growing
+        reply is given up."""
+        focus = self._focused_flipper()
+        self._forget_growing()
+        known = {row.message: row for row in self._rows if isinstance(row, PromptRow | ReplyRow)}
+        rows: list[PromptRow | ReplyRow] = []
+        for message in messages:
+            if _is_shown(message):
+                row = known.get(message) or self._row(message, ())
+                row.siblings = siblings.get(message.id, ())
+                rows.append(row)
+        self._rows = [*rows]
+        self.column.change_rows(self._rows)
+        self._update_rows()
+        if focus is not None:
+            self._focus_flipper(*focus)
+
+    def cut_after(self, message_id: int | None) -> bool:
+        """Takes away the messages after this one, or all for None. False, and nothing happens, if it is not shown."""
+        ids = [row.message.id if isinstance(row, PromptRow | ReplyRow) else None for row in self._rows]
+        if message_id is not None and message_id not in ids:
+            return False
+        if self.messages and self.messages[-1].id == message_id and self._growing is None:
+            return True
+        self._forget_growing()
+        self._rows = [] if message_id is None else self._rows[: ids.index(message_id) + 1]
+        self.column.change_rows(self._rows)
+        self._update_rows()
+        return True
+
+    def append_message(self, message: Message, siblings: Sequence[int] = ()) -> None:
+        row = self._row(message, siblings)
         self._rows.append(row)
         self._stack.setCurrentWidget(self.column)
         self.column.append(row)
         self.column.scroll_to_end()
         self._update_rows()
 
-    def begin_reply(self) -> None:
-        """A reply is being prepared; dots stand in for it."""
+    def begin_reply(self, begun: str = "") -> None:
+        """A reply is being prepared; dots stand in for it, or what it goes on from."""
         self.abandon_reply()
         self._growing = GrowingRow(self._stage, self._colouring)
+        if begun:
+            self._growing.feed(begun, (OriginRun(len(begun), Origin.TARGET),))
         self._rows.append(self._growing)
         self._stack.setCurrentWidget(self.column)
         self.column.append(self._growing)
@@ -99,13 +145,13 @@ class Transcript(QWidget):
             self._pending.append((text, origins))
             self._repaint.request()
 
-    def finish_reply(self, message: Message) -> None:
+    def finish_reply(self, message: Message, siblings: Sequence[int] = ()) -> None:
         """The reply is complete; its text replaces what has grown."""
         if self._growing is None:
-            self.append_message(message)
+            self.append_message(message, siblings)
             return
         self._show_pending()
-        row = self._growing.finished(message)
+        row = self._growing.finished(message, siblings)
         self._rows[self._rows.index(self._growing)] = row
         self.column.replace(self._growing, row)
         self._forget_growing()
@@ -122,18 +168,6 @@ class Transcript(QWidget):
             self._rows.remove(row)
             self.column.remove(row)
             self._update_rows()
-
-    def drop_last_reply(self) -> None:
-        """Takes the last finished reply, and any notes below it, away before it is written again."""
-        for index in range(len(self._rows) - 1, -1, -1):
-            row = self._rows[index]
-            if isinstance(row, PromptRow):
-                return
-            self._rows.pop(index)
-            self.column.remove(row)
-            if isinstance(row, ReplyRow):
-                self._update_rows()
-                return
 
     def show_note(self, text: str) -> None:
         """Adds a quiet line; above a reply that is just growing."""
@@ -168,6 +202,36 @@ class Transcript(QWidget):
         """Whether the last reply can be written again, or a prompt that stayed without one be answered."""
         return not self._busy and self._growing is None and bool(self.messages)
 
+    def can_continue(self) -> bool:
+        """Whether the conversation ends with a reply, which may go on."""
+        return self.can_regenerate() and self._last_reply() is not None
+
+    def revise(self, message_id: int, text: str | None = None) -> None:
+        """Lets the user edit a prompt in its place, beginning with its own text or another."""
+        row = self._prompt_row(message_id)
+        if row is None:
+            return
+        row.revision = row.message.text if text is None else text
+        view = self.column.show_row(row)
+        if isinstance(view, PromptView):
+            view.revise(row.revision)
+            view.setFocus()
+            if view.revision is not None:
+                view.revision.setFocus()
+
+    def revise_last(self) -> None:
+        prompts = [row for row in self._rows if isinstance(row, PromptRow)]
+        if prompts and not self._busy and self._growing is None:
+            self.revise(prompts[-1].message.id)
+
+    def end_revision(self, message_id: int) -> None:
+        row = self._prompt_row(message_id)
+        if row is not None:
+            row.revision = None
+            view = self.column.view_of(row)
+            if isinstance(view, PromptView):
+                view.end_revision()
+
     def scroll_pages(self, pages: int) -> None:
         bar = self.column.verticalScrollBar()
         bar.setValue(bar.value() + pages * bar.pageStep())
@@ -178,16 +242,28 @@ class Transcript(QWidget):
 
     # Rows
 
-    def _row(self, message: Message) -> PromptRow | ReplyRow:
+    def _row(self, message: Message, siblings: Sequence[int]) -> PromptRow | ReplyRow:
         if message.role == Role.USER:
-            return PromptRow(self._stage, message)
-        return ReplyRow(self._stage, message, self._colouring)
+            return PromptRow(self._stage, message, siblings)
+        return ReplyRow(self._stage, message, siblings, self._colouring)
 
-    @Slot(QWidget)
-    def _on_view_built(self, view: QWidget) -> None:
+    def _prompt_row(self, message_id: int) -> PromptRow | None:
+        found = (row for row in self._rows if isinstance(row, PromptRow) and row.message.id == message_id)
+        return next(found, None)
+
+    @Slot(object, QWidget)
+    def _on_view_built(self, row: object, view: QWidget) -> None:
         if isinstance(view, ReplyView):
             view.copied.connect(self.copied)
+            view.branch_chosen.connect(self.branch_chosen)
+            view.continue_requested.connect(self.continue_requested)
             view.regenerate_requested.connect(self.regenerate_requested)
+        elif isinstance(view, PromptView) and isinstance(row, PromptRow):
+            view.copied.connect(self.copied)
+            view.branch_chosen.connect(self.branch_chosen)
+            view.revision_changed.connect(partial(_keep_revision, row))
+            view.revision_submitted.connect(partial(self.revision_submitted.emit, row.message.id))
+        self._update_view(row, view)
 
     def _last_reply(self) -> ReplyRow | None:
         for row in reversed(self._rows):
@@ -198,16 +274,42 @@ class Transcript(QWidget):
         return None
 
     def _update_rows(self) -> None:
-        """Shows the welcome page or the column, and Regenerate at the last reply only."""
+        """Shows the welcome page or the column, and at each message what can be done with it."""
         self._stack.setCurrentWidget(self.column if self._rows else self.welcome)
-        last = self._last_reply() if self.can_regenerate() else None
-        for row in self._rows[-6:]:
-            if isinstance(row, ReplyRow):
-                row.can_regenerate = row is last
-                view = self.column.view_of(row)
-                if isinstance(view, ReplyView):
-                    view.set_regenerate(row.can_regenerate)
+        for row, view in self.column.built_rows():
+            self._update_view(row, view)
         self._place_latest_button()
+
+    def _update_view(self, row: object, view: QWidget) -> None:
+        possible = not self._busy and self._growing is None
+        if isinstance(row, PromptRow) and isinstance(view, PromptView):
+            view.flipper.set_siblings(row.siblings, row.message.id)
+            view.footer.set_editable(possible)
+            view.flipper.set_possible(self._growing is None)
+        elif isinstance(row, ReplyRow) and isinstance(view, ReplyView) and view.flipper is not None:
+            view.set_regenerate(possible)
+            view.set_continue(possible and row is self._last_reply() and _is_cut_short(row.message))
+            view.flipper.set_siblings(row.siblings, row.message.id)
+            view.flipper.set_possible(self._growing is None)
+
+    def _focused_flipper(self) -> tuple[int, bool] | None:
+        """The row whose flipper has the focus, and whether it is on the button to earlier versions."""
+        focused = QApplication.focusWidget()
+        for row, view in self.column.built_rows():
+            flipper = view.flipper if isinstance(view, PromptView | ReplyView) else None
+            if focused is not None and flipper is not None and flipper.isAncestorOf(focused):
+                index = next(index for index, other in enumerate(self._rows) if other is row)
+                return index, focused is flipper.earlier_button
+        return None
+
+    def _focus_flipper(self, index: int, earlier: bool) -> None:
+        """Whoever flips with the keyboard goes on flipping."""
+        view = self.column.view_of(self._rows[index]) if index < len(self._rows) else None
+        flipper = view.flipper if isinstance(view, PromptView | ReplyView) else None
+        if flipper is not None:
+            buttons = (flipper.earlier_button, flipper.later_button)
+            wanted, other = buttons if earlier else reversed(buttons)
+            (wanted if wanted.isEnabled() else other).setFocus()
 
     # The growing reply
 
@@ -243,3 +345,15 @@ class Transcript(QWidget):
         button.adjustSize()
         button.move((self.width() - button.width()) // 2, self.height() - button.height() - 12)
         button.raise_()
+
+
+def _is_shown(message: Message) -> bool:
+    return message.role != Role.SYSTEM
+
+
+def _is_cut_short(message: Message) -> bool:
+    return message.statistics is not None and message.statistics.stop_reason in _CUT_SHORT
+
+
+def _keep_revision(row: PromptRow, text: str | None) -> None:
+    row.revision = text

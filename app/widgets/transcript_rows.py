@@ -46,8 +46,10 @@ class Stage:
 
 
 class PromptRow:
-    def __init__(self, stage: Stage, message: Message) -> None:
+    def __init__(self, stage: Stage, message: Message, siblings: Sequence[int] = ()) -> None:
         self.message = message
+        self.siblings = siblings  # ids of all versions, if there are others
+        self.revision: str | None = None  # what it is being changed to
         self._stage = stage
         self._num_lines = min(message.text.count("\n") + 1, SHORTENED_LINES)
 
@@ -56,7 +58,10 @@ class PromptRow:
         return self._stage.measure.height(num_characters, self._num_lines, int(width * BUBBLE_SHARE)) + FRAME_PX
 
     def build(self, parent: QWidget) -> PromptView:
-        return PromptView(self._stage.keeper, self.message.text, parent)
+        view = PromptView(self._stage.keeper, self.message.text, parent)
+        if self.revision is not None:
+            view.revise(self.revision)
+        return view
 
 
 class NoteRow:
@@ -74,12 +79,18 @@ class ReplyRow:
     """A finished reply, parsed when it first comes near."""
 
     def __init__(
-        self, stage: Stage, message: Message, colouring: bool = False, blocks: tuple[Block, ...] | None = None
+        self,
+        stage: Stage,
+        message: Message,
+        siblings: Sequence[int] = (),
+        colouring: bool = False,
+        blocks: tuple[Block, ...] | None = None,
     ) -> None:
-        """`blocks`: those of its text, with the colours that are asked for."""
+        """`siblings`: ids of all versions, if there are others. `blocks`: those of its text, with the colours that are
+        asked for."""
         self.message = message
+        self.siblings = siblings
         self._colouring = colouring
-        self.can_regenerate = False
         self._stage = stage
         self._blocks = blocks
         self._num_lines = message.text.count("\n") + 1
@@ -103,7 +114,6 @@ class ReplyRow:
         view.set_blocks(self._blocks, finished=True)
         view.set_message(self.message)
         view.set_legend(self._origins() if self._colouring else None)
-        view.set_regenerate(self.can_regenerate)
 
     def _origins(self) -> tuple[OriginRun, ...]:
         return self.message.statistics.origins if self.message.statistics else ()
@@ -147,7 +157,7 @@ class GrowingRow:
         else:
             view.show_waiting(self._words)
 
-    def finished(self, message: Message) -> ReplyRow:
+    def finished(self, message: Message, siblings: Sequence[int]) -> ReplyRow:
         """The row that takes over; what has grown is parsed again only where the final text is another."""
         blocks = self._stream.finish() if message.text == "".join(self._text) else None
-        return ReplyRow(self._stage, message, self._colouring, blocks)
+        return ReplyRow(self._stage, message, siblings, self._colouring, blocks)

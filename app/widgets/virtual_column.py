@@ -49,11 +49,11 @@ class VirtualColumn(QAbstractScrollArea):
 
     Signals:
         following_changed(bool): the user has left the end, or come back.
-        view_built(QWidget): a row has got its widget, to which signals may now be connected.
+        view_built(Row, QWidget): a row has got its widget, to which signals may now be connected.
     """
 
     following_changed = Signal(bool)
-    view_built = Signal(QWidget)
+    view_built = Signal(object, QWidget)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -92,6 +92,20 @@ class VirtualColumn(QAbstractScrollArea):
         self._follow(True)
         self._place()
 
+    def change_rows(self, rows: Iterable[Row]) -> None:
+        """Shows other rows without going anywhere: those that stay keep their widgets, and what is in sight its
+        place."""
+        width = self._column_width()
+        known = {id(slot.row): slot for slot in self._slots}
+        self._slots = [known.get(id(row)) or _Slot(row, row.estimate(width)) for row in rows]
+        self._tops = self._sum_up()
+        self._follow(False)
+        for gone in known.keys() - {id(slot.row) for slot in self._slots}:
+            self._drop(known[gone])
+        self._place()
+        bar = self.verticalScrollBar()
+        self._follow(bar.value() >= bar.maximum() - 4)
+
     def append(self, row: Row) -> None:
         self._slots.append(_Slot(row, row.estimate(self._column_width())))
         self._place()
@@ -115,6 +129,17 @@ class VirtualColumn(QAbstractScrollArea):
     def built_rows(self) -> Sequence[tuple[Row, RowView]]:
         """The rows that have a widget just now."""
         return [(slot.row, slot.view) for slot in self._slots if slot.view is not None]
+
+    def show_row(self, row: Row) -> RowView | None:
+        """Brings the row into sight, unless it is; its widget, while the column itself is shown."""
+        index = self._index(row)
+        bar = self.verticalScrollBar()
+        top, bottom = self._tops[index], self._tops[index + 1]
+        if top < bar.value() or bottom > bar.value() + self.viewport().height():
+            self._follow(False)
+            bar.setValue(top)
+            self._place()
+        return self._slots[index].view
 
     def scroll_to_end(self) -> None:
         self._follow(True)
@@ -179,7 +204,7 @@ class VirtualColumn(QAbstractScrollArea):
         first, last = self._range(0)
         value = self.verticalScrollBar().value()
         known = (i for i in range(first, last) if self._slots[i].arranged_width == width)
-        index = next(known, first)
+        index = min(next(known, first), len(self._slots) - 1)  # none is in sight when much has just gone
         return self._slots[index], self._tops[index] - value
 
     def _scroll_to(self, anchor: tuple[_Slot, int] | None) -> None:
@@ -200,7 +225,7 @@ class VirtualColumn(QAbstractScrollArea):
                 slot.view = slot.row.build(self.viewport())
                 slot.view.height_changed.connect(self._on_height_changed)
                 slot.arranged_width = None
-                self.view_built.emit(slot.view)
+                self.view_built.emit(slot.row, slot.view)
             if slot.arranged_width != width:
                 height = slot.view.arrange(width)
                 changed |= height != slot.height

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engine.config import SamplingSettings, TargetOptions, TargetSettings
+from engine.config import TargetOptions, TargetSettings
 from engine.errors import TargetMissing, TargetTooLarge
 from engine.library.estimate import context_size, estimate
 from engine.library.facts import facts_of
@@ -36,13 +36,6 @@ def check_memory(path: Path, settings: TargetSettings, facts: str = "") -> None:
         f"{needed.total / _GIB:.1f} GiB of memory, but {needed.available / _GIB:.1f} GiB are free; choose {way_out}, "
         "close other programs, or load it anyway."
     )
-
-
-def effective_sampling(
-    usual: SamplingSettings, target: SamplingSettings | None, conversation: SamplingSettings | None = None
-) -> SamplingSettings:
-    """The nearest to the reply counts: what was set for its conversation, else for its target, else for all."""
-    return conversation or target or usual
 
 
 def effective_system_prompt(usual: str, options: TargetOptions) -> str:

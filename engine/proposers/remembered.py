@@ -38,6 +38,10 @@ class Remembered:
             else:
                 self.indexes = (old, _index(self._new))
 
+    def knows(self, message_id: int) -> bool:
+        with self._lock:
+            return message_id in self._texts or message_id in self._new
+
     def forget(self, conversation_id: int) -> None:
         """None of its texts is found any more."""
         with self._lock:

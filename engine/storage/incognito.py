@@ -7,8 +7,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count
 
+from engine.config import OwnSampling
 from engine.errors import ConversationMissing
 from engine.records import Conversation, ConversationSummary, Message, ReplyStatistics, Role
+from engine.storage.branch import siblings_of
+from engine.storage.heads import RecentHeads
 from engine.storage.wording import fit_title
 
 _FIRST_ID = 2**40  # beyond any that the file gives, so that an id says where its conversation is
@@ -21,6 +24,8 @@ class IncognitoConversations:
         self._lock = threading.Lock()
         self._ids = count(_FIRST_ID)
         self._opened: dict[int, Conversation] = {}  # with all that was said, branches left behind included
+        self._heads: dict[int, int] = {}  # the leaf of each current branch
+        self._recent = RecentHeads()
         self._deleted: set[int] = set()
 
     def __contains__(self, conversation_id: int | None) -> bool:
@@ -30,22 +35,49 @@ class IncognitoConversations:
         with self._lock:
             return [each.summary for number, each in self._opened.items() if number not in self._deleted]
 
-    def create_conversation(self, title: str, system_prompt: str) -> ConversationSummary:
+    def create_conversation(self, title: str, system_prompt: str, sampling: OwnSampling) -> ConversationSummary:
         with self._lock:
             summary = ConversationSummary(next(self._ids), fit_title(title), datetime.now(UTC), incognito=True)
-            self._opened[summary.id] = Conversation(summary, system_prompt, ())
+            self._opened[summary.id] = Conversation(summary, system_prompt, (), sampling)
             return summary
 
     def open_conversation(self, conversation_id: int) -> Conversation:
         with self._lock:
             conversation = self._find(conversation_id)
-            messages = {message.id: message for message in conversation.messages}
-            branch: list[Message] = []
-            head = max(messages, default=None)
-            while head is not None:
-                branch.insert(0, messages[head])
-                head = messages[head].parent_id
-            return replace(conversation, messages=tuple(branch))
+            return _branch(conversation, self._heads.get(conversation_id))
+
+    def open_branch(self, conversation_id: int, message_id: int) -> Conversation:
+        with self._lock:
+            return _branch(self._find(conversation_id, message_id), message_id)
+
+    def show_branch(self, conversation_id: int, message_id: int) -> Conversation:
+        with self._lock:
+            conversation = self._find(conversation_id, message_id)
+            self._recent.leave(conversation_id, self._heads.get(conversation_id))
+            below = {message_id}
+            for message in conversation.messages:  # a parent is always older than its children
+                if message.parent_id in below:
+                    below.add(message.id)
+            self._heads[conversation_id] = self._recent.latest_of(conversation_id, below)
+            return _branch(conversation, self._heads[conversation_id])
+
+    def find_siblings(self, message: Message) -> tuple[int, ...]:
+        with self._lock:
+            conversation = self._find(message.conversation_id, even_deleted=True)
+            return siblings_of((message,), _links(conversation)).get(message.id, ())
+
+    def change_conversation(
+        self, conversation_id: int, system_prompt: str, sampling: OwnSampling
+    ) -> ConversationSummary:
+        with self._lock:
+            conversation = self._find(conversation_id)
+            self._opened[conversation_id] = replace(conversation, system_prompt=system_prompt, sampling=sampling)
+            return conversation.summary
+
+    def save_draft(self, conversation_id: int, text: str) -> None:
+        with self._lock:
+            conversation = self._find(conversation_id, even_deleted=True)
+            self._opened[conversation_id] = replace(conversation, draft=text)
 
     def rename_conversation(self, conversation_id: int, title: str) -> ConversationSummary:
         with self._lock:
@@ -76,9 +108,7 @@ class IncognitoConversations:
         statistics: ReplyStatistics | None,
     ) -> Message:
         with self._lock:
-            conversation = self._find(conversation_id, even_deleted=True)
-            if parent_id is not None and parent_id not in {message.id for message in conversation.messages}:
-                raise ConversationMissing("This message is no longer in the store.")
+            conversation = self._find(conversation_id, parent_id, even_deleted=True)
             now = datetime.now(UTC)
             message = Message(next(self._ids), conversation_id, parent_id, role, text, now, target_name, statistics)
             self._opened[conversation_id] = replace(
@@ -86,9 +116,30 @@ class IncognitoConversations:
                 summary=replace(conversation.summary, updated_at=now),
                 messages=(*conversation.messages, message),
             )
+            head = self._heads.get(conversation_id)
+            if head != parent_id:
+                self._recent.leave(conversation_id, head)
+            self._heads[conversation_id] = message.id
             return message
 
-    def _find(self, conversation_id: int, *, even_deleted: bool = False) -> Conversation:
+    def _find(self, conversation_id: int, message_id: int | None = None, *, even_deleted: bool = False) -> Conversation:
         if conversation_id not in self._opened or (conversation_id in self._deleted and not even_deleted):
             raise ConversationMissing("This conversation is no longer in the store.")
-        return self._opened[conversation_id]
+        conversation = self._opened[conversation_id]
+        if message_id is not None and message_id not in {message.id for message in conversation.messages}:
+            raise ConversationMissing("This message is no longer in the store.")
+        return conversation
+
+
+def _branch(conversation: Conversation, head: int | None) -> Conversation:
+    """With the messages from the root to this one alone."""
+    messages = {message.id: message for message in conversation.messages}
+    branch: list[Message] = []
+    while head is not None:
+        branch.insert(0, messages[head])
+        head = messages[head].parent_id
+    return replace(conversation, messages=tuple(branch), siblings=siblings_of(branch, _links(conversation)))
+
+
+def _links(conversation: Conversation) -> list[tuple[int | None, int]]:
+    return [(message.parent_id, message.id) for message in conversation.messages]

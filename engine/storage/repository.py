@@ -8,6 +8,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection, Engine, delete, insert, select, update
 
+from engine.config import OwnSampling
 from engine.errors import ConversationMissing
 from engine.records import (
     Conversation,
@@ -16,10 +17,11 @@ from engine.records import (
     ReplyStatistics,
     Role,
 )
-from engine.storage import connections, erasure
+from engine.storage import connections, erasure, own_sampling
 from engine.storage.backup import backups, forget_conversations
-from engine.storage.branch import read_branch
+from engine.storage.branch import read_below, read_branch, read_children, read_siblings
 from engine.storage.failures import told_in_words
+from engine.storage.heads import RecentHeads
 from engine.storage.incognito import IncognitoConversations
 from engine.storage.learned import LearnedRepository
 from engine.storage.schema import ConversationRow, MessageRow, ReplyStatisticsRow
@@ -45,6 +47,7 @@ class Repository(TargetRepository, LearnedRepository):
         """Use `open`. `path` is named in errors."""
         super().__init__(path, engine)
         self._incognito = IncognitoConversations()
+        self._recent = RecentHeads()
 
     @classmethod
     def open(cls, data_dir: Path) -> Repository:
@@ -69,14 +72,20 @@ class Repository(TargetRepository, LearnedRepository):
             kept = [ConversationSummary(*row) for row in connection.execute(listed)]
         return tuple(sorted(kept + self._incognito.list_conversations(), key=_last_use, reverse=True))
 
-    def create_conversation(self, title: str, system_prompt: str, incognito: bool = False) -> ConversationSummary:
+    def create_conversation(
+        self, title: str, system_prompt: str, incognito: bool = False, sampling: OwnSampling | None = None
+    ) -> ConversationSummary:
         """With `incognito`, nothing of it is ever written to the disk; all else works with it as with others."""
         if incognito:
-            return self._incognito.create_conversation(title, system_prompt)
+            return self._incognito.create_conversation(title, system_prompt, sampling or OwnSampling())
         now = datetime.now(UTC)
         title = fit_title(title)
         new = insert(ConversationRow).values(
-            title=title, system_prompt=encodable(system_prompt), created_at=now, updated_at=now
+            title=title,
+            system_prompt=encodable(system_prompt),
+            created_at=now,
+            updated_at=now,
+            sampling=own_sampling.to_json(sampling or OwnSampling()),
         )
         with self._writing() as connection:
             return ConversationSummary(connection.execute(new).lastrowid, title, now)
@@ -94,7 +103,61 @@ class Repository(TargetRepository, LearnedRepository):
             return self._incognito.open_conversation(conversation_id)
         with self._reading() as connection:
             found = _find(connection, conversation_id)
-            return Conversation(found.summary, found.system_prompt, read_branch(connection, found.head_message_id))
+            return _opened(connection, found, found.head_message_id)
+
+    def open_branch(self, conversation_id: int, message_id: int) -> Conversation:
+        """The conversation with its messages from the root to this one, whatever its current branch is."""
+        if conversation_id in self._incognito:
+            return self._incognito.open_branch(conversation_id, message_id)
+        with self._reading() as connection:
+            found = _find(connection, conversation_id)
+            _check_message(connection, conversation_id, message_id)
+            return _opened(connection, found, message_id)
+
+    def show_branch(self, conversation_id: int, message_id: int) -> Conversation:
+        """Makes the branch through this message the current one, down to the leaf where it was last left, or that was
+        written last. Does not count as use."""
+        if conversation_id in self._incognito:
+            return self._incognito.show_branch(conversation_id, message_id)
+        with self._writing() as connection:
+            found = _find(connection, conversation_id)
+            _check_message(connection, conversation_id, message_id)
+            self._recent.leave(conversation_id, found.head_message_id)
+            head = self._recent.latest_of(conversation_id, read_below(connection, message_id))
+            _change(connection, conversation_id, head_message_id=head)
+            return _opened(connection, found, head)
+
+    def find_siblings(self, message: Message) -> tuple[int, ...]:
+        """As `Conversation.siblings` has them; empty where there are none."""
+        if message.conversation_id in self._incognito:
+            return self._incognito.find_siblings(message)
+        with self._reading() as connection:
+            ids = read_children(connection, message.conversation_id, message.parent_id)
+            return ids if len(ids) > 1 else ()
+
+    def change_conversation(
+        self, conversation_id: int, system_prompt: str, sampling: OwnSampling
+    ) -> ConversationSummary:
+        """Does not count as use."""
+        system_prompt = encodable(system_prompt)
+        if conversation_id in self._incognito:
+            return self._incognito.change_conversation(conversation_id, system_prompt, sampling)
+        with self._writing() as connection:
+            found = _find(connection, conversation_id)
+            stored = own_sampling.to_json(sampling)
+            _change(connection, conversation_id, system_prompt=system_prompt, sampling=stored)
+            return found.summary
+
+    def save_draft(self, conversation_id: int, text: str) -> None:
+        """A prompt that was begun; goes with its conversation, and so is kept for a deleted one. Does not count as
+        use."""
+        text = encodable(text)
+        if conversation_id in self._incognito:
+            self._incognito.save_draft(conversation_id, text)
+            return
+        with self._writing() as connection:
+            _find(connection, conversation_id, even_deleted=True)
+            _change(connection, conversation_id, draft=text)
 
     def conversations_with_prompt(self, text: str) -> tuple[int, ...]:
         """Those in which the user has said exactly this, deleted and incognito ones left aside."""
@@ -175,7 +238,7 @@ class Repository(TargetRepository, LearnedRepository):
         now = datetime.now(UTC)
         target_name = None if target_name is None else encodable(target_name)
         with self._writing() as connection:
-            _find(connection, conversation_id, even_deleted=True)
+            head = _find(connection, conversation_id, even_deleted=True).head_message_id
             if parent_id is not None:
                 _check_message(connection, conversation_id, parent_id)
             new = insert(MessageRow).values(
@@ -191,6 +254,8 @@ class Repository(TargetRepository, LearnedRepository):
                 columns = {field.name: getattr(statistics, field.name) for field in fields(statistics)}
                 connection.execute(insert(ReplyStatisticsRow).values(message_id=message_id, **columns))
             _change(connection, conversation_id, head_message_id=message_id, updated_at=now)
+        if head != parent_id:
+            self._recent.leave(conversation_id, head)
         return Message(message_id, conversation_id, parent_id, role, text, now, target_name, statistics)
 
 
@@ -204,15 +269,31 @@ class _Found:
     system_prompt: str
     head_message_id: int | None
     deleted_at: datetime | None
+    sampling: str | None
+    draft: str
 
 
 def _find(connection: Connection, conversation_id: int, *, even_deleted: bool = False) -> _Found:
     more = (ConversationRow.system_prompt, ConversationRow.head_message_id, ConversationRow.deleted_at)
-    wanted = _SUMMARIES.add_columns(*more).where(ConversationRow.id == conversation_id)
+    wanted = _SUMMARIES.add_columns(*more, ConversationRow.sampling, ConversationRow.draft).where(
+        ConversationRow.id == conversation_id
+    )
     row = connection.execute(wanted).one_or_none() if conversation_id in _IDS else None
     if row is None or (row.deleted_at is not None and not even_deleted):
         raise ConversationMissing("This conversation is no longer in the store.")
     return _Found(ConversationSummary(*row[:3]), *row[3:])
+
+
+def _opened(connection: Connection, found: _Found, head_message_id: int | None) -> Conversation:
+    messages = read_branch(connection, head_message_id)
+    return Conversation(
+        found.summary,
+        found.system_prompt,
+        messages,
+        own_sampling.from_json(found.sampling),
+        found.draft,
+        read_siblings(connection, found.summary.id, messages),
+    )
 
 
 def _check_message(connection: Connection, conversation_id: int, message_id: int) -> None:

@@ -12,6 +12,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from app.branch_controller import BranchController
 from app.chat_controller import ChatController
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
@@ -38,6 +39,7 @@ class Desk:
         self.controller = ChatController(
             self.window, self.bridge, ReplySettings(GREEDY, max_tokens), TargetSettings(), "", self.window
         )
+        self.branches = BranchController(self.window, self.bridge, self.controller)
         self._ear = Ear(self.bridge)  # after the controller: what the test hears, the window has heard
         qtbot.addWidget(self.window)
         with qtbot.waitExposed(self.window):
@@ -142,7 +144,7 @@ def test_stop_and_regenerate(sit_down: Callable[..., Desk], qtbot: QtBot) -> Non
     assert statistics is not None
     assert statistics.stop_reason is StopReason.STOPPED
 
-    desk.window.transcript.regenerate_requested.emit()
+    desk.window.regenerate_action.trigger()
     qtbot.waitUntil(
         lambda: len([e for e in desk.events if type(e).__name__ == "ReplyStarted"]) == 2, timeout=_PATIENCE_MS
     )

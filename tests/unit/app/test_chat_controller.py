@@ -11,6 +11,7 @@ from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from app.branch_controller import BranchController
 from app.chat_controller import ChatController
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
@@ -93,6 +94,7 @@ class Desk:
         self.controller = ChatController(
             window, cast(EngineBridge, self.bridge), self.settings, TARGET_SETTINGS, "Be kind."
         )
+        self.branches = BranchController(window, cast(EngineBridge, self.bridge), self.controller)
 
     def tell(self, *events: Event) -> None:
         for event in events:
@@ -218,10 +220,10 @@ def test_what_was_opened_too_late_is_not_shown(ready: Desk) -> None:
 def test_regenerating_replaces_the_last_reply_and_brings_it_back_when_that_fails(ready: Desk) -> None:
     asked, answer = answered(ready)
     ready.take()
-    ready.window.transcript.regenerate_requested.emit()
-    assert ready.take() == [Regenerate(7, ready.settings)]
+    ready.window.transcript.regenerate_requested.emit(71)
+    assert ready.take() == [Regenerate(7, ready.settings, 71)]
     assert ready.shown == ["Hi"]
-    ready.tell(Failed("Something is wrong; try again.", Regenerate(7, ready.settings)))
+    ready.tell(Failed("Something is wrong; try again.", Regenerate(7, ready.settings, 71)))
     assert ready.take() == [OpenConversation(7)]
     ready.tell(ConversationOpened(Conversation(summary(7), "", (asked, answer))))
     assert ready.shown == ["Hi", "Hello."]
@@ -292,7 +294,7 @@ def test_a_prompt_that_stayed_unanswered_can_be_answered(ready: Desk) -> None:
     ready.tell(ConversationOpened(Conversation(summary(1), "", (prompt(10, 1),))))
     ready.take()
     ready.window.regenerate_action.trigger()
-    assert ready.take() == [Regenerate(1, ready.settings)]
+    assert ready.take() == [Regenerate(1, ready.settings, 10)]
 
 
 def test_deleting_the_conversation_of_a_reply_stops_it(ready: Desk) -> None:
@@ -333,7 +335,7 @@ def test_messages_that_left_are_told_when_the_conversation_is_opened_too(
 
 def test_a_reply_written_again_does_not_show_beside_the_old_one_after_looking_elsewhere(ready: Desk) -> None:
     asked, answer = answered(ready)
-    ready.window.transcript.regenerate_requested.emit()
+    ready.window.transcript.regenerate_requested.emit(71)
     ready.tell(ReplyStarted(7, asked.id, 10, 0), ReplyText(7, "New", figures(1, 0.0, 11)))
     ready.window.conversations.chosen.emit(1)
     ready.window.conversations.chosen.emit(7)

@@ -8,10 +8,24 @@ from pathlib import Path
 
 import pytest
 
-from engine.commands import DeleteConversation, KeepNgrams, ListConversations, RestoreConversation
-from engine.config import LearningSettings
+from engine.commands import (
+    ChangeConversation,
+    DeleteConversation,
+    KeepDraft,
+    KeepNgrams,
+    ListConversations,
+    RestoreConversation,
+    ShowBranch,
+)
+from engine.config import LearningSettings, OwnSampling
 from engine.errors import ConversationMissing
-from engine.events import ConversationChanged, ConversationDeleted, ConversationsListed, Event
+from engine.events import (
+    ConversationChanged,
+    ConversationDeleted,
+    ConversationOpened,
+    ConversationsListed,
+    Event,
+)
 from engine.learning_service import LearningService
 from engine.recall import Recall
 from engine.records import NgramRecord, Role
@@ -73,3 +87,21 @@ def test_a_conversation_that_is_missing_is_neither_forgotten_nor_restored(reposi
         with pytest.raises(ConversationMissing):
             service.handle(command)
     assert recall.indexes() is before
+
+
+def test_branch_settings_and_draft_of_a_conversation_are_changed(repository: Repository) -> None:
+    events: list[Event] = []
+    service = StoreService(repository, Recall(repository), resting(repository), events.append)
+    summary = repository.create_conversation("chat", "")
+    first = repository.add_message(summary.id, None, Role.USER, "first")
+    second = repository.add_message(summary.id, None, Role.USER, "second")
+    service.handle(ChangeConversation(summary.id, "Be brief.", OwnSampling(seed=1)))
+    service.handle(KeepDraft(summary.id, "begun"))
+    changed = repository.find_conversation(summary.id)
+    assert events == [ConversationChanged(changed)]
+    service.handle(ShowBranch(summary.id, first.id))
+    opened = repository.open_conversation(summary.id)
+    assert events[1:] == [ConversationOpened(opened)]
+    assert opened.messages == (first,)
+    assert opened.siblings == {first.id: (first.id, second.id)}
+    assert (opened.system_prompt, opened.sampling, opened.draft) == ("Be brief.", OwnSampling(seed=1), "begun")

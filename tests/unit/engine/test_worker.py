@@ -117,3 +117,23 @@ def test_closing_says_when_the_thread_does_not_end() -> None:
     assert not close(worker, 0.05)
     release.set()
     assert close(worker, 2.0)
+
+
+def test_what_is_owed_is_carried_out_also_at_the_end() -> None:
+    began, go_on = threading.Event(), threading.Event()
+    carried_out: list[Command] = []
+
+    def handle(command: Command, _stop: StopSignal) -> None:
+        began.set()
+        assert go_on.wait(10)
+        carried_out.append(command)
+
+    worker = Worker("busy", handle, EventQueue(), is_owed=lambda command: command == OpenConversation(3))
+    worker.start()
+    for number in (1, 2, 3):
+        worker.post(OpenConversation(number))
+    assert began.wait(10)
+    worker.end()
+    go_on.set()
+    assert worker.join(10)
+    assert carried_out == [OpenConversation(1), OpenConversation(3)]

@@ -8,7 +8,8 @@ from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.theme import ThemeKeeper
-from app.widgets.prompt_box import SHARE_OF_WINDOW, PromptBox
+from app.widgets.prompt_box import PromptBox
+from app.widgets.prompt_editor import SHARE_OF_WINDOW
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.theme import ThemeKeeper
-from app.widgets.message_view import ReplyView
+from app.widgets.message_view import PromptView, ReplyView
 from app.widgets.prose import Prose
 from app.widgets.transcript import Transcript
-from app.widgets.transcript_rows import ReplyRow
+from app.widgets.transcript_rows import PromptRow, ReplyRow
 from app.widgets.virtual_column import VirtualColumn
 from tests.unit.app.widgets.messages import conversation, prompt, reply
 
@@ -174,30 +174,33 @@ def test_an_abandoned_reply_is_gone(transcript: Transcript) -> None:
     assert [message.id for message in transcript.messages] == [0]
 
 
-def test_only_the_last_reply_can_be_written_again(qtbot: QtBot, transcript: Transcript) -> None:
+def test_every_reply_can_be_written_again_unless_one_is_being_written(qtbot: QtBot, transcript: Transcript) -> None:
     transcript.show_messages((prompt(0), reply(1), prompt(2), reply(3)))
 
     def offers() -> list[bool]:
         views = sorted(reply_views(transcript), key=lambda view: view.y())
         return [view.footer is not None and not view.footer.regenerate_button.isHidden() for view in views]
 
-    assert offers() == [False, True]
+    assert offers() == [True, True]
     transcript.set_busy(True)
     assert offers() == [False, False]
     transcript.set_busy(False)
     last = max(reply_views(transcript), key=lambda view: view.y())
     assert last.footer is not None
-    with qtbot.waitSignal(transcript.regenerate_requested):
+    with qtbot.waitSignal(transcript.regenerate_requested) as asked:
         QTest.mouseClick(last.footer.regenerate_button, Qt.MouseButton.LeftButton)
+    assert asked.args == [3]
 
 
-def test_dropping_the_last_reply_leaves_its_prompt(transcript: Transcript) -> None:
+def test_what_comes_after_a_message_is_cut_off(transcript: Transcript) -> None:
     transcript.show_messages((prompt(0), reply(1), prompt(2), reply(3)))
     transcript.show_note("a note")
-    transcript.drop_last_reply()
+    assert transcript.cut_after(2)
     assert [message.id for message in transcript.messages] == [0, 1, 2]
-    transcript.drop_last_reply()  # there is none below the last prompt
+    assert not transcript.cut_after(3), "it is not there any more"
     assert [message.id for message in transcript.messages] == [0, 1, 2]
+    assert transcript.cut_after(None)
+    assert transcript.messages == ()
 
 
 def test_replies_are_copied_as_they_were_written(qtbot: QtBot, transcript: Transcript) -> None:
@@ -288,3 +291,64 @@ def test_another_conversation_ends_a_growing_reply(transcript: Transcript) -> No
     transcript.abandon_reply()
     assert row_count(transcript, lambda row: isinstance(row, ReplyRow)) == 1
     assert [message.id for message in transcript.messages] == [0, 1]
+
+
+def test_flipping_in_the_middle_moves_nothing_above(qtbot: QtBot, transcript: Transcript) -> None:
+    messages = conversation(200)
+    transcript.show_messages(messages)
+    bar = transcript.column.verticalScrollBar()
+    bar.setValue(bar.maximum() // 2)
+    settled(qtbot, transcript.column)
+    (first, top), (second, below) = transcript.column.visible_rows()[:2]
+    assert isinstance(first, PromptRow | ReplyRow)
+    place = messages.index(first.message) + 1
+    other = (*messages[:place], reply(900, "Something else.\n\n" * 40), prompt(901), reply(902))
+    transcript.change_messages(other, {900: (messages[place].id, 900)})
+    assert transcript.column.visible_rows()[0] == (first, top)
+    assert transcript.column.visible_rows()[1][1] == below
+    assert not at_end(transcript.column)
+    transcript.change_messages(messages)
+    settled(qtbot, transcript.column)
+    (again, same_top), (third, same_below) = transcript.column.visible_rows()[:2]
+    assert (again, same_top, same_below) == (first, top, below)
+    assert isinstance(second, PromptRow | ReplyRow)
+    assert isinstance(third, PromptRow | ReplyRow)
+    assert third.message == second.message
+
+
+def test_a_shorter_branch_leaves_no_hole(transcript: Transcript) -> None:
+    messages = conversation(60)
+    transcript.show_messages(messages)
+    transcript.change_messages(messages[:2])
+    assert transcript.column.verticalScrollBar().value() == 0
+    assert transcript.column.following
+    assert transcript.latest_button.isHidden()
+    assert transcript.column.visible_rows()[0][1] == 0
+
+
+def test_a_revision_outlives_its_widget(qtbot: QtBot, transcript: Transcript) -> None:
+    transcript.show_messages(conversation(300))
+    settled(qtbot, transcript.column)
+    transcript.revise(298)
+    (row,) = [row for row in transcript._rows if isinstance(row, PromptRow) and row.message.id == 298]
+    view = transcript.column.view_of(row)
+    assert isinstance(view, PromptView)
+    assert view.revision is not None
+    assert view.revision.editor.hasFocus()
+    view.revision.editor.setPlainText("in other words\n" * 3)
+    assert view.height() > 80, "it has grown with its text"
+    transcript.setFocus()
+    view.revision.editor.clearFocus()
+    bar = transcript.column.verticalScrollBar()
+    bar.setValue(0)
+    settled(qtbot, transcript.column)
+    assert transcript.column.view_of(row) is None
+    bar.setValue(bar.maximum())
+    settled(qtbot, transcript.column)
+    view = transcript.column.view_of(row)
+    assert isinstance(view, PromptView)
+    assert view.revision is not None
+    assert view.revision.text == "in other words\n" * 3
+    transcript.end_revision(298)
+    assert view.revision is None
+    assert row.revision is None

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from engine.config import SamplingSettings, TargetOptions, TargetSettings
+from engine.config import TargetOptions, TargetSettings
 from engine.errors import TargetTooLarge
 from engine.library import estimate as estimating
 from engine.library.estimate import estimate
 from engine.library.facts import facts_of
-from engine.library.loading import check_memory, effective_sampling, effective_system_prompt
+from engine.library.loading import check_memory, effective_system_prompt
 from engine.targets import starter_path
 from tests.fakes.gguf import Value, write
 
@@ -105,11 +105,7 @@ def test_what_cannot_be_estimated_is_left_to_loading(tmp_path: Path, monkeypatch
     check_memory(tmp_path / "other.gguf", TargetSettings())
 
 
-def test_the_nearest_setting_counts() -> None:
-    usual, target, conversation = (SamplingSettings(temperature=each) for each in (0.1, 0.2, 0.3))
-    assert effective_sampling(usual, None) is usual
-    assert effective_sampling(usual, target) is target
-    assert effective_sampling(usual, target, conversation) is conversation
+def test_a_targets_own_system_prompt_comes_before_that_for_all() -> None:
     assert effective_system_prompt("usual", TargetOptions()) == "usual"
     assert effective_system_prompt("usual", TargetOptions(system_prompt="")) == ""
 

@@ -1,0 +1,109 @@
+"""Keeps prompts that were begun and not sent: one for every conversation, and one for the new chat."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, Qt, QTimer, Slot
+
+from app.chat_controller import ChatController
+from app.engine_bridge import EngineBridge
+from app.widgets.prompt_box import PromptBox
+from engine import KeepDraft
+from engine.events import ConversationOpened, Event
+from engine.records import Conversation
+
+_PAUSE_MS = 1_000  # in typing
+
+
+class DraftKeeper(QObject):
+    """Has the prompt box show what was begun in the conversation that is open.
+
+    `new_draft` is what was begun in the new chat; `keep_new` is called with it after a pause in typing. Whoever begins
+    a chat that leaves no trace sets `keeps_new` to False for as long.
+    """
+
+    def __init__(
+        self,
+        prompt_box: PromptBox,
+        bridge: EngineBridge,
+        chat: ChatController,
+        new_draft: str,
+        keep_new: Callable[[str], None],
+    ) -> None:
+        super().__init__(prompt_box)
+        self._prompt_box = prompt_box
+        self._bridge = bridge
+        self._keep_new = keep_new
+        self._place: int | None = chat.open_id  # the conversation that the text in the box belongs to
+        self._drafts: dict[int | None, str] = {None: new_draft}  # as far as they are known
+        self._kept: dict[int | None, str] = {None: new_draft}  # as the store knows them
+        self._awaited: int | None = None  # the conversation whose draft is still being read
+        self.keeps_new = True
+        self._pause = QTimer(self)
+        self._pause.setSingleShot(True)
+        self._pause.setInterval(_PAUSE_MS)
+        self._pause.timeout.connect(self.keep)
+        if new_draft and not prompt_box.text:
+            prompt_box.set_text(new_draft)
+        prompt_box.edited.connect(self._on_edited)
+        chat.moved.connect(self._on_moved)
+        chat.begun.connect(self._on_begun)
+        bridge.happened.connect(self._on_event, Qt.ConnectionType.QueuedConnection)
+
+    @property
+    def new_draft(self) -> str:
+        return self._drafts[None] if self.keeps_new else ""
+
+    @Slot()
+    def keep(self) -> None:
+        """Now, for instance because the app is being closed."""
+        self._pause.stop()
+        text = self._drafts.get(self._place, "")
+        if text == self._kept.get(self._place, ""):
+            return
+        if self._place is not None:
+            self._kept[self._place] = text
+            self._bridge.post(KeepDraft(self._place, text))
+        elif self.keeps_new:
+            self._kept[None] = text
+            self._keep_new(text)
+
+    @Slot()
+    def _on_edited(self) -> None:
+        self._drafts[self._place] = self._prompt_box.text
+        self._awaited = None  # what is written now counts
+        self._pause.start()
+
+    @Slot(object)
+    def _on_moved(self, place: int | None) -> None:
+        self.keep()
+        self._place = place
+        known = self._drafts.get(place)
+        self._show(known or "")
+        self._awaited = place if known is None else None
+
+    @Slot(int)
+    def _on_begun(self, conversation_id: int) -> None:
+        """The new chat has become a conversation: what was written since belongs to that."""
+        self._drafts[conversation_id], self._drafts[None] = self._drafts[None], ""
+        if self._kept[None]:
+            self._kept[None] = ""
+            self._keep_new("")
+        self._place = conversation_id
+        self._pause.start()
+
+    @Slot(object)
+    def _on_event(self, event: Event) -> None:
+        match event:
+            case ConversationOpened(Conversation() as conversation):
+                number = conversation.summary.id
+                self._kept.setdefault(number, conversation.draft)
+                if number == self._awaited:
+                    self._show(conversation.draft)
+                    self._awaited = None
+
+    def _show(self, text: str) -> None:
+        if text != self._prompt_box.text:
+            self._prompt_box.set_text(text)
+            self._pause.stop()  # nobody has written

@@ -1,0 +1,108 @@
+"""The field that prompts are written in, be it new ones or earlier ones."""
+
+from __future__ import annotations
+
+from math import ceil
+
+from PySide6.QtCore import QMimeData, QSize, Qt, Signal
+from PySide6.QtGui import QFocusEvent, QInputMethodEvent, QKeyEvent, QResizeEvent, QTextOption
+from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
+
+from app.widgets.fonts import reading_font
+
+BUTTON_PX = 32  # the height of the button beside it, and so of one line
+SHARE_OF_WINDOW = 0.4  # of its height, that a field takes at most
+_ENTER_KEYS = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+_SENDING = (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ControlModifier)
+
+
+class PromptEditor(QPlainTextEdit):
+    """Plain text whose height follows its lines.
+
+    Signals:
+        submit_requested(), stop_requested(), pages_requested(int): keys that mean more than text.
+        up_pressed_in_nothing(): the Up arrow, where there is no text to move in.
+        focused(bool): the keyboard came or went.
+    """
+
+    submit_requested = Signal()
+    stop_requested = Signal()
+    pages_requested = Signal(int)
+    up_pressed_in_nothing = Signal()
+    focused = Signal(bool)
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._scrolls = False
+        self._composing = False  # with an input method, whose Enter chooses a sign
+        self.setProperty("kind", "prompt")
+        self.setAccessibleName("Message")
+        self.setAccessibleDescription("Enter sends, Shift and Enter break the line")
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setFont(reading_font())
+        self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setTabChangesFocus(True)
+        self.document().setDocumentMargin(0)
+        self.viewport().setAutoFillBackground(False)
+
+    def fit(self, highest: int) -> None:
+        """Takes the height of its lines, from one line to `highest` pixels."""
+        padding = max(0, BUTTON_PX - self.fontMetrics().lineSpacing())  # one line is as high as the button beside it
+        wanted = padding
+        block = self.document().begin()
+        while block.isValid() and wanted <= highest:
+            wanted += ceil(self.blockBoundingRect(block).height())
+            block = block.next()
+        below = padding - padding // 2 - 1  # one pixel more for the text, else its last line counts as cut off
+        self.setViewportMargins(0, padding // 2, 0, max(0, below))
+        self._scrolls = wanted > highest
+        policy = Qt.ScrollBarPolicy.ScrollBarAsNeeded if self._scrolls else Qt.ScrollBarPolicy.ScrollBarAlwaysOff
+        self.setVerticalScrollBarPolicy(policy)
+        self.setFixedHeight(max(BUTTON_PX, min(wanted, highest)))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if not self._scrolls:  # it had scrolled to its cursor before it grew
+            self.verticalScrollBar().setValue(0)
+
+    def sizeHint(self) -> QSize:
+        return QSize(200, self.height())
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        modifiers = event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
+        if event.key() in _ENTER_KEYS and self._composing:
+            event.accept()
+        elif event.key() in _ENTER_KEYS and modifiers in _SENDING:
+            self.submit_requested.emit()
+        elif event.key() in _ENTER_KEYS and modifiers == Qt.KeyboardModifier.ShiftModifier:
+            self.insertPlainText("\n")
+            self.ensureCursorVisible()
+        elif event.key() == Qt.Key.Key_Up and not modifiers and self.document().isEmpty():
+            self.up_pressed_in_nothing.emit()
+        elif event.key() == Qt.Key.Key_Escape:
+            self.stop_requested.emit()
+        elif event.key() in (Qt.Key.Key_PageUp, Qt.Key.Key_PageDown) and not self.verticalScrollBar().isVisible():
+            self.pages_requested.emit(-1 if event.key() == Qt.Key.Key_PageUp else 1)
+        else:
+            super().keyPressEvent(event)
+
+    def inputMethodEvent(self, event: QInputMethodEvent) -> None:
+        self._composing = bool(event.preeditString())
+        super().inputMethodEvent(event)
+
+    def canInsertFromMimeData(self, source: QMimeData) -> bool:
+        return source.hasText() and not source.hasUrls()  # files that are dropped are the window's
+
+    def insertFromMimeData(self, source: QMimeData) -> None:
+        if source.hasText():
+            self.insertPlainText(source.text())
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.focused.emit(True)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.focused.emit(False)

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtWidgets import QHBoxLayout, QWidget
+
+from app.theme import ThemeKeeper
+from app.widgets.branch_flipper import BranchFlipper
+from app.widgets.copy_button import CopyButton
+from app.widgets.icon_button import IconButton
+
+
+class PromptFooter(QWidget):
+    """The line under a prompt: what can be done with it, seen when it is pointed at or reached with Tab, and which
+    version of it is shown.
+
+    Signals:
+        copy_requested(), edit_requested(): the buttons were pressed.
+    """
+
+    copy_requested = Signal()
+    edit_requested = Signal()
+
+    def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.copy_button = CopyButton(keeper, "Copy this message", self)
+        self.copy_button.pressed_for_text.connect(self.copy_requested)
+        self.edit_button = IconButton(
+            keeper, "edit", "Edit this message and ask again", icon_px=15, kind="footer", parent=self
+        )
+        self.edit_button.clicked.connect(self._on_edit)
+        self.flipper = BranchFlipper(keeper, self)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(2)
+        row.addStretch(1)
+        row.addWidget(self.copy_button)
+        row.addWidget(self.edit_button)
+        row.addWidget(self.flipper)
+        self.set_awake(False)
+
+    def set_awake(self, awake: bool) -> None:
+        """Whether the message is pointed at."""
+        self.copy_button.set_awake(awake)
+        self.edit_button.set_awake(awake)
+
+    def set_editable(self, editable: bool) -> None:
+        self.edit_button.setVisible(editable)
+        self.flipper.set_possible(editable)
+
+    @Slot()
+    def _on_edit(self) -> None:
+        self.edit_requested.emit()
