@@ -46,6 +46,8 @@ class CompareController(QObject):
         window.compare_action.triggered.connect(self.open)
         window.prompt_box.submitted.connect(self._stop)  # nobody waits for a reply because of a comparison
         window.transcript.regenerate_requested.connect(self._stop)
+        window.transcript.continue_requested.connect(self._stop)
+        window.transcript.revision_submitted.connect(self._stop)
         bridge.happened.connect(self._on_event, Qt.ConnectionType.QueuedConnection)
 
     @Slot()

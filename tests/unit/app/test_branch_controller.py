@@ -137,7 +137,8 @@ def test_an_earlier_prompt_is_asked_in_other_words(desk: Desk) -> None:
     assert desk.revision(ONE) is None
     new = prompt(5, None, "One more")
     answer = reply(6, 5, "Anew")
-    desk.tell(
+    told = ReplyText(7, "Anew", LiveFigures(2, 5.0, context_used=10))
+    desk.tell(PromptKept(new, (1, 5)), ReplyStarted(7, 5, 9, 0), told)
         PromptKept(new, (1, 5)), ReplyStarted(7, 5, 9, 0), ReplyText(7, "Anew", LiveFigures(2, 5.0, context_used=10))
     )
     assert desk.shown == ["One more"]

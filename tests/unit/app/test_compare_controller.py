@@ -128,7 +128,9 @@ def test_it_can_be_stopped_and_is_when_somebody_waits(desk: Desk) -> None:
     assert desk.dialog.outcome.text() == "Stopped before both sides had answered."
     for interrupt in (
         lambda: desk.window.prompt_box.submitted.emit("Hi"),
-        desk.window.transcript.regenerate_requested.emit,
+        lambda: desk.window.transcript.regenerate_requested.emit(1),
+        desk.window.transcript.continue_requested.emit,
+        lambda: desk.window.transcript.revision_submitted.emit(1, "Ho"),
         desk.dialog.close,
     ):
         desk.dialog.show()
