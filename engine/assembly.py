@@ -16,7 +16,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.commands import ChatCommand, Command, FetchDrafter, HubCommand, KeepNgrams, LearningCommand, StoreCommand
+from engine.commands import (
+    ChatCommand,
+    Command,
+    FetchDrafter,
+    FileCommand,
+    HubCommand,
+    KeepNgrams,
+    LearningCommand,
+    StoreCommand,
+)
 from engine.config import DistillSettings, EngineConfig, TargetSettings
 from engine.drafter_choice import BUILT_IN, drafter_folder, fetched_folder, is_fetched
 from engine.errors import AdapterMissing, DrafterUnusable, LoadCancelled, MendableError
@@ -28,6 +37,7 @@ from engine.worker import Worker
 if TYPE_CHECKING:
     from engine.chat_service import ChatService
     from engine.drafting import Drafting
+    from engine.file_service import FileService
     from engine.learned import ImportOutcome, LearnedSummary, ProfileSummary
     from engine.learning.progress import DistillProgress
     from engine.measuring.measurement import Measurement
@@ -48,8 +58,8 @@ _logger = logging.getLogger("slipstream.assembly")
 
 
 class Engine:
-    """Three threads and a listener: one thread answers, one looks after the kept conversations meanwhile, and one
-    fetches what the user wants from the hub.
+    """Four threads and a listener: one thread answers, one looks after the kept conversations meanwhile, one fetches
+    what the user wants from the hub, and one reads and writes files of chats.
 
     `listener` is called on any of them. Nothing slow happens in the constructor or in `post`.
     """
@@ -59,6 +69,8 @@ class Engine:
         self._chat = Worker("slipstream-chat", self._parts.handle_chat, listener, self._parts.close_chat)
         self._store = Worker("slipstream-store", self._parts.handle_store, listener)
         self._hub = Worker("slipstream-hub", self._parts.handle_hub, listener)
+        self._files = Worker("slipstream-files", self._parts.handle_files, listener)
+        self._files.start()
         self._chat.start()
         self._store.start()
         self._hub.start()
@@ -70,6 +82,8 @@ class Engine:
             worker = self._chat
         elif isinstance(command, HubCommand):
             worker = self._hub
+        elif isinstance(command, FileCommand):
+            worker = self._files
         else:
             worker = self._store
         return worker.post(command)
@@ -77,10 +91,10 @@ class Engine:
     def close(self) -> bool:
         """Ends everything within two seconds. False if a thread was still busy then (it dies with the process)."""
         self._parts.end_learning()
-        for worker in (self._chat, self._store, self._hub):
+        for worker in (self._chat, self._store, self._hub, self._files):
             worker.end()
         deadline = time.monotonic() + _CLOSING_PATIENCE_S
-        ended = [worker.join(deadline - time.monotonic()) for worker in (self._chat, self._store)]
+        ended = [worker.join(deadline - time.monotonic()) for worker in (self._chat, self._store, self._files)]
         ended.append(all(ended) and self._parts.close_store(deadline - time.monotonic()))
         return self._hub.join(deadline - time.monotonic()) and all(ended)  # a network may be silent for longer
 
@@ -101,6 +115,7 @@ class _Parts:
         self._learning = LearningService(self._open_repository, config.learning, emit)
         self._chat: ChatService | None = None
         self._store: StoreService | None = None
+        self._files: FileService | None = None
 
     def handle_chat(self, command: Command, stop: StopSignal) -> None:
         assert isinstance(command, ChatCommand)
@@ -118,7 +133,7 @@ class _Parts:
             )
         self._chat.handle(command, stop)
 
-    def handle_store(self, command: Command, _stop: StopSignal) -> None:
+    def handle_store(self, command: Command, stop: StopSignal) -> None:
         if isinstance(command, LearningCommand):  # holds also where no store can be opened
             self._learning.change(command.settings)
             return
@@ -127,7 +142,15 @@ class _Parts:
             from engine.store_service import StoreService
 
             self._store = StoreService(self._open_repository(), self._open_recall(), self._learning, self._emit)
-        self._store.handle(command)
+        self._store.handle(command, stop)
+
+    def handle_files(self, command: Command, stop: StopSignal) -> None:
+        assert isinstance(command, FileCommand)
+        if self._files is None:
+            from engine.file_service import FileService
+
+            self._files = FileService(self._open_repository, self._learning, self._emit, self._post)
+        self._files.handle(command, stop)
 
     def handle_hub(self, command: Command, stop: StopSignal) -> None:
         assert isinstance(command, FetchDrafter)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.config import LearningSettings, ReplySettings, TargetOptions, TargetSettings
-from engine.records import HubFile, NgramRecord
+from engine.records import ExportFormat, HubFile, NgramRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,8 @@ class UseDrafter:
 class RememberMore:
     """Asked by the engine itself, when there is nothing else to do: let recall learn, for a moment, of messages from
     chats with other targets."""
+
+    anew: bool = False  # older messages have come, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,44 @@ class DeleteConversation:
 @dataclass(frozen=True, slots=True)
 class RestoreConversation:
     conversation_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetConversation:
+    """Removes the conversation for good, at once; deleted or not. Answered with `ConversationForgotten`."""
+
+    conversation_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class SearchConversations:
+    """Answered with `ConversationsFound`, unless it is stopped."""
+
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExportConversations:
+    """Writes conversations to a file, whole or not at all. Answered with `ConversationsExported`."""
+
+    path: Path
+    conversation_ids: tuple[int, ...] | None  # None: all but incognito ones
+    format: ExportFormat
+    overwrite: bool = False  # a file that is there already
+
+
+@dataclass(frozen=True, slots=True)
+class ImportConversations:
+    """Adds the conversations of a file, all or none. Answered with `ConversationsImported`."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTextFile:
+    """Answered with `TextFileRead`."""
+
+    path: Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +215,16 @@ class KeepNgrams:
 
 ChatCommand = LoadTarget | Send | Regenerate | UseDrafter | RememberMore
 StoreCommand = (
-    ListConversations | OpenConversation | RenameConversation | DeleteConversation | RestoreConversation | KeepNgrams
+    ListConversations
+    | OpenConversation
+    | RenameConversation
+    | DeleteConversation
+    | RestoreConversation
+    | ForgetConversation
+    | SearchConversations
+    | KeepNgrams
 )
 HubCommand = FetchDrafter
 LearningCommand = UseLearning
-Command = ChatCommand | StoreCommand | HubCommand | LearningCommand
+FileCommand = ExportConversations | ImportConversations | ReadTextFile
+Command = ChatCommand | StoreCommand | HubCommand | LearningCommand | FileCommand

@@ -12,9 +12,12 @@ from engine.records import (
     ConversationSummary,
     HubFile,
     HubModel,
+    LeftOut,
     LibraryTarget,
     MemoryEstimate,
     Message,
+    SearchHit,
+    TextFile,
 )
 
 
@@ -142,6 +145,37 @@ class ConversationOpened:
 
 
 @dataclass(frozen=True, slots=True)
+class ConversationForgotten:
+    """It is gone for good."""
+
+    conversation: ConversationSummary
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationsFound:
+    words: str
+    hits: tuple[SearchHit, ...]  # last used conversations first; at most so many as a list can show
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationsExported:
+    path: Path
+    num_conversations: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationsImported:
+    path: Path
+    num_conversations: int  # that are new in the store
+    left_out: tuple[tuple[LeftOut, str], ...]  # why, and the title of each of the others; empty: not known
+
+
+@dataclass(frozen=True, slots=True)
+class TextFileRead:
+    file: TextFile
+
+
+@dataclass(frozen=True, slots=True)
 class PromptKept:
     """The user's turn is in the store; its reply is being prepared."""
 
@@ -230,6 +264,11 @@ Event = (
     | ConversationChanged
     | ConversationDeleted
     | ConversationOpened
+    | ConversationForgotten
+    | ConversationsFound
+    | ConversationsExported
+    | ConversationsImported
+    | TextFileRead
     | PromptKept
     | ReplyStarted
     | PromptProgress
