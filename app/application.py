@@ -65,13 +65,17 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
     from PySide6.QtCore import QTimer
     from PySide6.QtWidgets import QApplication
 
+    from app.attachments_controller import AttachmentsController
     from app.chat_controller import ChatController
     from app.drafter_controller import DrafterController
     from app.engine_bridge import EngineBridge
+    from app.exchange_controller import ExchangeController
+    from app.forget_controller import ForgetController
     from app.garbage import InterfaceGarbage
     from app.learning_controller import LearningController
     from app.logs import log_to_file
     from app.main_window import MainWindow
+    from app.search_controller import SearchController
     from app.settings import SettingsFile
     from app.smoke import SmokeRun, smoke_settings
     from app.theme import apply_theme
@@ -98,6 +102,10 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
     drafters = DrafterController(window, bridge, folder, settings.drafter)
     learning = LearningController(window, bridge, settings.learning_settings())
     drafters.changed.connect(learning.begin_anew)
+    SearchController(window, bridge)
+    attachments = AttachmentsController(window, bridge)
+    ExchangeController(window, bridge, attachments)
+    ForgetController(window, bridge)
     if complaint:
         window.toasts.show_error(complaint)
     check = SmokeRun(window, bridge, smoke) if smoke else None

@@ -17,6 +17,8 @@ from engine import (
     STARTER,
     DeleteConversation,
     FetchDrafter,
+    ForgetConversation,
+    ImportConversations,
     ListConversations,
     LoadTarget,
     OpenConversation,
@@ -32,6 +34,7 @@ from engine.events import (
     ContextTrimmed,
     ConversationChanged,
     ConversationDeleted,
+    ConversationForgotten,
     ConversationOpened,
     ConversationsListed,
     Event,
@@ -56,6 +59,7 @@ _UNDO_MS = 20_000  # after that, the menu still brings a deleted conversation ba
 class _ReplyUnderWay:
     stop: StopSignal
     conversation_id: int | None  # None until a new conversation is kept
+    incognito: bool = False  # where it begins a conversation
     prompt_id: int | None = None  # of the message being answered, once it is known
     pieces: list[str] = field(default_factory=list)
 
@@ -88,6 +92,7 @@ class ChatController(QObject):
         self._target: TargetInfo | None = None
         self._loading: _Loading | None = None
         self._open_id: int | None = None
+        self._incognito = False  # what is open, or begins with the next prompt
         self._reply: _ReplyUnderWay | None = None
         self._last_finished: Message | None = None
         self._latest_text: ReplyText | None = None
@@ -117,6 +122,7 @@ class ChatController(QObject):
         window.prompt_box.stop_requested.connect(self._stop)
         window.transcript.regenerate_requested.connect(self._regenerate)
         window.conversations.new_requested.connect(self._begin_chat)
+        window.conversations.incognito_requested.connect(self._begin_incognito)
         window.conversations.chosen.connect(self._open)
         window.conversations.renamed.connect(self._rename)
         window.conversations.deleted.connect(self._delete)
@@ -130,8 +136,9 @@ class ChatController(QObject):
 
     @Slot(str)
     def _send(self, prompt: str) -> None:
-        stop = self._bridge.post(Send(prompt, self._open_id, self._reply_settings, self._system_prompt))
-        self._begin_reply(_ReplyUnderWay(stop, self._open_id))
+        incognito = self._incognito and self._open_id is None
+        stop = self._bridge.post(Send(prompt, self._open_id, self._reply_settings, self._system_prompt, incognito))
+        self._begin_reply(_ReplyUnderWay(stop, self._open_id, incognito))
 
     @Slot()
     def _regenerate(self) -> None:
@@ -153,10 +160,16 @@ class ChatController(QObject):
     @Slot()
     def _begin_chat(self) -> None:
         self._open_id = None
+        self._show_incognito(False)
         self._told_left_out = 0
         self._window.conversations.set_chosen(None)
         self._window.transcript.clear()
         self._window.status_line.clear()
+
+    @Slot()
+    def _begin_incognito(self) -> None:
+        self._begin_chat()
+        self._show_incognito(True)
 
     @Slot(int)
     def _open(self, conversation_id: int) -> None:
@@ -215,7 +228,11 @@ class ChatController(QObject):
             case ConversationDeleted(summary):
                 self._on_deleted(summary)
             case ConversationOpened(conversation):
+                if conversation.summary.id == self._open_id:
+                    self._show_incognito(conversation.summary.incognito)
                 self._on_opened(conversation.summary.id, conversation.messages)
+            case ConversationForgotten(summary):
+                self._take_away(summary)
             case PromptKept(message):
                 self._on_prompt_kept(message)
             case ReplyStarted():
@@ -251,14 +268,17 @@ class ChatController(QObject):
             window.toasts.show_info(target.notice)
 
     def _on_deleted(self, summary: ConversationSummary) -> None:
-        was_open = summary.id == self._open_id
-        self._window.conversations.remove(summary.id)
-        if was_open:
-            self._begin_chat()
+        self._take_away(summary)
         self._deleted.append(summary)
         self._window.restore_action.setEnabled(True)
         undo = partial(self._restore, summary)
         self._window.toasts.show_info(f"“{summary.title}” was deleted.", "Undo", undo, _UNDO_MS)
+
+    def _take_away(self, summary: ConversationSummary) -> None:
+        was_open = summary.id == self._open_id
+        self._window.conversations.remove(summary.id)
+        if was_open:
+            self._begin_chat()
 
     def _on_opened(self, conversation_id: int, messages: tuple[Message, ...]) -> None:
         if conversation_id != self._open_id:
@@ -287,6 +307,7 @@ class ChatController(QObject):
             return
         if reply.conversation_id is None and self._open_id is None:
             self._open_id = message.conversation_id
+            self._show_incognito(reply.incognito)
             self._window.conversations.set_chosen(message.conversation_id)
         reply.conversation_id = message.conversation_id
         reply.prompt_id = message.id
@@ -317,8 +338,8 @@ class ChatController(QObject):
             case LoadTarget():
                 self._on_loading_failed(event.command, event.sentence)
                 return
-            case FetchDrafter():
-                return  # told where drafters are chosen
+            case FetchDrafter() | ImportConversations():
+                return  # told where drafters and files are chosen
             case Send(prompt):
                 if self._reply is not None and self._reply.prompt_id is None and not window.prompt_box.text:
                     window.prompt_box.set_text(prompt)  # nothing the user wrote is lost
@@ -328,7 +349,7 @@ class ChatController(QObject):
             case OpenConversation(conversation_id) if conversation_id == self._open_id:
                 self._begin_chat()
                 self._bridge.post(ListConversations())
-            case RenameConversation() | DeleteConversation() | RestoreConversation():
+            case RenameConversation() | DeleteConversation() | RestoreConversation() | ForgetConversation():
                 self._bridge.post(ListConversations())  # what is shown may not be what is kept
             case _:
                 pass
@@ -375,6 +396,10 @@ class ChatController(QObject):
         self._window.restore_action.setEnabled(bool(self._deleted))
         self._bridge.post(RestoreConversation(summary.id))
         self._open(summary.id)
+
+    def _show_incognito(self, incognito: bool) -> None:
+        self._incognito = incognito
+        self._window.incognito_banner.setVisible(incognito)
 
     def _begin_reply(self, reply: _ReplyUnderWay) -> None:
         self._reply = reply

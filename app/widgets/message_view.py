@@ -9,11 +9,13 @@ from PySide6.QtWidgets import QPushButton, QWidget
 from app.highlight import Lexing
 from app.markdown import Block, CodeBlock, ProseBlock
 from app.theme import ThemeKeeper
+from app.widgets.attached_files import AttachedFiles
 from app.widgets.code_block import CodeBlockView
 from app.widgets.prose import Prose
 from app.widgets.reply_footer import ReplyFooter
 from app.widgets.row_view import RowView
 from app.widgets.waiting import Waiting
+from engine.attachments import split_prompt
 from engine.records import Message
 
 BUBBLE_SHARE = 0.82  # of the column, at most
@@ -27,13 +29,18 @@ SHORTENED_CHARACTERS = 2_400
 
 
 class PromptView(RowView):
-    """What the user wrote, as plain text; a long one is shortened until its button is pressed."""
+    """What the user wrote, as plain text; a long one is shortened until its button is pressed. Files that went along
+    stand above it."""
 
     def __init__(self, keeper: ThemeKeeper, text: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        attachments, text = split_prompt(text)
         self._keeper = keeper
         self._text = text
         self._bubble = QRectF()
+        self.files = AttachedFiles(keeper, attachments, self) if attachments else None
+        if self.files is not None:
+            self.files.height_changed.connect(self.height_changed)
         self.prose = Prose(keeper, self)
         self.prose.setAccessibleName("Your message")
         self.all_button = QPushButton("Show all of it", self)
@@ -43,15 +50,21 @@ class PromptView(RowView):
         shortened = _shortened(text)
         self.all_button.setVisible(shortened != text)
         self.prose.set_plain_text(shortened if shortened == text else shortened + " …")
+        self.prose.setVisible(bool(text) or self.files is None)
         keeper.changed.connect(self.update)
 
     def arrange(self, width: int) -> int:
         widest = int(width * BUBBLE_SHARE) - 2 * BUBBLE_PADDING_PX
         inner = max(24, min(widest, self.prose.ideal_width(widest)))
-        height = self.prose.arrange(inner)
+        top = SPACE_ABOVE_PX + BUBBLE_PADDING_PX - 2  # the space between lines is below each
+        if self.files is not None:
+            inner = max(inner, self.files.ideal_width(widest))
+            self.files.move(width - inner - BUBBLE_PADDING_PX, top)
+            top += self.files.arrange(inner) + (PARAGRAPH_GAP_PX if self._text else 5)
+        height = self.prose.arrange(inner) if not self.prose.isHidden() else 0
         left = width - inner - BUBBLE_PADDING_PX
-        self.prose.move(left, SPACE_ABOVE_PX + BUBBLE_PADDING_PX - 2)  # the space between lines is below each
-        bottom = self.prose.y() + height + BUBBLE_PADDING_PX - 7
+        self.prose.move(left, top)
+        bottom = top + height + BUBBLE_PADDING_PX - 7
         if not self.all_button.isHidden():
             size = self.all_button.sizeHint()
             self.all_button.setGeometry(left - 8, bottom - 6, size.width(), size.height())

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QStackedLayout, QWidget
 from app.highlight import Lexing
 from app.theme import ThemeKeeper
 from app.throttle import Throttle
+from app.widgets.flash import Flash
 from app.widgets.icon_button import IconButton
 from app.widgets.message_view import ReplyView
 from app.widgets.transcript_rows import GrowingRow, NoteRow, PromptRow, ReplyRow, Stage, TextMeasure
@@ -153,6 +154,17 @@ class Transcript(QWidget):
     def can_regenerate(self) -> bool:
         """Whether the last reply can be written again, or a prompt that stayed without one be answered."""
         return not self._busy and self._growing is None and bool(self.messages)
+
+    def reveal(self, message_id: int) -> bool:
+        """Scrolls to a message and marks it for a moment; False if it is not shown."""
+        for row in self._rows:
+            if isinstance(row, PromptRow | ReplyRow) and row.message.id == message_id:
+                self.column.reveal(row)
+                view = self.column.view_of(row)
+                if view is not None:
+                    Flash(self._stage.keeper.theme.accent, view)
+                return True
+        return False
 
     def scroll_pages(self, pages: int) -> None:
         bar = self.column.verticalScrollBar()
