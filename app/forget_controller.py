@@ -44,6 +44,7 @@ class ForgetController(QObject):
         box.setText(f"Forget “{title}” for good?")
         box.setInformativeText(f"{_WHAT_GOES}\n\n{_WHAT_STAYS}")
         forget = box.addButton("Forget at once", QMessageBox.ButtonRole.DestructiveRole)
+        forget.setProperty("kind", "outlined")
         cancel = box.addButton(QMessageBox.StandardButton.Cancel)
         box.setDefaultButton(cancel)
         box.setEscapeButton(cancel)

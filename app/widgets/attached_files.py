@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QPushButton, QWidget
 
 from app.theme import ThemeKeeper
@@ -12,7 +12,7 @@ from engine.attachments import Attachment
 
 _GAP_PX = 6
 _LINES = 14  # of an opened file, at most
-_WIDEST_PX = 320
+_WIDEST_NAME_PX = 230
 
 
 class AttachedFiles(QWidget):
@@ -44,14 +44,14 @@ class AttachedFiles(QWidget):
     def ideal_width(self, widest: int) -> int:
         if self._opened is not None:
             return widest
-        return min(widest, sum(self._width(button) + _GAP_PX for button in self.buttons) - _GAP_PX)
+        return min(widest, sum(button.sizeHint().width() + _GAP_PX for button in self.buttons) - _GAP_PX)
 
     def arrange(self, width: int) -> int:
         """Takes this width and the height it needs, and returns the height."""
         x = y = bottom = 0
         for button in self.buttons:
             size = button.sizeHint()
-            wide = min(width, self._width(button))
+            wide = min(width, size.width())
             if x and x + wide > width:
                 x, y = 0, y + size.height() + _GAP_PX
             button.setGeometry(x, y, wide, size.height())
@@ -66,15 +66,16 @@ class AttachedFiles(QWidget):
         return bottom
 
     def _button(self, attachment: Attachment) -> QPushButton:
-        button = QPushButton(f"{attachment.name} · {words_of_size(attachment.num_bytes)}", self)
+        size = words_of_size(attachment.num_bytes)
+        button = QPushButton(self)
+        name = button.fontMetrics().elidedText(attachment.name, Qt.TextElideMode.ElideMiddle, _WIDEST_NAME_PX)
+        button.setText(f"{name} · {size}".replace("&", "&&"))
+        button.setAccessibleName(f"{attachment.name}, {size}")
         button.setProperty("kind", "file")
         button.setCheckable(True)
-        button.setToolTip("Show or hide the text of this file")
+        button.setToolTip(f"Show or hide the text of {attachment.name}")
         button.clicked.connect(self._on_clicked)
         return button
-
-    def _width(self, button: QPushButton) -> int:
-        return min(_WIDEST_PX, button.sizeHint().width())
 
     @Slot()
     def _on_clicked(self) -> None:
