@@ -152,7 +152,7 @@ def _chats(number: int) -> str:
 
 
 def _file_name(title: str) -> str:
-    return _UNFIT.sub(" ", title).strip(" .")[:_NAME_LENGTH].strip() or "Chat"
+    return " ".join(_UNFIT.sub(" ", title).split())[:_NAME_LENGTH].strip(" .") or "Chat"
 
 
 def _fit_suffix(dialog: QFileDialog) -> None:

@@ -48,7 +48,6 @@ class SearchResults(QWidget):
         self.view.left.connect(self.left)
         self.view.up_pressed.connect(self.up_pressed)
         self.view.clicked.connect(self._open)
-        self.view.activated.connect(self._open)
         self.nothing = QLabel("No chat has these words.", self)
         self.nothing.setProperty("kind", "quiet")
         self.nothing.setAlignment(Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop)

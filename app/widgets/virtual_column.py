@@ -21,6 +21,7 @@ AHEAD_PX = 500  # rows this near are built before they can be seen
 KEEP_PX = 2_500  # rows farther away are given up
 STEP_PX = 20  # of the arrow keys; a notch of the wheel is three
 PAGE_OVERLAP_PX = 48
+END_PX = 4  # this near, one is at the end
 REVEALED_PX = 24  # from the top, where a row that was looked for begins
 
 
@@ -120,11 +121,12 @@ class VirtualColumn(QAbstractScrollArea):
     def reveal(self, row: Row) -> None:
         """Scrolls to the beginning of a row."""
         slot = self._slots[self._index(row)]
-        self._follow(False)
+        bar = self.verticalScrollBar()
         self._tops = self._sum_up()
-        self.verticalScrollBar().setValue(self._tops[self._index(row)] - REVEALED_PX)
+        bar.setValue(self._tops[self._index(row)] - REVEALED_PX)
         self._follow(False)
         self._place((slot, REVEALED_PX))
+        self._follow(bar.value() >= bar.maximum() - END_PX)
 
     def visible_rows(self) -> Sequence[tuple[Row, int]]:
         """The rows in sight, each with the position of its top within the viewport."""
@@ -146,7 +148,7 @@ class VirtualColumn(QAbstractScrollArea):
     def scrollContentsBy(self, dx: int, dy: int) -> None:  # noqa: ARG002
         if not self._placing:
             bar = self.verticalScrollBar()
-            self._follow(bar.value() >= bar.maximum() - 4)
+            self._follow(bar.value() >= bar.maximum() - END_PX)
             self._place()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

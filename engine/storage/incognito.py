@@ -23,7 +23,9 @@ from engine.storage.search import hit_of, missing_in
 from engine.storage.trees import tree_of
 from engine.storage.wording import fit_title
 
-_FIRST_ID = 2**40  # beyond any that the file gives, so that an id says where its conversation is
+# Beyond any that the file gives, so that an id says where its conversation is; and small enough for signals of the
+# window, whose numbers have 32 bits.
+_FIRST_ID = 2**30
 
 
 class IncognitoConversations:
