@@ -85,6 +85,13 @@ def toasts(window: MainWindow) -> list[str]:
     return [toast.words.text() for toast in window.toasts.shown]
 
 
+def press(window: MainWindow) -> None:
+    """The button of the only toast."""
+    (toast,) = window.toasts.shown
+    assert toast.action_button is not None
+    toast.action_button.click()
+
+
 def dialog(window: MainWindow) -> QFileDialog:
     found = window.findChild(QFileDialog)
     assert isinstance(found, QFileDialog)
@@ -172,7 +179,7 @@ def test_words_of_import(num_imported: int, left_out: tuple[tuple[LeftOut, str],
 
 def test_an_import_can_be_cancelled(window: MainWindow, bridge: FakeBridge) -> None:
     window.chats_dropped.emit("/chats.zip")
-    window.toasts.shown[0].action_button.click()
+    press(window)
     assert bridge.stops[-1].is_set()
     tell(bridge, Failed("The import was cancelled; nothing was added.", bridge.posted[-1]))
     assert toasts(window) == ["The import was cancelled; nothing was added."]
@@ -181,8 +188,7 @@ def test_an_import_can_be_cancelled(window: MainWindow, bridge: FakeBridge) -> N
 def test_json_that_holds_no_chats_may_be_attached(window: MainWindow, bridge: FakeBridge) -> None:
     window.chats_dropped.emit("/data.json")
     tell(bridge, Failed("It holds no conversations; choose another.", bridge.posted[-1]))
-    (toast,) = window.toasts.shown
-    toast.action_button.click()
+    press(window)
     assert bridge.posted[-1] == ReadTextFile(Path("/data.json"))
 
 
@@ -195,17 +201,17 @@ def test_dropped_files_become_chips_and_go_along(window: MainWindow, bridge: Fak
     for name in ("notes.txt", "more.txt", "notes.txt"):
         tell(bridge, TextFileRead(TextFile(Path("/") / name, f"text of {name}", 17)))
     box = window.prompt_box
-    assert [each.name for each in box.chips.attachments] == ["more.txt", "notes.txt"], "none twice"
+    assert [attached.name for attached in box.chips.attachments] == ["more.txt", "notes.txt"], "none twice"
     box.chips.close_buttons[0].click()
     QTest.keyClicks(box.editor, "What is this?")
     QTest.keyClick(box.editor, Qt.Key.Key_Return)
     sent = bridge.posted[-1]
     assert isinstance(sent, Send)
     assert sent.prompt == "```notes.txt\ntext of notes.txt\n```\n\nWhat is this?"
-    assert box.chips.attachments == ()
+    assert not box.chips.attachments
     tell(bridge, Failed("Too long.", sent))
     assert box.text == sent.prompt, "nothing is lost"
-    assert [each.name for each in box.chips.attachments] == ["notes.txt"]
+    assert [attached.name for attached in box.chips.attachments] == ["notes.txt"]
 
 
 def test_a_file_alone_can_be_sent(window: MainWindow, bridge: FakeBridge) -> None:
