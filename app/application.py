@@ -65,6 +65,7 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
     from PySide6.QtCore import QTimer
     from PySide6.QtWidgets import QApplication
 
+    from app.attachments_controller import AttachmentsController
     from app.branch_controller import BranchController
     from app.chat_controller import ChatController
     from app.compare_controller import CompareController
@@ -72,11 +73,14 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
     from app.draft_keeper import DraftKeeper
     from app.drafter_controller import DrafterController
     from app.engine_bridge import EngineBridge
+    from app.exchange_controller import ExchangeController
+    from app.forget_controller import ForgetController
     from app.garbage import InterfaceGarbage
     from app.history_controller import HistoryController
     from app.learning_controller import LearningController
     from app.logs import log_to_file
     from app.main_window import MainWindow
+    from app.search_controller import SearchController
     from app.settings import SettingsFile
     from app.smoke import SmokeRun, smoke_settings
     from app.theme import apply_theme
@@ -119,6 +123,10 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
     history = HistoryController(window, bridge, keeper)
     comparing = CompareController(window, bridge, settings.reply_settings, lambda: settings.system_prompt)
     history.compare_requested.connect(comparing.open)
+    SearchController(window, bridge)
+    attachments = AttachmentsController(window, bridge)
+    ExchangeController(window, bridge, attachments)
+    ForgetController(window, bridge)
     if complaint:
         window.toasts.show_error(complaint)
     check = SmokeRun(window, bridge, smoke) if smoke else None

@@ -20,6 +20,8 @@ from engine import (
     DeleteConversation,
     EditPrompt,
     FetchDrafter,
+    ForgetConversation,
+    ImportConversations,
     KeepDraft,
     ListConversations,
     LoadTarget,
@@ -38,6 +40,7 @@ from engine.events import (
     ContextTrimmed,
     ConversationChanged,
     ConversationDeleted,
+    ConversationForgotten,
     ConversationOpened,
     ConversationsListed,
     Event,
@@ -61,6 +64,7 @@ _UNDO_MS = 20_000  # after that, the menu still brings a deleted conversation ba
 class _ReplyUnderWay:
     stop: StopSignal
     conversation_id: int | None  # None until a new conversation is kept
+    incognito: bool = False  # where it begins a conversation
     prompt_id: int | None = None  # of the message being answered, once it is known
     begun: str = ""  # the reply that it goes on from
     pieces: list[str] = field(default_factory=list)
@@ -111,6 +115,7 @@ class ChatController(QObject):
         self._target: TargetInfo | None = None
         self._loading: _Loading | None = None
         self._open_id: int | None = None
+        self._incognito = False  # what is open, or begins with the next prompt
         self._reply: _ReplyUnderWay | None = None
         self._last_finished: Message | None = None
         self._deleted: list[ConversationSummary] = []  # can be brought back until the next start
@@ -118,6 +123,11 @@ class ChatController(QObject):
         self.next_chat: NextChat | None = None  # for one new chat; None: as all
         self.chosen_target: str | None = None  # in this window; None: the choice of before stands
         self._connect()
+
+    @property
+    def is_incognito(self) -> bool:
+        """Whether what is open, or begins with the next prompt, leaves no trace."""
+        return self._incognito
 
     def start(self, target: str) -> None:
         """Lists what was kept and loads the target."""
@@ -168,6 +178,7 @@ class ChatController(QObject):
         window.prompt_box.submitted.connect(self._send)
         window.prompt_box.stop_requested.connect(self._stop)
         window.conversations.new_requested.connect(self._begin_chat)
+        window.conversations.incognito_requested.connect(self._begin_incognito)
         window.conversations.chosen.connect(self._open)
         window.conversations.renamed.connect(self._rename)
         window.conversations.deleted.connect(self._delete)
@@ -182,16 +193,18 @@ class ChatController(QObject):
     @Slot(str)
     def _send(self, prompt: str) -> None:
         new = self.next_chat or NextChat(self._system_prompt, OwnSampling())
+        incognito = self._incognito and self._open_id is None
         command = Send(
             prompt,
             self._open_id,
             self._reply_settings,
             new.system_prompt,
-            sampling=new.sampling,
+            incognito,
+            new.sampling,
             has_own_system_prompt=new.system_prompt != self._system_prompt,
         )
         stop = self._bridge.post(command)
-        self._begin_reply(_ReplyUnderWay(stop, self._open_id))
+        self._begin_reply(_ReplyUnderWay(stop, self._open_id, incognito))
 
     @Slot()
     def _stop(self) -> None:
@@ -200,7 +213,15 @@ class ChatController(QObject):
 
     @Slot()
     def _begin_chat(self) -> None:
+        self._begin(incognito=False)
+
+    @Slot()
+    def _begin_incognito(self) -> None:
+        self._begin(incognito=True)
+
+    def _begin(self, incognito: bool) -> None:
         self._open_id = None
+        self._show_incognito(incognito)
         self._told_left_out = 0
         self._window.conversations.set_chosen(None)
         self._window.transcript.clear()
@@ -265,7 +286,11 @@ class ChatController(QObject):
             case ConversationDeleted(summary):
                 self._on_deleted(summary)
             case ConversationOpened(conversation):
+                if conversation.summary.id == self._open_id:
+                    self._show_incognito(conversation.summary.incognito)
                 self._on_opened(conversation)
+            case ConversationForgotten(summary):
+                self._take_away(summary)
             case PromptKept(message, siblings):
                 self._on_prompt_kept(message, siblings)
             case ReplyStarted():
@@ -301,14 +326,17 @@ class ChatController(QObject):
             window.toasts.show_info(target.notice)
 
     def _on_deleted(self, summary: ConversationSummary) -> None:
-        was_open = summary.id == self._open_id
-        self._window.conversations.remove(summary.id)
-        if was_open:
-            self._begin_chat()
+        self._take_away(summary)
         self._deleted.append(summary)
         self._window.restore_action.setEnabled(True)
         undo = partial(self._restore, summary)
         self._window.toasts.show_info(f"“{summary.title}” was deleted.", "Undo", undo, _UNDO_MS)
+
+    def _take_away(self, summary: ConversationSummary) -> None:
+        was_open = summary.id == self._open_id
+        self._window.conversations.remove(summary.id)
+        if was_open:
+            self._begin_chat()
 
     def _on_opened(self, conversation: Conversation) -> None:
         conversation_id, messages = conversation.summary.id, conversation.messages
@@ -341,6 +369,7 @@ class ChatController(QObject):
             return
         if reply.conversation_id is None and self._open_id is None:
             self._open_id = message.conversation_id
+            self._show_incognito(reply.incognito)
             self._window.conversations.set_chosen(message.conversation_id)
             self.next_chat = None
             self.begun.emit(message.conversation_id)
@@ -379,8 +408,8 @@ class ChatController(QObject):
             case LoadTarget():
                 self._on_loading_failed(event.command, event.sentence)
                 return
-            case FetchDrafter() | CountTokens() | KeepDraft():
-                return  # told where drafters are chosen; what nobody asked for, nobody misses
+            case FetchDrafter() | ImportConversations() | CountTokens() | KeepDraft():
+                return  # told where drafters and files are chosen; what nobody asked for, nobody misses
             case ReadHistory() | Compare():
                 return  # told where it was asked for
             case Send(prompt):
@@ -392,7 +421,7 @@ class ChatController(QObject):
             case OpenConversation(conversation_id) if conversation_id == self._open_id:
                 self._begin_chat()
                 self._bridge.post(ListConversations())
-            case RenameConversation() | DeleteConversation() | RestoreConversation():
+            case RenameConversation() | DeleteConversation() | RestoreConversation() | ForgetConversation():
                 self._bridge.post(ListConversations())  # what is shown may not be what is kept
             case _:
                 pass
@@ -439,6 +468,10 @@ class ChatController(QObject):
         self._window.restore_action.setEnabled(bool(self._deleted))
         self._bridge.post(RestoreConversation(summary.id))
         self._open(summary.id)
+
+    def _show_incognito(self, incognito: bool) -> None:
+        self._incognito = incognito
+        self._window.incognito_banner.setVisible(incognito)
 
     def _begin_reply(self, reply: _ReplyUnderWay) -> None:
         self._reply = reply

@@ -14,13 +14,14 @@ from engine.events import ConversationOpened, Event
 from engine.records import Conversation
 
 _PAUSE_MS = 1_000  # in typing
+_NEW_INCOGNITO = -1  # the place of a new chat that leaves no trace
 
 
 class DraftKeeper(QObject):
     """Has the prompt box show what was begun in the conversation that is open.
 
-    `new_draft` is what was begun in the new chat; `keep_new` is called with it after a pause in typing. Whoever begins
-    a chat that leaves no trace sets `keeps_new` to False for as long.
+    `new_draft` is what was begun in the new chat; `keep_new` is called with it after a pause in typing. What is begun
+    in a new incognito chat is known here alone.
     """
 
     def __init__(
@@ -39,7 +40,7 @@ class DraftKeeper(QObject):
         self._drafts: dict[int | None, str] = {None: new_draft}  # as far as they are known
         self._kept: dict[int | None, str] = {None: new_draft}  # as the store knows them
         self._awaited: int | None = None  # the conversation whose draft is still being read
-        self.keeps_new = True
+        self._chat = chat
         self._pause = QTimer(self)
         self._pause.setSingleShot(True)
         self._pause.setInterval(_PAUSE_MS)
@@ -53,7 +54,7 @@ class DraftKeeper(QObject):
 
     @property
     def new_draft(self) -> str:
-        return self._drafts[None] if self.keeps_new else ""
+        return self._drafts[None]
 
     @Slot()
     def keep(self) -> None:
@@ -62,12 +63,13 @@ class DraftKeeper(QObject):
         text = self._drafts.get(self._place, "")
         if text == self._kept.get(self._place, ""):
             return
-        if self._place is not None:
-            self._kept[self._place] = text
-            self._bridge.post(KeepDraft(self._place, text))
-        elif self.keeps_new:
-            self._kept[None] = text
+        if self._place == _NEW_INCOGNITO:
+            return
+        self._kept[self._place] = text
+        if self._place is None:
             self._keep_new(text)
+        else:
+            self._bridge.post(KeepDraft(self._place, text))
 
     @Slot()
     def _on_edited(self) -> None:
@@ -78,6 +80,8 @@ class DraftKeeper(QObject):
     @Slot(object)
     def _on_moved(self, place: int | None) -> None:
         self.keep()
+        if place is None and self._chat.is_incognito:
+            place = _NEW_INCOGNITO
         self._place = place
         known = self._drafts.get(place)
         self._show(known or "")
@@ -86,8 +90,8 @@ class DraftKeeper(QObject):
     @Slot(int)
     def _on_begun(self, conversation_id: int) -> None:
         """The new chat has become a conversation: what was written since belongs to that."""
-        self._drafts[conversation_id], self._drafts[None] = self._drafts[None], ""
-        if self._kept[None]:
+        self._drafts[conversation_id], self._drafts[self._place] = self._drafts.get(self._place, ""), ""
+        if self._place is None and self._kept[None]:
             self._kept[None] = ""
             self._keep_new("")
         self._place = conversation_id

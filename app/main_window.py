@@ -6,9 +6,11 @@ from PySide6.QtCore import QByteArray, QDataStream, QIODevice, Qt, QTimer, Signa
 from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QMenu, QMessageBox, QSplitter, QVBoxLayout, QWidget
 
+from app.dropped_files import DroppedFiles
 from app.icons import app_icon
 from app.theme import ThemeKeeper
 from app.widgets.conversation_list import ConversationList
+from app.widgets.incognito_banner import IncognitoBanner
 from app.widgets.prompt_box import PromptBox
 from app.widgets.speed_meter import SpeedMeter
 from app.widgets.target_bar import TargetBar
@@ -24,6 +26,9 @@ SHORTCUTS = (
     ("Shift+Enter", "Break the line"),
     ("Esc", "Stop the reply"),
     ("Ctrl+N", "New chat"),
+    ("Ctrl+Shift+N", "New incognito chat"),
+    ("Ctrl+F", "Search chats"),
+    ("Ctrl+Shift+A", "Attach a text file"),
     ("Ctrl+O", "Open a model"),
     ("Ctrl+R", "Write the last reply again"),
     ("Ctrl+Shift+R", "Continue the last reply"),
@@ -34,6 +39,7 @@ SHORTCUTS = (
     ("Ctrl+Shift+O", "Colour replies by who guessed what"),
     ("Ctrl+Shift+S", "Show how fast replies came"),
     ("F2, Del", "In the list: rename or delete the conversation"),
+    ("Shift+Del", "In the list: forget the conversation at once"),
     ("Ctrl+Shift+T", "Bring back the last deleted conversation"),
     ("Page Up, Page Down", "Scroll the conversation"),
 )
@@ -44,9 +50,13 @@ class MainWindow(QMainWindow):
 
     Signals:
         closing(): the window is about to close.
+        chats_dropped(str): a file of chats was dropped on it.
+        texts_dropped(list): other files were dropped on it, by their paths.
     """
 
     closing = Signal()
+    chats_dropped = Signal(str)
+    texts_dropped = Signal(list)
 
     def __init__(self, keeper: ThemeKeeper, version: str = "", parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -58,6 +68,8 @@ class MainWindow(QMainWindow):
         self.setAcceptDrops(True)
         self.conversations = ConversationList(keeper)
         self.target_bar = TargetBar(keeper)
+        self.incognito_banner = IncognitoBanner(keeper)
+        self.incognito_banner.hide()
         self.transcript = Transcript(keeper)
         self.toasts = Toasts(keeper)
         self.prompt_box = PromptBox(keeper)
@@ -79,6 +91,8 @@ class MainWindow(QMainWindow):
         self.prompt_box.edit_last_requested.connect(self.transcript.revise_last)
         self.conversations.new_requested.connect(self.prompt_box.setFocus)
         self.conversations.clicked.connect(self.prompt_box.setFocus)
+        self.conversations.incognito_requested.connect(self.prompt_box.setFocus)
+        self.conversations.left.connect(self.prompt_box.setFocus)
         self.set_busy(False)
         self.prompt_box.setFocus()
 
@@ -123,14 +137,20 @@ class MainWindow(QMainWindow):
         super().closeEvent(event)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if _model_file(event):
+        if DroppedFiles.of(event.mimeData()) is not None:
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        path = _model_file(event)
-        if path:
-            event.acceptProposedAction()
-            self.target_bar.target_chosen.emit(path)
+        dropped = DroppedFiles.of(event.mimeData())
+        if dropped is None:
+            return
+        event.acceptProposedAction()
+        if dropped.model:
+            self.target_bar.target_chosen.emit(dropped.model)
+        if dropped.chats:
+            self.chats_dropped.emit(dropped.chats)
+        if dropped.texts:
+            self.texts_dropped.emit(list(dropped.texts))
 
     # Arrangement
 
@@ -155,6 +175,7 @@ class MainWindow(QMainWindow):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addWidget(self.target_bar)
+        column.addWidget(self.incognito_banner)
         column.addWidget(self.transcript, 1)
         column.addLayout(centred)
         return chat
@@ -162,6 +183,19 @@ class MainWindow(QMainWindow):
     def _make_actions(self) -> None:
         self.new_action = self._action("New chat", "Ctrl+N")
         self.new_action.triggered.connect(self._on_new)
+        self.incognito_action = self._action("New incognito chat", "Ctrl+Shift+N")
+        self.incognito_action.triggered.connect(self.conversations.incognito_requested)
+        self.search_action = self._action("Search chats")
+        self.search_action.setShortcuts([QKeySequence("Ctrl+F"), QKeySequence("Ctrl+K")])
+        self.search_action.triggered.connect(self.conversations.begin_search)
+        self.attach_action = self._action("Attach a text file…", "Ctrl+Shift+A")
+        self.attach_action.triggered.connect(self.prompt_box.attach_requested)
+        self.import_action = self._action("Import chats…")
+        self.export_all_action = self._action("Export all chats…")
+        self.export_action = self._action("Export this conversation…")
+        self.export_action.triggered.connect(self.conversations.export_current)
+        self.forget_action = self._action("Forget the conversation at once…")
+        self.forget_action.triggered.connect(self.conversations.forget_current)
         self.open_action = self._action("Open model…", "Ctrl+O")
         self.open_action.triggered.connect(self.target_bar.choose)
         self.quit_action = self._action("Quit", QKeySequence(QKeySequence.StandardKey.Quit))
@@ -214,10 +248,13 @@ class MainWindow(QMainWindow):
                 "File",
                 (
                     self.new_action,
+                    self.incognito_action,
                     self.open_action,
                     self.starter_action,
                     self.drafter_action,
                     self.learning_action,
+                    self.import_action,
+                    self.export_all_action,
                     self.quit_action,
                 ),
             ),
@@ -228,14 +265,18 @@ class MainWindow(QMainWindow):
                     self.regenerate_action,
                     self.continue_action,
                     self.conversation_action,
+                    self.attach_action,
                     self.rename_action,
+                    self.export_action,
                     self.delete_action,
+                    self.forget_action,
                     self.restore_action,
                 ),
             ),
             (
                 "View",
                 (
+                    self.search_action,
                     self.sidebar_action,
                     self.focus_action,
                     self.origins_action,
@@ -301,10 +342,3 @@ class MainWindow(QMainWindow):
         box.setTextFormat(Qt.TextFormat.RichText)
         box.setText(html)
         box.open()
-
-
-def _model_file(event: QDropEvent) -> str:
-    """The one model file that is being dropped, or nothing."""
-    urls = event.mimeData().urls()
-    path = urls[0].toLocalFile() if len(urls) == 1 else ""
-    return path if path.lower().endswith(".gguf") else ""

@@ -22,6 +22,7 @@ from engine.commands import (
     CountTokens,
     DownloadCommand,
     DownloadTarget,
+    FileCommand,
     HubCommand,
     KeepDraft,
     KeepNgrams,
@@ -42,6 +43,7 @@ from engine.worker import Worker
 if TYPE_CHECKING:
     from engine.chat_service import ChatService
     from engine.drafting import Drafting
+    from engine.file_service import FileService
     from engine.hub.kept import KeptDownloads
     from engine.learned import ImportOutcome, LearnedSummary, ProfileSummary
     from engine.learning.progress import DistillProgress
@@ -65,8 +67,9 @@ _logger = logging.getLogger("slipstream.assembly")
 
 
 class Engine:
-    """Six threads and a listener: one thread answers, one looks after the kept conversations meanwhile, and one after
-    the library of targets. One asks the hub, one fetches drafters from there, and one targets, which takes long.
+    """Seven threads and a listener: one thread answers, one looks after the kept conversations meanwhile, one after the
+    library of targets, and one reads and writes files of chats. One asks the hub, one fetches drafters from there, and
+    one targets, which takes long.
 
     `listener` is called on any of them. Nothing slow happens in the constructor or in `post`.
     """
@@ -77,9 +80,10 @@ class Engine:
         self._store = Worker("slipstream-store", self._parts.handle_store, listener, is_owed=_is_owed)
         self._library = Worker("slipstream-library", self._parts.handle_library, listener)
         self._hub = Worker("slipstream-hub", self._parts.handle_hub, listener)
+        self._files = Worker("slipstream-files", self._parts.handle_files, listener)
         self._search = Worker("slipstream-search", self._parts.handle_search, listener)
         self._download = Worker("slipstream-download", self._parts.handle_download, listener)
-        self._with_store = (self._chat, self._store, self._library)
+        self._with_store = (self._chat, self._store, self._library, self._files)
         self._with_network = (self._hub, self._search, self._download)
         for worker in (*self._with_store, *self._with_network):
             worker.start()
@@ -97,6 +101,8 @@ class Engine:
             worker = self._search
         elif isinstance(command, DownloadCommand):
             worker = self._download
+        elif isinstance(command, FileCommand):
+            worker = self._files
         else:
             worker = self._store
         return worker.post(command)
@@ -138,6 +144,7 @@ class _Parts:
         self._store: StoreService | None = None
         self._library: LibraryService | None = None
         self._counter: TokenCounter | None = None
+        self._files: FileService | None = None
 
     def handle_chat(self, command: Command, stop: StopSignal) -> None:
         assert isinstance(command, ChatCommand)
@@ -168,7 +175,15 @@ class _Parts:
             from engine.store_service import StoreService
 
             self._store = StoreService(self._open_repository(), self._open_recall(), self._learning, self._emit)
-        self._store.handle(command)
+        self._store.handle(command, stop)
+
+    def handle_files(self, command: Command, stop: StopSignal) -> None:
+        assert isinstance(command, FileCommand)
+        if self._files is None:
+            from engine.file_service import FileService
+
+            self._files = FileService(self._open_repository, self._learning, self._emit, self._post)
+        self._files.handle(command, stop)
 
     def handle_library(self, command: Command, stop: StopSignal) -> None:
         assert isinstance(command, LibraryCommand)

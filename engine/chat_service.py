@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from engine.attachments import split_prompt
 from engine.commands import (
     ChatCommand,
     Command,
@@ -89,6 +90,8 @@ class ChatService:
 
     def handle(self, command: ChatCommand, stop: StopSignal) -> None:
         if isinstance(command, RememberMore):  # nobody waits for it
+            if command.anew:
+                self._recall.begin_anew()
             if self._target is not None and self._recall.catch_up():
                 self._post(RememberMore())
             return
@@ -417,5 +420,6 @@ def _joined(before: Message, reply: Reply) -> Reply:
 
 
 def _title(prompt: str) -> str:
-    line = " ".join(prompt.split())
+    attachments, words = split_prompt(prompt)
+    line = " ".join(words.split()) or ", ".join(attachment.name for attachment in attachments)
     return line if len(line) <= _TITLE_LENGTH else line[:_TITLE_LENGTH].rsplit(" ", 1)[0] + "…"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.config import LearningSettings, OwnSampling, ReplySettings, TargetOptions, TargetSettings
-from engine.records import HubFile, NgramRecord
+from engine.records import ExportFormat, HubFile, NgramRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +73,8 @@ class UseDrafter:
 class RememberMore:
     """Asked by the engine itself, when there is nothing else to do: let recall learn, for a moment, of messages from
     chats with other targets."""
+
+    anew: bool = False  # older messages have come, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +150,44 @@ class CountTokens:
     """Answered with `TokensCounted`, unless no target is loaded; does not wait for a reply that is being written."""
 
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetConversation:
+    """Removes the conversation for good, at once; deleted or not. Answered with `ConversationForgotten`."""
+
+    conversation_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class SearchConversations:
+    """Answered with `ConversationsFound`, unless it is stopped."""
+
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExportConversations:
+    """Writes conversations to a file, whole or not at all. Answered with `ConversationsExported`."""
+
+    path: Path
+    conversation_ids: tuple[int, ...] | None  # None: all but incognito ones
+    format: ExportFormat
+    overwrite: bool = False  # a file that is there already
+
+
+@dataclass(frozen=True, slots=True)
+class ImportConversations:
+    """Adds the conversations of a file, all or none. Answered with `ConversationsImported`."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTextFile:
+    """Answered with `TextFileRead`."""
+
+    path: Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,6 +297,8 @@ StoreCommand = (
     | ShowBranch
     | ChangeConversation
     | KeepDraft
+    | ForgetConversation
+    | SearchConversations
     | KeepNgrams
     | ReadHistory
 )
@@ -267,6 +309,7 @@ SearchCommand = SearchHub | ListHubFiles
 HubCommand = FetchDrafter
 DownloadCommand = DownloadTarget
 LearningCommand = UseLearning
+FileCommand = ExportConversations | ImportConversations | ReadTextFile
 Command = (
     ChatCommand
     | StoreCommand
@@ -276,4 +319,5 @@ Command = (
     | HubCommand
     | DownloadCommand
     | LearningCommand
+    | FileCommand
 )

@@ -80,6 +80,22 @@ class ProfileUnusable(MendableError):
     """A profile is missing, damaged, no profile, from a newer version, or cannot be written."""
 
 
+class ChatsUnreadable(MendableError):
+    """A file of conversations to import is missing, damaged, too large, or in another format."""
+
+
+class ImportCancelled(MendableError):
+    """The user cancelled the import of conversations."""
+
+
+class ChatsNotWritten(MendableError):
+    """Conversations could not be written to a file."""
+
+
+class NotText(MendableError):
+    """A file to attach is missing, too large, or no text."""
+
+
 class CorpusUnreadable(MendableError):
     """A file of conversations to learn from is missing, damaged, or in another format."""
 

@@ -14,10 +14,13 @@ from engine.records import (
     ConversationSummary,
     HubFile,
     HubModel,
+    LeftOut,
     LibraryTarget,
     MemoryEstimate,
     Message,
     OriginRun,
+    SearchHit,
+    TextFile,
 )
 from engine.speed import LiveFigures
 
@@ -147,6 +150,37 @@ class ConversationOpened:
 
 
 @dataclass(frozen=True, slots=True)
+class ConversationForgotten:
+    """It is gone for good."""
+
+    conversation: ConversationSummary
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationsFound:
+    words: str
+    hits: tuple[SearchHit, ...]  # last used conversations first; at most so many as a list can show
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationsExported:
+    path: Path
+    num_conversations: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationsImported:
+    path: Path
+    num_conversations: int  # that are new in the store
+    left_out: tuple[tuple[LeftOut, str], ...]  # why, and the title of each of the others; empty: not known
+
+
+@dataclass(frozen=True, slots=True)
+class TextFileRead:
+    file: TextFile
+
+
+@dataclass(frozen=True, slots=True)
 class PromptKept:
     """The user's turn is in the store; its reply is being prepared."""
 
@@ -264,6 +298,11 @@ Event = (
     | ConversationChanged
     | ConversationDeleted
     | ConversationOpened
+    | ConversationForgotten
+    | ConversationsFound
+    | ConversationsExported
+    | ConversationsImported
+    | TextFileRead
     | PromptKept
     | ReplyStarted
     | PromptProgress

@@ -85,6 +85,10 @@ class LearningService:
         self._thread: threading.Thread | None = None
 
     @property
+    def is_enabled(self) -> bool:
+        return self._settings.enabled
+
+    @property
     def wants_laws(self) -> bool:
         """Whether replies should say what the target thought."""
         return self._settings.enabled and self._drafting is not None

@@ -28,7 +28,8 @@ _Text = tuple[int, int, Sequence[int]]  # the numbers of message and conversatio
 
 
 class Recall:
-    """For the target in use. The thread of the target calls `open`, `remember` and `catch_up`, any thread the rest.
+    """For the target in use. The thread of the target calls `open`, `remember`, `catch_up` and `begin_anew`, any
+    thread the rest.
 
     Nobody asked for it and nobody misses it: where the store fails it says so in the log alone.
     """
@@ -96,6 +97,10 @@ class Recall:
             if time.monotonic() - began > _SLICE_S:
                 break
         return self._keep(texts) and self._remembered.num_tokens < MOST_TOKENS
+
+    def begin_anew(self) -> None:
+        """Messages have come that `catch_up` passed by."""
+        self._before_id = _LATER_THAN_ALL
 
     def forget(self, conversation_id: int) -> None:
         self._forgotten.add(conversation_id)

@@ -175,6 +175,62 @@ class Conversation:
 
 
 @dataclass(frozen=True, slots=True)
+class SearchHit:
+    """A conversation in which all words of a search occur."""
+
+    conversation: ConversationSummary
+    message_id: int | None  # that has the words, rather one of the current branch; None: only the title has them
+    snippet: str  # of that message, in one line; else empty
+    marks: tuple[tuple[int, int], ...]  # where words stand in the snippet: first character, number of characters
+
+
+@dataclass(frozen=True, slots=True)
+class TreeMessage:
+    """A message of a tree that is read from a file, or written to one."""
+
+    number: int  # within its tree
+    parent: int | None
+    role: Role
+    text: str
+    created_at: datetime | None  # None: not known
+    target_name: str | None = None  # who wrote it, for replies
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationTree:
+    """A whole conversation with all its branches, as it travels between stores."""
+
+    title: str
+    system_prompt: str
+    created_at: datetime | None  # None: not known
+    updated_at: datetime | None
+    messages: tuple[TreeMessage, ...]  # parents before their children
+    head: int | None  # number of the leaf of the current branch
+
+
+class ExportFormat(StrEnum):
+    JSON = "json"  # everything, to be imported again
+    MARKDOWN = "markdown"  # the current branch, to be read
+
+
+class LeftOut(StrEnum):
+    """Why a conversation of a file was not imported."""
+
+    KNOWN = "known"  # it is in the store already
+    EMPTY = "empty"  # it holds no messages
+    UNREADABLE = "unreadable"  # it is damaged, or in no format that is known
+
+
+@dataclass(frozen=True, slots=True)
+class TextFile:
+    """A file that was read as text."""
+
+    path: Path
+    text: str
+    num_bytes: int  # of the file
+
+
+@dataclass(frozen=True, slots=True)
 class TargetRecord:
     """A model file of the library."""
 

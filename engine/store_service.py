@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from engine.commands import (
     ChangeConversation,
     DeleteConversation,
+    ForgetConversation,
     KeepDraft,
     KeepNgrams,
     ListConversations,
@@ -15,6 +16,7 @@ from engine.commands import (
     ReadHistory,
     RenameConversation,
     RestoreConversation,
+    SearchConversations,
     ShowBranch,
     StoreCommand,
 )
@@ -22,7 +24,9 @@ from engine.errors import StoreUnusable
 from engine.events import (
     ConversationChanged,
     ConversationDeleted,
+    ConversationForgotten,
     ConversationOpened,
+    ConversationsFound,
     ConversationsListed,
     HistoryRead,
     Listener,
@@ -30,6 +34,7 @@ from engine.events import (
 from engine.learning_service import LearningService
 from engine.recall import Recall
 from engine.records import NgramRecord
+from engine.stop_signal import StopSignal
 from engine.storage import Repository
 
 _logger = logging.getLogger("slipstream.store")
@@ -42,7 +47,7 @@ class StoreService:
         self._learning = learning
         self._emit = emit
 
-    def handle(self, command: StoreCommand) -> None:
+    def handle(self, command: StoreCommand, stop: StopSignal | None = None) -> None:
         match command:
             case ListConversations():
                 self._emit(ConversationsListed(self._repository.list_conversations()))
@@ -64,10 +69,30 @@ class StoreService:
                 self._emit(ConversationChanged(changed))
             case KeepDraft(conversation_id, text):
                 self._repository.save_draft(conversation_id, text)
+            case ForgetConversation(conversation_id):
+                self._forget(conversation_id)
+            case SearchConversations(words):
+                self._search(words, stop)
             case KeepNgrams(target_fingerprint, drafter_fingerprint, changed):
                 self._keep_ngrams(target_fingerprint, drafter_fingerprint, changed)
             case ReadHistory():
                 self._emit(HistoryRead(self._repository.read_history()))
+
+    def _forget(self, conversation_id: int) -> None:
+        self._emit(ConversationForgotten(self._repository.forget_conversation(conversation_id)))
+        self._recall.forget(conversation_id)
+        self._learning.forget(conversation_id)
+        self._repository.erase_forgotten()
+
+    def _search(self, words: str, stop: StopSignal | None) -> None:
+        """A search that is stopped has no answer: another one has been asked for."""
+
+        def stopped() -> bool:
+            return stop is not None and stop.is_set()
+
+        hits = () if stopped() else self._repository.search(words, stopped)
+        if not stopped():
+            self._emit(ConversationsFound(words, hits))
 
     def _keep_ngrams(self, target_fingerprint: str, drafter_fingerprint: str, changed: Sequence[NgramRecord]) -> None:
         """Nobody asked for it and nobody misses it: a store that cannot be written speaks up when a message is to be

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from typing import Any
 
@@ -22,6 +23,7 @@ class ConversationsModel(QAbstractListModel):
 
     IdRole = Qt.ItemDataRole.UserRole + 1
     GroupRole = Qt.ItemDataRole.UserRole + 2  # the heading above this row; empty where the row before has the same
+    IncognitoRole = Qt.ItemDataRole.UserRole + 3
 
     renamed = Signal(int, str)
 
@@ -79,6 +81,10 @@ class ConversationsModel(QAbstractListModel):
                 return summary.title
             case self.IdRole:
                 return summary.id
+            case self.IncognitoRole:
+                return summary.incognito
+            case Qt.ItemDataRole.AccessibleDescriptionRole:
+                return "Incognito" if summary.incognito else ""
             case self.GroupRole:
                 return self._heading(index.row())
         return None
@@ -88,7 +94,7 @@ class ConversationsModel(QAbstractListModel):
         old = self._summaries[index.row()]
         if role != Qt.ItemDataRole.EditRole or not title or title == old.title:
             return False
-        self._summaries[index.row()] = ConversationSummary(old.id, title, old.updated_at)
+        self._summaries[index.row()] = replace(old, title=title)
         self.dataChanged.emit(index, index)
         self.renamed.emit(old.id, title)
         return True

@@ -21,6 +21,7 @@ from app.theme import ThemeKeeper
 HEADING_PX = 34
 ROW_PX = 36
 CROSS_PX = 24
+SIGN_PX = 16  # of incognito
 _Index = QModelIndex | QPersistentModelIndex
 
 
@@ -70,6 +71,10 @@ class ConversationDelegate(QStyledItemDelegate):
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRoundedRect(QRectF(row).adjusted(0.5, 1.5, -0.5, -1.5), 8, 8)
         words_area = row.adjusted(12, 0, -12 - (CROSS_PX if hovered else 0), 0)
+        if index.data(ConversationsModel.IncognitoRole):
+            sign = QRect(words_area.left(), words_area.top(), SIGN_PX, words_area.height())
+            self._keeper.icon("incognito").paint(painter, sign)
+            words_area.setLeft(sign.right() + 6)
         words = painter.fontMetrics().elidedText(str(index.data()), Qt.TextElideMode.ElideRight, words_area.width())
         painter.setPen(QColor(theme.text))
         painter.drawText(words_area, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, words)

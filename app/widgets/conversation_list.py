@@ -4,12 +4,25 @@ from __future__ import annotations
 
 from PySide6.QtCore import QModelIndex, QPoint, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QAbstractItemView, QFrame, QListView, QMenu, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QFrame,
+    QHBoxLayout,
+    QListView,
+    QMenu,
+    QPushButton,
+    QStackedLayout,
+    QVBoxLayout,
+    QWidget,
+)
 
 from app.models.conversations import ConversationsModel
 from app.theme import ThemeKeeper
 from app.widgets.conversation_delegate import ConversationDelegate
-from engine.records import ConversationSummary
+from app.widgets.icon_button import IconButton
+from app.widgets.search_field import SearchField
+from app.widgets.search_results import SearchResults
+from engine.records import ConversationSummary, SearchHit
 
 
 class ConversationList(QWidget):
@@ -21,6 +34,9 @@ class ConversationList(QWidget):
         new_requested(): a new chat is to begin.
         renamed(int, str): the user has given a conversation another title; the list shows it already.
         deleted(int): a conversation is to be deleted; it stays in the list until `remove`.
+        incognito_requested(): a new chat is to begin that leaves no trace.
+        export_requested(int), forget_requested(int): a conversation is to go to a file, or to go for good.
+        left(): the user is done with searching; the keyboard may go elsewhere.
     """
 
     chosen = Signal(int)
@@ -28,6 +44,10 @@ class ConversationList(QWidget):
     new_requested = Signal()
     renamed = Signal(int, str)
     deleted = Signal(int)
+    incognito_requested = Signal()
+    export_requested = Signal(int)
+    forget_requested = Signal(int)
+    left = Signal()
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -41,6 +61,18 @@ class ConversationList(QWidget):
         self.new_button.setCursor(Qt.CursorShape.PointingHandCursor)
         self.new_button.setToolTip("Begin a new chat  (Ctrl+N)")
         self.new_button.clicked.connect(self._on_new)
+        self.incognito_button = IconButton(
+            keeper, "incognito", "Begin a new incognito chat  (Ctrl+Shift+N)", kind="beside", parent=self
+        )
+        self.incognito_button.clicked.connect(self.incognito_requested)
+        self.search = SearchField(keeper, self)
+        self.search.searched.connect(self._on_searched)
+        self.search.left.connect(self.left)
+        self.results = SearchResults(keeper, self)
+        self.results.left.connect(self.search.leave)
+        self.results.up_pressed.connect(self.search.setFocus)
+        self.search.down_pressed.connect(self._enter_list)
+        self.search.entered.connect(self.results.open_current)
         self.model = ConversationsModel(self)
         self.model.renamed.connect(self.renamed)
         self.view = _View(self)
@@ -49,14 +81,24 @@ class ConversationList(QWidget):
         delegate.delete_requested.connect(self.deleted)
         self.view.setItemDelegate(delegate)
         self.view.delete_pressed.connect(self.delete_current)
+        self.view.forget_pressed.connect(self.forget_current)
         self.view.customContextMenuRequested.connect(self._show_menu)
         self.view.clicked.connect(self._on_clicked)
         self.view.selectionModel().currentChanged.connect(self._on_current_changed)
         column = QVBoxLayout(self)
         column.setContentsMargins(10, 10, 10, 6)
         column.setSpacing(6)
-        column.addWidget(self.new_button)
-        column.addWidget(self.view, 1)
+        first = QHBoxLayout()
+        first.setSpacing(6)
+        first.addWidget(self.new_button, 1)
+        first.addWidget(self.incognito_button)
+        lists = QWidget(self)
+        self._lists = QStackedLayout(lists)
+        self._lists.addWidget(self.view)
+        self._lists.addWidget(self.results)
+        column.addLayout(first)
+        column.addWidget(self.search)
+        column.addWidget(lists, 1)
         keeper.changed.connect(self._draw_icons)
         self._draw_icons()
 
@@ -90,6 +132,29 @@ class ConversationList(QWidget):
             self.view.clearSelection()
         else:
             self.view.setCurrentIndex(self.model.index(row))
+
+    def show_hits(self, hits: tuple[SearchHit, ...]) -> None:
+        """What was found, in place of the conversations until the search field is empty again."""
+        self.results.show_hits(hits)
+        self._lists.setCurrentWidget(self.results)
+
+    @Slot()
+    def begin_search(self) -> None:
+        self.show()
+        self.search.setFocus()
+        self.search.selectAll()
+
+    @Slot()
+    def export_current(self) -> None:
+        index = self.view.currentIndex()
+        if index.isValid():
+            self.export_requested.emit(index.data(ConversationsModel.IdRole))
+
+    @Slot()
+    def forget_current(self) -> None:
+        index = self.view.currentIndex()
+        if index.isValid():
+            self.forget_requested.emit(index.data(ConversationsModel.IdRole))
 
     @Slot()
     def rename_current(self) -> None:
@@ -132,7 +197,10 @@ class ConversationList(QWidget):
         conversation_id = index.data(ConversationsModel.IdRole)
         menu = QMenu(self)
         rename = menu.addAction("Rename")
+        export = menu.addAction("Export…")
+        menu.addSeparator()
         delete = menu.addAction("Delete")
+        forget = menu.addAction("Forget at once…")
         action = menu.exec(self.view.viewport().mapToGlobal(position))
         menu.deleteLater()
         row = self.model.row_of(conversation_id)  # the list may have changed while the menu was open
@@ -140,6 +208,23 @@ class ConversationList(QWidget):
             self.deleted.emit(conversation_id)
         elif action is rename and row is not None:
             self.view.edit(self.model.index(row))
+        elif action is export and row is not None:
+            self.export_requested.emit(conversation_id)
+        elif action is forget and row is not None:
+            self.forget_requested.emit(conversation_id)
+
+    @Slot(str)
+    def _on_searched(self, words: str) -> None:
+        if not words:
+            self._lists.setCurrentWidget(self.view)
+            self.results.show_hits(())
+
+    @Slot()
+    def _enter_list(self) -> None:
+        if self._lists.currentWidget() is self.results:
+            self.results.enter()
+        else:
+            self.view.setFocus()
 
     @Slot()
     def _draw_icons(self) -> None:
@@ -148,9 +233,10 @@ class ConversationList(QWidget):
 
 
 class _View(QListView):
-    """Signals: delete_pressed(): the Del key."""
+    """Signals: delete_pressed(): the Del key. forget_pressed(): with Shift."""
 
     delete_pressed = Signal()
+    forget_pressed = Signal()
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -178,5 +264,7 @@ class _View(QListView):
             Qt.KeyboardModifier.KeypadModifier,
         ):
             self.delete_pressed.emit()
+        elif event.key() == Qt.Key.Key_Delete and event.modifiers() == Qt.KeyboardModifier.ShiftModifier:
+            self.forget_pressed.emit()
         else:
             super().keyPressEvent(event)

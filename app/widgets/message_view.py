@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QPushButton, QWidget
 from app.highlight import Lexing
 from app.markdown import Block, CodeBlock, ProseBlock
 from app.theme import ThemeKeeper
+from app.widgets.attached_files import AttachedFiles
 from app.widgets.branch_flipper import BranchFlipper
 from app.widgets.code_block import CodeBlockView
 from app.widgets.origin_legend import OriginLegend
@@ -19,6 +20,7 @@ from app.widgets.prose import Prose
 from app.widgets.reply_footer import ReplyFooter
 from app.widgets.row_view import RowView
 from app.widgets.waiting import Waiting
+from engine.attachments import split_prompt
 from engine.records import Message, OriginRun
 
 BUBBLE_SHARE = 0.82  # of the column, at most
@@ -33,7 +35,8 @@ SHORTENED_CHARACTERS = 2_400
 
 
 class PromptView(RowView):
-    """What the user wrote, as plain text; a long one is shortened until its button is pressed. Can be edited in place.
+    """What the user wrote, as plain text; a long one is shortened until its button is pressed. Files that went along
+    stand above it. Can be edited in place.
 
     Signals:
         copied(str): the prompt went to the clipboard.
@@ -49,10 +52,15 @@ class PromptView(RowView):
 
     def __init__(self, keeper: ThemeKeeper, text: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._whole = text
+        attachments, text = split_prompt(text)
         self._keeper = keeper
         self._text = text
         self._bubble = QRectF()
         self.revision: PromptRevision | None = None
+        self.files = AttachedFiles(keeper, attachments, self) if attachments else None
+        if self.files is not None:
+            self.files.height_changed.connect(self.height_changed)
         self.prose = Prose(keeper, self)
         self.prose.setAccessibleName("Your message")
         self.all_button = QPushButton("Show all of it", self)
@@ -67,6 +75,7 @@ class PromptView(RowView):
         self.footer.copy_requested.connect(self._copy)
         self.footer.edit_requested.connect(self._edit)
         self.footer.flipper.chosen.connect(self.branch_chosen)
+        self.prose.setVisible(bool(text) or self.files is None)
         keeper.changed.connect(self.update)
 
     @property
@@ -97,10 +106,15 @@ class PromptView(RowView):
             return SPACE_ABOVE_PX + height + SPACE_BELOW_PX
         widest = int(width * BUBBLE_SHARE) - 2 * BUBBLE_PADDING_PX
         inner = max(24, min(widest, self.prose.ideal_width(widest)))
-        height = self.prose.arrange(inner)
+        top = SPACE_ABOVE_PX + BUBBLE_PADDING_PX - 2  # the space between lines is below each
+        if self.files is not None:
+            inner = max(inner, self.files.ideal_width(widest))
+            self.files.move(width - inner - BUBBLE_PADDING_PX, top)
+            top += self.files.arrange(inner) + (PARAGRAPH_GAP_PX if self._text else 5)
+        height = self.prose.arrange(inner) if not self.prose.isHidden() else 0
         left = width - inner - BUBBLE_PADDING_PX
-        self.prose.move(left, SPACE_ABOVE_PX + BUBBLE_PADDING_PX - 2)  # the space between lines is below each
-        bottom = self.prose.y() + height + BUBBLE_PADDING_PX - 7
+        self.prose.move(left, top)
+        bottom = top + height + BUBBLE_PADDING_PX - 7
         if self._shortened:
             size = self.all_button.sizeHint()
             self.all_button.setGeometry(left - 8, bottom - 6, size.width(), size.height())
@@ -138,7 +152,9 @@ class PromptView(RowView):
 
     def _show_parts(self) -> None:
         is_shown = self.revision is None
-        self.prose.setVisible(is_shown)
+        self.prose.setVisible(is_shown and (bool(self._text) or self.files is None))
+        if self.files is not None:
+            self.files.setVisible(is_shown)
         self.footer.setVisible(is_shown)
         self.all_button.setVisible(is_shown and self._shortened)
         if self.revision is not None:
@@ -148,8 +164,8 @@ class PromptView(RowView):
 
     @Slot()
     def _edit(self) -> None:
-        self.revise(self._text)
-        self.revision_changed.emit(self._text)
+        self.revise(self._whole)
+        self.revision_changed.emit(self._whole)
         if self.revision is not None:
             self.revision.setFocus()
 
@@ -167,8 +183,8 @@ class PromptView(RowView):
 
     @Slot()
     def _copy(self) -> None:
-        QGuiApplication.clipboard().setText(self._text)
-        self.copied.emit(self._text)
+        QGuiApplication.clipboard().setText(self._whole)
+        self.copied.emit(self._whole)
 
 
 class ReplyView(RowView):

@@ -7,8 +7,10 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from app.theme import ThemeKeeper
+from app.widgets.attachment_chips import AttachmentChips
 from app.widgets.icon_button import IconButton
 from app.widgets.prompt_editor import BUTTON_PX, SHARE_OF_WINDOW, PromptEditor
+from engine.attachments import join_prompt, split_prompt
 
 COUNT_ROOM = "888,888 tokens"  # is kept free beside the text, so that nothing moves when a number appears
 COUNT_FROM_PX = 420  # a narrower box has no room for it
@@ -26,8 +28,10 @@ class PromptBox(QWidget):
         pages_requested(int): the conversation is to be scrolled by so many pages.
         edit_last_requested(): the prompt that was sent last is to be edited.
         edited(): there is another text in it.
+        attach_requested(): a file is to be chosen that goes along with the prompt.
     """
 
+    attach_requested = Signal()
     submitted = Signal(str)
     stop_requested = Signal()
     pages_requested = Signal(int)
@@ -53,6 +57,11 @@ class PromptBox(QWidget):
         self.button = IconButton(keeper, "send", "Send  (Enter)", token="on_accent", kind="send", parent=self.frame)
         self.button.setFixedSize(BUTTON_PX, BUTTON_PX)
         self.button.clicked.connect(self._on_button)
+        self.attach_button = IconButton(keeper, "attach", "Attach a text file  (Ctrl+Shift+A)", parent=self.frame)
+        self.attach_button.setFixedSize(BUTTON_PX, BUTTON_PX)
+        self.attach_button.clicked.connect(self.attach_requested)
+        self.chips = AttachmentChips(keeper, self.frame)
+        self.chips.changed.connect(self._on_text_changed)
         self.hint = QLabel(self)
         self.hint.setProperty("kind", "quiet")
         self.hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -61,9 +70,14 @@ class PromptBox(QWidget):
         self.count.setProperty("kind", "count")
         self.count.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self.count.setFixedSize(self.count.fontMetrics().horizontalAdvance(COUNT_ROOM), BUTTON_PX)
-        row = QHBoxLayout(self.frame)
-        row.setContentsMargins(14, 7, 8, 7)
+        inside = QVBoxLayout(self.frame)
+        inside.setContentsMargins(8, 7, 8, 7)
+        inside.setSpacing(6)
+        inside.addWidget(self.chips)
+        row = QHBoxLayout()
         row.setSpacing(8)
+        inside.addLayout(row)
+        row.addWidget(self.attach_button, 0, Qt.AlignmentFlag.AlignBottom)
         row.addWidget(self.editor, 1)
         row.addWidget(self.count, 0, Qt.AlignmentFlag.AlignBottom)
         row.addWidget(self.button, 0, Qt.AlignmentFlag.AlignBottom)
@@ -79,10 +93,14 @@ class PromptBox(QWidget):
 
     @property
     def text(self) -> str:
-        return self.editor.toPlainText()
+        """The prompt so far, with the files that go along."""
+        return join_prompt(self.chips.attachments, self.editor.toPlainText())
 
     def set_text(self, text: str) -> None:
-        self.editor.setPlainText(text)
+        """A prompt as it was sent; its files are attached again."""
+        attachments, words = split_prompt(text)
+        self.chips.set_attachments(attachments)
+        self.editor.setPlainText(words)
         self.editor.moveCursor(self.editor.textCursor().MoveOperation.End)
 
     def show_count(self, num_tokens: int | None, most: int) -> None:
@@ -122,7 +140,7 @@ class PromptBox(QWidget):
 
     @Slot()
     def submit(self) -> None:
-        text = self.editor.toPlainText().strip()
+        text = join_prompt(self.chips.attachments, self.editor.toPlainText().strip())
         if not text:
             return
         if self._busy:
@@ -131,6 +149,7 @@ class PromptBox(QWidget):
             self._show_hint(self._reason)
         else:
             self.editor.clear()
+            self.chips.set_attachments(())
             self.submitted.emit(text)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -163,7 +182,7 @@ class PromptBox(QWidget):
         self.edited.emit()
 
     def _update_button(self) -> None:
-        possible = self._busy or (self._ready and not self.editor.document().isEmpty())
+        possible = self._busy or (self._ready and not (self.editor.document().isEmpty() and not self.chips.attachments))
         self.button.setEnabled(possible)
         self.button.set_icon("stop" if self._busy else "send")
         self.button.set_name("Stop  (Esc)" if self._busy else "Send  (Enter)")

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QApplication, QStackedLayout, QWidget
 from app.highlight import Lexing
 from app.theme import ThemeKeeper
 from app.throttle import Throttle
+from app.widgets.flash import Flash
 from app.widgets.icon_button import IconButton
 from app.widgets.message_view import PromptView, ReplyView
 from app.widgets.transcript_rows import GrowingRow, NoteRow, PromptRow, ReplyRow, Stage, TextMeasure
@@ -231,6 +232,17 @@ class Transcript(QWidget):
             view = self.column.view_of(row)
             if isinstance(view, PromptView):
                 view.end_revision()
+
+    def reveal(self, message_id: int) -> bool:
+        """Scrolls to a message and marks it for a moment; False if it is not shown."""
+        for row in self._rows:
+            if isinstance(row, PromptRow | ReplyRow) and row.message.id == message_id:
+                self.column.reveal(row)
+                view = self.column.view_of(row)
+                if view is not None:
+                    Flash(self._stage.keeper.theme.accent, view)
+                return True
+        return False
 
     def scroll_pages(self, pages: int) -> None:
         bar = self.column.verticalScrollBar()

@@ -21,6 +21,8 @@ AHEAD_PX = 500  # rows this near are built before they can be seen
 KEEP_PX = 2_500  # rows farther away are given up
 STEP_PX = 20  # of the arrow keys; a notch of the wheel is three
 PAGE_OVERLAP_PX = 48
+END_PX = 4  # this near, one is at the end
+REVEALED_PX = 24  # from the top, where a row that was looked for begins
 
 
 class Row(Protocol):
@@ -145,6 +147,16 @@ class VirtualColumn(QAbstractScrollArea):
         self._follow(True)
         self._place()
 
+    def reveal(self, row: Row) -> None:
+        """Scrolls to the beginning of a row."""
+        slot = self._slots[self._index(row)]
+        bar = self.verticalScrollBar()
+        self._tops = self._sum_up()
+        bar.setValue(self._tops[self._index(row)] - REVEALED_PX)
+        self._follow(False)
+        self._place((slot, REVEALED_PX))
+        self._follow(bar.value() >= bar.maximum() - END_PX)
+
     def visible_rows(self) -> Sequence[tuple[Row, int]]:
         """The rows in sight, each with the position of its top within the viewport."""
         first, last = self._range(0)
@@ -165,7 +177,7 @@ class VirtualColumn(QAbstractScrollArea):
     def scrollContentsBy(self, dx: int, dy: int) -> None:  # noqa: ARG002
         if not self._placing:
             bar = self.verticalScrollBar()
-            self._follow(bar.value() >= bar.maximum() - 4)
+            self._follow(bar.value() >= bar.maximum() - END_PX)
             self._place()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -179,14 +191,15 @@ class VirtualColumn(QAbstractScrollArea):
 
     # Placing
 
-    def _place(self) -> None:
-        """Builds and measures what is in sight, until nothing changes any more, and moves it there."""
+    def _place(self, wanted: tuple[_Slot, int] | None = None) -> None:
+        """Builds and measures what is in sight, until nothing changes any more, and moves it there. `wanted` is a row
+        and where its top is to be; without one, what is in sight stays there."""
         if self._placing or not self.isVisible():
             return
         self._placing = True
         try:
             width = self._column_width()
-            anchor = self._anchor(width)
+            anchor = wanted or self._anchor(width)
             self._tops = self._sum_up()
             self._scroll_to(anchor)
             while self._measure(*self._range(0), width):

@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count
 
 from engine.config import OwnSampling
 from engine.errors import ConversationMissing
-from engine.records import Conversation, ConversationSummary, Message, ReplyStatistics, Role
+from engine.records import (
+    Conversation,
+    ConversationSummary,
+    ConversationTree,
+    Message,
+    ReplyStatistics,
+    Role,
+    SearchHit,
+)
 from engine.storage.branch import siblings_of
 from engine.storage.heads import RecentHeads
+from engine.storage.matching import occur
+from engine.storage.search import hit_of, missing_in
+from engine.storage.trees import tree_of
 from engine.storage.wording import fit_title
 
-_FIRST_ID = 2**40  # beyond any that the file gives, so that an id says where its conversation is
+# Beyond any that the file gives, so that an id says where its conversation is; and small enough for signals of the
+# window, whose numbers have 32 bits.
+_FIRST_ID = 2**30
 
 
 class IncognitoConversations:
@@ -97,6 +111,39 @@ class IncognitoConversations:
             conversation = self._find(conversation_id, even_deleted=True)
             self._deleted.discard(conversation_id)
             return conversation.summary
+
+    def forget_conversation(self, conversation_id: int) -> ConversationSummary:
+        with self._lock:
+            conversation = self._find(conversation_id, even_deleted=True)
+            del self._opened[conversation_id]
+            self._deleted.discard(conversation_id)
+            return conversation.summary
+
+    def search(self, words: Sequence[str]) -> list[SearchHit]:
+        hits = []
+        for summary in self.list_conversations():
+            try:
+                branch = {message.id for message in self.open_conversation(summary.id).messages}
+                with self._lock:
+                    messages = self._find(summary.id).messages
+            except ConversationMissing:
+                continue  # deleted meanwhile
+            missing = missing_in(summary.title, words)
+            holding = [
+                (message.id, message.text)
+                for message in reversed(messages)
+                if len(missing) and occur(missing, message.text.casefold())
+            ]
+            if holding or not missing:
+                hits.append(hit_of(summary, holding, words, branch))
+        return hits
+
+    def read_tree(self, conversation_id: int) -> ConversationTree:
+        with self._lock:
+            conversation = self._find(conversation_id)
+        summary, messages = conversation.summary, conversation.messages
+        head = max((message.id for message in messages), default=None)
+        return tree_of(summary.title, conversation.system_prompt, summary.updated_at, messages, head)
 
     def add_message(
         self,

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from sqlalchemy import Connection, Engine, delete, insert, select, update
+from sqlalchemy import Connection, Engine, bindparam, delete, insert, select, update
 
 from engine.config import OwnSampling
 from engine.errors import ConversationMissing
 from engine.records import (
     Conversation,
     ConversationSummary,
+    ConversationTree,
     Message,
     ReplyStatistics,
     Role,
+    SearchHit,
 )
 from engine.storage import connections, erasure, own_sampling
 from engine.storage.backup import backups, forget_conversations
@@ -24,8 +27,11 @@ from engine.storage.failures import told_in_words
 from engine.storage.heads import RecentHeads
 from engine.storage.incognito import IncognitoConversations
 from engine.storage.learned import LearnedRepository
+from engine.storage.matching import wanted_words
 from engine.storage.schema import ConversationRow, MessageRow, ReplyStatisticsRow
+from engine.storage.search import MOST_HITS, find_kept
 from engine.storage.targets import TargetRepository
+from engine.storage.trees import KnownTrees, read_tree, write_trees
 from engine.storage.upgrade import upgrade
 from engine.storage.wording import encodable, fit_title
 
@@ -209,14 +215,54 @@ class Repository(TargetRepository, LearnedRepository):
         hidden = ConversationRow.deleted_at.is_not(None)
         with self._writing() as connection:
             ids = connection.execute(select(ConversationRow.id).where(hidden)).scalars().all()
-            if ids:
-                for backup in backups(self._path):
-                    with told_in_words(backup):
-                        forget_conversations(backup, ids)
-                connection.execute(delete(ConversationRow).where(hidden))
-                erasure.announce(connection)
+            self._remove(connection, ids)
         self._finish_erasure()
         return len(ids)
+
+    def forget_conversation(self, conversation_id: int) -> ConversationSummary:
+        """Removes one conversation for good, deleted or not. `erase_forgotten` then sees to what remains of its text in
+        the files."""
+        if conversation_id in self._incognito:
+            return self._incognito.forget_conversation(conversation_id)
+        with self._writing() as connection:
+            found = _find(connection, conversation_id, even_deleted=True)
+            self._remove(connection, [conversation_id])
+            return found.summary
+
+    def erase_forgotten(self) -> None:
+        """Takes seconds where the store is large. What fails is done by the next `purge_deleted`."""
+        self._finish_erasure()
+
+    def search(self, words: str, stopped: Callable[[], bool] = lambda: False) -> tuple[SearchHit, ...]:
+        """Conversations that hold all these words, whatever the case of their letters, last used first; at most
+        `MOST_HITS`. None without words. May end early, with less, when it is stopped."""
+        wanted = wanted_words(words)
+        if not wanted:
+            return ()
+        with self._reading() as connection:
+            hits = find_kept(connection, wanted, stopped)
+        hits += self._incognito.search(wanted)
+        return tuple(sorted(hits, key=lambda hit: _last_use(hit.conversation), reverse=True)[:MOST_HITS])
+
+    def read_tree(self, conversation_id: int) -> ConversationTree:
+        """The conversation with all its branches. A deleted one counts as missing."""
+        if conversation_id in self._incognito:
+            return self._incognito.read_tree(conversation_id)
+        with self._reading() as connection:
+            _find(connection, conversation_id)
+            return read_tree(connection, conversation_id)
+
+    def add_trees(self, trees: Sequence[ConversationTree]) -> list[bool]:
+        """Adds all conversations that are not here yet, or none where it fails; which of them were added.
+
+        In every tree parents stand before their children, and the head is one of its messages.
+        """
+        with self._reading() as connection:
+            known = KnownTrees(connection)
+        is_new = [known.add(tree) for tree in trees]
+        with self._writing() as connection:  # for a short time, as replies are kept meanwhile
+            write_trees(connection, [tree for tree, new in zip(trees, is_new, strict=True) if new])
+        return is_new
 
     def add_message(
         self,
@@ -257,6 +303,15 @@ class Repository(TargetRepository, LearnedRepository):
         if head != parent_id:
             self._recent.leave(conversation_id, head)
         return Message(message_id, conversation_id, parent_id, role, text, now, target_name, statistics)
+
+    def _remove(self, connection: Connection, ids: Sequence[int]) -> None:
+        if ids:
+            for backup in backups(self._path):
+                with told_in_words(backup):
+                    forget_conversations(backup, ids)
+            one = delete(ConversationRow).where(ConversationRow.id == bindparam("gone"))
+            connection.execute(one, [{"gone": number} for number in ids])
+            erasure.announce(connection)
 
 
 def _last_use(summary: ConversationSummary) -> tuple[datetime, int]:

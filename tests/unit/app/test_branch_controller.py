@@ -139,8 +139,6 @@ def test_an_earlier_prompt_is_asked_in_other_words(desk: Desk) -> None:
     answer = reply(6, 5, "Anew")
     told = ReplyText(7, "Anew", LiveFigures(2, 5.0, context_used=10))
     desk.tell(PromptKept(new, (1, 5)), ReplyStarted(7, 5, 9, 0), told)
-        PromptKept(new, (1, 5)), ReplyStarted(7, 5, 9, 0), ReplyText(7, "Anew", LiveFigures(2, 5.0, context_used=10))
-    )
     assert desk.shown == ["One more"]
     flipper = desk.view(new).flipper
     assert flipper is not None

@@ -126,11 +126,17 @@ def test_what_follows_the_first_prompt_belongs_to_its_conversation(window: MainW
 
 def test_the_draft_of_an_incognito_chat_to_come_is_not_kept(window: MainWindow) -> None:
     desk = Desk(window)
-    desk.keeper.keeps_new = False
+    desk.box.set_text("harmless")
+    window.conversations.incognito_requested.emit()
+    assert desk.box.text == ""
     desk.box.set_text("secret")
     desk.keeper.keep()
-    assert desk.kept_new == []
-    assert desk.keeper.new_draft == ""
+    assert desk.kept_new == ["harmless"]
+    assert desk.keeper.new_draft == "harmless"
+    desk.go_to(None)
+    assert desk.box.text == "harmless"
+    window.conversations.incognito_requested.emit()
+    assert desk.box.text == "secret", "in this window"
 
 
 def test_what_is_written_last_of_all_is_there_after_a_restart(window: MainWindow, tmp_path: Path) -> None:

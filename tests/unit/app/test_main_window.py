@@ -44,7 +44,16 @@ def test_a_dropped_model_is_chosen(qtbot: QtBot, window: MainWindow) -> None:
     assert chosen.args == ["/models/x.GGUF"]
 
 
-@pytest.mark.parametrize("paths", [("/x.txt",), ("/x.gguf", "/y.gguf"), ()])
+def test_dropped_chats_and_texts_are_told(qtbot: QtBot, window: MainWindow) -> None:
+    with qtbot.waitSignal(window.chats_dropped) as chats:
+        assert drop(window, "/export/conversations.JSON")
+    assert chats.args == ["/export/conversations.JSON"]
+    with qtbot.waitSignal(window.texts_dropped) as texts:
+        assert drop(window, "/x.txt", "/data.json")
+    assert texts.args == [["/x.txt", "/data.json"]]
+
+
+@pytest.mark.parametrize("paths", [("/x.gguf", "/x.txt"), ("/x.gguf", "/y.gguf"), ()])
 def test_other_files_are_refused(window: MainWindow, paths: tuple[str, ...]) -> None:
     assert not drop(window, *paths)
 

@@ -1,0 +1,97 @@
+"""The text files that went along with a prompt, in the transcript."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QFrame, QPlainTextEdit, QPushButton, QWidget
+
+from app.theme import ThemeKeeper
+from app.widgets.attachment_chips import words_of_size
+from app.widgets.fonts import code_font
+from engine.attachments import Attachment
+
+_GAP_PX = 6
+_LINES = 14  # of an opened file, at most
+_WIDEST_NAME_PX = 230
+
+
+class AttachedFiles(QWidget):
+    """A button for each file, which shows its text below, or hides it again.
+
+    Signals:
+        height_changed(): a file was opened or closed.
+    """
+
+    height_changed = Signal()
+
+    def __init__(self, keeper: ThemeKeeper, attachments: tuple[Attachment, ...], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._keeper = keeper
+        self._attachments = attachments
+        self._opened: Attachment | None = None
+        self.buttons = [self._button(attachment) for attachment in attachments]
+        self.text = QPlainTextEdit(self)
+        self.text.setReadOnly(True)
+        self.text.setProperty("kind", "attached")
+        self.text.setFrameShape(QFrame.Shape.NoFrame)
+        self.text.setFont(code_font())
+        self.text.setTabChangesFocus(True)
+        self.text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.text.hide()
+        keeper.changed.connect(self._draw)
+        self._draw()
+
+    def ideal_width(self, widest: int) -> int:
+        if self._opened is not None:
+            return widest
+        return min(widest, sum(button.sizeHint().width() + _GAP_PX for button in self.buttons) - _GAP_PX)
+
+    def arrange(self, width: int) -> int:
+        """Takes this width and the height it needs, and returns the height."""
+        x = y = bottom = 0
+        for button in self.buttons:
+            size = button.sizeHint()
+            wide = min(width, size.width())
+            if x and x + wide > width:
+                x, y = 0, y + size.height() + _GAP_PX
+            button.setGeometry(x, y, wide, size.height())
+            x += wide + _GAP_PX
+            bottom = y + size.height()
+        if self._opened is not None:
+            lines = min(_LINES, self._opened.text.count("\n") + 1)
+            height = lines * self.text.fontMetrics().lineSpacing() + 34  # and a scroll bar below
+            self.text.setGeometry(0, bottom + _GAP_PX, width, height)
+            bottom += _GAP_PX + height
+        self.resize(width, bottom)
+        return bottom
+
+    def _button(self, attachment: Attachment) -> QPushButton:
+        size = words_of_size(attachment.num_bytes)
+        button = QPushButton(self)
+        name = button.fontMetrics().elidedText(attachment.name, Qt.TextElideMode.ElideMiddle, _WIDEST_NAME_PX)
+        button.setText(f"{name} · {size}".replace("&", "&&"))
+        button.setAccessibleName(f"{attachment.name}, {size}")
+        button.setProperty("kind", "file")
+        button.setCheckable(True)
+        button.setToolTip(f"Show or hide the text of {attachment.name}")
+        button.clicked.connect(self._on_clicked)
+        return button
+
+    @Slot()
+    def _on_clicked(self) -> None:
+        clicked = self.sender()
+        self._opened = None
+        for button, attachment in zip(self.buttons, self._attachments, strict=True):
+            button.setChecked(button is clicked and button.isChecked())
+            if button.isChecked():
+                self._opened = attachment
+        if self._opened is not None:
+            self.text.setPlainText(self._opened.text)
+            self.text.setAccessibleName(f"Text of {self._opened.name}")
+        self.text.setVisible(self._opened is not None)
+        self.height_changed.emit()
+
+    @Slot()
+    def _draw(self) -> None:
+        for button in self.buttons:
+            button.setIcon(self._keeper.icon("attach"))

@@ -1,0 +1,86 @@
+"""Where the user writes what to look for."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QTimer, Signal, Slot
+from PySide6.QtGui import QAction, QKeyEvent, QKeySequence, Qt
+from PySide6.QtWidgets import QLineEdit, QWidget
+
+from app.theme import ThemeKeeper
+
+REST_MS = 150  # after the last key, before it is looked for
+_MOST_CHARACTERS = 200
+
+
+class SearchField(QLineEdit):
+    """Signals:
+    searched(str): these words are to be looked for; empty: nothing more.
+    left(): the user is done; the field is empty.
+    entered(), down_pressed(): keys that lead to what was found.
+    """
+
+    searched = Signal(str)
+    left = Signal()
+    entered = Signal()
+    down_pressed = Signal()
+
+    def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._keeper = keeper
+        self.setProperty("kind", "search")
+        self.setPlaceholderText("Search chats")
+        self.setAccessibleName("Search chats")
+        self.setToolTip("Search titles and messages  (Ctrl+F)")
+        self.setMaxLength(_MOST_CHARACTERS)
+        self.setClearButtonEnabled(True)
+        self._sign = QAction(self)
+        self.addAction(self._sign, QLineEdit.ActionPosition.LeadingPosition)
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(REST_MS)
+        self._timer.timeout.connect(self._search)
+        self.textChanged.connect(self._on_text_changed)
+        keeper.changed.connect(self._draw)
+        self._draw()
+
+    def leave(self) -> None:
+        self.clear()
+        self.left.emit()
+
+    def event(self, event: QEvent) -> bool:
+        """Esc is this field's while one writes here, also where it would stop a reply."""
+        if (
+            event.type() == QEvent.Type.ShortcutOverride
+            and isinstance(event, QKeyEvent)
+            and event.matches(QKeySequence.StandardKey.Cancel)
+        ):
+            event.accept()
+            return True
+        return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        match event.key():
+            case Qt.Key.Key_Escape:
+                self.leave()
+            case Qt.Key.Key_Return | Qt.Key.Key_Enter:
+                self.entered.emit()
+            case Qt.Key.Key_Down:
+                self.down_pressed.emit()
+            case _:
+                super().keyPressEvent(event)
+
+    @Slot()
+    def _on_text_changed(self) -> None:
+        if self.text().strip():
+            self._timer.start()
+        else:
+            self._search()
+
+    @Slot()
+    def _search(self) -> None:
+        self._timer.stop()
+        self.searched.emit(self.text().strip())
+
+    @Slot()
+    def _draw(self) -> None:
+        self._sign.setIcon(self._keeper.icon("search", "faint"))

@@ -1,0 +1,68 @@
+"""Reads a file as text, to be attached to a prompt."""
+
+from __future__ import annotations
+
+import codecs
+import re
+import stat
+from pathlib import Path
+
+from engine.errors import NotText
+from engine.records import TextFile
+
+MOST_BYTES = 1_000_000
+
+_MARKED = (  # what a file may begin with; the longer ones first
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")  # that no text of our days holds
+
+
+def read_text(path: Path) -> TextFile:
+    """Raises NotText."""
+    name = path.name
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):  # a pipe would keep us waiting for ever
+            raise NotText(f"{name} is no file; attach a text file.")
+        with path.open("rb") as file:
+            raw = file.read(MOST_BYTES + 1)
+    except FileNotFoundError as error:
+        raise NotText(f"{name} is not there any more; attach another file.") from error
+    except PermissionError as error:
+        raise NotText(f"You may not read {name}; attach another file.") from error
+    except OSError as error:
+        raise NotText(f"{name} cannot be read ({error.strerror}); attach another file.") from error
+    if len(raw) > MOST_BYTES:
+        raise NotText(f"{name} is {status.st_size / 1e6:.1f} MB; attach text of at most {MOST_BYTES // 10**6} MB.")
+    text = _decoded(raw)
+    if text is None:
+        raise NotText(f"{name} is not a text file; attach plain text.")
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if not text.strip():
+        raise NotText(f"{name} is empty; attach a file with text in it.")
+    return TextFile(path, text, len(raw))
+
+
+def _decoded(raw: bytes) -> str | None:
+    """As UTF-8, as what its mark says, or as Western European text of old; None for what is no text."""
+    for mark, encoding in _MARKED:
+        if raw.startswith(mark):
+            return _as(raw, encoding)
+    if _CONTROLS.search(raw):
+        return None
+    for encoding in ("utf-8", "cp1252", "latin-1"):
+        if (text := _as(raw, encoding)) is not None:
+            return text
+    return None
+
+
+def _as(raw: bytes, encoding: str) -> str | None:
+    try:
+        return raw.decode(encoding)
+    except UnicodeDecodeError:
+        return None

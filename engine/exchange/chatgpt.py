@@ -1,0 +1,103 @@
+"""ChatGPT's own export: a list of conversations, each a tree of nodes by their names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel
+
+from engine.exchange.grown_tree import Node, grow, time_from, tree
+from engine.records import ConversationTree, Role
+
+_ROLES = {"user": Role.USER, "assistant": Role.ASSISTANT}
+_KINDS_SAID = frozenset({"text", "multimodal_text"})  # others are tool calls, thoughts, what a tool returned, …
+
+
+class _Author(BaseModel):
+    role: str
+
+
+class _Content(BaseModel):
+    content_type: str = "text"
+    parts: list[Any] | None = None
+
+
+class _Message(BaseModel):
+    author: _Author
+    content: _Content | None = None
+    create_time: float | None = None
+    recipient: str | None = None
+    metadata: dict[str, Any] | None = None
+
+
+class _Node(BaseModel):
+    message: _Message | None = None
+    parent: str | None = None
+
+
+class _Conversation(BaseModel):
+    title: str | None = None
+    create_time: float | None = None
+    update_time: float | None = None
+    current_node: str | None = None
+    mapping: dict[str, _Node]
+
+
+def is_chatgpt(element: dict[str, Any]) -> bool:
+    return "mapping" in element
+
+
+def read(element: dict[str, Any]) -> ConversationTree:
+    """What was said is kept, with its branches; what tools did is not. Raises ValueError."""
+    found = _Conversation.model_validate(element)
+    nodes = [_node(name, each) for name, each in found.mapping.items()]
+    times = time_from(found.create_time), time_from(found.update_time)
+    return tree(found.title, _system_prompt(found), times, grow(nodes, found.current_node, joins_turns=True))
+
+
+def _node(name: str, found: _Node) -> Node[str]:
+    message = found.message
+    role = None if message is None else _ROLES.get(message.author.role)
+    text = "" if message is None else _text(message.content)
+    if message is None or role is None or _is_hidden(message) or not text.strip():
+        return Node(name, found.parent, None, "")
+    model = (message.metadata or {}).get("model_slug") if role is Role.ASSISTANT else None
+    return Node(
+        name,
+        found.parent,
+        role,
+        text,
+        time_from(message.create_time),
+        model if isinstance(model, str) else None,
+    )
+
+
+def _is_hidden(message: _Message) -> bool:
+    hidden = (message.metadata or {}).get("is_visually_hidden_from_conversation") is True
+    return hidden or message.recipient not in (None, "all")
+
+
+def _text(content: _Content | None) -> str:
+    if content is None or content.content_type not in _KINDS_SAID:
+        return ""
+    pieces = [_piece(part) for part in content.parts or ()]
+    return "\n\n".join(piece for piece in pieces if piece.strip())
+
+
+def _piece(part: object) -> str:
+    """What was said aloud has its text; of other things that are no text only their kind is kept."""
+    if isinstance(part, str):
+        return part
+    if not isinstance(part, dict):
+        return ""
+    if isinstance(text := part.get("text"), str):
+        return text
+    return "[picture]" if part.get("content_type") == "image_asset_pointer" else ""
+
+
+def _system_prompt(found: _Conversation) -> str:
+    for node in found.mapping.values():
+        message = node.message
+        if message is not None and message.author.role == "system" and not _is_hidden(message):
+            return _text(message.content)
+    return ""

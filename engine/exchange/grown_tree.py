@@ -1,0 +1,139 @@
+"""Makes a sound tree of messages from what a file says: every parent before its children, nothing in circles."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Generic, TypeVar
+
+from engine.records import ConversationTree, Role, TreeMessage
+
+MOST_MESSAGES = 20_000  # of a conversation
+EARLIEST = datetime(1990, 1, 1, tzinfo=UTC)
+LATEST = datetime(2200, 1, 1, tzinfo=UTC)
+
+_Key = TypeVar("_Key", str, int)
+
+
+class Unsound(ValueError):
+    """The messages are no tree, or too many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node(Generic[_Key]):
+    """What a file says of one message. Without a role it only joins its children to its parent."""
+
+    key: _Key
+    parent: _Key | None
+    role: Role | None
+    text: str
+    created_at: datetime | None = None
+    target_name: str | None = None
+
+
+def grow(
+    nodes: Sequence[Node[_Key]], head: _Key | None, joins_turns: bool = False
+) -> tuple[list[TreeMessage], int | None]:
+    """The messages, numbered from 1 on, parents first, and the number of the head: the node's own, or that of its
+    nearest ancestor that is a message. Without a head it is the last message.
+
+    With `joins_turns`, what one role says in several messages one after the other becomes one message. Raises Unsound.
+    """
+    if len(nodes) > MOST_MESSAGES:
+        raise Unsound("too many messages")
+    by_key = {node.key: node for node in nodes}
+    ordered = _parents_first(nodes, by_key)
+    messages: dict[int, TreeMessage] = {}
+    number_of: dict[_Key | None, int | None] = {None: None}  # of the message that stands for a node
+    has_joined: set[int] = set()
+    for node in ordered:
+        parent = number_of[node.parent]
+        if node.role is None:
+            number_of[node.key] = parent
+            continue
+        message = TreeMessage(len(messages) + 1, parent, node.role, node.text, node.created_at, node.target_name)
+        before = messages[parent] if parent is not None else None
+        if joins_turns and before is not None and before.role == node.role:
+            message = replace(message, parent=before.parent, text=f"{before.text.rstrip()}\n\n{node.text.lstrip()}")
+            has_joined.add(before.number)
+        messages[message.number] = message
+        number_of[node.key] = message.number
+    wanted = number_of.get(head) or max(messages, default=None)
+    if has_joined:
+        parents = {message.parent for message in messages.values()}
+        gone = {number for number in has_joined if number not in parents}
+        if wanted in gone:
+            wanted = max(messages.keys() - gone)
+        return _numbered([message for message in messages.values() if message.number not in gone], wanted)
+    return list(messages.values()), wanted
+
+
+def sound_time(moment: datetime | None) -> datetime | None:
+    """In UTC; None for one that no clock can have shown."""
+    if moment is None or moment.tzinfo is None:
+        return None
+    try:
+        moment = moment.astimezone(UTC)
+    except (OverflowError, ValueError):
+        return None
+    return moment if EARLIEST <= moment <= LATEST else None
+
+
+def time_from(seconds: float | None) -> datetime | None:
+    """Of seconds since 1970."""
+    try:
+        return None if seconds is None else sound_time(datetime.fromtimestamp(seconds, UTC))
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
+def title_of(title: str | None, messages: Iterable[TreeMessage]) -> str:
+    """The title that a file gives, or the first line of the first prompt."""
+    if title and title.strip():
+        return title.strip()
+    prompt = next((message.text for message in messages if message.role == Role.USER), "")
+    line = next(iter(prompt.strip().splitlines()), "")
+    return line if len(line) <= 60 else line[:60].rsplit(" ", 1)[0] + "…"
+
+
+def _parents_first(nodes: Sequence[Node[_Key]], by_key: Mapping[_Key, Node[_Key]]) -> list[Node[_Key]]:
+    if len(by_key) < len(nodes):
+        raise Unsound("two messages have the same name")
+    children: dict[_Key | None, list[Node[_Key]]] = {}
+    for node in nodes:
+        if node.parent is not None and node.parent not in by_key:
+            raise Unsound("a message answers one that is not there")
+        children.setdefault(node.parent, []).append(node)
+    ordered: list[Node[_Key]] = []
+    waiting = deque(children.get(None, ()))
+    while waiting:
+        node = waiting.popleft()
+        ordered.append(node)
+        waiting.extend(children.get(node.key, ()))
+    if len(ordered) < len(nodes):
+        raise Unsound("messages answer each other in a circle")
+    return ordered
+
+
+def _numbered(messages: Sequence[TreeMessage], head: int | None) -> tuple[list[TreeMessage], int | None]:
+    """Numbered from 1 on, without gaps."""
+    number_of: dict[int | None, int | None] = {None: None}
+    numbered = []
+    for number, message in enumerate(messages, 1):
+        number_of[message.number] = number
+        numbered.append(replace(message, number=number, parent=number_of[message.parent]))
+    return numbered, number_of[head]
+
+
+def tree(
+    title: str | None,
+    system_prompt: str,
+    times: tuple[datetime | None, datetime | None],
+    grown: tuple[list[TreeMessage], int | None],
+) -> ConversationTree:
+    """`times`: when it began, and when it was used last."""
+    messages, head = grown
+    began, used = map(sound_time, times)
+    return ConversationTree(title_of(title, messages), system_prompt, began, used, tuple(messages), head)

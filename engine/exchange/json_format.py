@@ -1,0 +1,101 @@
+"""Our own format of conversations, version 1: a JSON object, in UTF-8.
+
+    {"format": "slipstream-conversations", "version": 1, "exported_at": "2026-01-02T03:04:05+00:00",
+     "conversations": [
+      {"title": "…", "system_prompt": "…",              what the target is told first; may be empty
+       "created_at": "…", "updated_at": "…",            ISO 8601 with the offset
+       "head": 2,                                       id of the leaf of the current branch; null: no messages
+       "messages": [
+        {"id": 1, "parent": null, "role": "user", "text": "…", "created_at": "…", "model": null},
+        {"id": 2, "parent": 1, "role": "assistant", "text": "…", "created_at": "…", "model": "SmolLM2"}]}]}
+
+Messages form a tree: those with the same parent are branches. Roles are `user`, `assistant` and `system`. A reader
+leaves fields alone that it does not know; a version it does not know is refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from pydantic import AwareDatetime, BaseModel, Field, StrictInt
+
+from engine.exchange.grown_tree import Node, grow, sound_time, tree
+from engine.records import ConversationTree, Role
+
+FORMAT = "slipstream-conversations"
+VERSION = 1
+
+
+class Header(BaseModel):
+    format: Literal["slipstream-conversations"]
+    version: StrictInt = Field(ge=1)
+
+
+class _Message(BaseModel):
+    id: StrictInt
+    parent: StrictInt | None = None
+    role: Role
+    text: str
+    created_at: AwareDatetime | None = None
+    model: str | None = None
+
+
+class _Conversation(BaseModel):
+    title: str = ""
+    system_prompt: str = ""
+    created_at: AwareDatetime | None = None
+    updated_at: AwareDatetime | None = None
+    head: StrictInt | None = None
+    messages: list[_Message]
+
+
+def is_ours(element: dict[str, Any]) -> bool:
+    return "messages" in element and ("head" in element or "system_prompt" in element)
+
+
+def read(element: dict[str, Any]) -> ConversationTree:
+    """Raises ValueError."""
+    found = _Conversation.model_validate(element)
+    nodes = [
+        Node(each.id, each.parent, each.role, each.text, sound_time(each.created_at), each.model)
+        for each in found.messages
+    ]
+    return tree(found.title, found.system_prompt, (found.created_at, found.updated_at), grow(nodes, found.head))
+
+
+def write(trees: Iterable[ConversationTree]) -> Iterator[str]:
+    """The pieces of a file."""
+    header = {"format": FORMAT, "version": VERSION, "exported_at": datetime.now(UTC).isoformat(timespec="seconds")}
+    yield json.dumps(header)[:-1] + ', "conversations": ['
+    for place, each in enumerate(trees):
+        yield (",\n" if place else "\n") + json.dumps(_element(each), ensure_ascii=False)
+    yield "\n]}\n"
+
+
+def _element(each: ConversationTree) -> dict[str, Any]:
+    numbers = {message.number: place for place, message in enumerate(each.messages, 1)}
+    return {
+        "title": each.title,
+        "system_prompt": each.system_prompt,
+        "created_at": _written(each.created_at),
+        "updated_at": _written(each.updated_at),
+        "head": None if each.head is None else numbers[each.head],
+        "messages": [
+            {
+                "id": numbers[message.number],
+                "parent": None if message.parent is None else numbers[message.parent],
+                "role": message.role.value,
+                "text": message.text,
+                "created_at": _written(message.created_at),
+                "model": message.target_name,
+            }
+            for message in each.messages
+        ],
+    }
+
+
+def _written(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat()

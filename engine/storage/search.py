@@ -1,0 +1,109 @@
+"""Finds conversations by words in their titles and messages.
+
+There is no index: it would hold the words of a chat that was deleted. SQLite looks through the texts first, by ASCII
+letters, and what it lets pass is compared as people read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+
+from sqlalchemy import ColumnElement, Connection, LargeBinary, and_, cast, func, or_, select
+
+from engine.records import ConversationSummary, SearchHit
+from engine.storage.matching import occur, snippet_of
+from engine.storage.schema import ConversationRow, MessageRow
+
+MOST_HITS = 100
+_SIFTED_LENGTH = 100  # of a word, that SQLite compares; it refuses patterns that are very long
+_AT_ONCE = 500  # conversations named in one statement
+
+_Found = tuple[int, str]  # id and text of a message
+
+
+def find_kept(connection: Connection, words: Sequence[str], stopped: Callable[[], bool]) -> list[SearchHit]:
+    """The conversations last used of those that hold all these words, in the title and one message together."""
+    heads: dict[int, int | None] = {}
+    summaries: list[ConversationSummary] = []
+    columns = (ConversationRow.id, ConversationRow.title, ConversationRow.updated_at, ConversationRow.head_message_id)
+    listed = select(*columns).where(ConversationRow.deleted_at.is_(None))
+    for number, title, updated_at, head in connection.execute(
+        listed.order_by(ConversationRow.updated_at.desc(), ConversationRow.id.desc())
+    ):
+        heads[number] = head
+        summaries.append(ConversationSummary(number, title, updated_at))
+
+    messages: dict[int, list[_Found]] = dict(_holding(connection, words, stopped))
+    missing = {each.id: missing_in(each.title, words) for each in summaries}
+    partly = [number for number, lacks in missing.items() if lacks and len(lacks) < len(words)]
+    for lacks, numbers in _by_missing(partly, missing):
+        messages.update(_holding(connection, lacks, stopped, numbers))
+
+    found = [each for each in summaries if each.id in messages or not missing[each.id]][:MOST_HITS]
+    branches = _branches(connection, [head for each in found if (head := heads[each.id]) is not None])
+    return [hit_of(each, messages.get(each.id, ()), words, branches) for each in found]
+
+
+def missing_in(title: str, words: Sequence[str]) -> tuple[str, ...]:
+    """The words that a title does not hold."""
+    folded = title.casefold()
+    return tuple(word for word in words if word not in folded)
+
+
+def hit_of(
+    conversation: ConversationSummary, messages: Sequence[_Found], words: Sequence[str], branch: set[int]
+) -> SearchHit:
+    """`messages` are those that hold the words, latest first; one of the current branch is chosen if there is one."""
+    if not messages:
+        return SearchHit(conversation, None, "", ())
+    number, text = next((each for each in messages if each[0] in branch), messages[0])
+    return SearchHit(conversation, number, *snippet_of(text, words))
+
+
+def _by_missing(
+    numbers: Sequence[int], missing: dict[int, tuple[str, ...]]
+) -> Iterator[tuple[tuple[str, ...], list[int]]]:
+    for lacks, group in groupby(sorted(numbers, key=missing.__getitem__), missing.__getitem__):
+        together = list(group)
+        for begin in range(0, len(together), _AT_ONCE):
+            yield lacks, together[begin : begin + _AT_ONCE]
+
+
+def _holding(
+    connection: Connection, words: Sequence[str], stopped: Callable[[], bool], numbers: Sequence[int] | None = None
+) -> Iterator[tuple[int, list[_Found]]]:
+    """Conversations (of these; None: of all) with the messages that hold all the words, latest first."""
+    wanted = (
+        select(MessageRow.conversation_id, MessageRow.id, MessageRow.text)
+        .join(ConversationRow, ConversationRow.id == MessageRow.conversation_id)
+        .where(ConversationRow.deleted_at.is_(None), _sieve(words))
+        .order_by(ConversationRow.updated_at.desc(), ConversationRow.id.desc(), MessageRow.id.desc())
+    )
+    if numbers is not None:
+        wanted = wanted.where(ConversationRow.id.in_(numbers))
+    num_found = 0
+    for number, rows in groupby(connection.execute(wanted), lambda row: int(row[0])):
+        if stopped() or num_found == MOST_HITS:
+            return
+        messages = [(row[1], row[2]) for row in rows if occur(words, row[2].casefold())]
+        if messages:
+            num_found += 1
+            yield number, messages
+
+
+def _sieve(words: Sequence[str]) -> ColumnElement[bool]:
+    """Lets at least those texts pass that hold the words, which are case-folded: in ASCII texts SQLite sees that."""
+    beyond_ascii = func.length(MessageRow.text) != func.length(cast(MessageRow.text, LargeBinary))
+    if not all(map(str.isascii, words)):
+        return beyond_ascii
+    held = (MessageRow.text.contains(word[:_SIFTED_LENGTH], autoescape=True) for word in words)
+    return or_(and_(*held), beyond_ascii)
+
+
+def _branches(connection: Connection, heads: Sequence[int]) -> set[int]:
+    """The messages of the current branches that end with these."""
+    link = select(MessageRow.id, MessageRow.parent_id)
+    links = link.where(MessageRow.id.in_(heads)).cte("branch", recursive=True)
+    links = links.union(link.join(links, MessageRow.id == links.c.parent_id))
+    return set(connection.execute(select(links.c.id)).scalars())

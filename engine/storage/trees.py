@@ -1,0 +1,151 @@
+"""Whole conversations with all their branches: read to be exported, written when they are imported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from hashlib import sha256
+from operator import attrgetter
+from typing import Any
+
+from sqlalchemy import Connection, insert, select, update
+
+from engine.records import ConversationTree, TreeMessage
+from engine.storage.schema import ConversationRow, MessageRow
+from engine.storage.wording import encodable, fit_title
+
+_CONVERSATION = select(
+    ConversationRow.title,
+    ConversationRow.system_prompt,
+    ConversationRow.created_at,
+    ConversationRow.updated_at,
+    ConversationRow.head_message_id,
+)
+_MESSAGES = select(
+    MessageRow.id,
+    MessageRow.parent_id,
+    MessageRow.role,
+    MessageRow.text,
+    MessageRow.created_at,
+    MessageRow.target_name,
+    MessageRow.conversation_id,
+).order_by(MessageRow.id)  # a parent is always older than its children
+
+
+def read_tree(connection: Connection, conversation_id: int) -> ConversationTree:
+    """The conversation must be there."""
+    row = connection.execute(_CONVERSATION.where(ConversationRow.id == conversation_id)).one()
+    messages = connection.execute(_MESSAGES.where(MessageRow.conversation_id == conversation_id))
+    return ConversationTree(*row[:4], messages=tuple(map(_message, messages)), head=row.head_message_id)
+
+
+def write_trees(connection: Connection, trees: Sequence[ConversationTree]) -> None:
+    """A time that is not known is now."""
+    for tree in trees:
+        _write(connection, tree)
+
+
+class KnownTrees:
+    """What is in the store, as digests of every message with all that stands before it.
+
+    Where a file tells no times, they are not compared.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._digests: set[bytes] = set()
+        columns = _MESSAGES.join(ConversationRow, ConversationRow.id == MessageRow.conversation_id)
+        rows = connection.execute(
+            columns.where(ConversationRow.deleted_at.is_(None))
+            .order_by(None)
+            .order_by(MessageRow.conversation_id, MessageRow.id)
+        )
+        messages = list[TreeMessage]()
+        current = None
+        for row in rows:
+            if row.conversation_id != current:
+                self._take(messages)
+                messages, current = [], row.conversation_id
+            messages.append(_message(row))
+        self._take(messages)
+
+    def add(self, tree: ConversationTree) -> bool:
+        """False for one that is known: as it is, or with messages that were added since."""
+        has_times = all(message.created_at for message in tree.messages)
+        digests = set(_digests(tree.messages, has_times))
+        if digests <= self._digests:
+            return False
+        self._take(tree.messages)
+        return True
+
+    def _take(self, messages: Sequence[TreeMessage]) -> None:
+        for with_times in (True, False):
+            self._digests.update(_digests(messages, with_times))
+
+
+def _digests(messages: Iterable[TreeMessage], with_times: bool) -> Iterator[bytes]:
+    of: dict[int | None, bytes] = {None: b"times" if with_times else b""}
+    for message in messages:
+        if message.parent not in of:
+            continue  # a damaged store
+        time = message.created_at.astimezone(UTC).isoformat() if with_times and message.created_at else ""
+        words = "\0".join((message.role, time, encodable(message.text)))
+        of[message.number] = sha256(of[message.parent] + words.encode()).digest()
+        yield of[message.number]
+
+
+def _write(connection: Connection, tree: ConversationTree) -> None:
+    now = datetime.now(UTC)
+    times = [message.created_at for message in tree.messages if message.created_at]
+    created_at = tree.created_at or min(times, default=now)
+    new = insert(ConversationRow).values(
+        title=fit_title(tree.title),
+        system_prompt=encodable(tree.system_prompt),
+        created_at=created_at,
+        updated_at=tree.updated_at or max(times, default=now),
+    )
+    conversation_id = connection.execute(new).lastrowid
+    if not tree.messages:
+        return
+    first = _next_message_id(connection)
+    ids = {message.number: first + place for place, message in enumerate(tree.messages)}
+    rows = [
+        {
+            "id": ids[message.number],
+            "conversation_id": conversation_id,
+            "parent_id": None if message.parent is None else ids[message.parent],
+            "role": message.role,
+            "text": encodable(message.text),
+            "created_at": message.created_at or created_at,
+            "target_name": None if message.target_name is None else encodable(message.target_name),
+        }
+        for message in tree.messages
+    ]
+    connection.execute(insert(MessageRow), rows)
+    head = max(ids.values()) if tree.head is None else ids[tree.head]
+    change = update(ConversationRow).where(ConversationRow.id == conversation_id)
+    connection.execute(change.values(head_message_id=head))
+
+
+def _next_message_id(connection: Connection) -> int:
+    """An id that was never given: also those of messages that were deleted count."""
+    last = connection.exec_driver_sql("SELECT seq FROM sqlite_sequence WHERE name = 'messages'").scalar_one_or_none()
+    return (last or 0) + 1
+
+
+def _message(row: Any) -> TreeMessage:
+    return TreeMessage(row.id, row.parent_id, row.role, row.text, row.created_at, row.target_name)
+
+
+def tree_of(
+    title: str, system_prompt: str, updated_at: datetime, messages: Iterable[Any], head: int | None
+) -> ConversationTree:
+    """Of a conversation's `Message`s, which are held in memory."""
+    ordered = sorted(messages, key=attrgetter("id"))
+    return ConversationTree(
+        title,
+        system_prompt,
+        ordered[0].created_at if ordered else updated_at,
+        updated_at,
+        tuple(TreeMessage(m.id, m.parent_id, m.role, m.text, m.created_at, m.target_name) for m in ordered),
+        head,
+    )

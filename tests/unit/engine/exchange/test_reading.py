@@ -1,0 +1,325 @@
+"""Conversations of files, whoever wrote them."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import zipfile
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from engine.errors import ChatsNotWritten, ChatsUnreadable
+from engine.exchange import Read, json_format, json_stream, read_chats, reading, write_chats, zipped
+from engine.records import ConversationTree, ExportFormat, LeftOut, Role, TreeMessage
+
+MOMENTS = st.datetimes(datetime(1991, 1, 1), datetime(2150, 1, 1), timezones=st.just(UTC))
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
+
+
+@st.composite
+def trees(draw: st.DrawFn) -> ConversationTree:
+    messages: list[TreeMessage] = []
+    for number in range(1, draw(st.integers(1, 8)) + 1):
+        parent = draw(st.sampled_from([None, *range(1, number)]))
+        role = draw(st.sampled_from([Role.USER, Role.ASSISTANT]))
+        model = draw(st.none() | TEXTS) if role is Role.ASSISTANT else None
+        messages.append(TreeMessage(number, parent, role, draw(TEXTS), draw(st.none() | MOMENTS), model))
+    return ConversationTree(
+        draw(TEXTS.filter(lambda title: title.strip() == title != "")),
+        draw(TEXTS),
+        draw(MOMENTS),
+        draw(MOMENTS),
+        tuple(messages),
+        draw(st.integers(1, len(messages))),
+    )
+
+
+def branches(tree: ConversationTree) -> dict[tuple[object, ...], int]:
+    """Every message by all that stands before it, whatever the numbers are."""
+    path: dict[int | None, tuple[object, ...]] = {None: ()}
+    counts: dict[tuple[object, ...], int] = {}
+    for message in tree.messages:
+        said = (message.role, message.text, message.created_at, message.target_name, message.number == tree.head)
+        path[message.number] = (*path[message.parent], said)
+        counts[path[message.number]] = counts.get(path[message.number], 0) + 1
+    return counts
+
+
+def read_text(text: str | bytes, folder: Path, name: str = "chats.json") -> Read:
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return read_chats(path)
+
+
+def read_json(value: object, folder: Path) -> Read:
+    return read_text(json.dumps(value), folder)
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(trees(), min_size=1, max_size=3))
+def test_what_is_exported_comes_back_with_all_its_branches(written: list[ConversationTree]) -> None:
+    text = "".join(json_format.write(written))
+    elements = list(reading._elements(json_stream.JsonStream(io.BytesIO(text.encode()))))
+    read = [json_format.read(element) for element in elements]
+    for before, after in zip(written, read, strict=True):
+        assert branches(after) == branches(before)
+        fields = ("title", "system_prompt", "created_at", "updated_at")
+        assert [getattr(after, field) for field in fields] == [getattr(before, field) for field in fields]
+
+
+def test_a_file_is_written_and_read(tmp_path: Path) -> None:
+    moment = datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=timezone(timedelta(hours=2)))
+    tree = ConversationTree("T", "", moment, moment, (TreeMessage(7, None, Role.USER, "hi ü 𝄞", moment),), 7)
+    path = tmp_path / "chats.json"
+    write_chats(path, [tree], ExportFormat.JSON, overwrite=False)
+    (read,) = read_chats(path).trees
+    assert read.messages[0].text == "hi ü 𝄞"
+    assert read.created_at == moment
+    with pytest.raises(ChatsNotWritten, match=r"chats\.json exists already"):
+        write_chats(path, [], ExportFormat.JSON, overwrite=False)
+    assert read_chats(path).trees == (read,), "the old one is still there"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_markdown_holds_the_current_branch(tmp_path: Path) -> None:
+    messages = (
+        TreeMessage(1, None, Role.USER, "Name a colour.", None),
+        TreeMessage(2, 1, Role.ASSISTANT, "Red.", None, "Tiny"),
+        TreeMessage(3, 1, Role.ASSISTANT, "Blue.", None, "Tiny"),
+    )
+    path = tmp_path / "chat.md"
+    write_chats(path, [ConversationTree("Colours", "Be brief.", None, None, messages, 3)], ExportFormat.MARKDOWN, False)
+    assert path.read_text() == (
+        "# Colours\n\n## System prompt\n\nBe brief.\n\n## You\n\nName a colour.\n\n## Tiny\n\nBlue.\n"
+    )
+
+
+def test_where_nothing_can_be_written_a_sentence_says_so(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "missing" / "chats.json"):
+        with pytest.raises(ChatsNotWritten, match=r"; .*\.$"):
+            write_chats(path, [], ExportFormat.JSON, overwrite=True)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a full disk")
+def test_an_export_that_fails_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "chats.json"
+    path.write_text("old")
+    monkeypatch.setattr("tempfile.mkstemp", lambda **_: (os.open("/dev/full", os.O_WRONLY), str(tmp_path / "part")))
+    tree = ConversationTree("T", "", None, None, (TreeMessage(1, None, Role.USER, "x" * 100_000, None),), 1)
+    with pytest.raises(ChatsNotWritten, match="The disk is full"):
+        write_chats(path, [tree], ExportFormat.JSON, overwrite=True)
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+# ChatGPT
+
+
+def node(name: str, parent: str | None, role: str = "", *parts: object, **more: Any) -> tuple[str, dict[str, Any]]:
+    message = None
+    if role:
+        content = {"content_type": more.pop("content_type", "text"), "parts": list(parts)}
+        message = {"author": {"role": role}, "content": content, "create_time": 1_700_000_000.25, **more}
+    return name, {"id": name, "parent": parent, "message": message, "children": []}
+
+
+def chatgpt(*nodes: tuple[str, dict[str, Any]], head: str | None) -> dict[str, Any]:
+    return {
+        "title": "Colours",
+        "create_time": 1.7e9,
+        "update_time": 1.7e9,
+        "mapping": dict(nodes),
+        "current_node": head,
+    }
+
+
+HIDDEN = {"is_visually_hidden_from_conversation": True}
+TALK = chatgpt(
+    node("root", None),
+    node("sys", "root", "system", "", metadata=HIDDEN),
+    node("u", "sys", "user", "Name a colour."),
+    node("a", "u", "assistant", "Red.", metadata={"model_slug": "gpt-4o"}),
+    node("b0", "u", "assistant", "Let me look."),
+    node("call", "b0", "assistant", "search()", recipient="browser"),
+    node("tool", "call", "tool", "results", content_type="tether_quote"),
+    node("b1", "tool", "assistant", "Blue.", metadata={"model_slug": "gpt-4o"}),
+    node("pic", "b1", "user", {"content_type": "image_asset_pointer"}, "What is this?", content_type="multimodal_text"),
+    head="pic",
+)
+
+
+@pytest.mark.parametrize("form", ["list", "one", "zip"])
+def test_chatgpt_conversations_keep_what_was_said(tmp_path: Path, form: str) -> None:
+    if form == "zip":
+        path = tmp_path / "export.zip"
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("conversations.json", json.dumps([TALK]))
+            archive.writestr("picture.png", b"no text")
+        read = read_chats(path)
+    else:
+        read = read_json([TALK] if form == "list" else TALK, tmp_path)
+    (tree,) = read.trees
+    assert [(each.parent, each.role, each.text) for each in tree.messages] == [
+        (None, Role.USER, "Name a colour."),
+        (1, Role.ASSISTANT, "Red."),
+        (1, Role.ASSISTANT, "Let me look.\n\nBlue."),
+        (3, Role.USER, "[picture]\n\nWhat is this?"),
+    ]
+    assert tree.messages[1].target_name == "gpt-4o"
+    assert tree.messages[1].created_at == datetime.fromtimestamp(1_700_000_000.25, UTC)
+    assert tree.head == 4
+    assert tree.title == "Colours"
+
+
+def test_a_chatgpt_conversation_that_ends_with_a_tool_ends_with_what_was_said(tmp_path: Path) -> None:
+    talk = chatgpt(node("u", None, "user", "Hi"), node("t", "u", "tool", "result"), head="t")
+    (tree,) = read_json([talk], tmp_path).trees
+    assert (len(tree.messages), tree.head) == (1, 1)
+
+
+# Lists of messages
+
+
+def test_lists_of_messages(tmp_path: Path) -> None:
+    messages = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": [{"type": "text", "text": "Hi"}]},
+        {"role": "assistant", "content": None, "tool_calls": []},
+        {"role": "assistant", "content": "Hello."},
+    ]
+    lines = "\n".join(json.dumps({"messages": messages}) for _ in range(3))
+    read = read_text(lines, tmp_path, "chats.jsonl")
+    assert len(read.trees) == 3
+    assert read.trees[0].system_prompt == "Be brief."
+    assert [each.text for each in read.trees[0].messages] == ["Hi", "Hello."]
+    assert read.trees[0].title == "Hi"
+    assert read.trees[0].messages[0].created_at is None
+
+
+# What is left out
+
+
+@pytest.mark.parametrize(
+    ("bad", "why"),
+    [
+        (chatgpt(node("a", "b", "user", "x"), node("b", "a", "user", "y"), head="a"), LeftOut.UNREADABLE),
+        (chatgpt(node("a", "gone", "user", "x"), head="a"), LeftOut.UNREADABLE),
+        (chatgpt(node("root", None), head="root"), LeftOut.EMPTY),
+        ({"mapping": [1, 2]}, LeftOut.UNREADABLE),
+        ({"messages": [{"role": 7, "content": {}}]}, LeftOut.UNREADABLE),
+        ({"messages": [{"id": 1}, {"id": 1}], "head": 1}, LeftOut.UNREADABLE),
+        (["no object"], LeftOut.UNREADABLE),
+    ],
+)
+def test_a_damaged_conversation_is_left_out_and_the_others_are_read(tmp_path: Path, bad: Any, why: LeftOut) -> None:
+    read = read_json([bad, TALK], tmp_path)
+    assert [tree.title for tree in read.trees] == ["Colours"]
+    assert [reason for reason, _ in read.left_out] == [why]
+
+
+def test_times_that_no_clock_showed_are_not_known(tmp_path: Path) -> None:
+    odd = {**TALK, "create_time": 1e300, "update_time": -5.0}
+    tree, _ = read_json([odd, TALK], tmp_path).trees
+    assert (tree.created_at, tree.updated_at) == (None, None)
+
+
+def test_a_long_conversation_is_no_deep_one(tmp_path: Path) -> None:
+    nodes = [node(str(n), str(n - 1) if n else None, "user" if n % 2 else "assistant", "x") for n in range(3_000)]
+    (tree,) = read_json([chatgpt(*nodes, head="2999")], tmp_path).trees
+    assert len(tree.messages) == 3_000
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\xff\xfe\x00[",
+        b'[{"mapping": "\xc3\x28"}]',
+        b"[" * 100_000,
+        b'{"a":' * 100_000,
+        b"[1, 2, 3]",
+        b'"only a string"',
+        b'[{"messages": [',
+        b'{"messages": []',
+        b'[{"messages": [{"role": "user", "content": "x"}]} {}]',
+        b"1" * 10_000,
+        b'{"format": "slipstream-conversations", "version": 2, "conversations": []}',
+        b'{"conversations": [], "version": 2, "format": "slipstream-conversations"}',
+        b'{"format": "slipstream-conversations", "version": "x", "conversations": []}',
+        b"PK\x03\x04 no zip at all",
+    ],
+)
+def test_what_is_no_file_of_chats_is_refused_in_a_sentence(tmp_path: Path, content: bytes) -> None:
+    with pytest.raises(ChatsUnreadable, match=r"; .*\.$|version; .*\.$|version of Slipstream; .*\.$"):
+        read_text(content, tmp_path)
+
+
+@settings(max_examples=40)
+@given(st.binary(max_size=60))
+def test_no_bytes_bring_it_down(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+    folder = tmp_path_factory.getbasetemp()
+    for damaged in (content, json.dumps([TALK]).encode()[: len(content) * 20] + content):
+        with contextlib.suppress(ChatsUnreadable):
+            read_text(damaged, folder)
+
+
+def test_what_is_missing_or_no_file_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "gone.json", tmp_path, tmp_path / "pipe"):
+        with pytest.raises(ChatsUnreadable):
+            read_chats(path)
+
+
+def test_large_files_are_refused_before_they_fill_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "large.json"
+    with path.open("wb") as file:
+        file.truncate(2**30)  # without taking up space
+    with pytest.raises(ChatsUnreadable, match="too large"):
+        read_chats(path)
+    monkeypatch.setattr(json_stream, "MOST_CHARACTERS", 2**21)
+    with pytest.raises(ChatsUnreadable, match="too large"):
+        read_text(b'[{"messages": "' + b"x" * 2**23, tmp_path)
+
+
+def test_zip_bombs_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "bomb.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("conversations.json", b" " * 2**22)
+    monkeypatch.setattr(zipped, "MOST_BYTES", 2**21)
+    with pytest.raises(ChatsUnreadable, match="too large"):
+        read_chats(path)
+    raw = path.read_bytes().replace((2**22).to_bytes(4, "little"), (2**20).to_bytes(4, "little"))
+    path.write_bytes(raw)  # it says it is smaller than it is
+    with pytest.raises(ChatsUnreadable):
+        read_chats(path)
+
+
+def test_an_archive_without_conversations_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "photos.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("photo.png", b"")
+    with pytest.raises(ChatsUnreadable, match=r"no conversations\.json"):
+        read_chats(path)
+    path.write_bytes(path.read_bytes()[:40])
+    with pytest.raises(ChatsUnreadable, match="cut off"):
+        read_chats(path)
+
+
+def test_values_are_read_however_the_file_is_cut_into_pieces() -> None:
+    class Drops(io.BytesIO):
+        def read(self, size: int | None = -1, /) -> bytes:  # noqa: ARG002
+            return super().read(1)
+
+    stream = json_stream.JsonStream(Drops('{"a": [12, true, "ü\\u00e4", -1.5e3], "b": {}}'.encode()))
+    assert {key: stream.value() for key in stream.object_keys()} == {"a": [12, True, "üä", -1500.0], "b": {}}
+    assert stream.peek() == ""

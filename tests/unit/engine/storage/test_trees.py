@@ -1,0 +1,129 @@
+"""Whole conversations, in and out; and one that goes for good."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from engine.errors import ConversationMissing
+from engine.records import ConversationTree, Role, TreeMessage
+from engine.storage import Repository
+
+THEN = datetime(2024, 5, 6, 7, 8, 9, 12, tzinfo=UTC)
+
+
+def tree(*texts: str, title: str = "Colours", created_at: datetime | None = THEN) -> ConversationTree:
+    messages = [
+        TreeMessage(number, number - 1 or None, Role.USER if number % 2 else Role.ASSISTANT, text, created_at, "Tiny")
+        for number, text in enumerate(texts, 1)
+    ]
+    return ConversationTree(title, "Be brief.", created_at, created_at, tuple(messages), len(messages) or None)
+
+
+def branching() -> ConversationTree:
+    messages = (
+        TreeMessage(1, None, Role.USER, "Name a colour.", THEN),
+        TreeMessage(2, 1, Role.ASSISTANT, "Red.", THEN, "Tiny"),
+        TreeMessage(3, 1, Role.ASSISTANT, "Blue.", THEN, "Tiny"),
+        TreeMessage(4, 2, Role.USER, "Why?", THEN),
+    )
+    return ConversationTree("Colours", "Be brief.", THEN, THEN, messages, 3)
+
+
+def shape(tree: ConversationTree) -> list[tuple[int | None, str, datetime | None]]:
+    """With places in the tree instead of numbers."""
+    places = {message.number: place for place, message in enumerate(tree.messages)}
+    return [(None if m.parent is None else places[m.parent], m.text, m.created_at) for m in tree.messages]
+
+
+@pytest.mark.parametrize("incognito", [False, True])
+def test_a_tree_is_added_with_all_branches_and_read_again(repository: Repository, incognito: bool) -> None:
+    if incognito:
+        number = repository.create_conversation("Colours", "Be brief.", incognito=True).id
+        ids: dict[int | None, int | None] = {None: None}
+        for message in branching().messages:
+            added = repository.add_message(number, ids[message.parent], message.role, message.text, message.target_name)
+            ids[message.number] = added.id
+        read = repository.read_tree(number)
+        assert [each[:2] for each in shape(read)] == [each[:2] for each in shape(branching())]
+        return
+    repository.create_conversation("before", "")
+    assert repository.add_trees([branching()]) == [True]
+    summary = repository.list_conversations()[-1]
+    assert (summary.title, summary.updated_at) == ("Colours", THEN)
+    opened = repository.open_conversation(summary.id)
+    assert [message.text for message in opened.messages] == ["Name a colour.", "Blue."]
+    assert opened.system_prompt == "Be brief."
+    read = repository.read_tree(summary.id)
+    assert shape(read) == shape(branching())
+    assert repository.add_trees([read]) == [False]
+    later = repository.add_message(summary.id, opened.messages[-1].id, Role.USER, "More")
+    assert later.id > opened.messages[-1].id
+    assert repository.add_trees([branching()]) == [False], "it has only grown"
+
+
+def test_what_is_here_already_is_left_out(repository: Repository) -> None:
+    assert repository.add_trees([tree("Hi", "Hello"), tree("Hi", "Hello"), tree("Hi", "Good day")]) == [
+        True,
+        False,
+        True,
+    ]
+    assert repository.add_trees([tree("Hi", "Hello", created_at=None)]) == [False]
+    assert repository.add_trees([tree("Hi", "Bye", created_at=None)]) == [True]
+    assert repository.add_trees([tree("Hi", "Hello", created_at=datetime(2024, 5, 6, tzinfo=UTC))]) == [True]
+    summary = repository.list_conversations()[0]
+    repository.delete_conversation(summary.id)
+    assert repository.add_trees([tree("Hi", "Bye", created_at=None)]) == [True], "a deleted one is not here"
+
+
+def test_ids_of_messages_are_never_given_twice(repository: Repository) -> None:
+    number = repository.create_conversation("short-lived", "").id
+    gone = repository.add_message(number, None, Role.USER, "text").id
+    repository.forget_conversation(number)
+    repository.add_trees([tree("Hi")])
+    (summary,) = repository.list_conversations()
+    assert repository.open_conversation(summary.id).messages[0].id > gone
+
+
+def test_texts_that_utf_8_cannot_hold_are_mended(repository: Repository) -> None:
+    assert repository.add_trees([tree("a\ud800b", title="t\udfff")]) == [True]
+    (summary,) = repository.list_conversations()
+    assert summary.title == "t\ufffd"
+    assert repository.open_conversation(summary.id).messages[0].text == "a\ufffdb"
+    assert repository.add_trees([tree("a\ud800b")]) == [False]
+
+
+def test_all_are_added_or_none(repository: Repository) -> None:
+    broken = replace(tree("bad"), head=99)
+    with pytest.raises(KeyError):
+        repository.add_trees([tree("Hi"), broken])
+    assert repository.list_conversations() == ()
+
+
+def test_one_is_forgotten_at_once_and_others_stay(open_repository: Callable[[], Repository], data_dir: Path) -> None:
+    repository = open_repository()
+    kept, gone, deleted = (repository.create_conversation(title, "").id for title in ("kept", "xylophone", "deleted"))
+    for number in (kept, gone, deleted):
+        repository.add_message(number, None, Role.USER, f"quicksilver {number} " * 500)
+    repository.delete_conversation(deleted)
+    assert repository.forget_conversation(gone).title == "xylophone"
+    repository.erase_forgotten()
+    raw = b"".join(file.read_bytes() for file in data_dir.iterdir())
+    assert b"xylophone" not in raw
+    assert f"quicksilver {gone}".encode() not in raw
+    assert f"quicksilver {kept}".encode() in raw
+    assert repository.restore_conversation(deleted).title == "deleted"
+    with pytest.raises(ConversationMissing):
+        repository.forget_conversation(gone)
+
+
+def test_an_incognito_chat_is_forgotten_too(repository: Repository) -> None:
+    number = repository.create_conversation("secret", "", incognito=True).id
+    repository.forget_conversation(number)
+    assert repository.list_conversations() == ()
+    with pytest.raises(ConversationMissing):
+        repository.restore_conversation(number)
