@@ -70,6 +70,7 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
     from app.engine_bridge import EngineBridge
     from app.garbage import InterfaceGarbage
     from app.learning_controller import LearningController
+    from app.library import connect_library
     from app.logs import log_to_file
     from app.main_window import MainWindow
     from app.settings import SettingsFile
@@ -83,7 +84,8 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
     log_to_file(folder)
     settings_file = SettingsFile(folder)
     settings, complaint = settings_file.load()
-    window = MainWindow(apply_theme(application), version("slipstream"))
+    keeper = apply_theme(application)
+    window = MainWindow(keeper, version("slipstream"))
     window.restore(settings.window)
     window.show()
 
@@ -105,6 +107,8 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
     def begin() -> None:
         drafters.start()
         controller.start(target or settings.target)
+        sampling = settings.reply_settings().sampling
+        connect_library(window, keeper, bridge, controller, folder, settings.target_settings(), sampling).start()
 
     QTimer.singleShot(0, controller, begin)
 

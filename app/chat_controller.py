@@ -3,7 +3,7 @@ something."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -12,22 +12,29 @@ from PySide6.QtGui import QGuiApplication
 
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
+from app.target_options import effective_settings
 from app.throttle import Throttle
 from engine import (
     STARTER,
+    AddTargets,
+    ChangeTargetOptions,
     DeleteConversation,
-    FetchDrafter,
+    EstimateMemory,
     ListConversations,
+    ListTargets,
     LoadTarget,
     OpenConversation,
     Regenerate,
+    RemoveTarget,
     RenameConversation,
     ReplySettings,
     RestoreConversation,
     Send,
     StopSignal,
+    TargetOptions,
     TargetSettings,
 )
+from engine.commands import HubCommand
 from engine.events import (
     ContextTrimmed,
     ConversationChanged,
@@ -50,6 +57,8 @@ from engine.records import ConversationSummary, Message
 
 _STATUS_INTERVAL_MS = 100
 _UNDO_MS = 20_000  # after that, the menu still brings a deleted conversation back
+# Where drafters and models are chosen and fetched.
+_TOLD_ELSEWHERE = HubCommand | ListTargets | AddTargets | RemoveTarget | ChangeTargetOptions | EstimateMemory
 
 
 @dataclass
@@ -85,6 +94,7 @@ class ChatController(QObject):
         self._reply_settings = reply_settings
         self._target_settings = target_settings
         self._system_prompt = system_prompt
+        self._options: dict[str, TargetOptions] = {}  # what the user set for single targets, by name or path
         self._target: TargetInfo | None = None
         self._loading: _Loading | None = None
         self._open_id: int | None = None
@@ -103,12 +113,21 @@ class ChatController(QObject):
         self.load_target(target)
 
     @Slot(str)
-    def load_target(self, target: str) -> None:
+    def load_target(self, target: str, anyway: bool = False) -> None:
         self._cancel_loading()
-        command = LoadTarget(target, self._target_settings)
+        settings = effective_settings(self._target_settings, self._options.get(target, TargetOptions()).settings)
+        command = LoadTarget(target, settings, anyway)
         self._loading = _Loading(command, self._bridge.post(command))
-        self._window.target_bar.show_loading(Path(target).stem, 0.0)
+        if self._reply is None:
+            self._window.target_bar.show_loading(Path(target).stem, 0.0)
+        else:
+            self._window.target_bar.show_waiting(Path(target).stem)
         self._window.prompt_box.set_ready(False)  # a prompt sent now would wait, unseen, for the new target
+
+    @Slot(dict)
+    def use_options(self, options: dict[str, TargetOptions]) -> None:
+        """What the user has set for single targets, by path; the starter's also by its name."""
+        self._options = options
 
     def _connect(self) -> None:
         window = self._window
@@ -122,7 +141,7 @@ class ChatController(QObject):
         window.conversations.deleted.connect(self._delete)
         window.restore_action.triggered.connect(self._bring_back)
         window.starter_action.triggered.connect(self._use_starter)
-        window.target_bar.target_chosen.connect(self._choose_target)
+        window.target_bar.target_chosen.connect(self.choose_target)
         window.target_bar.cancel_requested.connect(self._cancel_loading)
         window.prompt_box.set_ready(False)
 
@@ -130,7 +149,8 @@ class ChatController(QObject):
 
     @Slot(str)
     def _send(self, prompt: str) -> None:
-        stop = self._bridge.post(Send(prompt, self._open_id, self._reply_settings, self._system_prompt))
+        settings, system_prompt = self._holding()
+        stop = self._bridge.post(Send(prompt, self._open_id, settings, system_prompt))
         self._begin_reply(_ReplyUnderWay(stop, self._open_id))
 
     @Slot()
@@ -140,7 +160,7 @@ class ChatController(QObject):
         if self._target is None:
             self._window.toasts.show_info("The model is still loading; try again when it is ready.")
             return
-        stop = self._bridge.post(Regenerate(self._open_id, self._reply_settings))
+        stop = self._bridge.post(Regenerate(self._open_id, self._holding()[0]))
         self._window.transcript.drop_last_reply()
         self._begin_reply(_ReplyUnderWay(stop, self._open_id))
         self._window.transcript.begin_reply()
@@ -182,19 +202,25 @@ class ChatController(QObject):
 
     @Slot()
     def _use_starter(self) -> None:
-        self._choose_target(STARTER)
+        self.choose_target(STARTER)
 
     @Slot(str)
-    def _choose_target(self, target: str) -> None:
+    @Slot(str, bool)
+    def choose_target(self, target: str, anyway: bool = False) -> None:
         """The user's own choice: the next start will load it too."""
-        self.load_target(target)
+        self.load_target(target, anyway)
         if self._loading is not None:
             self._loading.chosen = True
 
     @Slot()
     def _cancel_loading(self) -> None:
-        if self._loading is not None:
-            self._loading.stop.set()
+        if self._loading is None:
+            return
+        self._loading.stop.set()
+        if self._reply is not None and self._target is not None:  # it waits, and would be told of only after the reply
+            self._loading = None
+            self._window.target_bar.set_target(self._target)
+            self._window.prompt_box.set_ready(True)
 
     # What the engine tells
 
@@ -313,12 +339,12 @@ class ChatController(QObject):
 
     def _on_failed(self, event: Failed) -> None:
         window = self._window
+        if isinstance(event.command, _TOLD_ELSEWHERE):
+            return
         match event.command:
             case LoadTarget():
                 self._on_loading_failed(event.command, event.sentence)
                 return
-            case FetchDrafter():
-                return  # told where drafters are chosen
             case Send(prompt):
                 if self._reply is not None and self._reply.prompt_id is None and not window.prompt_box.text:
                     window.prompt_box.set_text(prompt)  # nothing the user wrote is lost
@@ -368,6 +394,13 @@ class ChatController(QObject):
             self.load_target(STARTER)
 
     # Helpers
+
+    def _holding(self) -> tuple[ReplySettings, str]:
+        """How the target in use is to answer, and what it tells a new chat first."""
+        options = self._options.get(self._target.path, TargetOptions()) if self._target else TargetOptions()
+        sampling = options.sampling or self._reply_settings.sampling
+        prompt = self._system_prompt if options.system_prompt is None else options.system_prompt
+        return replace(self._reply_settings, sampling=sampling), prompt
 
     def _restore(self, summary: ConversationSummary) -> None:
         """Brings a deleted conversation back and shows it."""

@@ -24,7 +24,8 @@ SHORTCUTS = (
     ("Shift+Enter", "Break the line"),
     ("Esc", "Stop the reply"),
     ("Ctrl+N", "New chat"),
-    ("Ctrl+O", "Open a model"),
+    ("Ctrl+M", "Choose a model"),
+    ("Ctrl+O", "Open a model file"),
     ("Ctrl+R", "Write the last reply again"),
     ("Ctrl+B", "Show or hide the sidebar"),
     ("Ctrl+L", "Go to the message box"),
@@ -155,7 +156,11 @@ class MainWindow(QMainWindow):
     def _make_actions(self) -> None:
         self.new_action = self._action("New chat", "Ctrl+N")
         self.new_action.triggered.connect(self._on_new)
-        self.open_action = self._action("Open model…", "Ctrl+O")
+        self.choose_action = self._action("Choose a model")
+        self.choose_action.setShortcuts([QKeySequence("Ctrl+M"), QKeySequence("Ctrl+Shift+M")])
+        self.choose_action.triggered.connect(self.target_bar.open_picker)
+        self.library_action = self._action("Library…")
+        self.open_action = self._action("Open a model file…", "Ctrl+O")
         self.open_action.triggered.connect(self.target_bar.choose)
         self.quit_action = self._action("Quit", QKeySequence(QKeySequence.StandardKey.Quit))
         self.quit_action.triggered.connect(self.close)
@@ -198,6 +203,8 @@ class MainWindow(QMainWindow):
                 "File",
                 (
                     self.new_action,
+                    self.choose_action,
+                    self.library_action,
                     self.open_action,
                     self.starter_action,
                     self.drafter_action,

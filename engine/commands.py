@@ -18,6 +18,7 @@ class LoadTarget:
 
     target: str
     settings: TargetSettings = TargetSettings()
+    anyway: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +176,18 @@ class KeepNgrams:
 
 ChatCommand = LoadTarget | Send | Regenerate | UseDrafter | RememberMore
 StoreCommand = (
-    ListConversations | OpenConversation | RenameConversation | DeleteConversation | RestoreConversation | KeepNgrams
+    ListConversations
+    | OpenConversation
+    | RenameConversation
+    | DeleteConversation
+    | RestoreConversation
+    | KeepNgrams
+    | ListTargets
+    | AddTargets
+    | RemoveTarget
+    | ChangeTargetOptions
+    | EstimateMemory
 )
-HubCommand = FetchDrafter
+HubCommand = FetchDrafter | SearchHub | ListHubFiles | DownloadTarget | DiscardDownload | ListDownloads
 LearningCommand = UseLearning
 Command = ChatCommand | StoreCommand | HubCommand | LearningCommand

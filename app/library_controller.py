@@ -1,0 +1,260 @@
+"""Keeps what the window shows of the library of models, and decides what choosing one takes."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Qt, QUrl, Signal, Slot
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from app.dialogs.library.library_dialog import LibraryDialog
+from app.dialogs.library.questions import ask_load_anyway, ask_remove
+from app.engine_bridge import EngineBridge
+from app.main_window import MainWindow
+from app.models.library_model import target_title
+from app.target_options import effective_settings
+from app.widgets.target_bar import MODEL_FILES
+from engine import (
+    STARTER,
+    AddTargets,
+    ChangeTargetOptions,
+    EstimateMemory,
+    ListTargets,
+    RemoveTarget,
+    TargetOptions,
+    TargetSettings,
+)
+from engine.events import Event, Failed, MemoryEstimated, TargetDownloaded, TargetReady, TargetsListed
+from engine.records import LibraryTarget, MemoryEstimate
+
+_TOLD_HERE = ListTargets | AddTargets | RemoveTarget | ChangeTargetOptions
+
+
+class LibraryController(QObject):
+    """Connects the picker of the window and the window of the library with one engine.
+
+    Signals:
+        load_requested(str, bool): this target (the starter's name, or a path) is to be loaded; whether anyway, although
+            it may not fit into memory.
+        options_changed(dict): what is set for single targets now, by path; the starter's also by its name.
+    """
+
+    load_requested = Signal(str, bool)
+    options_changed = Signal(dict)
+
+    def __init__(
+        self, window: MainWindow, dialog: LibraryDialog, bridge: EngineBridge, settings_for_all: TargetSettings
+    ) -> None:
+        super().__init__(window)
+        self._window = window
+        self._bridge = bridge
+        self._settings_for_all = settings_for_all
+        self._targets: tuple[LibraryTarget, ...] | None = None
+        self._options: dict[Path, TargetOptions] = {}  # what the user wants, also before the engine has kept it
+        self._in_use: Path | None = None
+        self._loaded_with: TargetSettings | None = None  # its own settings when it was loaded; None: not known yet
+        self._chosen: EstimateMemory | None = None  # for a target that is to be loaded as soon as it is answered
+        self._adding: frozenset[Path] | None = None  # what was there before models were added
+        self.dialog = dialog
+        self._connect()
+
+    @Slot()
+    def start(self) -> None:
+        """Has the library listed: at first, and whenever it is opened, for files may have come and gone."""
+        self._bridge.post(ListTargets())
+
+    def _connect(self) -> None:
+        window, picker, page = self._window, self._window.target_bar.picker, self.dialog.library
+        picker.chosen.connect(self.choose)
+        picker.estimate_wanted.connect(self._estimate)
+        picker.add_files_requested.connect(self._add_files)
+        picker.add_folder_requested.connect(self._add_folder)
+        picker.find_requested.connect(self.dialog.open_hub)
+        picker.library_requested.connect(self._open)
+        window.library_action.triggered.connect(self._open)
+        page.use_requested.connect(self.choose)
+        page.load_again_requested.connect(self._load_again)
+        page.options_changed.connect(self._change_options)
+        page.estimate_wanted.connect(self._estimate_with)
+        page.folder_requested.connect(self._open_folder)
+        page.remove_requested.connect(self._ask_remove)
+        page.add_files_requested.connect(self._add_files)
+        page.add_folder_requested.connect(self._add_folder)
+        self.dialog.dropped.connect(self._add)
+        self.dialog.opened.connect(self.start)
+        picker.opened.connect(self.start)
+        self._bridge.happened.connect(self._on_event, Qt.ConnectionType.QueuedConnection)
+
+    # What the user wants
+
+    @Slot(object)
+    def choose(self, path: Path) -> None:
+        """Loads the model, after a question if it may not fit."""
+        if path == self._in_use:
+            self._window.target_bar.cancel_requested.emit()  # whatever is being loaded in its place
+        else:
+            self._load(path)
+
+    @Slot(object)
+    def _load_again(self, path: Path) -> None:
+        self._load(path)
+
+    @Slot()
+    def _open(self) -> None:
+        self.dialog.open_library()
+
+    @Slot()
+    def _add_files(self) -> None:
+        paths, _ = QFileDialog.getOpenFileNames(self._front(), "Add model files", "", MODEL_FILES)
+        self._add(tuple(Path(path) for path in paths))
+
+    @Slot()
+    def _add_folder(self) -> None:
+        folder = QFileDialog.getExistingDirectory(self._front(), "Add a folder of models")
+        self._add((Path(folder),) if folder else ())
+
+    @Slot(object)
+    def _add(self, paths: tuple[Path, ...]) -> None:
+        if paths:
+            self._adding = frozenset(target.path for target in self._targets or ())
+            self.dialog.show_words("Looking at what is to be added…")
+            self._bridge.post(AddTargets(paths))
+
+    @Slot(object, TargetOptions)
+    def _change_options(self, path: Path, options: TargetOptions) -> None:
+        self._options[path] = options
+        self._bridge.post(ChangeTargetOptions(path, options))
+        self._tell_options()
+        self._show_in_use()
+
+    @Slot(object)
+    def _estimate(self, path: Path) -> None:
+        self._bridge.post(self._estimate_command(path))
+
+    @Slot(object, TargetSettings)
+    def _estimate_with(self, path: Path, settings: TargetSettings) -> None:
+        self._bridge.post(EstimateMemory(path, effective_settings(self._settings_for_all, settings)))
+
+    @Slot(object)
+    def _open_folder(self, path: Path) -> None:
+        QDesktopServices.openUrl(QUrl.fromLocalFile(str(path.parent)))
+
+    @Slot(object)
+    def _ask_remove(self, path: Path) -> None:
+        target = self._find(path)
+        if target is not None:
+            ask_remove(target, path == self._in_use, self.dialog, partial(self._remove, path))
+
+    def _remove(self, path: Path, delete_file: bool) -> None:
+        self._bridge.post(RemoveTarget(path, delete_file and path != self._in_use))
+
+    def _load(self, path: Path) -> None:
+        self._chosen = self._estimate_command(path)
+        self._bridge.post(self._chosen)
+
+    # What the engine tells
+
+    @Slot(object)
+    def _on_event(self, event: Event) -> None:
+        match event:
+            case TargetsListed(targets):
+                self._on_listed(targets)
+            case MemoryEstimated(command, estimate):
+                self._on_estimated(command, estimate)
+            case TargetReady(target):
+                self._in_use = Path(target.path)
+                self._loaded_with = None if self._targets is None else self._own_settings(self._in_use)
+                self._show_in_use()
+                if self._targets is not None:
+                    self._bridge.post(ListTargets())  # it was used just now
+            case TargetDownloaded():
+                self._bridge.post(ListTargets())
+            case Failed(_, EstimateMemory() as command) if command == self._chosen:
+                self._begin_loading(command.path)  # which says what is wrong
+            case Failed(sentence, command) if isinstance(command, _TOLD_HERE):
+                self._on_failed(sentence)
+
+    def _on_listed(self, targets: tuple[LibraryTarget, ...]) -> None:
+        is_first = self._targets is None
+        self._targets = targets
+        self._options = {target.path: target.options for target in targets}
+        if is_first and self._in_use is not None:
+            self._loaded_with = self._own_settings(self._in_use)
+        self._window.target_bar.picker.set_targets(targets)
+        self.dialog.library.set_targets(targets)
+        self._tell_options()
+        self._show_in_use()
+        if self._adding is not None:
+            new = [target for target in targets if target.path not in self._adding]
+            self._adding = None
+            self._tell_added(new)
+
+    def _tell_added(self, new: list[LibraryTarget]) -> None:
+        if new:
+            self.dialog.library.point_at(new[0].path)
+        if len(new) == 1:
+            words = f"{target_title(new[0])} is in the library now."
+        else:
+            words = f"{len(new)} models were added." if new else "Nothing new was found: all of it is in the library."
+        self.dialog.show_words(words)
+        if self.dialog.isVisible():
+            return
+        if len(new) == 1 and not new[0].problem:
+            self._window.toasts.show_info(words, "Use it now", partial(self.choose, new[0].path))
+        else:
+            self._window.toasts.show_info(words)
+
+    def _on_estimated(self, command: EstimateMemory, estimate: MemoryEstimate) -> None:
+        self._window.target_bar.picker.show_estimate(command.path, estimate)
+        if command == self._estimate_command(command.path):
+            self.dialog.library.show_estimate(command.path, self._own_settings(command.path), estimate)
+        if command == self._chosen:
+            self._chosen = None
+            target = self._find(command.path)
+            if target is not None and estimate.total > estimate.available:
+                begin = partial(self._begin_loading, command.path, True)
+                ask_load_anyway(target, estimate, self._front(), begin)
+            else:
+                self._begin_loading(command.path)
+
+    def _on_failed(self, sentence: str) -> None:
+        self._adding = None
+        self.dialog.show_words(sentence)
+        if not self.dialog.isVisible():
+            self._window.toasts.show_error(sentence)
+
+    # Helpers
+
+    def _begin_loading(self, path: Path, anyway: bool = False) -> None:
+        self._chosen = None
+        target = self._find(path)
+        name = STARTER if target is not None and target.is_starter else str(path)
+        self.load_requested.emit(name, anyway)
+
+    def _estimate_command(self, path: Path) -> EstimateMemory:
+        return EstimateMemory(path, effective_settings(self._settings_for_all, self._own_settings(path)))
+
+    def _own_settings(self, path: Path) -> TargetSettings:
+        return self._options.get(path, TargetOptions()).settings
+
+    def _find(self, path: Path) -> LibraryTarget | None:
+        return next((target for target in self._targets or () if target.path == path), None)
+
+    def _tell_options(self) -> None:
+        options = {str(path): options for path, options in self._options.items()}
+        for target in self._targets or ():
+            if target.is_starter:
+                options[STARTER] = self._options[target.path]
+        self.options_changed.emit(options)
+
+    def _show_in_use(self) -> None:
+        path = self._in_use
+        differs = path is not None and self._loaded_with not in (None, self._own_settings(path))
+        self._window.target_bar.picker.set_in_use(path)
+        self.dialog.library.set_in_use(path, differs)
+
+    def _front(self) -> QWidget:
+        """What questions are asked in front of."""
+        return self.dialog if self.dialog.isVisible() else self._window
