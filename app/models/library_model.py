@@ -40,7 +40,7 @@ def _kinds(target: LibraryTarget) -> list[str]:
     details = target.details
     parts = [size_words(target.size_bytes)]
     if details is not None:
-        parameters = f"{count_words(details.num_parameters)} parameters" if details.num_parameters else ""
+        parameters = count_words(details.num_parameters) if details.num_parameters else ""
         parts += [details.quantization, details.architecture, parameters]
     return [part for part in parts if part]
 

@@ -36,8 +36,8 @@ class HubPage(QWidget):
         """`host` is asked, as in `huggingface.co`."""
         super().__init__(parent)
         self.note = words(
-            f"This page asks {host}, and only when you press Search, a model, Download or Resume. What you search for and "
-            "which files you want is sent there; nothing of your chats is.",
+            f"This page asks {host}, and only when you press Search, a model, Download or Resume. It learns what you "
+            "search for and which files you want, and nothing of your chats.",
             self,
             kind="quiet",
         )

@@ -39,6 +39,7 @@ class LibraryDialog(QDialog):
         self.hub = HubPage(keeper, host, self)
         self.tabs = QTabWidget(self)
         self.tabs.setDocumentMode(True)
+        self.tabs.tabBar().setDrawBase(False)
         for page, name in ((self.library, "Your models"), (self.hub, "Find models")):
             frame = QWidget(self)
             inside = QVBoxLayout(frame)
@@ -64,6 +65,8 @@ class LibraryDialog(QDialog):
 
     def open_library(self) -> None:
         self.tabs.setCurrentIndex(0)
+        if not self.isVisible():
+            self.library.point_at_in_use()
         self._open()
         self.library.view.setFocus()
 

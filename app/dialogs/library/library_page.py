@@ -99,6 +99,10 @@ class LibraryPage(QWidget):
         if self.target is not None and self.target.path == path and self.details.form.options.settings == settings:
             self.details.form.show_estimate(estimate)
 
+    def point_at_in_use(self) -> None:
+        if self._in_use is not None:
+            self.view.point_at(self._in_use)
+
     def point_at(self, path: Path) -> None:
         self.search.clear()
         self.view.point_at(path)

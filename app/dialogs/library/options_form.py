@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
 from app.amounts import size_words
 from app.dialogs.library.sampling_fields import SamplingFields
 from app.dialogs.parts import button, words
+from app.widgets.kinds import set_kind
 from app.widgets.target_picker import memory_words
 from engine import SamplingSettings, TargetOptions, TargetSettings
 from engine.records import MemoryEstimate
@@ -106,10 +107,11 @@ class OptionsForm(QWidget):
             for what, size in (("weights", estimate.weights), ("context", estimate.context), ("work", estimate.work))
         )
         self.memory.setText(f"{memory_words(estimate)} ({parts})")
-        self._set_kind(self.memory, "warning" if estimate.total > estimate.available else "quiet")
+        set_kind(self.memory, "warning" if estimate.total > estimate.available else "quiet")
 
     def clear_estimate(self) -> None:
-        self.memory.setText("")
+        self.memory.setText("Looking how much memory it takes…")
+        set_kind(self.memory, "quiet")
 
     def show_loaded(self, is_in_use: bool, differs: bool) -> None:
         """Whether the target is in use, and was loaded with other settings than these."""
@@ -229,13 +231,6 @@ class OptionsForm(QWidget):
     def _on_load_again(self) -> None:
         self.flush()
         self.load_again_requested.emit()
-
-    @staticmethod
-    def _set_kind(label: QLabel, kind: str) -> None:
-        if label.property("kind") != kind:
-            label.setProperty("kind", kind)
-            label.style().unpolish(label)
-            label.style().polish(label)
 
 
 def _heading(text: str, parent: QWidget) -> QLabel:

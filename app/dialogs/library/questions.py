@@ -8,6 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QCheckBox, QMessageBox, QWidget
 
 from app.amounts import size_words
+from app.dialogs.parts import button
 from app.downloads import Download
 from app.models.library_model import target_title
 from engine.records import LibraryTarget, MemoryEstimate
@@ -67,10 +68,9 @@ def _box(parent: QWidget, title: str, text: str, more: str) -> QMessageBox:
 
 
 def _open(box: QMessageBox, yes: str, on_yes: Callable[[], object]) -> QMessageBox:
-    accept = box.addButton(yes, QMessageBox.ButtonRole.AcceptRole)
-    cancel = box.addButton("Cancel", QMessageBox.ButtonRole.RejectRole)
-    for each in (accept, cancel):
-        each.setProperty("kind", "outlined")
+    box.addButton(button(yes, "outlined", box), QMessageBox.ButtonRole.AcceptRole)
+    cancel = button("Cancel", "outlined", box)
+    box.addButton(cancel, QMessageBox.ButtonRole.RejectRole)
     box.setDefaultButton(cancel)
     box.setEscapeButton(cancel)
     box.accepted.connect(on_yes)

@@ -9,10 +9,24 @@ from app.amounts import count_words, day_words, size_words
 from app.dialogs.library.options_form import OptionsForm
 from app.dialogs.parts import button, words
 from app.models.library_model import target_title
+from app.widgets.kinds import set_kind
 from engine import SamplingSettings
 from engine.records import LibraryTarget
 
 _UNKNOWN = "not told by the file"
+_NAMES = (
+    "Name",
+    "Architecture",
+    "Parameters",
+    "Quantization",
+    "Trained context",
+    "Vocabulary",
+    "Chat template",
+    "Licence",
+    "Speed-up",
+    "Size",
+    "Last used",
+)
 
 
 class TargetDetailsView(QScrollArea):
@@ -43,15 +57,11 @@ class TargetDetailsView(QScrollArea):
         self.use_button.clicked.connect(self._on_use)
         self.folder_button.clicked.connect(self._on_folder)
         self.remove_button.clicked.connect(self._on_remove)
-        self.facts = QFormLayout()
-        self.facts.setHorizontalSpacing(16)
-        self.facts.setVerticalSpacing(5)
-        self.facts.setLabelAlignment(Qt.AlignmentFlag.AlignLeft)
-        self.facts.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        self.facts = self._make_facts()
         self.form = OptionsForm(sampling_for_all, inside)
-        line = QFrame(inside)
-        line.setProperty("kind", "line")
-        line.setFixedHeight(1)
+        self.line = QFrame(inside)
+        self.line.setProperty("kind", "line")
+        self.line.setFixedHeight(1)
         buttons = QHBoxLayout()
         buttons.setSpacing(8)
         for each in (self.use_button, self.folder_button, self.remove_button):
@@ -64,7 +74,7 @@ class TargetDetailsView(QScrollArea):
         column.addWidget(self.state)
         column.addLayout(buttons)
         column.addLayout(self.facts)
-        column.addWidget(line)
+        column.addWidget(self.line)
         column.addWidget(self.form)
         column.addStretch(1)
         self.setWidget(inside)
@@ -81,40 +91,46 @@ class TargetDetailsView(QScrollArea):
         before, self._target = self._target, target
         self.title.set_words(target_title(target))
         self.state.setText(_state(target, is_in_use))
-        _set_kind(self.state, "error" if target.problem else "quiet")
+        set_kind(self.state, "error" if target.problem else "quiet")
         self.use_button.setEnabled(not target.problem and not is_in_use)
         self.use_button.setText("In use" if is_in_use else "Use")
         self.remove_button.setEnabled(not target.is_starter)
         self.remove_button.setToolTip("The starter belongs to Slipstream and stays." if target.is_starter else "")
         if before != target:
             self._show_facts(target)
+        for part in (self.line, self.form):  # nothing is set for what cannot be read
+            part.setVisible(target.details is not None)
         if is_another:
             trained = target.details.trained_context if target.details else 0
             self.form.show_options(target.options, trained)
             self.form.clear_estimate()
             self.verticalScrollBar().setValue(0)
 
-    def _show_facts(self, target: LibraryTarget) -> None:
-        inside = self._inside
-        while self.facts.rowCount():
-            self.facts.removeRow(0)
-        for name, value in _facts(target):
-            label = QLabel(name, inside)
-            label.setProperty("kind", "quiet")
-            self.facts.addRow(label, words(value, inside))
-        label = QLabel("File", inside)
-        label.setProperty("kind", "quiet")
-        self.facts.addRow(label, self._file(target))
+    def _make_facts(self) -> QFormLayout:
+        facts = QFormLayout()
+        facts.setHorizontalSpacing(16)
+        facts.setVerticalSpacing(5)
+        facts.setLabelAlignment(Qt.AlignmentFlag.AlignLeft)
+        facts.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        self.values = [words("", self._inside) for _ in _NAMES]
+        for name, value in zip(_NAMES, self.values, strict=True):
+            facts.addRow(words(name, self._inside, kind="quiet"), value)
+        self.file = QLineEdit(self._inside)  # a path has no spaces to break at, and is to be copied as it is
+        self.file.setReadOnly(True)
+        self.file.setProperty("kind", "fact")
+        self.file.setTextMargins(-2, 0, 0, 0)
+        self.file.setAccessibleName("File")
+        facts.addRow(words("File", self._inside, kind="quiet"), self.file)
+        return facts
 
-    def _file(self, target: LibraryTarget) -> QLineEdit:
-        """A path has no spaces to break at, and is to be copied as it is."""
-        field = QLineEdit(str(target.path), self._inside)
-        field.setReadOnly(True)
-        field.setProperty("kind", "fact")
-        field.setAccessibleName("File")
-        field.setToolTip(str(target.path))
-        field.setCursorPosition(0)
-        return field
+    def _show_facts(self, target: LibraryTarget) -> None:
+        told = _facts(target)
+        for row, name in enumerate(_NAMES):
+            self.values[row].setText(told.get(name, ""))
+            self.facts.setRowVisible(row, name in told)
+        self.file.setText(str(target.path))
+        self.file.setToolTip(str(target.path))
+        self.file.setCursorPosition(0)
 
     @Slot()
     def _on_use(self) -> None:
@@ -150,29 +166,22 @@ def _state(target: LibraryTarget, is_in_use: bool) -> str:
     return " ".join(filter(None, ("This model answers now." if is_in_use else "", about)))
 
 
-def _facts(target: LibraryTarget) -> list[tuple[str, str]]:
+def _facts(target: LibraryTarget) -> dict[str, str]:
     used = day_words(target.last_used_at) if target.last_used_at else "never"
-    file = [("Size", size_words(target.size_bytes)), ("Last used", used)]
+    file = {"Size": size_words(target.size_bytes), "Last used": used}
     details = target.details
     if details is None:
         return file
     vocabulary = f"{details.vocabulary_size:,} tokens" if details.vocabulary_size else ""
-    drafts = "yes" if details.can_speculate else "no"
-    return [
-        ("Name", details.name or _UNKNOWN),
-        ("Architecture", details.architecture or _UNKNOWN),
-        ("Parameters", count_words(details.num_parameters) if details.num_parameters else _UNKNOWN),
-        ("Quantization", details.quantization or _UNKNOWN),
-        ("Trained context", f"{details.trained_context:,} tokens" if details.trained_context else _UNKNOWN),
-        ("Vocabulary", ", ".join(filter(None, (vocabulary, details.vocabulary_kind))) or _UNKNOWN),
-        ("Chat template", "in the file" if details.has_chat_template else "none; ChatML is used"),
-        ("Licence", details.licence or _UNKNOWN),
-        ("Speed-up by drafts", drafts),
-        *file,
-    ]
-
-
-def _set_kind(label: QLabel, kind: str) -> None:
-    label.setProperty("kind", kind)
-    label.style().unpolish(label)
-    label.style().polish(label)
+    return {
+        "Name": details.name or _UNKNOWN,
+        "Architecture": details.architecture or _UNKNOWN,
+        "Parameters": count_words(details.num_parameters) if details.num_parameters else _UNKNOWN,
+        "Quantization": details.quantization or _UNKNOWN,
+        "Trained context": f"{details.trained_context:,} tokens" if details.trained_context else _UNKNOWN,
+        "Vocabulary": ", ".join(filter(None, (vocabulary, details.vocabulary_kind))) or _UNKNOWN,
+        "Chat template": "in the file" if details.has_chat_template else "none; ChatML is used",
+        "Licence": details.licence or _UNKNOWN,
+        "Speed-up": "yes" if details.can_speculate else "no",
+        **file,
+    }
