@@ -19,8 +19,13 @@ from engine import (
     AddTargets,
     ChangeTargetOptions,
     DeleteConversation,
+    DiscardDownload,
+    DownloadTarget,
     EstimateMemory,
+    FetchDrafter,
     ListConversations,
+    ListDownloads,
+    ListHubFiles,
     ListTargets,
     LoadTarget,
     OpenConversation,
@@ -29,12 +34,12 @@ from engine import (
     RenameConversation,
     ReplySettings,
     RestoreConversation,
+    SearchHub,
     Send,
     StopSignal,
     TargetOptions,
     TargetSettings,
 )
-from engine.commands import HubCommand
 from engine.events import (
     ContextTrimmed,
     ConversationChanged,
@@ -58,7 +63,19 @@ from engine.records import ConversationSummary, Message
 _STATUS_INTERVAL_MS = 100
 _UNDO_MS = 20_000  # after that, the menu still brings a deleted conversation back
 # Where drafters and models are chosen and fetched.
-_TOLD_ELSEWHERE = HubCommand | ListTargets | AddTargets | RemoveTarget | ChangeTargetOptions | EstimateMemory
+_TOLD_ELSEWHERE = (
+    FetchDrafter
+    | ListTargets
+    | AddTargets
+    | RemoveTarget
+    | ChangeTargetOptions
+    | EstimateMemory
+    | SearchHub
+    | ListHubFiles
+    | DownloadTarget
+    | DiscardDownload
+    | ListDownloads
+)
 
 
 @dataclass

@@ -59,7 +59,7 @@ class HubController(QObject):
         self._asking: StopSignal | None = None
         self._repository = ""
         self._downloads: dict[HubFile, Download] = {}
-        self._stops: dict[HubFile, StopSignal] = {}
+        self._under_way: dict[HubFile, tuple[DownloadTarget, StopSignal]] = {}
         self._has_listed = False
         self._page.search_requested.connect(self._search)
         self._page.files_requested.connect(self._list_files)
@@ -95,15 +95,22 @@ class HubController(QObject):
         before = self._downloads.get(file)
         if before is not None and before.state in _UNDER_WAY:
             return
-        self._stops[file] = self._bridge.post(DownloadTarget(file))
+        command = DownloadTarget(file)
+        self._under_way[file] = command, self._bridge.post(command)
         self._set(Download(file, DownloadState.WAITING, before.num_bytes if before else 0))
 
     @Slot(Download)
     def _pause(self, download: Download) -> None:
-        stop = self._stops.get(download.file)
-        if stop is not None:
-            stop.set()
-            self._set(replace(self._downloads[download.file], state=DownloadState.PAUSING))
+        if download.file not in self._under_way:
+            return
+        _, stop = self._under_way[download.file]
+        stop.set()
+        now = self._downloads[download.file]
+        if now.state is DownloadState.WAITING:  # its end would be told of only when its turn comes
+            del self._under_way[download.file]
+            self._set(replace(now, state=DownloadState.PAUSED))
+        else:
+            self._set(replace(now, state=DownloadState.PAUSING))
 
     @Slot(Download)
     def _resume(self, download: Download) -> None:
@@ -129,7 +136,7 @@ class HubController(QObject):
     @Slot(Download)
     def _forget(self, download: Download) -> None:
         self._downloads.pop(download.file, None)
-        self._stops.pop(download.file, None)
+        self._under_way.pop(download.file, None)
         self._show()
 
     @Slot()
@@ -162,8 +169,8 @@ class HubController(QObject):
             case Failed(sentence, ListHubFiles(repository)):
                 if repository == self._repository:
                     self._page.show_files_failed(sentence)
-            case Failed(sentence, DownloadTarget(file)):
-                self._on_download_failed(file, sentence)
+            case Failed(sentence, DownloadTarget() as command):
+                self._on_download_failed(command, sentence)
             case Failed(sentence, DiscardDownload() | ListDownloads() as command):
                 self._has_listed = self._has_listed and not isinstance(command, ListDownloads)
                 self._dialog.show_words(sentence)
@@ -176,7 +183,7 @@ class HubController(QObject):
         self._set(Download(file, state, num_bytes, bytes_per_s))
 
     def _on_downloaded(self, file: HubFile, path: Path) -> None:
-        self._stops.pop(file, None)
+        self._under_way.pop(file, None)
         download = Download(file, DownloadState.FINISHED, file.size_bytes, path=path)
         self._set(download)
         if not self._dialog.isVisible():
@@ -186,19 +193,22 @@ class HubController(QObject):
     def _on_listed(self, downloads: tuple[tuple[HubFile, int], ...]) -> None:
         """Those that wait to go on; what is under way here is known better."""
         waiting = dict(downloads)
-        kept = {file: each for file, each in self._downloads.items() if file in self._stops or each.path is not None}
+        for file, known in list(self._downloads.items()):
+            if known.state is DownloadState.PAUSED and known.num_bytes and file not in waiting:
+                del self._downloads[file]  # it was discarded
         for file, num_bytes in waiting.items():
-            kept.setdefault(file, Download(file, DownloadState.PAUSED, num_bytes))
-        self._downloads = kept
+            self._downloads.setdefault(file, Download(file, DownloadState.PAUSED, num_bytes))
         self._show()
 
-    def _on_download_failed(self, file: HubFile, sentence: str) -> None:
-        stop = self._stops.pop(file, None)
-        before = self._downloads.get(file)
-        if before is None:
+    def _on_download_failed(self, command: DownloadTarget, sentence: str) -> None:
+        """Also where it was paused."""
+        posted, stop = self._under_way.get(command.file, (None, None))
+        if posted is not command or stop is None:  # an earlier try, which is told of already
             return
-        if stop is not None and stop.is_set():
-            self._set(replace(before, state=DownloadState.PAUSED, bytes_per_s=0.0))
+        del self._under_way[command.file]
+        before = replace(self._downloads[command.file], bytes_per_s=0.0)
+        if stop.is_set():
+            self._set(replace(before, state=DownloadState.PAUSED))
             return
         self._set(replace(before, state=DownloadState.FAILED, problem=sentence))
         if not self._dialog.isVisible():

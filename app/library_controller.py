@@ -159,8 +159,8 @@ class LibraryController(QObject):
     @Slot(object)
     def _on_event(self, event: Event) -> None:
         match event:
-            case TargetsListed(targets):
-                self._on_listed(targets)
+            case TargetsListed(targets, left_out):
+                self._on_listed(targets, left_out)
             case MemoryEstimated(command, estimate):
                 self._on_estimated(command, estimate)
             case TargetReady(target):
@@ -170,13 +170,14 @@ class LibraryController(QObject):
                 if self._targets is not None:
                     self._bridge.post(ListTargets())  # it was used just now
             case TargetDownloaded():
+                self._adding = None  # what is new now was not added by hand
                 self._bridge.post(ListTargets())
             case Failed(_, EstimateMemory() as command) if command == self._chosen:
                 self._begin_loading(command.path)  # which says what is wrong
             case Failed(sentence, command) if isinstance(command, _TOLD_HERE):
                 self._on_failed(sentence)
 
-    def _on_listed(self, targets: tuple[LibraryTarget, ...]) -> None:
+    def _on_listed(self, targets: tuple[LibraryTarget, ...], left_out: tuple[str, ...]) -> None:
         is_first = self._targets is None
         self._targets = targets
         self._options = {target.path: target.options for target in targets}
@@ -188,16 +189,21 @@ class LibraryController(QObject):
         self._show_in_use()
         if self._adding is not None:
             new = [target for target in targets if target.path not in self._adding]
-            self._adding = None
-            self._tell_added(new)
+            if new:
+                self._adding = None
+            if new or not left_out:  # else the command fails, and says why
+                self._tell_added(new, left_out)
 
-    def _tell_added(self, new: list[LibraryTarget]) -> None:
+    def _tell_added(self, new: list[LibraryTarget], left_out: tuple[str, ...]) -> None:
         if new:
             self.dialog.library.point_at(new[0].path)
         if len(new) == 1:
             words = f"{target_title(new[0])} is in the library now."
         else:
             words = f"{len(new)} models were added." if new else "Nothing new was found: all of it is in the library."
+        if left_out:
+            files = "One file was" if len(left_out) == 1 else f"{len(left_out)} files were"
+            words += f" {files} left out: {left_out[0]}"
         self.dialog.show_words(words)
         if self.dialog.isVisible():
             return

@@ -17,8 +17,8 @@ class LoadTarget:
     """`target` is `starter`, the name of a target loaded before, or a path."""
 
     target: str
-    settings: TargetSettings = TargetSettings()
-    anyway: bool = False
+    settings: TargetSettings = TargetSettings()  # what is None here is as the user set it for this target
+    anyway: bool = False  # also where it is going to take more memory than there is
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,6 +75,7 @@ class TargetsListed:
     """The whole library after a change, or because it was asked for: the starter first, then last used first."""
 
     targets: tuple[LibraryTarget, ...]
+    left_out: tuple[str, ...] = ()  # of what was to be added: why it was not, a sentence for each
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from engine.records import LibraryTarget, MemoryEstimate
 
 WIDTH_PX = 480
 HEIGHT_PX = 470
+_LEAST_HEIGHT_PX = 260
 _MARGIN_PX = 8  # that stays between it and the border of the window
 _REST_MS = 120  # that a model is pointed at before its memory is asked for
 _TO_LIST = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown, Qt.Key.Key_Return, Qt.Key.Key_Enter)
@@ -92,15 +93,12 @@ class TargetPicker(QFrame):
         window = widget.window()
         self.search.clear()
         self._show_rows()
+        first, last = window.mapToGlobal(QPoint(0, 0)), window.mapToGlobal(QPoint(window.width(), window.height()))
         place = widget.mapToGlobal(QPoint(0, widget.height() + 4))
-        border = window.mapToGlobal(QPoint(window.width(), window.height()))
-        self.resize(
-            min(WIDTH_PX, window.width() - 2 * _MARGIN_PX),
-            max(260, min(HEIGHT_PX, border.y() - place.y() - _MARGIN_PX)),
-        )
-        self.move(
-            max(window.mapToGlobal(QPoint(0, 0)).x() + _MARGIN_PX, min(place.x(), border.x() - self.width())), place.y()
-        )
+        width = min(WIDTH_PX, window.width() - 2 * _MARGIN_PX)
+        height = max(_LEAST_HEIGHT_PX, min(HEIGHT_PX, last.y() - place.y() - _MARGIN_PX))
+        left = max(first.x() + _MARGIN_PX, min(place.x(), last.x() - _MARGIN_PX - width))
+        self.setGeometry(left, place.y(), width, height)
         self.show()
         self.search.setFocus(Qt.FocusReason.PopupFocusReason)
         self.view.point_at(self._in_use)
