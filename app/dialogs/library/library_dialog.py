@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtGui import QDragEnterEvent, QDropEvent
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QHideEvent
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QTabWidget, QVBoxLayout, QWidget
 
 from app.dialogs.library.hub_page import HubPage
@@ -79,9 +79,11 @@ class LibraryDialog(QDialog):
         self.tabs.setCurrentIndex(1)
         self.hub.search.setFocus()
 
-    def hideEvent(self, event: object) -> None:
+    # Qt's own
+
+    def hideEvent(self, event: QHideEvent) -> None:
         self.library.details.form.flush()
-        super().hideEvent(event)  # type: ignore[arg-type]
+        super().hideEvent(event)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         if _model_paths(event):
@@ -93,6 +95,8 @@ class LibraryDialog(QDialog):
             event.acceptProposedAction()
             self.tabs.setCurrentIndex(0)
             self.dropped.emit(paths)
+
+    # What happens
 
     def _open(self) -> None:
         if not self.isVisible():

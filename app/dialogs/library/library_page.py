@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QSplitter, QVBoxLayout, QWidget
 
 from app.dialogs.library.target_details import TargetDetailsView
@@ -107,6 +108,14 @@ class LibraryPage(QWidget):
         self.search.clear()
         self.view.point_at(path)
 
+    # Qt's own
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._ask_for_estimate()  # of what is free, others may have taken meanwhile
+
+    # Arrangement
+
     def _arrange(self) -> None:
         left = QWidget(self)
         buttons = QHBoxLayout()
@@ -134,6 +143,8 @@ class LibraryPage(QWidget):
         row.setContentsMargins(0, 0, 0, 0)
         row.addWidget(splitter)
 
+    # What happens
+
     @Slot()
     def _show_rows(self) -> None:
         if self._targets is None:
@@ -158,7 +169,12 @@ class LibraryPage(QWidget):
         is_in_use = target.path == self._in_use
         self.details.show_target(target, is_in_use)
         self.details.form.show_loaded(is_in_use, self._differs)
-        if is_another and not target.problem:
+        if is_another:
+            self._ask_for_estimate()
+
+    def _ask_for_estimate(self) -> None:
+        target = self.target
+        if target is not None and not target.problem and self.isVisible():
             self.estimate_wanted.emit(target.path, self.details.form.options.settings)
 
     @Slot(TargetOptions)
@@ -166,8 +182,7 @@ class LibraryPage(QWidget):
         target = self.details.target
         if target is not None:
             self.options_changed.emit(target.path, options)
-            if not target.problem:
-                self.estimate_wanted.emit(target.path, options.settings)
+            self._ask_for_estimate()
 
     @Slot()
     def _on_use(self) -> None:
