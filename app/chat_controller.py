@@ -3,7 +3,7 @@ something."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -12,7 +12,6 @@ from PySide6.QtGui import QGuiApplication
 
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
-from app.target_options import effective_settings
 from app.throttle import Throttle
 from engine import (
     STARTER,
@@ -37,7 +36,6 @@ from engine import (
     SearchHub,
     Send,
     StopSignal,
-    TargetOptions,
     TargetSettings,
 )
 from engine.events import (
@@ -111,7 +109,7 @@ class ChatController(QObject):
         self._reply_settings = reply_settings
         self._target_settings = target_settings
         self._system_prompt = system_prompt
-        self._options: dict[str, TargetOptions] = {}  # what the user set for single targets, by name or path
+        self._own_settings: dict[str, TargetSettings] = {}  # of single targets, by name or path
         self._target: TargetInfo | None = None
         self._loading: _Loading | None = None
         self._open_id: int | None = None
@@ -132,8 +130,8 @@ class ChatController(QObject):
     @Slot(str)
     def load_target(self, target: str, anyway: bool = False) -> None:
         self._cancel_loading()
-        settings = effective_settings(self._target_settings, self._options.get(target, TargetOptions()).settings)
-        command = LoadTarget(target, settings, anyway)
+        own = self._own_settings.get(target, TargetSettings())
+        command = LoadTarget(target, own.filled_up(self._target_settings), anyway)
         self._loading = _Loading(command, self._bridge.post(command))
         if self._reply is None:
             self._window.target_bar.show_loading(Path(target).stem, 0.0)
@@ -142,9 +140,9 @@ class ChatController(QObject):
         self._window.prompt_box.set_ready(False)  # a prompt sent now would wait, unseen, for the new target
 
     @Slot(dict)
-    def use_options(self, options: dict[str, TargetOptions]) -> None:
-        """What the user has set for single targets, by path; the starter's also by its name."""
-        self._options = options
+    def use_own_settings(self, settings: dict[str, TargetSettings]) -> None:
+        """What holds for single targets when they are loaded, by path; the starter's also by its name."""
+        self._own_settings = settings
 
     def _connect(self) -> None:
         window = self._window
@@ -166,8 +164,7 @@ class ChatController(QObject):
 
     @Slot(str)
     def _send(self, prompt: str) -> None:
-        settings, system_prompt = self._holding()
-        stop = self._bridge.post(Send(prompt, self._open_id, settings, system_prompt))
+        stop = self._bridge.post(Send(prompt, self._open_id, self._reply_settings, self._system_prompt))
         self._begin_reply(_ReplyUnderWay(stop, self._open_id))
 
     @Slot()
@@ -177,7 +174,7 @@ class ChatController(QObject):
         if self._target is None:
             self._window.toasts.show_info("The model is still loading; try again when it is ready.")
             return
-        stop = self._bridge.post(Regenerate(self._open_id, self._holding()[0]))
+        stop = self._bridge.post(Regenerate(self._open_id, self._reply_settings))
         self._window.transcript.drop_last_reply()
         self._begin_reply(_ReplyUnderWay(stop, self._open_id))
         self._window.transcript.begin_reply()
@@ -411,13 +408,6 @@ class ChatController(QObject):
             self.load_target(STARTER)
 
     # Helpers
-
-    def _holding(self) -> tuple[ReplySettings, str]:
-        """How the target in use is to answer, and what it tells a new chat first."""
-        options = self._options.get(self._target.path, TargetOptions()) if self._target else TargetOptions()
-        sampling = options.sampling or self._reply_settings.sampling
-        prompt = self._system_prompt if options.system_prompt is None else options.system_prompt
-        return replace(self._reply_settings, sampling=sampling), prompt
 
     def _restore(self, summary: ConversationSummary) -> None:
         """Brings a deleted conversation back and shows it."""

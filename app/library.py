@@ -33,6 +33,6 @@ def connect_library(
     library = LibraryController(window, dialog, bridge, settings_for_all)
     hub = HubController(window, dialog, bridge, folder)
     library.load_requested.connect(chats.choose_target)
-    library.options_changed.connect(chats.use_options)
+    library.own_settings_changed.connect(chats.use_own_settings)
     hub.use_requested.connect(library.choose)
     return library

@@ -14,7 +14,6 @@ from app.dialogs.library.questions import ask_load_anyway, ask_remove
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.models.library_model import target_title
-from app.target_options import effective_settings
 from app.widgets.target_bar import MODEL_FILES
 from engine import (
     STARTER,
@@ -38,11 +37,12 @@ class LibraryController(QObject):
     Signals:
         load_requested(str, bool): this target (the starter's name, or a path) is to be loaded; whether anyway, although
             it may not fit into memory.
-        options_changed(dict): what is set for single targets now, by path; the starter's also by its name.
+        own_settings_changed(dict): what holds for single targets when they are loaded, by path; the starter's also by
+            its name.
     """
 
     load_requested = Signal(str, bool)
-    options_changed = Signal(dict)
+    own_settings_changed = Signal(dict)
 
     def __init__(
         self, window: MainWindow, dialog: LibraryDialog, bridge: EngineBridge, settings_for_all: TargetSettings
@@ -126,7 +126,7 @@ class LibraryController(QObject):
     def _change_options(self, path: Path, options: TargetOptions) -> None:
         self._options[path] = options
         self._bridge.post(ChangeTargetOptions(path, options))
-        self._tell_options()
+        self._tell_settings()
         self._show_in_use()
 
     @Slot(object)
@@ -135,7 +135,7 @@ class LibraryController(QObject):
 
     @Slot(object, TargetSettings)
     def _estimate_with(self, path: Path, settings: TargetSettings) -> None:
-        self._bridge.post(EstimateMemory(path, effective_settings(self._settings_for_all, settings)))
+        self._bridge.post(EstimateMemory(path, settings.filled_up(self._settings_for_all)))
 
     @Slot(object)
     def _open_folder(self, path: Path) -> None:
@@ -185,7 +185,7 @@ class LibraryController(QObject):
             self._loaded_with = self._own_settings(self._in_use)
         self._window.target_bar.picker.set_targets(targets)
         self.dialog.library.set_targets(targets)
-        self._tell_options()
+        self._tell_settings()
         self._show_in_use()
         if self._adding is not None:
             new = [target for target in targets if target.path not in self._adding]
@@ -240,7 +240,7 @@ class LibraryController(QObject):
         self.load_requested.emit(name, anyway)
 
     def _estimate_command(self, path: Path) -> EstimateMemory:
-        return EstimateMemory(path, effective_settings(self._settings_for_all, self._own_settings(path)))
+        return EstimateMemory(path, self._own_settings(path).filled_up(self._settings_for_all))
 
     def _own_settings(self, path: Path) -> TargetSettings:
         return self._options.get(path, TargetOptions()).settings
@@ -248,12 +248,12 @@ class LibraryController(QObject):
     def _find(self, path: Path) -> LibraryTarget | None:
         return next((target for target in self._targets or () if target.path == path), None)
 
-    def _tell_options(self) -> None:
-        options = {str(path): options for path, options in self._options.items()}
+    def _tell_settings(self) -> None:
+        settings = {str(path): options.settings for path, options in self._options.items()}
         for target in self._targets or ():
             if target.is_starter:
-                options[STARTER] = self._options[target.path]
-        self.options_changed.emit(options)
+                settings[STARTER] = self._own_settings(target.path)
+        self.own_settings_changed.emit(settings)
 
     def _show_in_use(self) -> None:
         path = self._in_use

@@ -90,6 +90,14 @@ class TargetSettings:
         if self.gpu_layers is not None:
             _check("GPU layers", self.gpu_layers, 0, 100_000)
 
+    def filled_up(self, others: TargetSettings) -> TargetSettings:
+        """With those of the others where these say nothing."""
+        return TargetSettings(
+            context_size=others.context_size if self.context_size is None else self.context_size,
+            threads=others.threads if self.threads is None else self.threads,
+            gpu_layers=others.gpu_layers if self.gpu_layers is None else self.gpu_layers,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class TargetOptions:

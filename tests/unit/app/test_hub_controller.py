@@ -60,7 +60,6 @@ class Desk:
         self.page.search.setText(words)
         QTest.keyClick(self.page.search, Qt.Key.Key_Return)
 
-    @property
     def latest(self) -> Command:
         return self.bridge.posted[-1]
 
@@ -101,7 +100,7 @@ def test_nothing_is_asked_of_the_network_until_something_is_pressed(desk: Desk) 
 
 def test_a_search_leads_to_files_and_one_of_them_to_a_download(desk: Desk) -> None:
     desk.search("  model ")
-    assert desk.latest == SearchHub("model")
+    assert desk.latest() == SearchHub("model")
     assert desk.page.models.words.text() == "Searching…"
     desk.tell(HubSearched("model", MODELS))
     assert [row.subtitle for row in desk.page.models_view.rows.rows] == [
@@ -111,13 +110,13 @@ def test_a_search_leads_to_files_and_one_of_them_to_a_download(desk: Desk) -> No
     assert desk.page.models_view.hasFocus()
     assert ListHubFiles("owner/model") not in desk.bridge.posted, "pointing at it asks nothing"
     QTest.keyClick(desk.page.models_view, Qt.Key.Key_Return)
-    assert desk.latest == ListHubFiles("owner/model")
+    assert desk.latest() == ListHubFiles("owner/model")
     desk.tell(HubFilesListed("other/thing", (Q8,)), HubFilesListed("owner/model", (Q4, Q8)))
     assert [row.key for row in desk.page.files_view.rows.rows] == [Q4, Q8]
     desk.page.files_view.point_at(Q4)
     assert desk.page.download_button.text() == "Download 4.0 GB"
     desk.press(desk.page.download_button)
-    assert desk.latest == DownloadTarget(Q4)
+    assert desk.latest() == DownloadTarget(Q4)
     assert not desk.page.download_button.isEnabled(), "once is enough"
 
 
@@ -134,10 +133,10 @@ def test_only_the_latest_search_is_shown(desk: Desk) -> None:
 
 def test_failures_stand_where_the_answer_was_awaited(desk: Desk) -> None:
     desk.search("x")
-    desk.tell(Failed("There is no connection.", desk.latest))
+    desk.tell(Failed("There is no connection.", desk.latest()))
     assert desk.page.models.words.text() == "There is no connection."
     desk.page.files_requested.emit("owner/model")
-    desk.tell(Failed("It is gone.", desk.latest))
+    desk.tell(Failed("It is gone.", desk.latest()))
     assert desk.page.files.words.text() == "It is gone."
     assert desk.window.toasts.shown == ()
 
@@ -152,20 +151,20 @@ def test_progress_speed_and_time_left_are_told(downloading: Desk) -> None:
 def test_a_download_is_paused_and_resumed(downloading: Desk) -> None:
     desk = downloading
     desk.tell(TargetDownloading(Q4, 1_000_000_000, 10_000_000.0))
-    command, stop = desk.latest, desk.bridge.stops[-1]
+    command, stop = desk.latest(), desk.bridge.stops[-1]
     desk.press(desk.row.pause_button)
     assert stop.is_set()
     assert desk.row.words.words == "Pausing, 1.0 GB of 4.0 GB"
     desk.tell(DownloadsListed(((Q4, 1_000_000_000),)), Failed("The download was stopped.", command))
     assert desk.row.words.words == "Paused, 1.0 GB of 4.0 GB"
     desk.press(desk.row.resume_button)
-    assert desk.latest == DownloadTarget(Q4)
+    assert desk.latest() == DownloadTarget(Q4)
     assert desk.row.words.words == "Waiting to go on, 1.0 GB of 4.0 GB"
 
 
 def test_one_that_waits_is_paused_at_once_and_its_late_end_changes_nothing(downloading: Desk) -> None:
     desk = downloading
-    command = desk.latest
+    command = desk.latest()
     desk.press(desk.row.pause_button)
     assert desk.row.words.words.startswith("Paused")
     desk.press(desk.row.resume_button)
@@ -175,10 +174,10 @@ def test_one_that_waits_is_paused_at_once_and_its_late_end_changes_nothing(downl
 
 def test_a_failure_is_told_and_can_be_tried_again(downloading: Desk) -> None:
     desk = downloading
-    desk.tell(Failed("The disk is full.", desk.latest))
+    desk.tell(Failed("The disk is full.", desk.latest()))
     assert desk.row.words.words == "The disk is full."
     desk.press(desk.row.resume_button)
-    assert desk.latest == DownloadTarget(Q4)
+    assert desk.latest() == DownloadTarget(Q4)
 
 
 def test_those_of_before_are_listed_after_a_restart_and_discarded_after_a_question(desk: Desk) -> None:
@@ -189,9 +188,9 @@ def test_those_of_before_are_listed_after_a_restart_and_discarded_after_a_questi
     box = next(box for box in desk.dialog.findChildren(QMessageBox) if box.isVisible())
     assert box.text() == "Discard the 1.0 GB that have arrived of model-Q4_K_M.gguf?"
     desk.press(next(button for button in box.findChildren(QPushButton) if button.text() == "Discard"))
-    assert desk.latest == DiscardDownload(Q4)
+    assert desk.latest() == DiscardDownload(Q4)
     desk.press(second.discard_button)
-    assert desk.latest == DiscardDownload(Q8), "nothing is lost, so nothing is asked"
+    assert desk.latest() == DiscardDownload(Q8), "nothing is lost, so nothing is asked"
     assert desk.page.downloads.isHidden()
 
 

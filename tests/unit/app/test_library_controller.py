@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QFileDialog, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.chat_controller import ChatController
+from app.dialogs.library.presets import PRESETS
 from app.engine_bridge import EngineBridge
 from app.library import connect_library
 from app.main_window import MainWindow
@@ -29,7 +30,6 @@ from engine import (
     RemoveTarget,
     ReplySettings,
     SamplingSettings,
-    Send,
     TargetOptions,
     TargetSettings,
 )
@@ -181,17 +181,7 @@ def test_the_shortcut_opens_the_picker(desk: Desk) -> None:
 # What is set for one model
 
 
-def test_a_model_s_sampling_and_system_prompt_hold_while_it_is_in_use(desk: Desk) -> None:
-    desk.window.prompt_box.submitted.emit("Hi")
-    desk.tell(ready(QWEN, LoadTarget(str(QWEN.path))))
-    desk.window.prompt_box.submitted.emit("Hi")
-    first, second = (command for command in desk.bridge.posted if isinstance(command, Send))
-    assert (first.settings, first.system_prompt) == (ReplySettings(), "Be kind.")
-    assert second.settings.sampling == SamplingSettings(temperature=0.3)
-    assert second.system_prompt == "Be brief."
-
-
-def test_what_is_set_is_told_to_the_engine_and_counts_at_once(desk: Desk) -> None:
+def test_what_is_set_is_told_to_the_engine(desk: Desk) -> None:
     desk.window.library_action.trigger()
     page = desk.dialog.library
     assert page.target == STARTER_TARGET, "the one in use"
@@ -199,13 +189,8 @@ def test_what_is_set_is_told_to_the_engine_and_counts_at_once(desk: Desk) -> Non
     assert not form.load_again_button.isVisibleTo(form)
     form.sampling.preset.setCurrentText("Creative")
     form.sampling.preset.activated.emit(form.sampling.preset.currentIndex())
-    desk.window.prompt_box.submitted.emit("Hi")
-    (change,) = desk.posted(ChangeTargetOptions)
-    assert isinstance(change, ChangeTargetOptions)
-    assert change.path == STARTER_TARGET.path
-    (send,) = desk.posted(Send)
-    assert isinstance(send, Send)
-    assert send.settings.sampling == change.options.sampling
+    creative = TargetOptions(sampling=dict(PRESETS)["Creative"])
+    assert desk.posted(ChangeTargetOptions) == [ChangeTargetOptions(STARTER_TARGET.path, creative)]
     assert not form.load_again_button.isVisibleTo(form), "that needs no loading"
 
 
