@@ -21,6 +21,7 @@ from engine import (
     ChangeTargetOptions,
     EstimateMemory,
     ListTargets,
+    LoadTarget,
     RemoveTarget,
     TargetOptions,
     TargetSettings,
@@ -56,6 +57,7 @@ class LibraryController(QObject):
         self._in_use: Path | None = None
         self._loaded_with: TargetSettings | None = None  # its own settings when it was loaded; None: not known yet
         self._chosen: EstimateMemory | None = None  # for a target that is to be loaded as soon as it is answered
+        self._refused: EstimateMemory | None = None  # for a target that could not be loaded
         self._adding: frozenset[Path] | None = None  # what was there before models were added
         self.dialog = dialog
         self._connect()
@@ -172,8 +174,13 @@ class LibraryController(QObject):
             case TargetDownloaded():
                 self._adding = None  # what is new now was not added by hand
                 self._bridge.post(ListTargets())
+            case Failed(_, LoadTarget(target, _, False)) if target != STARTER:
+                self._refused = self._estimate_command(Path(target))  # was it for want of memory?
+                self._bridge.post(self._refused)
             case Failed(_, EstimateMemory() as command) if command == self._chosen:
                 self._begin_loading(command.path)  # which says what is wrong
+            case Failed(sentence, EstimateMemory(path)):
+                self.dialog.library.show_no_estimate(path, sentence)
             case Failed(sentence, command) if isinstance(command, _TOLD_HERE):
                 self._on_failed(sentence)
 
@@ -216,14 +223,16 @@ class LibraryController(QObject):
         self._window.target_bar.picker.show_estimate(command.path, estimate)
         if command == self._estimate_command(command.path):
             self.dialog.library.show_estimate(command.path, self._own_settings(command.path), estimate)
-        if command == self._chosen:
-            self._chosen = None
+        is_chosen, is_refused = command == self._chosen, command == self._refused
+        if is_chosen or is_refused:
+            self._chosen = self._refused = None
+        if (is_chosen or is_refused) and estimate.total > estimate.available:
             target = self._find(command.path)
-            if target is not None and estimate.total > estimate.available:
-                begin = partial(self._begin_loading, command.path, True)
-                ask_load_anyway(target, estimate, self._front(), begin)
-            else:
-                self._begin_loading(command.path)
+            name = command.path.stem if target is None else target_title(target)
+            begin = partial(self._begin_loading, command.path, True)
+            ask_load_anyway(name, estimate, self._front(), begin)
+        elif is_chosen:
+            self._begin_loading(command.path)
 
     def _on_failed(self, sentence: str) -> None:
         self._adding = None

@@ -17,6 +17,8 @@ from engine.records import LibraryTarget, MemoryEstimate
 WIDTH_PX = 480
 HEIGHT_PX = 470
 _LEAST_HEIGHT_PX = 260
+_LEAST_ROWS = 2
+_SPACES_PX = 56
 _MARGIN_PX = 8  # that stays between it and the border of the window
 _REST_MS = 120  # that a model is pointed at before its memory is asked for
 _TO_LIST = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown, Qt.Key.Key_Return, Qt.Key.Key_Enter)
@@ -86,7 +88,7 @@ class TargetPicker(QFrame):
     def show_estimate(self, path: Path, estimate: MemoryEstimate) -> None:
         """Says what the model with this path would take, if it is still the one pointed at."""
         if path == self.view.current_key:
-            self.note.setText(memory_words(estimate))
+            self.note.setText(" ".join(filter(None, (memory_words(estimate), self._hint()))))
 
     def open_below(self, widget: QWidget) -> None:
         """Shows it below the widget, within the widget's window, ready to be typed into."""
@@ -96,7 +98,9 @@ class TargetPicker(QFrame):
         first, last = window.mapToGlobal(QPoint(0, 0)), window.mapToGlobal(QPoint(window.width(), window.height()))
         place = widget.mapToGlobal(QPoint(0, widget.height() + 4))
         width = min(WIDTH_PX, window.width() - 2 * _MARGIN_PX)
-        height = max(_LEAST_HEIGHT_PX, min(HEIGHT_PX, last.y() - place.y() - _MARGIN_PX))
+        rows = max(_LEAST_ROWS, self.view.rows.rowCount()) * max(0, self.view.sizeHintForRow(0))
+        room = last.y() - place.y() - _MARGIN_PX
+        height = max(_LEAST_HEIGHT_PX, min(HEIGHT_PX, rows + self._besides_px(), room))
         left = max(first.x() + _MARGIN_PX, min(place.x(), last.x() - _MARGIN_PX - width))
         self.setGeometry(left, place.y(), width, height)
         self.show()
@@ -151,6 +155,11 @@ class TargetPicker(QFrame):
         column.addWidget(line)
         column.addLayout(buttons)
 
+    def _besides_px(self) -> int:
+        """Of its height, what is not the list; two lines of the note included."""
+        buttons = 2 * self.library_button.sizeHint().height()
+        return self.search.sizeHint().height() + 2 * self.note.fontMetrics().height() + buttons + _SPACES_PX
+
     # What happens
 
     @Slot()
@@ -166,7 +175,10 @@ class TargetPicker(QFrame):
         if not rows:
             self.note.setText(f"No model fits “{words.strip()}”." if words.strip() else NO_MODELS)
         elif self.view.current_key is None:
-            self.note.setText(ONLY_STARTER if all(target.is_starter for target in self._targets) else "")
+            self.note.setText(self._hint())
+
+    def _hint(self) -> str:
+        return ONLY_STARTER if self._targets and all(target.is_starter for target in self._targets) else ""
 
     @Slot(object)
     def _on_pointed_at(self, key: object) -> None:

@@ -100,6 +100,11 @@ class LibraryPage(QWidget):
         if self.target is not None and self.target.path == path and self.details.form.options.settings == settings:
             self.details.form.show_estimate(estimate)
 
+    def show_no_estimate(self, path: Path, sentence: str) -> None:
+        """Why it could not be estimated."""
+        if self.target is not None and self.target.path == path:
+            self.details.form.show_no_estimate(sentence)
+
     def point_at_in_use(self) -> None:
         if self._in_use is not None:
             self.view.point_at(self._in_use)

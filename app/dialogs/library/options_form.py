@@ -109,8 +109,8 @@ class OptionsForm(QWidget):
         self.memory.setText(f"{memory_words(estimate)} ({parts})")
         set_kind(self.memory, "warning" if estimate.total > estimate.available else "quiet")
 
-    def clear_estimate(self) -> None:
-        self.memory.setText("Looking how much memory it takes…")
+    def show_no_estimate(self, sentence: str = "Looking how much memory it takes…") -> None:
+        self.memory.setText(sentence)
         set_kind(self.memory, "quiet")
 
     def show_loaded(self, is_in_use: bool, differs: bool) -> None:

@@ -14,14 +14,12 @@ from app.models.library_model import target_title
 from engine.records import LibraryTarget, MemoryEstimate
 
 
-def ask_load_anyway(
-    target: LibraryTarget, estimate: MemoryEstimate, parent: QWidget, on_yes: Callable[[], None]
-) -> QMessageBox:
+def ask_load_anyway(name: str, estimate: MemoryEstimate, parent: QWidget, on_yes: Callable[[], None]) -> QMessageBox:
     taken, free = size_words(estimate.total), size_words(estimate.available)
     box = _box(
         parent,
         "Not enough memory",
-        f"{target_title(target)} takes about {taken} of memory, and {free} are free.",
+        f"{name} takes about {taken} of memory, and {free} are free.",
         f"{size_words(estimate.weights)} are its weights, {size_words(estimate.context)} hold the conversation. Loaded "
         "anyway, it may fail or slow down the whole machine. It helps to close other programs, or to set a shorter "
         "context length.",

@@ -103,7 +103,7 @@ class TargetDetailsView(QScrollArea):
         if is_another:
             trained = target.details.trained_context if target.details else 0
             self.form.show_options(target.options, trained)
-            self.form.clear_estimate()
+            self.form.show_no_estimate()
             self.verticalScrollBar().setValue(0)
 
     def _make_facts(self) -> QFormLayout:

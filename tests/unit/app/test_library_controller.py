@@ -119,6 +119,25 @@ def test_one_that_does_not_fit_is_asked_about_in_numbers(desk: Desk) -> None:
     assert desk.bridge.loads[num_loads:] == [LoadTarget(str(MAMBA.path), FOR_ALL, anyway=True)]
 
 
+def test_a_file_from_elsewhere_that_was_refused_is_asked_about_too(desk: Desk) -> None:
+    desk.window.target_bar.target_chosen.emit("/elsewhere/huge.gguf")
+    load = desk.bridge.loads[-1]
+    desk.tell(Failed("huge takes more memory than there is.", load))
+    desk.estimated(Path("/elsewhere/huge.gguf"), LARGE)
+    assert desk.question().text().startswith("huge takes about 45.1 GB")
+    desk.answer("Load anyway")
+    assert desk.bridge.loads[-1] == LoadTarget("/elsewhere/huge.gguf", FOR_ALL, anyway=True)
+
+
+def test_one_that_failed_for_other_reasons_is_not_asked_about(desk: Desk) -> None:
+    desk.window.target_bar.target_chosen.emit("/elsewhere/old.gguf")
+    num_loads = len(desk.bridge.loads)
+    desk.tell(Failed("It is too old.", desk.bridge.loads[-1]))
+    desk.estimated(Path("/elsewhere/old.gguf"), SMALL)
+    assert len(desk.bridge.loads) == num_loads
+    assert not any(box.isVisible() for box in desk.window.findChildren(QMessageBox))
+
+
 def test_nothing_is_loaded_where_the_question_is_declined(desk: Desk) -> None:
     num_loads = len(desk.bridge.loads)
     desk.window.target_bar.picker.chosen.emit(MAMBA.path)
@@ -210,6 +229,12 @@ def test_a_longer_context_is_estimated_and_loaded_on_a_press(desk: Desk) -> None
     assert desk.bridge.loads[-1] == LoadTarget(STARTER, TargetSettings(context_size=4096, threads=3))
     desk.tell(ready(STARTER_TARGET, desk.bridge.loads[-1]))
     assert not form.load_again_button.isVisibleTo(form)
+
+
+def test_why_memory_cannot_be_estimated_is_told_in_its_place(desk: Desk) -> None:
+    desk.window.library_action.trigger()
+    desk.tell(Failed("The file is gone.", desk.posted(EstimateMemory)[-1]))
+    assert desk.dialog.library.details.form.memory.text() == "The file is gone."
 
 
 def test_a_listing_does_not_change_what_is_being_typed(desk: Desk) -> None:
