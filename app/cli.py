@@ -382,10 +382,53 @@ def make_drafter(
 
 @models.command("list")
 def list_models() -> None:
-    """Show the starter and every model used before."""
-    from app.model_table import print_models
+    """Show the models of the library, and downloads that wait to go on."""
+    from app.models_command import show
 
-    print_models(EngineConfig(data_dir()))
+    show(EngineConfig(data_dir()))
+
+
+@models.command("add")
+def add_models(
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="GGUF files, or folders with some in them.")],
+) -> None:
+    """Add model files to the library. They stay where they are.
+
+    Example: slipstream models add ~/models
+    """
+    from app.models_command import add
+
+    add(EngineConfig(data_dir()), paths)
+
+
+@models.command("download")
+def download_model(
+    repository: Annotated[str, typer.Argument(metavar="OWNER/NAME", help="A model on the Hugging Face hub.")],
+    file: Annotated[
+        str | None,
+        typer.Argument(metavar="[FILE|QUANT]", help="One of its files, or a quantization such as Q4_K_M."),
+    ] = None,
+) -> None:
+    """Download a model from the Hugging Face hub and add it to the library. Without a file, show what there is.
+
+    Ctrl+C pauses the download; the same command goes on.
+
+    Example: slipstream models download bartowski/Llama-3.2-1B-Instruct-GGUF Q4_K_M
+    """
+    from app.models_command import download
+
+    download(EngineConfig(data_dir()), repository, file)
+
+
+@models.command("remove")
+def remove_model(
+    name: Annotated[str, typer.Argument(help="Of a model in the library, or the path of its file.")],
+    delete_file: Annotated[bool, typer.Option("--delete-file", help="Delete the file too, for good.")] = False,
+) -> None:
+    """Take a model out of the library. Its file stays, unless you say otherwise."""
+    from app.models_command import remove
+
+    remove(EngineConfig(data_dir()), name, delete_file)
 
 
 @profile.command("show")

@@ -5,9 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
-
+from app.download_bar import download_bar
 from app.interrupts import INTERRUPTED, stopped_by_ctrl_c
 from engine import EngineConfig, built_in_drafter, drafter_folder, fetch_drafter, hub_name
 from engine.errors import FetchCancelled
@@ -17,7 +15,7 @@ from engine.events import DrafterFetching
 def chosen_drafter(choice: str, data_dir: Path) -> Path | None:
     """The folder of the choice, None for the built-in drafter. Ctrl+C ends the download and the program.
 
-    Raises DrafterUnusable and DrafterUnavailable.
+    Raises DrafterUnusable and FetchFailed.
     """
     name = hub_name(choice)
     if name is not None:
@@ -31,7 +29,7 @@ def chosen_start(choice: str, data_dir: Path) -> Path:
 
 
 def _fetch(name: str, data_dir: Path) -> None:
-    with stopped_by_ctrl_c() as stop, _progress() as bar:
+    with stopped_by_ctrl_c() as stop, download_bar() as bar:
         task = bar.add_task(name, total=None, visible=False)  # nothing to show for what is here already
 
         def show(progress: DrafterFetching) -> None:
@@ -43,14 +41,3 @@ def _fetch(name: str, data_dir: Path) -> None:
             bar.stop()
             print(error, file=sys.stderr)
             sys.exit(INTERRUPTED)
-
-
-def _progress() -> Progress:
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        TimeRemainingColumn(),
-    )
-    return Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())

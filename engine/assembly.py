@@ -10,31 +10,45 @@ import importlib.resources
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.commands import ChatCommand, Command, FetchDrafter, HubCommand, KeepNgrams, LearningCommand, StoreCommand
+from engine.commands import (
+    ChatCommand,
+    Command,
+    DownloadCommand,
+    DownloadTarget,
+    HubCommand,
+    KeepNgrams,
+    LearningCommand,
+    LibraryCommand,
+    SearchCommand,
+    StoreCommand,
+)
 from engine.config import DistillSettings, EngineConfig, TargetSettings
 from engine.drafter_choice import BUILT_IN, drafter_folder, fetched_folder, is_fetched
 from engine.errors import AdapterMissing, DrafterUnusable, LoadCancelled, MendableError
-from engine.events import DrafterFetched, DrafterFetching, Listener, SpeculationChanged
+from engine.events import DrafterFetched, DrafterFetching, Event, Listener, SpeculationChanged
 from engine.learning_service import LearningService
+from engine.loaded_target import LoadedTarget
 from engine.stop_signal import StopSignal
 from engine.worker import Worker
 
 if TYPE_CHECKING:
     from engine.chat_service import ChatService
     from engine.drafting import Drafting
+    from engine.hub.kept import KeptDownloads
     from engine.learned import ImportOutcome, LearnedSummary, ProfileSummary
     from engine.learning.progress import DistillProgress
+    from engine.library_service import LibraryService
     from engine.measuring.measurement import Measurement
     from engine.measuring.order import BenchOrder
     from engine.numerics.suffix_index import SuffixIndex
     from engine.recall import Recall
-    from engine.records import NgramRecord, RecallText
+    from engine.records import HubFile, NgramRecord, RecallText
     from engine.reply import ReplyWriter
     from engine.speculation import NgramMemory, Speculation
     from engine.storage import Repository
@@ -48,8 +62,8 @@ _logger = logging.getLogger("slipstream.assembly")
 
 
 class Engine:
-    """Three threads and a listener: one thread answers, one looks after the kept conversations meanwhile, and one
-    fetches what the user wants from the hub.
+    """Six threads and a listener: one thread answers, one looks after the kept conversations meanwhile, and one after
+    the library of targets. One asks the hub, one fetches drafters from there, and one targets, which takes long.
 
     `listener` is called on any of them. Nothing slow happens in the constructor or in `post`.
     """
@@ -58,18 +72,28 @@ class Engine:
         self._parts = _Parts(config, listener, self.post)
         self._chat = Worker("slipstream-chat", self._parts.handle_chat, listener, self._parts.close_chat)
         self._store = Worker("slipstream-store", self._parts.handle_store, listener)
+        self._library = Worker("slipstream-library", self._parts.handle_library, listener)
         self._hub = Worker("slipstream-hub", self._parts.handle_hub, listener)
-        self._chat.start()
-        self._store.start()
-        self._hub.start()
+        self._search = Worker("slipstream-search", self._parts.handle_search, listener)
+        self._download = Worker("slipstream-download", self._parts.handle_download, listener)
+        self._with_store = (self._chat, self._store, self._library)
+        self._with_network = (self._hub, self._search, self._download)
+        for worker in (*self._with_store, *self._with_network):
+            worker.start()
 
     def post(self, command: Command) -> StopSignal:
         """Have the command carried out. Setting the returned signal ends it early; the engine then says how far it
         came."""
         if isinstance(command, ChatCommand):
             worker = self._chat
+        elif isinstance(command, LibraryCommand):
+            worker = self._library
         elif isinstance(command, HubCommand):
             worker = self._hub
+        elif isinstance(command, SearchCommand):
+            worker = self._search
+        elif isinstance(command, DownloadCommand):
+            worker = self._download
         else:
             worker = self._store
         return worker.post(command)
@@ -77,12 +101,14 @@ class Engine:
     def close(self) -> bool:
         """Ends everything within two seconds. False if a thread was still busy then (it dies with the process)."""
         self._parts.end_learning()
-        for worker in (self._chat, self._store, self._hub):
+        for worker in (*self._with_store, *self._with_network):
             worker.end()
         deadline = time.monotonic() + _CLOSING_PATIENCE_S
-        ended = [worker.join(deadline - time.monotonic()) for worker in (self._chat, self._store)]
+        ended = [worker.join(deadline - time.monotonic()) for worker in self._with_store]
         ended.append(all(ended) and self._parts.close_store(deadline - time.monotonic()))
-        return self._hub.join(deadline - time.monotonic()) and all(ended)  # a network may be silent for longer
+        # A network may be silent for longer.
+        ended += [worker.join(deadline - time.monotonic()) for worker in self._with_network]
+        return all(ended)
 
 
 class _Parts:
@@ -93,7 +119,8 @@ class _Parts:
 
     def __init__(self, config: EngineConfig, emit: Listener, post: Callable[[Command], object]) -> None:
         self._config = config
-        self._emit = emit
+        self._loaded = LoadedTarget()
+        self._listener = emit
         self._post = post
         self._lock = threading.Lock()
         self._repository: Repository | None = None
@@ -101,6 +128,7 @@ class _Parts:
         self._learning = LearningService(self._open_repository, config.learning, emit)
         self._chat: ChatService | None = None
         self._store: StoreService | None = None
+        self._library: LibraryService | None = None
 
     def handle_chat(self, command: Command, stop: StopSignal) -> None:
         assert isinstance(command, ChatCommand)
@@ -129,10 +157,26 @@ class _Parts:
             self._store = StoreService(self._open_repository(), self._open_recall(), self._learning, self._emit)
         self._store.handle(command)
 
+    def handle_library(self, command: Command, stop: StopSignal) -> None:
+        assert isinstance(command, LibraryCommand)
+        self._open_library().handle(command, stop)
+
     def handle_hub(self, command: Command, stop: StopSignal) -> None:
-        assert isinstance(command, FetchDrafter)
+        assert isinstance(command, HubCommand)
         fetch_drafter(self._config, command.name, self._emit, stop)
         self._emit(DrafterFetched(command.name))
+
+    def handle_download(self, command: Command, stop: StopSignal) -> None:
+        assert isinstance(command, DownloadCommand)
+        from engine.hub_service import DownloadService
+
+        DownloadService(kept_downloads(self._config), self._open_library(), self._emit).handle(command, stop)
+
+    def handle_search(self, command: Command, _stop: StopSignal) -> None:
+        assert isinstance(command, SearchCommand)
+        from engine.hub_service import SearchService
+
+        SearchService(self._emit).handle(command)
 
     def close_chat(self) -> None:
         if self._chat is not None:
@@ -172,6 +216,17 @@ class _Parts:
             on_drafting=self._learning.open,
         )
 
+    def _emit(self, event: Event) -> None:
+        self._loaded.hear(event)
+        self._listener(event)
+
+    def _open_library(self) -> LibraryService:
+        repository = self._open_repository()
+        with self._lock:
+            if self._library is None:
+                self._library = make_library(self._config, repository, self._emit, self._loaded)
+            return self._library
+
     def _open_repository(self) -> Repository:
         with self._lock:  # one thread brings the store up to date, the other waits for it
             if self._repository is None:
@@ -201,6 +256,42 @@ class _StoredNgrams:
 
     def save(self, target_fingerprint: str, drafter_fingerprint: str, changed: Sequence[NgramRecord]) -> None:
         self._post(KeepNgrams(target_fingerprint, drafter_fingerprint, tuple(changed)))
+
+
+def kept_downloads(config: EngineConfig) -> KeptDownloads:
+    from engine.hub.kept import KeptDownloads
+
+    return KeptDownloads(config.data_dir / "models")
+
+
+def make_library(
+    config: EngineConfig, repository: Repository, emit: Listener, loaded: LoadedTarget | None = None
+) -> LibraryService:
+    from engine.library_service import LibraryService
+
+    return LibraryService(repository, kept_downloads(config), loaded or LoadedTarget(), emit)
+
+
+@contextmanager
+def open_library(config: EngineConfig, emit: Listener = lambda _event: None) -> Iterator[LibraryService]:
+    """The library of targets, for the command line. Raises StoreUnusable."""
+    with closing(open_repository(config)) as repository:
+        yield make_library(config, repository, emit)
+
+
+def list_hub_files(repository: str) -> tuple[HubFile, ...]:
+    """The models in a repository of the hub, smallest first. Raises FetchFailed."""
+    from engine.hub.search import list_files
+
+    return list_files(repository)
+
+
+def download_target(config: EngineConfig, file: HubFile, emit: Listener, stop: StopSignal) -> Path:
+    """Brings a model here and adds it to the library. Raises FetchFailed, FetchCancelled and StoreUnusable."""
+    from engine.hub_service import DownloadService
+
+    with open_library(config, emit) as library:
+        return DownloadService(kept_downloads(config), library, emit).handle(DownloadTarget(file), stop)
 
 
 def open_repository(config: EngineConfig) -> Repository:
@@ -388,7 +479,7 @@ def fetch_drafter(
 ) -> Path:
     """The folder of a drafter from the hub; one that is there already costs no word on the network.
 
-    Raises DrafterUnavailable, DrafterUnusable and FetchCancelled.
+    Raises FetchFailed, DrafterUnusable and FetchCancelled.
     """
     folder = fetched_folder(name, config.data_dir)
     if not is_fetched(folder):

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from engine.commands import ChatCommand, Command, LoadTarget, Regenerate, RememberMore, Send, UseDrafter
-from engine.config import ReplySettings, TargetSettings
+from engine.config import ReplySettings, TargetOptions, TargetSettings
 from engine.drafter_choice import BUILT_IN
 from engine.errors import ConversationMissing, LoadCancelled, NoTarget
 from engine.events import (
@@ -26,6 +26,7 @@ from engine.events import (
     TargetReady,
 )
 from engine.learning_service import LearningService
+from engine.library.loading import check_memory, effective_sampling, effective_system_prompt
 from engine.recall import Recall
 from engine.records import ChatTurn, Conversation, Message, Role
 from engine.reply import PreparedReply, ReplyWriter
@@ -95,8 +96,12 @@ class ChatService:
         """The target in use stays until the new one is ready, so that a failure changes nothing."""
         _check_cancelled(command, stop)
         file = resolve_target(command.target, self._repository)
+        record = self._repository.target_at(file.path)
+        settings = command.settings.filled_up(record.options.settings) if record else command.settings
+        if not command.anyway:
+            check_memory(file.path, settings, record.facts if record else "")
         self._emit(TargetLoading(file.name, 0.0))
-        target = self._load_file(file, command.settings, _ProgressEvents(file.name, self._emit), stop)
+        target = self._load_file(file, settings, _ProgressEvents(file.name, self._emit), stop)
         speculation: Speculation | None = None
         learned = self._learning.put_off()
         try:
@@ -138,14 +143,18 @@ class ChatService:
     def _send(self, command: Send, stop: StopSignal) -> None:
         _, writer = self._ready()
         conversation = self._opened(command.conversation_id)
-        system_prompt = conversation.system_prompt if conversation else command.system_prompt
+        system_prompt = (
+            conversation.system_prompt
+            if conversation
+            else effective_system_prompt(command.system_prompt, self._target_options())
+        )
         branch = conversation.messages if conversation else ()
         turns = [*_turns(system_prompt, branch), ChatTurn(Role.USER, command.prompt)]
         prepared = writer.prepare(turns, command.conversation_id)  # what cannot be answered is not kept
         summary = (
             conversation.summary
             if conversation
-            else self._repository.create_conversation(_title(command.prompt), command.system_prompt, command.incognito)
+            else self._repository.create_conversation(_title(command.prompt), system_prompt, command.incognito)
         )
         parent_id = branch[-1].id if branch else None
         prompt = self._repository.add_message(summary.id, parent_id, Role.USER, command.prompt)
@@ -168,7 +177,8 @@ class ChatService:
         self, prepared: PreparedReply, prompt: Message, incognito: bool, settings: ReplySettings, stop: StopSignal
     ) -> None:
         learns = settings.learns and not incognito
-        settings = replace(settings, learns=learns, keeps_laws=learns and self._learning.wants_laws)
+        sampling = effective_sampling(settings.sampling, self._target_options().sampling)
+        settings = replace(settings, sampling=sampling, learns=learns, keeps_laws=learns and self._learning.wants_laws)
         target, writer = self._ready()
         conversation_id = prompt.conversation_id
         events = _ReplyEvents(prompt, self._emit)
@@ -190,6 +200,12 @@ class ChatService:
         if self._target is None or self._writer is None:
             raise NoTarget("No model is loaded yet; choose one, or wait until it is ready.")
         return self._target, self._writer
+
+    def _target_options(self) -> TargetOptions:
+        """What the user set for the target in use."""
+        target, _ = self._ready()
+        record = self._repository.target_at(target.description.path)
+        return record.options if record else TargetOptions()
 
     def _opened(self, conversation_id: int | None) -> Conversation | None:
         return None if conversation_id is None else self._repository.open_conversation(conversation_id)

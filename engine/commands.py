@@ -117,7 +117,8 @@ class RemoveTarget:
 
 @dataclass(frozen=True, slots=True)
 class ChangeTargetOptions:
-    """From its next loading on. Answered with `TargetsListed`."""
+    """Its settings hold from its next loading on, its sampling from the next reply on, and its system prompt in
+    conversations that begin afterwards. Answered with `TargetsListed`."""
 
     path: Path
     options: TargetOptions
@@ -176,18 +177,13 @@ class KeepNgrams:
 
 ChatCommand = LoadTarget | Send | Regenerate | UseDrafter | RememberMore
 StoreCommand = (
-    ListConversations
-    | OpenConversation
-    | RenameConversation
-    | DeleteConversation
-    | RestoreConversation
-    | KeepNgrams
-    | ListTargets
-    | AddTargets
-    | RemoveTarget
-    | ChangeTargetOptions
-    | EstimateMemory
+    ListConversations | OpenConversation | RenameConversation | DeleteConversation | RestoreConversation | KeepNgrams
 )
-HubCommand = FetchDrafter | SearchHub | ListHubFiles | DownloadTarget | DiscardDownload | ListDownloads
+LibraryCommand = (
+    ListTargets | AddTargets | RemoveTarget | ChangeTargetOptions | EstimateMemory | ListDownloads | DiscardDownload
+)
+SearchCommand = SearchHub | ListHubFiles
+HubCommand = FetchDrafter
+DownloadCommand = DownloadTarget
 LearningCommand = UseLearning
-Command = ChatCommand | StoreCommand | HubCommand | LearningCommand
+Command = ChatCommand | StoreCommand | LibraryCommand | SearchCommand | HubCommand | DownloadCommand | LearningCommand

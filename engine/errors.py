@@ -48,6 +48,14 @@ class SettingInvalid(MendableError):
     """A setting is outside its range."""
 
 
+class TargetKept(MendableError):
+    """The target cannot be removed from the library, or its file not be deleted."""
+
+
+class NothingAdded(MendableError):
+    """There was nothing to add to the library in what was chosen."""
+
+
 class NoTarget(MendableError):
     """A reply was asked for while no target is loaded."""
 
@@ -88,8 +96,12 @@ class AdapterUnusable(MendableError):
     """What a drafter has learned is damaged, or was learned by another drafter."""
 
 
-class DrafterUnavailable(MendableError):
-    """A drafter could not be fetched from the hub: no connection, no such name, no room, nothing that can be used."""
+class FetchFailed(MendableError):
+    """The hub could not be asked, or something not be fetched from it: no connection, no such name, no room, damage."""
+
+
+class DrafterUnavailable(FetchFailed):
+    """What was asked for is no name on the hub, or stands for nothing that can draft."""
 
 
 class FetchCancelled(MendableError):

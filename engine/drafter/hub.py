@@ -5,28 +5,21 @@ Only what a drafter is made of is asked for, never a pickle, without a token and
 
 from __future__ import annotations
 
-import errno
 import json
-import os
 import re
-import shutil
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from urllib.parse import urlsplit
 
-import filelock
-import httpx2
-from huggingface_hub import HfApi, hf_hub_url
-from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, OfflineModeIsEnabled
 from huggingface_hub.hf_api import ModelInfo
 
-from engine.drafter.hub_file import HubFile, check_stop, fetch_file
 from engine.drafter.json_file import read_json
 from engine.drafter_choice import MARKER, fetched_folder, is_fetched
 from engine.errors import DrafterUnavailable
 from engine.events import DrafterFetching
+from engine.hub.asking import check_room, explained, look_up, remote_file
+from engine.hub.fetching import RemoteFile, check_stop, fetch_file
+from engine.hub.lock import alone
 from engine.stop_signal import StopSignal
 
 KINDS = ("llama", "mistral", "qwen2")  # what `config_file.py` reads; it imports torch, for which nobody waits here
@@ -36,11 +29,9 @@ _TOKENIZERS = ("tokenizer.json", "tokenizer.model")  # the second only where the
 _WHOLE = "model.safetensors"
 _INDEX = "model.safetensors.index.json"
 _SHARD = re.compile(r"model-\d+-of-\d+\.safetensors", re.ASCII)
-_DIGEST = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")  # becomes part of a file's name
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt")
 _LARGEST = 8_000_000_000  # bytes; far beyond what drafts faster than its target
 _PROGRESS_S = 0.1
-_ASKING_TIMEOUT_S = 10.0
 
 OnProgress = Callable[[DrafterFetching], None]
 
@@ -49,46 +40,32 @@ def fetch_drafter(name: str, data_dir: Path, stop: StopSignal, on_progress: OnPr
     """The folder of the drafter, whole. What is there already is not asked for again; what an interrupted fetch
     brought is kept for the next one.
 
-    Raises DrafterUnavailable, DrafterUnusable when its config.json is damaged, and FetchCancelled.
+    Raises FetchFailed, DrafterUnusable when its config.json is damaged, and FetchCancelled.
     """
     folder = fetched_folder(name, data_dir)
-    endpoint = (os.environ.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/")
-    with _explained(name, urlsplit(endpoint).netloc or endpoint):
+    busy = f"{name} is being downloaded already; wait until that is done."
+    with explained(name, "another drafter"):
         folder.mkdir(parents=True, exist_ok=True)
-        with _alone(name, folder):
+        with alone(folder.parent / f".{folder.name}.lock", busy):
             if not is_fetched(folder):
-                commit, files = _look_up(name, endpoint)
+                commit, files = _look_up(name)
                 check_stop(stop)
                 _fetch(name, folder, files, stop, on_progress)
                 _mark(folder, name, commit, files)
     return folder
 
 
-def _look_up(name: str, endpoint: str) -> tuple[str, list[HubFile]]:
+def _look_up(name: str) -> tuple[str, list[RemoteFile]]:
     """The commit, and its files that a drafter needs: the small ones first, to know early what it is."""
-    try:
-        info = HfApi(endpoint, token=False).model_info(name, files_metadata=True, timeout=_ASKING_TIMEOUT_S)
-    except (HfHubHTTPError, OfflineModeIsEnabled):
-        raise
-    except (ValueError, KeyError, TypeError, AttributeError, httpx2.InvalidURL) as error:
-        raise _no_hub(endpoint) from error  # the page of a café that asks for a login, say
+    info = look_up(name)
     known = {sibling.rfilename: sibling for sibling in info.siblings or ()}
-    commit = info.sha or "main"
-    files = []
-    for wanted in _needed(info, name):
-        sibling = known[wanted]
-        digest = sibling.lfs.sha256 if sibling.lfs else sibling.blob_id
-        if sibling.size is None or digest is None or not _DIGEST.fullmatch(digest):
-            raise _no_hub(endpoint)
-        files.append(
-            HubFile(wanted, sibling.size, digest, hf_hub_url(name, wanted, revision=commit, endpoint=endpoint))
-        )
+    files = [remote_file(name, info, known[wanted], wanted) for wanted in _needed(info, name)]
     total = sum(file.size for file in files)
     if total > _LARGEST:
         raise DrafterUnavailable(
             f"{name} has {total / 1e9:.1f} GB, and a drafter {_LARGEST / 1e9:.0f} GB at most; choose a small model."
         )
-    return commit, files
+    return info.sha or "main", files
 
 
 def _needed(info: ModelInfo, name: str) -> list[str]:
@@ -109,9 +86,10 @@ def _needed(info: ModelInfo, name: str) -> list[str]:
     return [_CONFIG, *(file for file in _TEXTS if file in present), tokenizer, *weights]
 
 
-def _fetch(name: str, folder: Path, files: list[HubFile], stop: StopSignal, on_progress: OnProgress) -> None:
+def _fetch(name: str, folder: Path, files: list[RemoteFile], stop: StopSignal, on_progress: OnProgress) -> None:
     _sweep(folder, {file.name for file in files} | {file.part_name for file in files})
-    _check_room(folder, sum(file.size for file in files))
+    here = sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
+    check_room(folder, sum(file.size for file in files) - here)
     progress = _Progress(name, sum(file.size for file in files), on_progress)
     for file in files:
         progress.begin(file)
@@ -134,10 +112,10 @@ class _Progress:
         self._total = total
         self._on_progress = on_progress
         self._before = 0  # bytes of the files before this one
-        self._file: HubFile | None = None
+        self._file: RemoteFile | None = None
         self._told_at = 0.0
 
-    def begin(self, file: HubFile) -> None:
+    def begin(self, file: RemoteFile) -> None:
         self._before += self._file.size if self._file else 0
         self._file = file
         self._told_at = 0.0
@@ -157,61 +135,8 @@ def _sweep(folder: Path, kept: set[str]) -> None:
             path.unlink()
 
 
-def _check_room(folder: Path, total: int) -> None:
-    missing = total - sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
-    if missing > shutil.disk_usage(folder).free:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
-def _mark(folder: Path, name: str, commit: str, files: list[HubFile]) -> None:
+def _mark(folder: Path, name: str, commit: str, files: list[RemoteFile]) -> None:
     content = {"name": name, "commit": commit, "files": {file.name: file.size for file in files}}
     new = folder / f"{MARKER}.part"
     new.write_text(json.dumps(content, indent=1), encoding="utf-8")
     new.replace(folder / MARKER)
-
-
-@contextmanager
-def _alone(name: str, folder: Path) -> Iterator[None]:
-    """Two programs that write the same file would spoil it."""
-    try:
-        with filelock.FileLock(folder.parent / f".{folder.name}.lock", timeout=0):
-            yield
-    except filelock.Timeout as error:
-        raise DrafterUnavailable(f"{name} is being downloaded already; wait until that is done.") from error
-
-
-@contextmanager
-def _explained(name: str, host: str) -> Iterator[None]:
-    """Turns what the hub, the network and the disk raise into sentences."""
-    try:
-        yield
-    except HfHubHTTPError as error:
-        raise DrafterUnavailable(_refusal(error, name, host)) from error
-    except OfflineModeIsEnabled as error:
-        raise DrafterUnavailable(
-            f"HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE forbids to download {name}; unset it, or choose another drafter."
-        ) from error
-    except httpx2.HTTPError as error:
-        raise DrafterUnavailable(
-            f"{host} cannot be reached; check that this computer is online and try again. What has arrived is kept."
-        ) from error
-    except OSError as error:
-        what = "the disk is full; make room" if error.errno == errno.ENOSPC else f"{error.strerror}; mend that"
-        raise DrafterUnavailable(f"{name} cannot be kept: {what} and download it again.") from error
-
-
-def _no_hub(endpoint: str) -> DrafterUnavailable:
-    return DrafterUnavailable(
-        f"{endpoint} does not answer as a model hub does; check HF_ENDPOINT, and whether the network asks for a login."
-    )
-
-
-def _refusal(error: HfHubHTTPError, name: str, host: str) -> str:
-    status = error.response.status_code
-    if isinstance(error, GatedRepoError) or status == httpx2.codes.FORBIDDEN:
-        return (
-            f"{host} gives {name} only to people it knows; choose another drafter, or get it yourself and its folder."
-        )
-    if status in (httpx2.codes.UNAUTHORIZED, httpx2.codes.NOT_FOUND):
-        return f"There is no model {name} on {host}, or it is private; check the name."
-    return f"{host} answers with an error ({status}); try again later."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,7 +15,6 @@ from engine.records import (
     Message,
     ReplyStatistics,
     Role,
-    TargetRecord,
 )
 from engine.storage import connections, erasure
 from engine.storage.backup import backups, forget_conversations
@@ -23,18 +22,19 @@ from engine.storage.branch import read_branch
 from engine.storage.failures import told_in_words
 from engine.storage.incognito import IncognitoConversations
 from engine.storage.learned import LearnedRepository
-from engine.storage.schema import ConversationRow, MessageRow, ReplyStatisticsRow, TargetRow
+from engine.storage.schema import ConversationRow, MessageRow, ReplyStatisticsRow
+from engine.storage.targets import TargetRepository
 from engine.storage.upgrade import upgrade
-from engine.storage.wording import encodable, fit_title, one_line, unique
+from engine.storage.wording import encodable, fit_title
 
 FILE_NAME = "slipstream.sqlite3"
 _IDS = range(1, 2**63)  # what SQLite can give
 _SUMMARIES = select(ConversationRow.id, ConversationRow.title, ConversationRow.updated_at)
-_TARGETS = select(TargetRow.name, TargetRow.path, TargetRow.size_bytes, TargetRow.last_used_at)
 
 
-class Repository(LearnedRepository):
-    """Conversations and their messages, the known targets, and what is learned from chats (`LearnedRepository`).
+class Repository(TargetRepository, LearnedRepository):
+    """Conversations and their messages, the library of targets (`TargetRepository`), and what is learned from chats
+    (`LearnedRepository`).
 
     Any thread may call any method, and other processes may use the same store. Every method raises StoreUnusable when
     disk or file fails; what was committed before stays. A conversation that is deleted is hidden until it is restored
@@ -177,29 +177,6 @@ class Repository(LearnedRepository):
                 connection.execute(insert(ReplyStatisticsRow).values(message_id=message_id, **columns))
             _change(connection, conversation_id, head_message_id=message_id, updated_at=now)
         return Message(message_id, conversation_id, parent_id, role, text, now, target_name, statistics)
-
-    def remember_target(self, name: str, path: Path, size_bytes: int) -> TargetRecord:
-        """Notes that this file was used now. A name that another file has is made unique: "name (2)"."""
-        path = path.absolute()
-        with self._writing() as connection:
-            others = select(TargetRow.name).where(TargetRow.path != path)
-            name = unique(one_line(name) or path.stem, set(connection.execute(others).scalars()))
-            record = TargetRecord(name, path, size_bytes, datetime.now(UTC))
-            known = connection.execute(update(TargetRow).where(TargetRow.path == path).values(**asdict(record)))
-            if not known.rowcount:
-                connection.execute(insert(TargetRow).values(**asdict(record)))
-        return record
-
-    def list_targets(self) -> tuple[TargetRecord, ...]:
-        """Last used first."""
-        with self._reading() as connection:
-            rows = connection.execute(_TARGETS.order_by(TargetRow.last_used_at.desc(), TargetRow.id.desc()))
-            return tuple(TargetRecord(*row) for row in rows)
-
-    def find_target(self, name: str) -> TargetRecord | None:
-        with self._reading() as connection:
-            row = connection.execute(_TARGETS.where(TargetRow.name == encodable(name))).one_or_none()
-            return None if row is None else TargetRecord(*row)
 
 
 def _last_use(summary: ConversationSummary) -> tuple[datetime, int]:

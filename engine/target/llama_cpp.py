@@ -344,11 +344,16 @@ def explain(path: Path, complaint: str) -> MendableError:
 
 def _check_memory(path: Path) -> None:
     size, total = path.stat().st_size, psutil.virtual_memory().total
-    if size > total and not lib.llama_supports_gpu_offload():
+    if size > total and not computes_elsewhere():
         raise TargetTooLarge(
             f"{path.name} takes {size / 2**30:.1f} GiB, but this machine has {total / 2**30:.1f} GiB of memory; "
             "choose a smaller model or quantization."
         )
+
+
+def computes_elsewhere() -> bool:
+    """Whether this build can keep weights in the memory of a GPU, about which nothing is known here."""
+    return bool(lib.llama_supports_gpu_offload())
 
 
 def open_model(path: Path, settings: TargetSettings, on_progress: Callable[[float], None], stop: StopSignal) -> Any:

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from app.cli import application
 from engine import Engine, EngineConfig, FetchDrafter, LoadTarget, UseDrafter
-from engine.errors import DrafterUnavailable
+from engine.errors import FetchFailed
 from engine.events import DrafterFetched, SpeculationChanged, TargetReady
 from tests.fakes.hub import FakeHub
 from tests.fakes.listener import EventQueue
@@ -41,7 +41,7 @@ def test_bench_takes_names_too(server: FakeHub, tmp_path: Path) -> None:
     prompts.write_text(json.dumps({"id": "1", "turns": ["Hi."]}))
     arguments = ["bench", "--prompts", str(prompts), "--modes", "plain", "--max-tokens", "2", "--drafter", "no/such"]
     result = CliRunner().invoke(application, arguments)
-    assert isinstance(result.exception, DrafterUnavailable)
+    assert isinstance(result.exception, FetchFailed)
     assert len(server.asked) == 1
 
 

@@ -21,7 +21,6 @@ from engine import STARTER, EngineConfig, ReplySettings, SamplingSettings, Targe
 from engine.events import Event, Failed, ReplyFinished, TargetReady
 from tests.fakes.ear import Ear
 
-pytest.importorskip("engine.library_service")
 pytestmark = [
     pytest.mark.starter,
     pytest.mark.qt_log_ignore(r"This plugin does not support ((propagateSizeHints|raise)\(\)|grabbing the keyboard)"),

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import parse_qs, urlsplit
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 _LARGE = 10_000  # bytes; from there on, files come from another address and have a sha256, as in Git LFS
@@ -27,6 +28,7 @@ class FakeHub:
     def __init__(self, url: str) -> None:
         self.url = url
         self.models: dict[str, dict[str, bytes]] = {}
+        self.downloads: dict[str, int] = {}  # of a model, as a search tells
         self.asked: list[Asked] = []
         self.refused: dict[str, tuple[int, str]] = {}  # status and error code of a model
         self.cut_after: dict[str, list[int]] = {}  # bytes of a file after which the line breaks, once each
@@ -81,14 +83,30 @@ class _Handler(BaseHTTPRequestHandler):
         hub = self.server.hub
         hub.asked.append(Asked(self.path, self.headers.get("Range", ""), self.headers.get("Authorization", "")))
         match self.path.split("?")[0].strip("/").split("/"):
+            case ["api", "models"]:
+                self._search(hub, parse_qs(urlsplit(self.path).query))
             case ["api", "models", owner, name]:
                 self._list(hub, f"{owner}/{name}")
-            case [owner, name, "resolve", revision, file] if revision == COMMIT:
-                self._redirect(f"/content/{owner}/{name}/{file}")
-            case ["content", owner, name, file]:
-                self._send(hub, f"{owner}/{name}", file)
+            case [owner, name, "resolve", revision, *file] if revision == COMMIT:
+                self._redirect(f"/content/{owner}/{name}/{'/'.join(file)}")
+            case ["content", owner, name, *file]:
+                self._send(hub, f"{owner}/{name}", "/".join(file))
             case _:
                 self._refuse(404, "EntryNotFound")
+
+    def _search(self, hub: FakeHub, query: dict[str, list[str]]) -> None:
+        words = query.get("search", [""])[0].lower().split()
+        found = [
+            {
+                "id": name,
+                "downloads": hub.downloads.get(name, 0),
+                "likes": 1,
+                "lastModified": "2025-05-01T10:00:00.000Z",
+            }
+            for name, files in hub.models.items()
+            if any(file.endswith(".gguf") for file in files) and all(word in name.lower() for word in words)
+        ]
+        self._answer(200, json.dumps(found).encode() if hub.told is None else hub.told)
 
     def _list(self, hub: FakeHub, name: str) -> None:
         if name in hub.models and name not in hub.refused:

@@ -58,6 +58,7 @@ class Desk:
         self.drafts_from_recall = False
         self.targets: dict[str, FakeTarget | Exception] = {}
         self.trusted: dict[str, bool] = {}
+        self.settings: list[TargetSettings] = []  # that targets were loaded with
         self.on_load: Callable[[], None] = lambda: None
         self._folder = folder
         self.learning = LearningService(lambda: repository, LearningSettings(), self.events.append)
@@ -72,9 +73,10 @@ class Desk:
         return str(path)
 
     def _load(
-        self, file: TargetFile, _settings: TargetSettings, on_progress: Callable[[float], None], _stop: StopSignal
+        self, file: TargetFile, settings: TargetSettings, on_progress: Callable[[float], None], _stop: StopSignal
     ) -> Target:
         self.trusted[file.name] = file.trusted
+        self.settings.append(settings)
         target = self.targets[str(file.path)]
         if isinstance(target, Exception):
             raise target

@@ -14,12 +14,13 @@ import filelock
 import pytest
 from huggingface_hub import close_session
 
-from engine.drafter import config_file, hub_file
+from engine.drafter import config_file
 from engine.drafter.checkpoint import load_drafter
 from engine.drafter.hub import KINDS, fetch_drafter
 from engine.drafter_choice import drafter_folder, is_fetched
-from engine.errors import DrafterUnavailable, DrafterUnusable, FetchCancelled
+from engine.errors import DrafterUnusable, FetchCancelled, FetchFailed
 from engine.events import DrafterFetching
+from engine.hub import fetching
 from engine.stop_signal import StopSignal
 from tests.fakes.hub import COMMIT, FakeHub, serving
 from tests.unit.engine.drafter.checkpoints import random_llama, save
@@ -35,7 +36,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def server(checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
-    monkeypatch.setattr(hub_file, "_PAUSE_S", 0.01)
+    monkeypatch.setattr(fetching, "_PAUSE_S", 0.01)
     with serving() as server:
         server.add(NAME, checkpoint)
         monkeypatch.setenv("HF_ENDPOINT", server.url)
@@ -54,7 +55,7 @@ def stored(data_dir: Path, pattern: str = "*") -> list[str]:
 
 
 def sentence(data_dir: Path, name: str = NAME) -> str:
-    with pytest.raises(DrafterUnavailable) as raised:
+    with pytest.raises(FetchFailed) as raised:
         fetch(data_dir, name)
     assert str(raised.value).endswith(".")
     return str(raised.value)
@@ -261,7 +262,7 @@ def test_a_full_disk_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     def fail(*_arguments: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(hub_file, "_append", fail)
+    monkeypatch.setattr(fetching, "_append", fail)
     assert "the disk is full; make room" in sentence(tmp_path)
 
 

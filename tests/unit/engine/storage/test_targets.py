@@ -15,6 +15,7 @@ def test_target_is_found_by_its_name_after_reopening(open_repository: Callable[[
     repository = open_repository()
     assert repository.find_target("tiny") == record
     assert repository.list_targets() == (record,)
+    assert record.last_used_at is not None
     assert record.last_used_at.utcoffset() == timedelta(0)
 
 

@@ -18,7 +18,7 @@ from huggingface_hub import constants, get_session
 # Documented, but not marked as exported.
 from huggingface_hub.utils import build_hf_headers, hf_raise_for_status  # type: ignore[attr-defined]
 
-from engine.errors import DrafterUnavailable, FetchCancelled
+from engine.errors import FetchCancelled, FetchFailed
 from engine.stop_signal import StopSignal
 
 _TRIES = 3  # in a row that bring nothing
@@ -28,7 +28,7 @@ _READ_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class HubFile:
+class RemoteFile:
     name: str  # without any folder
     size: int  # bytes
     digest: str  # sha256 in hex of a large file, git's sha1 of a small one, as the hub tells it
@@ -40,10 +40,10 @@ class HubFile:
         return f"{self.name}.{self.digest[:16]}.part"
 
 
-def fetch_file(file: HubFile, folder: Path, stop: StopSignal, on_size: Callable[[int], None]) -> None:
+def fetch_file(file: RemoteFile, folder: Path, stop: StopSignal, on_size: Callable[[int], None]) -> None:
     """Puts the file into the folder, whole or not at all; `on_size` hears how many bytes of it have arrived.
 
-    Raises FetchCancelled, DrafterUnavailable when it arrives damaged, and what httpx and the disk raise.
+    Raises FetchCancelled, FetchFailed when it arrives damaged, and what httpx and the disk raise.
     """
     done, part = folder / file.name, folder / file.part_name
     if _size(done) == file.size and _digest(done, file, stop) == file.digest:
@@ -53,7 +53,7 @@ def fetch_file(file: HubFile, folder: Path, stop: StopSignal, on_size: Callable[
     _complete(file, part, stop, on_size)
     if _size(part) != file.size or _digest(part, file, stop) != file.digest:
         part.unlink()
-        raise DrafterUnavailable(f"{file.name} arrived damaged and was deleted; download it again.")
+        raise FetchFailed(f"{file.name} arrived damaged and was deleted; download it again.")
     part.replace(done)
 
 
@@ -62,7 +62,7 @@ def check_stop(stop: StopSignal) -> None:
         raise FetchCancelled("The download was stopped; started again, it goes on from there.")
 
 
-def _complete(file: HubFile, part: Path, stop: StopSignal, on_size: Callable[[int], None]) -> None:
+def _complete(file: RemoteFile, part: Path, stop: StopSignal, on_size: Callable[[int], None]) -> None:
     """Asks for the rest until it is there; a broken connection is tried again as long as it brings something."""
     tries = _TRIES
     if not part.exists():
@@ -76,12 +76,12 @@ def _complete(file: HubFile, part: Path, stop: StopSignal, on_size: Callable[[in
             failure = error
         tries = _TRIES if _size(part) > size else tries - 1
         if not tries:
-            raise failure or DrafterUnavailable(f"The download of {file.name} was cut off; try again later.")
+            raise failure or FetchFailed(f"The download of {file.name} was cut off; try again later.")
         if failure is not None:
             _pause(stop)
 
 
-def _append(file: HubFile, part: Path, stop: StopSignal, on_size: Callable[[int], None]) -> None:
+def _append(file: RemoteFile, part: Path, stop: StopSignal, on_size: Callable[[int], None]) -> None:
     size = _size(part)
     headers = build_hf_headers(token=False) | {"accept-encoding": "identity"}  # so that sizes are those of the file
     if size:
@@ -108,7 +108,7 @@ def _pause(stop: StopSignal) -> None:
         time.sleep(_GLANCE_S)
 
 
-def _digest(path: Path, file: HubFile, stop: StopSignal) -> str:
+def _digest(path: Path, file: RemoteFile, stop: StopSignal) -> str:
     digest = hashlib.sha256()
     if len(file.digest) != 2 * digest.digest_size:
         digest = hashlib.sha1(f"blob {file.size}\0".encode(), usedforsecurity=False)  # as git names a file

@@ -1,0 +1,92 @@
+"""Brings a model here from the hub, whole and checked, going on where an earlier try stopped."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
+
+from engine.errors import FetchFailed
+from engine.events import TargetDownloading
+from engine.hub.asking import check_room, explained, look_up, remote_file
+from engine.hub.fetching import RemoteFile, check_stop, fetch_file
+from engine.hub.kept import KeptDownloads
+from engine.model_files import part_names
+from engine.records import HubFile
+from engine.stop_signal import StopSignal
+
+_PROGRESS_S = 0.1
+_SPEED_S = 5.0  # that the speed is an average of
+
+OnProgress = Callable[[TargetDownloading], None]
+
+
+def download_target(file: HubFile, kept: KeptDownloads, stop: StopSignal, on_progress: OnProgress) -> Path:
+    """Where the model, or its first part, is now. What has arrived is kept until it is whole, or discarded.
+
+    Raises FetchFailed, and FetchCancelled when `stop` is set.
+    """
+    check_stop(stop)
+    path = kept.path_of(file)
+    with explained(file.repository, "another model"), kept.alone(file):
+        try:
+            files = _look_up(file, path)
+        except BaseException:
+            kept.remove_empty(path.parent)
+            raise
+        check_stop(stop)
+        kept.keep_pieces(path, {each.part_name for each in files})
+        path.parent.mkdir(parents=True, exist_ok=True)
+        total = sum(each.size for each in files)
+        check_room(path.parent, total - kept.num_bytes(path))
+        if len(files) > 1 or not path.exists() or path.stat().st_size != total:  # else it is only checked
+            kept.note(file)
+        progress = _Progress(file, on_progress)
+        for each in files:
+            fetch_file(each, path.parent, stop, progress.tell)
+            progress.end(each.size)
+        kept.finish(file)
+    return path
+
+
+def _look_up(file: HubFile, path: Path) -> list[RemoteFile]:
+    info = look_up(file.repository)
+    known = {sibling.rfilename: sibling for sibling in info.siblings or ()}
+    there = PurePosixPath(file.name)
+    files = []
+    for remote, here in zip(part_names(there.name), part_names(path.name), strict=True):
+        sibling = known.get(str(there.with_name(remote)))
+        if sibling is None:
+            raise FetchFailed(f"{file.repository} no longer has the file {remote}; look at its files again.")
+        files.append(remote_file(file.repository, info, sibling, here))
+    return files
+
+
+class _Progress:
+    """Adds the parts up, and tells no more than is worth showing."""
+
+    def __init__(self, file: HubFile, on_progress: OnProgress) -> None:
+        self._file = file
+        self._on_progress = on_progress
+        self._before = 0  # bytes of the parts before this one
+        self._told_at = 0.0
+        self._seen: deque[tuple[float, int]] = deque()  # times, and bytes that were here then
+
+    def tell(self, size: int) -> None:
+        now = time.monotonic()
+        if now - self._told_at >= _PROGRESS_S:
+            self._told_at = now
+            self._tell(now, self._before + size)
+
+    def end(self, size: int) -> None:
+        self._before += size
+        self._tell(time.monotonic(), self._before)
+
+    def _tell(self, now: float, num_bytes: int) -> None:
+        self._seen.append((now, num_bytes))
+        while now - self._seen[0][0] > _SPEED_S and len(self._seen) > 2:
+            self._seen.popleft()
+        since, before = self._seen[0]
+        speed = (num_bytes - before) / (now - since) if now - since >= _PROGRESS_S else 0.0
+        self._on_progress(TargetDownloading(self._file, num_bytes, max(0.0, speed)))

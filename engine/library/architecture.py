@@ -1,0 +1,113 @@
+"""What the numbers in a header mean: whether a model can chat and be drafted for, and the memory it will take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.library.gguf_header import GgufHeader
+
+_RECURRENT = ("mamba", "mamba2", "rwkv6", "rwkv6qwen2", "rwkv7", "arwkv7")
+_HYBRID = (
+    *("jamba", "falcon-h1", "plamo2", "granitehybrid", "lfm2", "lfm2moe", "nemotron_h", "nemotron_h_moe"),
+    *("qwen3next", "qwen35", "qwen35moe", "kimi-linear"),
+)
+_STATES = ("ssm.", "wkv.", "shortconv.", "kda.")  # keys that only models with a running state have
+_ENCODERS = (
+    *("bert", "modern-bert", "neo-bert", "nomic-bert", "nomic-bert-moe", "jina-bert-v2", "jina-bert-v3", "eurobert"),
+    *("gemma-embedding", "llama-embed", "t5encoder"),
+)
+_NO_POOLING = (0, 0xFFFFFFFF)  # none, and not said
+
+_KEPT_BYTES = 2  # of a number that the context holds: f16
+_STATE_BYTES = 4
+_LAYERS = 4096
+_LARGEST = 1 << 40  # bytes or numbers; beyond, a header is not to be believed
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What a target needs beside its weights; see `estimate.py`."""
+
+    token_bytes: int  # of the context, for each of its tokens
+    state_bytes: int  # of a running state, whatever the context
+    width: int  # numbers that stand for a token between two layers
+    inner_width: int  # and inside one
+    vocabulary_size: int
+
+
+def no_chat(header: GgufHeader, name: str) -> str:
+    """Why the file is no model that writes text on its own, in a sentence; empty if it is one."""
+    architecture = header.text("general.architecture")
+    kind = header.text("general.type")
+    if kind == "mmproj" or architecture == "clip":
+        return f"{name} only lets another model see pictures; choose that model itself."
+    if kind == "adapter" or header.text("adapter.type"):
+        return f"{name} is an addition to another model; choose that model itself."
+    if kind == "imatrix" or architecture == "imatrix":
+        return f"{name} holds statistics for making models smaller; choose the model itself."
+    if not architecture:
+        return f"{name} does not say what kind of model it is; download it again, or choose another model file."
+    if architecture in _ENCODERS or header.values.get(f"{architecture}.pooling_type", 0) not in _NO_POOLING:
+        return f"{name} finds and compares texts, but cannot write any; choose a chat model."
+    if architecture == "t5" or architecture.endswith("-dec"):
+        return f"{name} is not a model that writes text on its own; choose a chat model."
+    if not header.num_tensors:
+        return f"{name} holds a vocabulary but no weights; choose the model itself."
+    return ""
+
+
+def speculation_of(header: GgufHeader) -> tuple[bool, str]:
+    """Whether anything can draft ahead of it, and why, in a sentence. Loading tries it out and has the last word."""
+    architecture = header.text("general.architecture")
+    if no_chat(header, ""):
+        return False, "Nothing can be drafted ahead of it, as it writes no text."
+    begins = tuple(f"{architecture}.{state}" for state in _STATES)
+    has_state = any(key.startswith(begins) for key in header.values)
+    if architecture in (*_RECURRENT, *_HYBRID) or has_state:
+        return False, "It cannot take back what it has read, so nothing can be drafted ahead of it."
+    return True, "It can take back what it has read, so replies can be drafted ahead of it."
+
+
+def memory_of(header: GgufHeader) -> Memory | None:
+    """None where the header does not tell enough, or nothing that can be true."""
+    architecture = header.text("general.architecture")
+
+    def of(key: str) -> int:
+        return header.number(f"{architecture}.{key}")
+
+    num_layers = min(of("block_count"), _LAYERS)
+    width = of("embedding_length")
+    if not num_layers or not width:
+        return None
+    heads = header.numbers(f"{architecture}.attention.head_count", num_layers)
+    key_heads = header.numbers(f"{architecture}.attention.head_count_kv", num_layers)
+    if f"{architecture}.attention.head_count_kv" not in header.values:
+        key_heads = heads
+    head_width = width // max(heads, default=0) if any(heads) else 0
+    kept = (of("attention.key_length") or head_width) + (of("attention.value_length") or head_width)
+    vocabulary_size = header.length("tokenizer.ggml.tokens") or of("vocab_size")
+    interval = of("full_attention_interval")
+    if interval > 1:  # the layers between keep a running state instead
+        key_heads = tuple(count if (layer + 1) % interval == 0 else 0 for layer, count in enumerate(key_heads))
+    memory = Memory(
+        token_bytes=0 if architecture in _RECURRENT else sum(key_heads) * kept * _KEPT_BYTES,
+        state_bytes=_state_bytes(header, architecture, num_layers, width),
+        width=width,
+        inner_width=max(header.numbers(f"{architecture}.feed_forward_length", num_layers), default=0),
+        vocabulary_size=vocabulary_size,
+    )
+    biggest = max(memory.token_bytes, memory.state_bytes, memory.width, memory.inner_width, memory.vocabulary_size)
+    return memory if biggest < _LARGEST else None
+
+
+def _state_bytes(header: GgufHeader, architecture: str, num_layers: int, width: int) -> int:
+    """At most: as if every layer had one."""
+    inner = header.number(f"{architecture}.ssm.inner_size")
+    state = header.number(f"{architecture}.ssm.state_size")
+    groups = header.number(f"{architecture}.ssm.group_count")
+    kernel = header.number(f"{architecture}.ssm.conv_kernel")
+    head = header.number(f"{architecture}.wkv.head_size")
+    numbers = max(kernel - 1, 0) * (inner + 2 * groups * state) + inner * state
+    if head:
+        numbers += width * (head + 2)
+    return num_layers * numbers * _STATE_BYTES

@@ -1,0 +1,59 @@
+"""How much memory a target is going to take.
+
+Held against what the process really took with the starter, at two sizes of the context: within 3 %
+(tests/unit/engine/library/test_estimate.py).
+"""
+
+from __future__ import annotations
+
+import psutil
+
+from engine.config import TargetSettings
+from engine.library.architecture import Memory
+from engine.library.facts import TargetFacts
+from engine.records import MemoryEstimate
+
+USUAL_CONTEXT = 8192  # tokens; as `target/llama_cpp.py` chooses
+_PASS_TOKENS = 512  # of one pass, and
+_PASS_ROWS = 64  # of its logits, likewise
+_FLOAT_BYTES = 4
+_MASK_BYTES = 2
+_TOKEN_BYTES = 400  # of the vocabulary: texts, and the tables to find them by; measured
+_STEP = 256  # tokens, that llama.cpp rounds a context up to
+
+
+def context_size(facts: TargetFacts, settings: TargetSettings) -> int:
+    """Tokens, as loading would choose."""
+    trained = facts.details.trained_context if facts.details else 0
+    return settings.context_size or min(trained or USUAL_CONTEXT, USUAL_CONTEXT)
+
+
+def estimate(facts: TargetFacts, settings: TargetSettings, loaded_bytes: int = 0) -> MemoryEstimate:
+    """`loaded_bytes`: what the target in use was estimated at, which goes when another one is loaded."""
+    size = -(-context_size(facts, settings) // _STEP) * _STEP
+    memory = facts.memory
+    return MemoryEstimate(
+        weights=facts.stamp.size_bytes,
+        context=0 if memory is None else memory.token_bytes * size + memory.state_bytes,
+        work=0 if memory is None else _work(memory, size),
+        available=free_memory() + min(loaded_bytes, _own_memory()),
+    )
+
+
+def free_memory() -> int:
+    """Bytes that programs can still have. Where the system counts pages of files that are mapped as free, as Linux
+    does, the weights of the target in use are among them."""
+    return int(psutil.virtual_memory().available)
+
+
+def _work(memory: Memory, size: int) -> int:
+    logits = 2 * _PASS_ROWS * memory.vocabulary_size * _FLOAT_BYTES  # where they are computed, and where they are read
+    inside = _PASS_TOKENS * (4 * memory.width + 2 * memory.inner_width) * _FLOAT_BYTES
+    mask = _PASS_TOKENS * size * _MASK_BYTES
+    return logits + inside + mask + memory.vocabulary_size * _TOKEN_BYTES
+
+
+def _own_memory() -> int:
+    """Bytes that this process alone holds; what it maps from files is not among them where the system tells."""
+    info = psutil.Process().memory_info()
+    return int(max(0, info.rss - getattr(info, "shared", 0)))

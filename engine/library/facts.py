@@ -1,0 +1,128 @@
+"""What is known of a model file: read from its header once, and again when the file has changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from engine.errors import MendableError, TargetMissing, TargetUnreadable
+from engine.library.architecture import Memory, memory_of, no_chat, speculation_of
+from engine.library.gguf_header import GgufHeader, read_header
+from engine.library.tensor_types import quantization_of
+from engine.model_files import model_name, part_paths, quantization_in
+from engine.records import TargetDetails
+
+_FORMAT = 1  # of what is kept; what another version kept is read anew
+_VOCABULARIES = {"gpt2": "BPE", "llama": "SPM", "bert": "WPM", "t5": "UGM", "rwkv": "RWKV", "plamo2": "PLaMo"}
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """By which a file is known again. All parts together."""
+
+    size_bytes: int
+    changed_ns: int  # time of the last change of any part
+
+
+@dataclass(frozen=True, slots=True)
+class TargetFacts:
+    format: int
+    stamp: Stamp
+    details: TargetDetails | None  # None where the header cannot be read
+    memory: Memory | None
+    problem: str  # why it cannot be loaded, in a sentence; else empty
+
+
+_ADAPTER = TypeAdapter(TargetFacts)
+
+
+def facts_of(path: Path, kept: str = "") -> TargetFacts:
+    """Those that were kept, if the file is still the same; else those that its header tells.
+
+    Raises TargetMissing where there is no such file.
+    """
+    stamp = stamp_of(path)
+    known = _decode(kept)
+    return known if known is not None and known.stamp == stamp else _read(path, stamp)
+
+
+def encode(facts: TargetFacts) -> str:
+    return _ADAPTER.dump_json(facts).decode()
+
+
+def stamp_of(path: Path) -> Stamp:
+    """Raises TargetMissing. Parts that are missing are left out; reading tells of them."""
+    states = []
+    for part in part_paths(path):
+        try:
+            states.append(part.stat())
+        except (OSError, ValueError):
+            if part == path:
+                raise TargetMissing(f"The file {path} is gone; put it back, or remove it from the list.") from None
+    return Stamp(sum(state.st_size for state in states), max(state.st_mtime_ns for state in states))
+
+
+def _decode(kept: str) -> TargetFacts | None:
+    if not kept:
+        return None
+    try:
+        facts = _ADAPTER.validate_json(kept)
+    except ValidationError:
+        return None
+    return facts if facts.format == _FORMAT else None
+
+
+def _read(path: Path, stamp: Stamp) -> TargetFacts:
+    try:
+        header = _whole_header(path)
+    except MendableError as error:
+        return TargetFacts(_FORMAT, stamp, None, None, str(error))
+    problem = no_chat(header, path.name)
+    return TargetFacts(_FORMAT, stamp, _details(header, path), memory_of(header), problem)
+
+
+def _whole_header(path: Path) -> GgufHeader:
+    """That of the first part, with the tensors of all."""
+    paths = part_paths(path)
+    header = read_header(paths[0])
+    num_tensors, num_weights, type_bytes = header.num_tensors, header.num_weights, dict(header.type_bytes)
+    for place, part in enumerate(paths[1:], start=2):
+        if not part.exists():
+            raise TargetUnreadable(f"Part {place} of {len(paths)} of {path.name} is missing; download it again.")
+        more = read_header(part)
+        num_tensors += more.num_tensors
+        num_weights += more.num_weights
+        for kind, size in more.type_bytes.items():
+            type_bytes[kind] = type_bytes.get(kind, 0) + size
+    return replace(header, num_tensors=num_tensors, num_weights=num_weights, type_bytes=type_bytes)
+
+
+def _details(header: GgufHeader, path: Path) -> TargetDetails:
+    architecture = header.text("general.architecture")
+    can_speculate, speculation = speculation_of(header)
+    kind = header.text("tokenizer.ggml.model")
+    pre = header.text("tokenizer.ggml.pre")
+    file_type = header.values.get("general.file_type")
+    quantization = quantization_of(file_type if isinstance(file_type, int) else None, header.type_bytes)
+    vocabulary = _VOCABULARIES.get(kind, kind)
+    return TargetDetails(
+        name=_line(header.text("general.name")) or model_name(path),
+        architecture=_line(architecture),
+        num_parameters=header.num_weights,
+        quantization=quantization or quantization_in(path.name),
+        trained_context=header.number(f"{architecture}.context_length"),
+        vocabulary_size=header.length("tokenizer.ggml.tokens") or header.number(f"{architecture}.vocab_size"),
+        vocabulary_kind=_line(f"{vocabulary} ({pre})" if pre and vocabulary else vocabulary),
+        has_chat_template=bool(header.text("tokenizer.chat_template")),
+        licence=_line(header.text("general.license") or header.text("general.license.name")),
+        can_speculate=can_speculate,
+        speculation=speculation,
+    )
+
+
+def _line(text: str) -> str:
+    """On one line of a window, whatever stands in the file."""
+    printable = "".join(letter if letter.isprintable() else " " for letter in text[:400])
+    return " ".join(printable.split())[:200]

@@ -1,0 +1,28 @@
+"""Which target is loaded, for those who only hear of it."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+from engine.config import TargetSettings
+from engine.events import Event, TargetReady
+
+
+class LoadedTarget:
+    """What the chat thread has loaded, as its events tell. Read and written by any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loaded: tuple[Path, TargetSettings] | None = None
+
+    def hear(self, event: Event) -> None:
+        if isinstance(event, TargetReady):
+            info = event.target
+            with self._lock:
+                self._loaded = Path(info.path), TargetSettings(max(32, info.context_size))
+
+    @property
+    def value(self) -> tuple[Path, TargetSettings] | None:
+        with self._lock:
+            return self._loaded

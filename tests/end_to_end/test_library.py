@@ -1,0 +1,188 @@
+"""The library of targets through the engine of the window, with a hub on the loopback."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from huggingface_hub import close_session
+
+from engine import (
+    AddTargets,
+    ChangeTargetOptions,
+    DiscardDownload,
+    DownloadTarget,
+    Engine,
+    EngineConfig,
+    EstimateMemory,
+    ListDownloads,
+    ListHubFiles,
+    ListTargets,
+    LoadTarget,
+    RemoveTarget,
+    ReplySettings,
+    SamplingSettings,
+    SearchHub,
+    Send,
+    StopSignal,
+    TargetOptions,
+    TargetSettings,
+    starter_path,
+)
+from engine.events import (
+    DownloadsListed,
+    Failed,
+    HubFilesListed,
+    HubSearched,
+    MemoryEstimated,
+    ReplyFinished,
+    TargetDownloaded,
+    TargetDownloading,
+    TargetReady,
+    TargetsListed,
+)
+from tests.fakes import gguf
+from tests.fakes.hub import FakeHub, serving
+from tests.fakes.listener import EventQueue
+
+NAME = "somebody/Tiny-GGUF"
+FILE = "tiny-Q8_0.gguf"
+
+
+@pytest.fixture
+def events() -> EventQueue:
+    return EventQueue()
+
+
+@pytest.fixture
+def engine(tmp_path: Path, events: EventQueue) -> Iterator[Engine]:
+    engine = Engine(EngineConfig(tmp_path / "data"), events)
+    yield engine
+    assert engine.close()
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
+    monkeypatch.setattr("engine.hub.fetching._PAUSE_S", 0.01)
+    with serving() as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.url)
+        hub.models[NAME] = {FILE: gguf.gguf({**gguf.TINY, "filler": "x" * 20_000})}
+        yield hub
+        close_session()
+
+
+def test_a_model_is_found_downloaded_paused_and_gone_on_with(
+    engine: Engine, events: EventQueue, hub: FakeHub, tmp_path: Path
+) -> None:
+    engine.post(SearchHub("tiny"))
+    (model,) = events.wait_for(HubSearched).models
+    engine.post(ListHubFiles(model.repository))
+    (file,) = events.wait_for(HubFilesListed).files
+    assert (file.name, file.quantization) == (FILE, "Q8_0")
+
+    hub.cut_after[FILE] = [9000]
+    stops: list[StopSignal] = []
+
+    def pause() -> None:
+        stops[-1].set()
+
+    hub.on_cut = pause
+    stops.append(engine.post(DownloadTarget(file)))
+    assert events.wait_for(DownloadsListed).downloads == ((file, 9000),)
+    assert events.wait_for(Failed).sentence.startswith("The download was stopped")
+
+    engine.post(DownloadTarget(file))
+    listed = events.wait_for(TargetsListed)
+    downloaded = events.wait_for(TargetDownloaded)
+    assert events.wait_for(DownloadsListed).downloads == ()
+    assert hub.ranges(FILE) == ["", "bytes=9000-"]
+    assert downloaded.path == tmp_path / "data" / "models" / "somebody--Tiny-GGUF" / FILE
+    assert downloaded.path.read_bytes() == hub.models[NAME][FILE]
+    (added,) = [target for target in listed.targets if not target.is_starter]
+    assert (added.path, added.name, added.problem) == (downloaded.path, "tiny-Q8_0", "")
+    assert not any(asked.authorization for asked in hub.asked)
+    told = [event.num_bytes for event in events.seen if isinstance(event, TargetDownloading)]
+    assert told[-1] == file.size_bytes
+
+
+def test_searching_does_not_wait_for_a_download(engine: Engine, events: EventQueue, hub: FakeHub) -> None:
+    gate = threading.Event()
+
+    def held_up() -> None:
+        assert gate.wait(30.0)
+
+    hub.cut_after[FILE] = [9000]
+    hub.on_cut = held_up  # the rest of the file is long in coming
+    engine.post(ListHubFiles(NAME))
+    (file,) = events.wait_for(HubFilesListed).files
+    engine.post(DownloadTarget(file))
+    events.wait_for(TargetDownloading)
+    engine.post(SearchHub(""))
+    assert [model.repository for model in events.wait_for(HubSearched).models] == [NAME]
+    assert not any(isinstance(event, TargetDownloaded) for event in events.seen)
+    gate.set()
+    events.wait_for(TargetDownloaded)
+
+
+def test_a_paused_download_is_known_after_a_restart_and_can_be_discarded(
+    engine: Engine, events: EventQueue, hub: FakeHub, tmp_path: Path
+) -> None:
+    engine.post(ListHubFiles(NAME))
+    (file,) = events.wait_for(HubFilesListed).files
+    hub.cut_after[FILE] = [9000, 0, 0, 0]
+    engine.post(DownloadTarget(file))
+    assert "cannot be reached" in events.wait_for(Failed).sentence
+    later = EventQueue()
+    other = Engine(EngineConfig(tmp_path / "data"), later)
+    other.post(ListDownloads())
+    assert later.wait_for(DownloadsListed).downloads == ((file, 9000),)
+    other.post(DiscardDownload(file))
+    assert later.wait_for(DownloadsListed).downloads == ()
+    assert other.close()
+    assert list((tmp_path / "data" / "models").rglob("*.gguf*")) in (
+        [],
+        [next(iter((tmp_path / "data" / "models").glob(".*.lock")))],
+    )
+
+
+@pytest.mark.starter
+def test_what_the_user_set_for_a_target_holds_where_it_is_loaded(
+    engine: Engine, events: EventQueue, tmp_path: Path
+) -> None:
+    path = tmp_path / "chosen" / "copy.gguf"
+    path.parent.mkdir()
+    shutil.copy(starter_path(), path)
+    engine.post(AddTargets((path.parent,)))
+    starter, copy = events.wait_for(TargetsListed).targets
+    assert starter.is_starter
+    assert copy.details is not None
+    assert (copy.details.architecture, copy.details.quantization) == ("llama", "Q4_1")
+    assert copy.last_used_at is None
+
+    options = TargetOptions(TargetSettings(context_size=512), SamplingSettings(temperature=0, seed=1), "Be brief.")
+    engine.post(ChangeTargetOptions(path, options))
+    assert events.wait_for(TargetsListed).targets[1].options == options
+    engine.post(EstimateMemory(path, TargetSettings()))
+    small = events.wait_for(MemoryEstimated).estimate
+    engine.post(EstimateMemory(path, TargetSettings(context_size=4096)))
+    assert events.wait_for(MemoryEstimated).estimate.context == 8 * small.context
+
+    engine.post(LoadTarget("copy"))
+    assert events.wait_for(TargetReady).target.context_size == 512
+    for _ in range(2):
+        engine.post(Send("Hi", None, ReplySettings(SamplingSettings(temperature=2.0), max_tokens=8, speculate=False)))
+    first, second = (events.wait_for(ReplyFinished).message.text for _ in range(2))
+    assert first == second
+
+    engine.post(RemoveTarget(path, delete_file=True))
+    assert "choose another model first" in events.wait_for(Failed).sentence
+    engine.post(LoadTarget("starter"))
+    events.wait_for(TargetReady)
+    engine.post(RemoveTarget(path, delete_file=True))
+    assert [target.is_starter for target in events.wait_for(TargetsListed).targets] == [True]
+    assert not path.exists()
+    engine.post(ListTargets())
+    assert len(events.wait_for(TargetsListed).targets) == 1

@@ -1,0 +1,241 @@
+"""Models from a hub on the loopback, with huggingface_hub as it is; what every fetch shares is in
+`drafter/test_hub.py`."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from huggingface_hub import close_session
+
+from engine.errors import FetchCancelled, FetchFailed
+from engine.events import TargetDownloading
+from engine.hub import fetching
+from engine.hub.download import download_target
+from engine.hub.kept import KeptDownloads
+from engine.hub.search import list_files, search_models
+from engine.records import HubFile
+from engine.stop_signal import StopSignal
+from tests.fakes.gguf import TINY, gguf
+from tests.fakes.hub import FakeHub, serving
+
+NAME = "somebody/Tiny-GGUF"
+ONE, BIG = "tiny-Q4_K_M.gguf", "Q8_0/tiny-Q8_0-00001-of-00002.gguf"
+PARTS = (BIG, BIG.replace("00001-of", "00002-of"))
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
+    monkeypatch.setattr(fetching, "_PAUSE_S", 0.01)
+    with serving() as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.url)
+        filled = {**TINY, "filler": "x" * 20_000}
+        hub.models[NAME] = {
+            "README.md": b"words",
+            "mmproj-F16.gguf": b"GGUF",
+            ONE: gguf(filled),
+            **{part: gguf(filled | {"part": place}) for place, part in enumerate(PARTS)},
+        }
+        yield hub
+        close_session()
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> KeptDownloads:
+    return KeptDownloads(tmp_path / "models")
+
+
+def file_named(name: str) -> HubFile:
+    return next(file for file in list_files(NAME) if file.name == name)
+
+
+def fetch(file: HubFile, kept: KeptDownloads, stop: StopSignal | None = None) -> tuple[Path, list[TargetDownloading]]:
+    told: list[TargetDownloading] = []
+    return download_target(file, kept, stop or StopSignal(), told.append), told
+
+
+def stop_after(hub: FakeHub, name: str, num_bytes: int) -> StopSignal:
+    stop = StopSignal()
+    hub.cut_after[name] = [num_bytes]
+    hub.on_cut = stop.set
+    return stop
+
+
+def test_models_are_found_most_downloaded_first(hub: FakeHub) -> None:
+    hub.models |= {"other/Small-GGUF": {"a.gguf": b""}, "other/text": {"a.txt": b""}}
+    hub.downloads = {"other/Small-GGUF": 7}
+    assert [model.repository for model in search_models("")] == ["other/Small-GGUF", NAME]
+    (found,) = search_models(" TINY  gguf ")
+    assert (found.repository, found.num_likes) == (NAME, 1)
+    assert found.updated_at is not None
+    assert not any(asked.authorization for asked in hub.asked)
+    assert all("filter=gguf" in asked.path for asked in hub.asked)
+
+
+@pytest.mark.parametrize("told", [b"<html>Log in.</html>", b'{"a": 1}', b'["a"]'])
+def test_a_page_that_is_no_hub_is_a_sentence(hub: FakeHub, told: bytes) -> None:
+    hub.told = told
+    with pytest.raises(FetchFailed, match="does not answer as a model hub does"):
+        search_models("tiny")
+
+
+def test_what_a_hub_tells_and_makes_no_sense_is_left_out(hub: FakeHub) -> None:
+    entries = [{"id": "../x"}, {"id": 7}, {}, {"id": "a/b", "downloads": "many", "likes": -1, "lastModified": "soon"}]
+    hub.told = json.dumps(entries).encode()
+    (model,) = search_models("")
+    assert (model.repository, model.num_downloads, model.num_likes, model.updated_at) == ("a/b", 0, 0, None)
+
+
+def test_without_a_network_one_sentence_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving() as gone:
+        monkeypatch.setenv("HF_ENDPOINT", gone.url)
+    with pytest.raises(FetchFailed, match="cannot be reached; check that this computer is online"):
+        search_models("tiny")
+
+
+@pytest.mark.usefixtures("hub")
+def test_files_are_listed_smallest_first_and_parts_once() -> None:
+    one, big = list_files(NAME)
+    assert (one.name, one.quantization, one.num_parts) == (ONE, "Q4_K_M", 1)
+    assert (big.name, big.quantization, big.num_parts) == (BIG, "Q8_0", 2)
+    assert big.size_bytes > 2 * 20_000
+
+
+def test_a_repository_without_models_says_so(hub: FakeHub) -> None:
+    hub.models[NAME] = {"mmproj-F16.gguf": b"GGUF", PARTS[1]: b"GGUF"}
+    with pytest.raises(FetchFailed, match="holds no model in the GGUF format"):
+        list_files(NAME)
+    with pytest.raises(FetchFailed, match="is no name on the hub"):
+        list_files("../x")
+
+
+def test_all_parts_arrive_and_progress_adds_up(hub: FakeHub, kept: KeptDownloads, tmp_path: Path) -> None:
+    file = file_named(BIG)
+    path, told = fetch(file, kept)
+    assert path == tmp_path / "models" / "somebody--Tiny-GGUF" / BIG
+    for part in PARTS:
+        assert (path.parent / Path(part).name).read_bytes() == hub.models[NAME][part]
+    sizes = [event.num_bytes for event in told]
+    assert sizes == sorted(sizes)
+    assert sizes[-1] == file.size_bytes
+    assert kept.list() == ()
+    assert [each.suffix for each in path.parent.iterdir()] == [".gguf", ".gguf"]
+
+
+def test_a_paused_download_goes_on_in_its_second_part(hub: FakeHub, kept: KeptDownloads) -> None:
+    file = file_named(BIG)
+    with pytest.raises(FetchCancelled):
+        fetch(file, kept, stop_after(hub, PARTS[1], 5000))
+    first = len(hub.models[NAME][BIG])
+    assert kept.list() == ((file, first + 5000),)
+    path, _ = fetch(file, kept)
+    assert hub.ranges(PARTS[1]) == ["", "bytes=5000-"]
+    assert (path.parent / Path(PARTS[1]).name).read_bytes() == hub.models[NAME][PARTS[1]]
+
+
+def test_what_is_discarded_is_gone_and_what_is_whole_stays(hub: FakeHub, kept: KeptDownloads, tmp_path: Path) -> None:
+    whole, _ = fetch(file_named(ONE), kept)
+    big = file_named(BIG)
+    with pytest.raises(FetchCancelled):
+        fetch(big, kept, stop_after(hub, PARTS[1], 5000))
+    kept.discard(big)
+    kept.discard(file_named(ONE))  # nothing waits
+    assert kept.list() == ()
+    assert [path for path in (tmp_path / "models").rglob("*") if path.is_file() and path.suffix != ".lock"] == [whole]
+    assert not (whole.parent / "Q8_0").exists()
+
+
+def test_a_new_version_begins_anew(hub: FakeHub, kept: KeptDownloads) -> None:
+    with pytest.raises(FetchCancelled):
+        fetch(file_named(ONE), kept, stop_after(hub, ONE, 5000))
+    hub.models[NAME][ONE] = gguf({**TINY, "filler": "y" * 20_000})
+    path, _ = fetch(file_named(ONE), kept)
+    assert hub.ranges(ONE) == ["", ""]
+    assert path.read_bytes() == hub.models[NAME][ONE]
+    assert len(list(path.parent.iterdir())) == 1
+
+
+def test_damaged_bytes_are_thrown_away(hub: FakeHub, kept: KeptDownloads) -> None:
+    file = file_named(ONE)
+    hub.told = json.dumps(hub.listing(NAME)).encode()
+    hub.models[NAME][ONE] = hub.models[NAME][ONE][:-1] + b"x"
+    with pytest.raises(FetchFailed, match="arrived damaged and was deleted"):
+        fetch(file, kept)
+    assert kept.list() == ((file, 0),)
+    assert not kept.path_of(file).exists()
+
+
+def test_room_is_looked_for_before_the_download(
+    hub: FakeHub, kept: KeptDownloads, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free = shutil.disk_usage(tmp_path)._replace(free=1000)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _folder: free)
+    with pytest.raises(FetchFailed, match="the disk is full; make room"):
+        fetch(file_named(ONE), kept)
+    assert hub.ranges(ONE) == []
+
+
+@pytest.mark.parametrize(
+    ("refusal", "words"),
+    [((404, "RepoNotFound"), "There is no model"), ((403, "GatedRepo"), "only to people it knows")],
+)
+def test_what_the_hub_refuses_is_a_sentence_and_leaves_nothing(
+    hub: FakeHub, kept: KeptDownloads, tmp_path: Path, refusal: tuple[int, str], words: str
+) -> None:
+    file = file_named(ONE)
+    hub.refused[NAME] = refusal
+    with pytest.raises(FetchFailed, match=words):
+        fetch(file, kept)
+    assert kept.list() == ()
+    assert [path.suffix for path in (tmp_path / "models").iterdir()] == [".lock"]
+
+
+def test_a_file_that_was_withdrawn_is_named(hub: FakeHub, kept: KeptDownloads) -> None:
+    file = file_named(ONE)
+    del hub.models[NAME][ONE]
+    with pytest.raises(FetchFailed, match="no longer has the file tiny-Q4_K_M"):
+        fetch(file, kept)
+
+
+@pytest.mark.usefixtures("hub")
+def test_two_at_a_time_do_not_spoil_each_other(kept: KeptDownloads) -> None:
+    file = file_named(ONE)
+    with kept.alone(file), pytest.raises(FetchFailed, match="is being downloaded; pause that first"):
+        fetch(file, kept)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("../../etc/x.gguf", "etc/x.gguf"),
+        ("/x.gguf", "x.gguf"),
+        ("a:b\\c?.gguf", "a_b_c_.gguf"),
+        ("con.gguf", "_con.gguf"),
+        ("ä" * 300 + "-Q4_0.gguf", None),
+        ("x\n.gguf", "x_.gguf"),
+    ],
+)
+def test_names_lead_nowhere_else(kept: KeptDownloads, tmp_path: Path, name: str, expected: str | None) -> None:
+    path = kept.path_of(HubFile(NAME, name, 1, ""))
+    inside = path.relative_to(tmp_path / "models" / "somebody--Tiny-GGUF")
+    assert ".." not in inside.parts
+    assert len(path.name.encode()) <= 180
+    assert path.name.endswith(".gguf")
+    if expected is not None:
+        assert inside == Path(expected)
+
+
+@pytest.mark.parametrize("name", ["", "x", "..", "../..", "x.bin", "a/b/c/d/e/x.gguf"])
+def test_what_is_no_model_file_is_refused(kept: KeptDownloads, name: str) -> None:
+    with pytest.raises(FetchFailed, match="is no model file"):
+        kept.path_of(HubFile(NAME, name, 1, ""))
+
+
+@pytest.mark.parametrize("note", ["{", "{}", '{"repository": "../x", "name": "a.gguf", "size_bytes": 1}'])
+def test_notes_that_make_no_sense_are_left_out(kept: KeptDownloads, tmp_path: Path, note: str) -> None:
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "a.gguf.download.json").write_text(note)
+    assert kept.list() == ()

@@ -1,0 +1,120 @@
+"""How much memory a target takes: sums over its header, and the starter as it really is."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from engine.config import SamplingSettings, TargetOptions, TargetSettings
+from engine.errors import TargetTooLarge
+from engine.library import estimate as estimating
+from engine.library.estimate import estimate
+from engine.library.facts import facts_of
+from engine.library.loading import check_memory, effective_sampling, effective_system_prompt
+from engine.targets import starter_path
+from tests.fakes.gguf import Value, write
+
+MEASURE = """
+import json, sys
+from pathlib import Path
+import psutil
+from engine.config import TargetSettings
+from engine.stop_signal import StopSignal
+from engine.target.llama_cpp import LlamaCppTarget
+before = psutil.Process().memory_info().rss
+settings = TargetSettings(context_size=int(sys.argv[2]), threads=1)
+target = LlamaCppTarget.load(Path(sys.argv[1]), "x", settings, lambda progress: None, StopSignal())
+target.evaluate([5] * 64, 64, StopSignal())
+print(json.dumps(psutil.Process().memory_info().rss - before))
+"""
+
+
+def context_bytes(folder: Path, changes: dict[str, Value], size: int = 1024) -> int:
+    path = write(folder / "model.gguf", changes)
+    return estimate(facts_of(path), TargetSettings(context_size=size)).context
+
+
+def test_the_context_is_keys_and_values_of_every_layer_in_half_precision(tmp_path: Path) -> None:
+    heads, width, layers = 2, 64 // 4, 2
+    assert context_bytes(tmp_path, {}) == 1024 * layers * heads * 2 * width * 2
+
+
+def test_heads_may_differ_by_layer_and_widths_be_told(tmp_path: Path) -> None:
+    assert context_bytes(tmp_path, {"llama.attention.head_count_kv": [4, 0]}) == context_bytes(tmp_path, {})
+    wide: dict[str, Value] = {"llama.attention.key_length": 32, "llama.attention.value_length": 32}
+    assert context_bytes(tmp_path, wide) == 2 * context_bytes(tmp_path, {})
+
+
+def test_without_a_wish_the_context_is_the_trained_one_up_to_what_is_usual(tmp_path: Path) -> None:
+    def chosen(trained: int) -> int:
+        facts = facts_of(write(tmp_path / f"{trained}.gguf", {"llama.context_length": trained}))
+        return estimating.context_size(facts, TargetSettings())
+
+    assert [chosen(trained) for trained in (2048, 131_072, 0)] == [2048, 8192, 8192]
+
+
+def test_a_running_state_takes_the_same_whatever_the_context(tmp_path: Path) -> None:
+    mamba: dict[str, Value] = {
+        "general.architecture": "mamba",
+        "mamba.block_count": 2,
+        "mamba.embedding_length": 64,
+        "mamba.ssm.inner_size": 128,
+        "mamba.ssm.state_size": 16,
+        "mamba.ssm.conv_kernel": 4,
+    }
+    assert context_bytes(tmp_path, mamba) == 2 * (3 * 128 + 128 * 16) * 4
+    assert context_bytes(tmp_path, mamba, 4096) == context_bytes(tmp_path, mamba)
+
+
+def test_a_header_that_tells_nothing_costs_its_weights(tmp_path: Path) -> None:
+    path = write(tmp_path / "model.gguf", {"llama.block_count": 0})
+    found = estimate(facts_of(path), TargetSettings())
+    assert (found.weights, found.context, found.work) == (path.stat().st_size, 0, 0)
+
+
+@pytest.mark.starter
+@pytest.mark.parametrize("size", [1024, 4096])
+def test_the_starter_takes_what_was_estimated(size: int) -> None:
+    """In a process of its own, to measure it alone."""
+    command = [sys.executable, "-W", "ignore", "-c", MEASURE, str(starter_path()), str(size)]
+    taken = json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
+    expected = estimate(facts_of(starter_path()), TargetSettings(context_size=size)).total
+    assert taken == pytest.approx(expected, rel=0.2)
+
+
+def test_what_clearly_does_not_fit_is_refused_in_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path / "model.gguf")
+    check_memory(path, TargetSettings())
+    monkeypatch.setattr(estimating, "free_memory", lambda: 2**20)
+    with pytest.raises(TargetTooLarge) as caught:
+        check_memory(path, TargetSettings(context_size=1_000_000))
+    assert str(caught.value) == (
+        "model with a context of 1,000,000 tokens takes about 1.2 GiB of memory, but 0.0 GiB are free; choose a "
+        "smaller context size or quantization, close other programs, or load it anyway."
+    )
+
+
+def test_what_cannot_be_estimated_is_left_to_loading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(estimating, "free_memory", lambda: 0)
+    check_memory(tmp_path / "gone.gguf", TargetSettings())
+    (tmp_path / "other.gguf").write_bytes(b"GGUF")
+    check_memory(tmp_path / "other.gguf", TargetSettings())
+
+
+def test_the_nearest_setting_counts() -> None:
+    usual, target, conversation = (SamplingSettings(temperature=each) for each in (0.1, 0.2, 0.3))
+    assert effective_sampling(usual, None) is usual
+    assert effective_sampling(usual, target) is target
+    assert effective_sampling(usual, target, conversation) is conversation
+    assert effective_system_prompt("usual", TargetOptions()) == "usual"
+    assert effective_system_prompt("usual", TargetOptions(system_prompt="")) == ""
+
+
+def test_settings_are_filled_up_where_they_say_nothing() -> None:
+    mine, others = TargetSettings(context_size=64), TargetSettings(context_size=128, threads=2, gpu_layers=0)
+    assert mine.filled_up(others) == TargetSettings(64, 2, 0)
+    assert others.filled_up(mine) == others
