@@ -78,6 +78,7 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
     from app.garbage import InterfaceGarbage
     from app.history_controller import HistoryController
     from app.learning_controller import LearningController
+    from app.library import connect_library
     from app.logs import log_to_file
     from app.main_window import MainWindow
     from app.search_controller import SearchController
@@ -134,6 +135,8 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
     def begin() -> None:
         drafters.start()
         controller.start(target or settings.target)
+        sampling = settings.reply_settings().sampling
+        connect_library(window, keeper, bridge, controller, folder, settings.target_settings(), sampling).start()
 
     QTimer.singleShot(0, controller, begin)
 

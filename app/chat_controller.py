@@ -14,24 +14,34 @@ from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from engine import (
     STARTER,
+    AddTargets,
+    ChangeTargetOptions,
     Compare,
     ContinueReply,
     CountTokens,
     DeleteConversation,
+    DiscardDownload,
+    DownloadTarget,
     EditPrompt,
+    EstimateMemory,
     FetchDrafter,
     ForgetConversation,
     ImportConversations,
     KeepDraft,
     ListConversations,
+    ListDownloads,
+    ListHubFiles,
+    ListTargets,
     LoadTarget,
     OpenConversation,
     OwnSampling,
     ReadHistory,
     Regenerate,
+    RemoveTarget,
     RenameConversation,
     ReplySettings,
     RestoreConversation,
+    SearchHub,
     Send,
     StopSignal,
     TargetSettings,
@@ -58,6 +68,25 @@ from engine.events import (
 from engine.records import Conversation, ConversationSummary, Message, OriginRun
 
 _UNDO_MS = 20_000  # after that, the menu still brings a deleted conversation back
+# Where drafters, models and files are chosen, and where figures are asked for; what nobody asked for, nobody misses.
+_TOLD_ELSEWHERE = (
+    FetchDrafter
+    | ImportConversations
+    | CountTokens
+    | KeepDraft
+    | ReadHistory
+    | Compare
+    | ListTargets
+    | AddTargets
+    | RemoveTarget
+    | ChangeTargetOptions
+    | EstimateMemory
+    | SearchHub
+    | ListHubFiles
+    | DownloadTarget
+    | DiscardDownload
+    | ListDownloads
+)
 
 
 @dataclass
@@ -112,6 +141,7 @@ class ChatController(QObject):
         self._reply_settings = reply_settings
         self._target_settings = target_settings
         self._system_prompt = system_prompt
+        self._own_settings: dict[str, TargetSettings] = {}  # of single targets, by name or path
         self._target: TargetInfo | None = None
         self._loading: _Loading | None = None
         self._open_id: int | None = None
@@ -165,12 +195,21 @@ class ChatController(QObject):
         return True
 
     @Slot(str)
-    def load_target(self, target: str) -> None:
+    def load_target(self, target: str, anyway: bool = False) -> None:
         self._cancel_loading()
-        command = LoadTarget(target, self._target_settings)
+        own = self._own_settings.get(target, TargetSettings())
+        command = LoadTarget(target, own.filled_up(self._target_settings), anyway)
         self._loading = _Loading(command, self._bridge.post(command))
-        self._window.target_bar.show_loading(Path(target).stem, 0.0)
+        if self._reply is None:
+            self._window.target_bar.show_loading(Path(target).stem, 0.0)
+        else:
+            self._window.target_bar.show_waiting(Path(target).stem)
         self._window.prompt_box.set_ready(False)  # a prompt sent now would wait, unseen, for the new target
+
+    @Slot(dict)
+    def use_own_settings(self, settings: dict[str, TargetSettings]) -> None:
+        """What holds for single targets when they are loaded, by path; the starter's also by its name."""
+        self._own_settings = settings
 
     def _connect(self) -> None:
         window = self._window
@@ -184,7 +223,7 @@ class ChatController(QObject):
         window.conversations.deleted.connect(self._delete)
         window.restore_action.triggered.connect(self._bring_back)
         window.starter_action.triggered.connect(self._use_starter)
-        window.target_bar.target_chosen.connect(self._choose_target)
+        window.target_bar.target_chosen.connect(self.choose_target)
         window.target_bar.cancel_requested.connect(self._cancel_loading)
         window.prompt_box.set_ready(False)
 
@@ -253,19 +292,25 @@ class ChatController(QObject):
 
     @Slot()
     def _use_starter(self) -> None:
-        self._choose_target(STARTER)
+        self.choose_target(STARTER)
 
     @Slot(str)
-    def _choose_target(self, target: str) -> None:
+    @Slot(str, bool)
+    def choose_target(self, target: str, anyway: bool = False) -> None:
         """The user's own choice: the next start will load it too."""
-        self.load_target(target)
+        self.load_target(target, anyway)
         if self._loading is not None:
             self._loading.chosen = True
 
     @Slot()
     def _cancel_loading(self) -> None:
-        if self._loading is not None:
-            self._loading.stop.set()
+        if self._loading is None:
+            return
+        self._loading.stop.set()
+        if self._reply is not None and self._target is not None:  # it waits, and would be told of only after the reply
+            self._loading = None
+            self._window.target_bar.set_target(self._target)
+            self._window.prompt_box.set_ready(True)
 
     # What the engine tells
 
@@ -404,14 +449,12 @@ class ChatController(QObject):
 
     def _on_failed(self, event: Failed) -> None:
         window = self._window
+        if isinstance(event.command, _TOLD_ELSEWHERE):
+            return
         match event.command:
             case LoadTarget():
                 self._on_loading_failed(event.command, event.sentence)
                 return
-            case FetchDrafter() | ImportConversations() | CountTokens() | KeepDraft():
-                return  # told where drafters and files are chosen; what nobody asked for, nobody misses
-            case ReadHistory() | Compare():
-                return  # told where it was asked for
             case Send(prompt):
                 if self._reply is not None and self._reply.prompt_id is None and not window.prompt_box.text:
                     window.prompt_box.set_text(prompt)  # nothing the user wrote is lost

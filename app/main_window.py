@@ -29,7 +29,8 @@ SHORTCUTS = (
     ("Ctrl+Shift+N", "New incognito chat"),
     ("Ctrl+F", "Search chats"),
     ("Ctrl+Shift+A", "Attach a text file"),
-    ("Ctrl+O", "Open a model"),
+    ("Ctrl+M", "Choose a model"),
+    ("Ctrl+O", "Open a model file"),
     ("Ctrl+R", "Write the last reply again"),
     ("Ctrl+Shift+R", "Continue the last reply"),
     ("Up", "In the empty message box: edit the last message"),
@@ -196,7 +197,11 @@ class MainWindow(QMainWindow):
         self.export_action.triggered.connect(self.conversations.export_current)
         self.forget_action = self._action("Forget the conversation at once…")
         self.forget_action.triggered.connect(self.conversations.forget_current)
-        self.open_action = self._action("Open model…", "Ctrl+O")
+        self.choose_action = self._action("Choose a model")
+        self.choose_action.setShortcuts([QKeySequence("Ctrl+M"), QKeySequence("Ctrl+Shift+M")])
+        self.choose_action.triggered.connect(self.target_bar.open_picker)
+        self.library_action = self._action("Library…")
+        self.open_action = self._action("Open a model file…", "Ctrl+O")
         self.open_action.triggered.connect(self.target_bar.choose)
         self.quit_action = self._action("Quit", QKeySequence(QKeySequence.StandardKey.Quit))
         self.quit_action.triggered.connect(self.close)
@@ -249,6 +254,8 @@ class MainWindow(QMainWindow):
                 (
                     self.new_action,
                     self.incognito_action,
+                    self.choose_action,
+                    self.library_action,
                     self.open_action,
                     self.starter_action,
                     self.drafter_action,

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
+from app.amounts import size_words
 from app.theme import ThemeKeeper
 from app.widgets.elided_label import ElidedLabel
 from app.widgets.icon_button import IconButton
+from app.widgets.name_button import NameButton
+from app.widgets.target_picker import TargetPicker
 from engine.events import TargetInfo
 
 MODEL_FILES = "Models (*.gguf)"
@@ -15,7 +18,8 @@ _PROGRESS_STEPS = 1_000
 
 
 class TargetBar(QWidget):
-    """Name and kind of the target, and the progress while one is loading.
+    """Name and kind of the target, and the progress while one is loading. The name opens `picker`, whose signals are
+    for others to listen to.
 
     Signals:
         target_chosen(str): the path of a model file that is to be loaded.
@@ -33,20 +37,16 @@ class TargetBar(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.sidebar_button = IconButton(keeper, "sidebar", "Show or hide the sidebar  (Ctrl+B)", parent=self)
         self.sidebar_button.clicked.connect(self._on_sidebar)
-        self.name = QLabel(self)
-        self.name.setProperty("kind", "title")
-        self.name.setTextFormat(Qt.TextFormat.PlainText)
+        self.picker = TargetPicker(keeper, self)
+        self.name = NameButton(keeper, self)
+        self.name.setAccessibleDescription("Chooses another model")
+        self.name.clicked.connect(self.open_picker)
         self.description = ElidedLabel(self)
         self.description.setProperty("kind", "quiet")
         self.cancel_button = QPushButton("Cancel", self)
         self.cancel_button.setProperty("kind", "link")
         self.cancel_button.setAccessibleDescription("Stops loading the model")
         self.cancel_button.clicked.connect(self._on_cancel)
-        self.open_button = QPushButton("Open model…", self)
-        self.open_button.setProperty("kind", "outlined")
-        self.open_button.setToolTip("Choose a model file, or drop one on the window  (Ctrl+O)")
-        self.open_button.setCursor(Qt.CursorShape.PointingHandCursor)
-        self.open_button.clicked.connect(self.choose)
         self.menu_button = IconButton(keeper, "menu", "Menu", parent=self)
         self.menu_button.setPopupMode(self.menu_button.ToolButtonPopupMode.InstantPopup)
         self.progress = QProgressBar(self)
@@ -61,7 +61,6 @@ class TargetBar(QWidget):
         row.addWidget(self.name)
         row.addWidget(self.description, 1)
         row.addWidget(self.cancel_button)
-        row.addWidget(self.open_button)
         row.addWidget(self.menu_button)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 1)
@@ -77,33 +76,44 @@ class TargetBar(QWidget):
         """Shows a target that is ready, or that there is none; loading is over either way."""
         self.progress.hide()
         self.cancel_button.hide()
-        self.open_button.show()
         if target is None:
-            self.name.setText("No model")
-            self.description.set_words("Open a model file to begin")
-            self.name.setToolTip("")
+            self._set_name("No model", "")
+            self.description.set_words("Choose a model to begin")
         else:
-            self.name.setText(target.name)
-            self.name.setToolTip(
-                f"{target.path}\n{target.size_bytes / 1e9:.2f} GB on disk, {target.context_size:,} tokens of context, "
-                f"{target.threads} threads"
+            self._set_name(
+                target.name,
+                f"{target.path}\n{size_words(target.size_bytes)} on disk, {target.context_size:,} tokens of context, "
+                f"{target.threads} threads",
             )
             self.description.set_words(target.description)
 
     def show_loading(self, name: str, progress: float) -> None:
         """Shows that a target is being loaded; `progress` runs from 0 to 1."""
-        self.name.setText(name)
+        self._set_name(name, "")
         self.description.set_words(f"Loading… {progress:.0%}")
         self.progress.setValue(round(progress * _PROGRESS_STEPS))
         self.progress.show()
         self.cancel_button.show()
-        self.open_button.hide()
+
+    def show_waiting(self, name: str) -> None:
+        """Shows that a target is to be loaded when the reply under way is finished."""
+        self.show_loading(name, 0.0)
+        self.description.set_words("Loads when the reply is finished")
+
+    @Slot()
+    def open_picker(self) -> None:
+        self.picker.open_below(self.name)
 
     @Slot()
     def choose(self) -> None:
         path, _ = QFileDialog.getOpenFileName(self.window(), "Open a model", "", MODEL_FILES)
         if path:
             self.target_chosen.emit(path)
+
+    def _set_name(self, name: str, facts: str) -> None:
+        self.name.setText(name)
+        self.name.setToolTip("\n".join(filter(None, ("Choose another model  (Ctrl+M)", facts))))
+        self.name.updateGeometry()
 
     @Slot()
     def _on_cancel(self) -> None:

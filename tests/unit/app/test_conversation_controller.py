@@ -120,7 +120,7 @@ def test_what_is_set_before_a_chat_holds_for_the_next_one_alone(desk: Desk) -> N
     desk.save()
     assert desk.take() == []
     for expected in (
-        Send("Hi", None, USUAL, "Rhyme.", sampling=OwnSampling(top_k=1)),
+        Send("Hi", None, USUAL, "Rhyme.", sampling=OwnSampling(top_k=1), has_own_system_prompt=True),
         Send("Hi", None, USUAL, "Be kind."),
     ):
         desk.window.conversations.new_requested.emit()

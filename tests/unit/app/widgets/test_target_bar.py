@@ -47,5 +47,19 @@ def test_a_chosen_file_is_told(bar: TargetBar, monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (path, ""))
     chosen: list[str] = []
     bar.target_chosen.connect(chosen.append)
-    QTest.mouseClick(bar.open_button, Qt.MouseButton.LeftButton)
+    bar.choose()
     assert chosen == ([path] if path else [])
+
+
+def test_a_target_that_waits_for_the_reply_can_be_cancelled_too(bar: TargetBar) -> None:
+    bar.show_waiting("Qwen")
+    assert bar.description.words == "Loads when the reply is finished"
+    assert bar.cancel_button.isVisible()
+
+
+def test_a_long_name_gives_way_and_is_told_in_full(bar: TargetBar) -> None:
+    name = "Mistral-Small-24B-Instruct-2501-abliterated-uncensored-i1-IQ3_XXS-and-more-of-it"
+    bar.set_target(TargetInfo(name, "/models/x.gguf", "llama", 8192, 144_000_000, 2))
+    bar.resize(420, 50)
+    assert bar.name.text() == name
+    assert bar.name.geometry().right() < bar.menu_button.geometry().left()

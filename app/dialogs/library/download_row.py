@@ -1,0 +1,111 @@
+"""One download: how far it is, and what can be done about it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QVBoxLayout, QWidget
+
+from app.dialogs.parts import button
+from app.downloads import Download, DownloadState
+from app.widgets.elided_label import ElidedLabel
+
+_STEPS = 1_000
+_GOING = (DownloadState.WAITING, DownloadState.RUNNING)
+_RESTING = (DownloadState.PAUSED, DownloadState.FAILED)
+
+
+class DownloadRow(QFrame):
+    """Signals:
+    pause_requested(Download), resume_requested(Download), discard_requested(Download), use_requested(Download),
+    dismissed(Download): as its buttons say.
+    """
+
+    pause_requested = Signal(Download)
+    resume_requested = Signal(Download)
+    discard_requested = Signal(Download)
+    use_requested = Signal(Download)
+    dismissed = Signal(Download)
+
+    def __init__(self, download: Download, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._download = download
+        self.setProperty("kind", "download")
+        self.name = ElidedLabel(self)
+        self.name.setProperty("kind", "title")
+        self.words = ElidedLabel(self)
+        self.words.setProperty("kind", "quiet")
+        self.progress = QProgressBar(self)
+        self.progress.setRange(0, _STEPS)
+        self.progress.setTextVisible(False)
+        self.progress.setFixedHeight(4)
+        self.pause_button = button("Pause", "link", self)
+        self.resume_button = button("Resume", "link", self)
+        self.discard_button = button("Discard", "link", self)
+        self.use_button = button("Use it now", "link", self)
+        self.dismiss_button = button("Dismiss", "link", self)
+        self.pause_button.clicked.connect(self._on_pause)
+        self.resume_button.clicked.connect(self._on_resume)
+        self.discard_button.clicked.connect(self._on_discard)
+        self.use_button.clicked.connect(self._on_use)
+        self.dismiss_button.clicked.connect(self._on_dismiss)
+        told = QVBoxLayout()
+        told.setSpacing(2)
+        told.addWidget(self.name)
+        told.addWidget(self.words)
+        upper = QHBoxLayout()
+        upper.setSpacing(4)
+        upper.addLayout(told, 1)
+        for each in (
+            self.pause_button,
+            self.resume_button,
+            self.discard_button,
+            self.use_button,
+            self.dismiss_button,
+        ):
+            upper.addWidget(each)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(12, 6, 6, 8)
+        column.setSpacing(5)
+        column.addLayout(upper)
+        column.addWidget(self.progress)
+        self.show_download(download)
+
+    def show_download(self, download: Download) -> None:
+        self._download = download
+        state = download.state
+        self.name.set_words(download.file.name)
+        self.name.setToolTip(f"{download.file.repository}\n{download.file.name}")
+        self.words.set_words(download.words)
+        self.words.setToolTip(
+            download.problem or "Speed as it was measured lately; the time left is what that speed would take"
+        )
+        self.progress.setValue(round(download.share * _STEPS))
+        self.progress.setAccessibleName(f"Downloading {download.file.name}")
+        self.pause_button.setVisible(state in _GOING)
+        self.resume_button.setVisible(state in _RESTING)
+        self.discard_button.setVisible(state in _RESTING or state is DownloadState.PAUSING)
+        self.discard_button.setEnabled(state is not DownloadState.PAUSING)
+        self.use_button.setVisible(state is DownloadState.FINISHED)
+        self.dismiss_button.setVisible(state is DownloadState.FINISHED)
+        for each in (self.pause_button, self.resume_button, self.discard_button, self.use_button):
+            each.setAccessibleName(f"{each.text()}: {download.file.name}")
+
+    @Slot()
+    def _on_pause(self) -> None:
+        self.pause_requested.emit(self._download)
+
+    @Slot()
+    def _on_resume(self) -> None:
+        self.resume_requested.emit(self._download)
+
+    @Slot()
+    def _on_discard(self) -> None:
+        self.discard_requested.emit(self._download)
+
+    @Slot()
+    def _on_use(self) -> None:
+        self.use_requested.emit(self._download)
+
+    @Slot()
+    def _on_dismiss(self) -> None:
+        self.dismissed.emit(self._download)

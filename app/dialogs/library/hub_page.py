@@ -1,0 +1,168 @@
+"""Finding models on the hub and bringing them here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QSplitter, QVBoxLayout, QWidget
+
+from app.amounts import size_words
+from app.dialogs.library.downloads_panel import DownloadsPanel
+from app.dialogs.parts import button, words
+from app.hub_advice import FileAdvice
+from app.models.hub_rows import hub_file_row, hub_model_row
+from app.theme import ThemeKeeper
+from app.widgets.rows_or_words import RowsOrWords
+from app.widgets.rows_view import RowsView
+from engine.records import HubFile, HubModel
+
+_BEGIN = "Search for a model by its name, or press Search without words to see what is used most."
+_NO_REPOSITORY = "Press a model on the left to see its files."
+
+
+class HubPage(QWidget):
+    """Signals:
+    search_requested(str): the hub is to be asked for models by these words.
+    files_requested(str): the files of this repository are to be listed.
+    download_requested(HubFile): this file is to be brought here.
+    """
+
+    search_requested = Signal(str)
+    files_requested = Signal(str)
+    download_requested = Signal(HubFile)
+
+    def __init__(self, keeper: ThemeKeeper, host: str, parent: QWidget | None = None) -> None:
+        """`host` is asked, as in `huggingface.co`."""
+        super().__init__(parent)
+        self.note = words(
+            f"This page asks {host}, and only when you press Search, a model, Download or Resume. It learns what you "
+            "search for and which files you want, and nothing of your chats.",
+            self,
+            kind="quiet",
+        )
+        self.search = QLineEdit(self)
+        self.search.setPlaceholderText("Name of a model, as in “qwen 7b”")
+        self.search.setAccessibleName("Search the hub for models")
+        self.search.returnPressed.connect(self._on_search)
+        self.search_button = button("Search", "outlined", self)
+        self.search_button.clicked.connect(self._on_search)
+        self.models_view = RowsView(keeper, "Models on the hub", parent=self)
+        self.models_view.used.connect(self._on_model)
+        self.models = RowsOrWords(self.models_view, self)
+        self.models.show_words(_BEGIN)
+        self.repository = QLabel(self)
+        self.repository.setProperty("kind", "title")
+        self.repository.setTextFormat(Qt.TextFormat.PlainText)
+        self.repository.setWordWrap(True)
+        self.files_view = RowsView(keeper, "Files of the model", uses_on_click=False, parent=self)
+        self.files_view.pointed_at.connect(self._on_file)
+        self.files_view.used.connect(self._on_download)
+        self.files = RowsOrWords(self.files_view, self)
+        self.files.show_words(_NO_REPOSITORY)
+        self.download_button = button("Download", "primary", self)
+        self.download_button.clicked.connect(self.files_view.use_current)
+        self.downloads = DownloadsPanel(self)
+        self._busy: frozenset[HubFile] = frozenset()
+        self._arrange()
+        self._on_file(None)
+
+    def show_searching(self) -> None:
+        self.models.show_words("Searching…")
+        self.show_no_repository()
+
+    def show_models(self, models: Sequence[HubModel], sought: str) -> None:
+        self.models.show_rows(
+            [hub_model_row(model) for model in models],
+            f"Nothing was found for “{sought}”. Try fewer words." if sought else "The hub lists nothing.",
+        )
+        if models:
+            self.models_view.setFocus()
+            self.models_view.point_at_first()
+
+    def show_search_failed(self, sentence: str) -> None:
+        self.models.show_words(sentence)
+
+    def show_no_repository(self) -> None:
+        self.repository.setText("")
+        self.files.show_words(_NO_REPOSITORY)
+        self.files_view.set_rows(())
+
+    def show_asking(self, repository: str) -> None:
+        self.repository.setText(repository)
+        self.files_view.set_rows(())
+        self.files.show_words("Asking for its files…")
+
+    def show_files(self, advice: Sequence[FileAdvice]) -> None:
+        self.files.show_rows([hub_file_row(each) for each in advice], "It has no model files that can be used here.")
+        best = next((each.file for each in advice if each.is_recommended), None)
+        if best is not None:
+            self.files_view.point_at(best)
+        else:
+            self.files_view.point_at_first()
+
+    def show_files_failed(self, sentence: str) -> None:
+        self.files_view.set_rows(())
+        self.files.show_words(sentence)
+
+    def set_busy_files(self, files: frozenset[HubFile]) -> None:
+        """Those that need no download: on their way, or here."""
+        self._busy = files
+        self._on_file(self.files_view.current_key)
+
+    def _arrange(self) -> None:
+        search = QHBoxLayout()
+        search.setSpacing(8)
+        search.addWidget(self.search, 1)
+        search.addWidget(self.search_button)
+        right = QWidget(self)
+        below = QHBoxLayout()
+        below.addStretch(1)
+        below.addWidget(self.download_button)
+        column = QVBoxLayout(right)
+        column.setContentsMargins(10, 0, 0, 0)
+        column.setSpacing(6)
+        column.addWidget(self.repository)
+        column.addWidget(self.files, 1)
+        column.addLayout(below)
+        left = QWidget(self)
+        list_column = QVBoxLayout(left)
+        list_column.setContentsMargins(0, 0, 10, 0)
+        list_column.addWidget(self.models)
+        splitter = QSplitter(Qt.Orientation.Horizontal, self)
+        splitter.setHandleWidth(1)
+        splitter.setChildrenCollapsible(False)
+        splitter.addWidget(left)
+        splitter.addWidget(right)
+        splitter.setSizes([1000, 1000])
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.setSpacing(10)
+        whole.addWidget(self.note)
+        whole.addLayout(search)
+        whole.addWidget(splitter, 1)
+        whole.addWidget(self.downloads)
+
+    @Slot()
+    def _on_search(self) -> None:
+        self.search_requested.emit(self.search.text().strip())
+
+    @Slot(object)
+    def _on_model(self, key: object) -> None:
+        self.files_requested.emit(str(key))
+
+    @Slot(object)
+    def _on_file(self, key: object) -> None:
+        file = key if isinstance(key, HubFile) else None
+        self.download_button.setVisible(file is not None)
+        self.download_button.setEnabled(file not in self._busy)
+        if file is not None:
+            taken = file in self._busy
+            self.download_button.setText(
+                "Downloaded or on its way" if taken else f"Download {size_words(file.size_bytes)}"
+            )
+
+    @Slot(object)
+    def _on_download(self, key: object) -> None:
+        if isinstance(key, HubFile) and key not in self._busy:
+            self.download_requested.emit(key)

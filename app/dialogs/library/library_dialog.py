@@ -1,0 +1,113 @@
+"""The window of the library."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QHideEvent
+from PySide6.QtWidgets import QDialog, QHBoxLayout, QTabWidget, QVBoxLayout, QWidget
+
+from app.dialogs.library.hub_page import HubPage
+from app.dialogs.library.library_page import LibraryPage
+from app.dialogs.parts import button, words
+from app.theme import ThemeKeeper
+from engine import SamplingSettings
+
+
+class LibraryDialog(QDialog):
+    """Two pages: the models that are here, and those on the hub. Files and folders can be dropped on it.
+
+    Signals:
+        dropped(object): these paths (a tuple) are to be added.
+        opened(): it is shown now.
+    """
+
+    dropped = Signal(object)
+    opened = Signal()
+
+    def __init__(
+        self, keeper: ThemeKeeper, sampling_for_all: SamplingSettings, host: str, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self.setWindowTitle("Library")
+        self.setMinimumSize(620, 440)
+        self.resize(920, 640)
+        self.setAcceptDrops(True)
+        self.library = LibraryPage(keeper, sampling_for_all, self)
+        self.library.find_requested.connect(self.show_hub)
+        self.hub = HubPage(keeper, host, self)
+        self.tabs = QTabWidget(self)
+        self.tabs.setDocumentMode(True)
+        self.tabs.tabBar().setDrawBase(False)
+        for page, name in ((self.library, "Your models"), (self.hub, "Find models")):
+            frame = QWidget(self)
+            inside = QVBoxLayout(frame)
+            inside.setContentsMargins(0, 12, 0, 0)
+            inside.addWidget(page)
+            self.tabs.addTab(frame, name)
+        self.words = words("", self, kind="quiet")
+        self.close_button = button("Close", "outlined", self)
+        self.close_button.clicked.connect(self.close)
+        foot = QHBoxLayout()
+        foot.setSpacing(12)
+        foot.addWidget(self.words, 1)
+        foot.addWidget(self.close_button)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(16, 10, 16, 12)
+        column.setSpacing(10)
+        column.addWidget(self.tabs, 1)
+        column.addLayout(foot)
+
+    def show_words(self, text: str) -> None:
+        """What came of what the user wanted last, or why nothing did; a sentence."""
+        self.words.setText(text)
+
+    def open_library(self) -> None:
+        self.tabs.setCurrentIndex(0)
+        if not self.isVisible():
+            self.library.point_at_in_use()
+        self._open()
+        self.library.view.setFocus()
+
+    def open_hub(self) -> None:
+        self._open()
+        self.show_hub()
+
+    @Slot()
+    def show_hub(self) -> None:
+        self.tabs.setCurrentIndex(1)
+        self.hub.search.setFocus()
+
+    # Qt's own
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        self.library.details.form.flush()
+        super().hideEvent(event)
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if _model_paths(event):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        paths = _model_paths(event)
+        if paths:
+            event.acceptProposedAction()
+            self.tabs.setCurrentIndex(0)
+            self.dropped.emit(paths)
+
+    # What happens
+
+    def _open(self) -> None:
+        if not self.isVisible():
+            self.show_words("")
+        self.show()
+        self.raise_()
+        self.activateWindow()
+        self.opened.emit()
+
+
+def _model_paths(event: QDropEvent) -> tuple[Path, ...]:
+    """The model files and folders that are being dropped."""
+    paths = (Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile())
+    return tuple(path for path in paths if path.suffix.lower() == ".gguf" or path.is_dir())

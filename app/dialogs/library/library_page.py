@@ -1,0 +1,223 @@
+"""The library's models in a list, and beside it the one that is pointed at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QSplitter, QVBoxLayout, QWidget
+
+from app.dialogs.library.target_details import TargetDetailsView
+from app.dialogs.parts import button, words
+from app.models.library_model import target_rows
+from app.theme import ThemeKeeper
+from app.widgets.rows_or_words import RowsOrWords
+from app.widgets.rows_view import RowsView
+from app.widgets.target_picker import NO_MODELS, ONLY_STARTER
+from engine import SamplingSettings, TargetOptions, TargetSettings
+from engine.records import LibraryTarget, MemoryEstimate
+
+_LIST_PX = 300
+
+
+class LibraryPage(QWidget):
+    """Signals:
+    use_requested(object): the model with this path is to be used.
+    load_again_requested(object): the model with this path, which is in use, is to be loaded anew.
+    options_changed(object, TargetOptions): what is to hold for the model with this path.
+    estimate_wanted(object, TargetSettings): how much memory the model with this path takes then is to be shown.
+    folder_requested(object): the folder of the file with this path is to be opened.
+    remove_requested(object): the model with this path is to leave the library.
+    add_files_requested(), add_folder_requested(), find_requested(): as the buttons say.
+    """
+
+    use_requested = Signal(object)
+    load_again_requested = Signal(object)
+    options_changed = Signal(object, TargetOptions)
+    estimate_wanted = Signal(object, TargetSettings)
+    folder_requested = Signal(object)
+    remove_requested = Signal(object)
+    add_files_requested = Signal()
+    add_folder_requested = Signal()
+    find_requested = Signal()
+
+    def __init__(self, keeper: ThemeKeeper, sampling_for_all: SamplingSettings, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._targets: tuple[LibraryTarget, ...] | None = None
+        self._in_use: Path | None = None
+        self._differs = False
+        self.search = QLineEdit(self)
+        self.search.setPlaceholderText("Search your models")
+        self.search.setAccessibleName("Search your models")
+        self.search.setClearButtonEnabled(True)
+        self.search.textChanged.connect(self._show_rows)
+        self.view = RowsView(keeper, "Models", uses_on_click=False, parent=self)
+        self.view.pointed_at.connect(self._show_pointed_at)
+        self.view.used.connect(self.use_requested)
+        self.view.delete_pressed.connect(self._on_remove)
+        self.list = RowsOrWords(self.view, self)
+        self.hint = words("", self, kind="quiet")
+        self.add_button = button("Add…", "outlined", self)
+        self.add_button.setToolTip(
+            "Add model files, or a folder of them; nothing is copied. They can be dropped here too."
+        )
+        menu = QMenu(self.add_button)
+        menu.addAction("Model files…").triggered.connect(self._on_add_files)
+        menu.addAction("A folder…").triggered.connect(self._on_add_folder)
+        self.add_button.setMenu(menu)
+        self.find_button = button("Find models…", "outlined", self)
+        self.find_button.clicked.connect(self._on_find)
+        self.details = TargetDetailsView(sampling_for_all, self)
+        self.details.use_requested.connect(self._on_use)
+        self.details.folder_requested.connect(self._on_folder)
+        self.details.remove_requested.connect(self._on_remove)
+        self.details.form.changed.connect(self._on_options)
+        self.details.form.load_again_requested.connect(self._on_load_again)
+        self._arrange()
+        self.details.hide()
+
+    @property
+    def target(self) -> LibraryTarget | None:
+        """The one that is shown."""
+        return self.details.target if self.details.isVisibleTo(self) else None
+
+    def set_targets(self, targets: tuple[LibraryTarget, ...]) -> None:
+        self._targets = targets
+        self._show_rows()
+        self.hint.setText(ONLY_STARTER if targets and all(target.is_starter for target in targets) else "")
+        self.hint.setVisible(bool(self.hint.text()))
+        self._show_pointed_at()
+
+    def set_in_use(self, path: Path | None, differs: bool) -> None:
+        """`differs`: it was loaded with other settings than it has now."""
+        self._in_use, self._differs = path, differs
+        self._show_rows()
+        self._show_pointed_at()
+
+    def show_estimate(self, path: Path, settings: TargetSettings, estimate: MemoryEstimate) -> None:
+        """If it is still what is shown. `settings` are the model's own."""
+        if self.target is not None and self.target.path == path and self.details.form.options.settings == settings:
+            self.details.form.show_estimate(estimate)
+
+    def show_no_estimate(self, path: Path, sentence: str) -> None:
+        """Why it could not be estimated."""
+        if self.target is not None and self.target.path == path:
+            self.details.form.show_no_estimate(sentence)
+
+    def point_at_in_use(self) -> None:
+        if self._in_use is not None:
+            self.view.point_at(self._in_use)
+
+    def point_at(self, path: Path) -> None:
+        self.search.clear()
+        self.view.point_at(path)
+
+    # Qt's own
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._ask_for_estimate()  # of what is free, others may have taken meanwhile
+
+    # Arrangement
+
+    def _arrange(self) -> None:
+        left = QWidget(self)
+        buttons = QHBoxLayout()
+        buttons.setSpacing(8)
+        buttons.addWidget(self.add_button)
+        buttons.addWidget(self.find_button)
+        buttons.addStretch(1)
+        column = QVBoxLayout(left)
+        column.setContentsMargins(0, 0, 10, 0)
+        column.setSpacing(8)
+        column.addWidget(self.search)
+        column.addWidget(self.list, 1)
+        column.addWidget(self.hint)
+        column.addLayout(buttons)
+        splitter = QSplitter(Qt.Orientation.Horizontal, self)
+        splitter.setHandleWidth(1)
+        splitter.setChildrenCollapsible(False)
+        left.setMinimumWidth(220)
+        self.details.setMinimumWidth(340)
+        splitter.addWidget(left)
+        splitter.addWidget(self.details)
+        splitter.setStretchFactor(1, 1)
+        splitter.setSizes([_LIST_PX, 2 * _LIST_PX])
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addWidget(splitter)
+
+    # What happens
+
+    @Slot()
+    def _show_rows(self) -> None:
+        if self._targets is None:
+            self.list.show_words("Looking through the library…")
+            return
+        text = self.search.text().strip()
+        self.list.show_rows(
+            target_rows(self._targets, self._in_use, text), f"No model fits “{text}”." if text else NO_MODELS
+        )
+        if self.view.current_key is None:
+            self.view.point_at(self._in_use)
+            self.view.point_at_first()
+
+    @Slot()
+    def _show_pointed_at(self) -> None:
+        key = self.view.current_key
+        target = next((target for target in self._targets or () if target.path == key), None)
+        self.details.setVisible(target is not None)
+        if target is None:
+            return
+        is_another = self.details.target is None or self.details.target.path != target.path
+        is_in_use = target.path == self._in_use
+        self.details.show_target(target, is_in_use)
+        self.details.form.show_loaded(is_in_use, self._differs)
+        if is_another:
+            self._ask_for_estimate()
+
+    def _ask_for_estimate(self) -> None:
+        target = self.target
+        if target is not None and not target.problem and self.isVisible():
+            self.estimate_wanted.emit(target.path, self.details.form.options.settings)
+
+    @Slot(TargetOptions)
+    def _on_options(self, options: TargetOptions) -> None:
+        target = self.details.target
+        if target is not None:
+            self.options_changed.emit(target.path, options)
+            self._ask_for_estimate()
+
+    @Slot()
+    def _on_use(self) -> None:
+        if self.target is not None:
+            self.details.form.flush()
+            self.use_requested.emit(self.target.path)
+
+    @Slot()
+    def _on_load_again(self) -> None:
+        if self.target is not None:
+            self.load_again_requested.emit(self.target.path)
+
+    @Slot()
+    def _on_folder(self) -> None:
+        if self.target is not None:
+            self.folder_requested.emit(self.target.path)
+
+    @Slot()
+    def _on_remove(self) -> None:
+        if self.target is not None and not self.target.is_starter:
+            self.remove_requested.emit(self.target.path)
+
+    @Slot()
+    def _on_add_files(self) -> None:
+        self.add_files_requested.emit()
+
+    @Slot()
+    def _on_add_folder(self) -> None:
+        self.add_folder_requested.emit()
+
+    @Slot()
+    def _on_find(self) -> None:
+        self.find_requested.emit()

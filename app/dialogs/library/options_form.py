@@ -1,0 +1,239 @@
+"""What can be set for one model."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QPlainTextEdit,
+    QSpinBox,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.amounts import size_words
+from app.dialogs.library.sampling_fields import SamplingFields
+from app.dialogs.parts import button, words
+from app.widgets.kinds import set_kind
+from app.widgets.target_picker import memory_words
+from engine import SamplingSettings, TargetOptions, TargetSettings
+from engine.records import MemoryEstimate
+
+_REST_MS = 500  # that nothing is typed before it counts
+_CONTEXT_STEP = 1024
+_LEAST_CONTEXT = 32
+_MOST_CONTEXT = 1_048_576  # where a model does not say what it was trained for
+_MOST_THREADS = 1024
+_MOST_LAYERS = 1000
+_AUTOMATIC = "automatic"
+_PROMPT_PX = 84
+_ABOUT_CONTEXT = (
+    "How many tokens of a conversation the model sees at once; a token is about three quarters of a word. More takes "
+    "more memory. Automatic: what it was trained for, at most 8,192."
+)
+_ABOUT_THREADS = "Processor cores that compute. Automatic: one per physical core."
+_ABOUT_LAYERS = "Layers of the model that are computed by a graphics card, where there is one. Automatic: all of them."
+_ABOUT_PROMPT = "Told to the model first, in every new chat with it, instead of what is told in all chats."
+
+
+class OptionsForm(QWidget):
+    """Shows the options of one target and takes others; what is changed counts at once.
+
+    Signals:
+        changed(TargetOptions): the user wants these from now on.
+        load_again_requested(): the target in use is to be loaded anew.
+    """
+
+    changed = Signal(TargetOptions)
+    load_again_requested = Signal()
+
+    def __init__(self, sampling_for_all: SamplingSettings, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._options = TargetOptions()
+        self._is_filling = False
+        self.context = self._number("Context length", _ABOUT_CONTEXT, 0, _MOST_CONTEXT)
+        self.context.setSingleStep(_CONTEXT_STEP)
+        self.context.setGroupSeparatorShown(True)
+        self.context.setSuffix(" tokens")
+        self.threads = self._number("Threads", _ABOUT_THREADS, 0, _MOST_THREADS)
+        self.gpu_layers = self._number("GPU layers", _ABOUT_LAYERS, -1, _MOST_LAYERS)
+        self.memory = words("", self, kind="quiet")
+        self.memory.setToolTip(
+            "Estimated from the file's header and the context length; free is what programs may take now"
+        )
+        self.when = words("These three hold from the next loading on.", self, kind="faint")
+        self.load_again_button = button("Load again now", "outlined", self)
+        self.load_again_button.clicked.connect(self._on_load_again)
+        self.sampling = SamplingFields(sampling_for_all, self)
+        self.sampling.changed.connect(self._on_changed)
+        self.has_prompt = QCheckBox("Its own system prompt, for new chats", self)
+        self.has_prompt.setToolTip(_ABOUT_PROMPT)
+        self.has_prompt.toggled.connect(self._on_prompt_toggled)
+        self.prompt = QPlainTextEdit(self)
+        self.prompt.setProperty("kind", "field")
+        self.prompt.setAccessibleName("System prompt")
+        self.prompt.setToolTip(_ABOUT_PROMPT)
+        self.prompt.setPlaceholderText("You are a helpful assistant who answers briefly.")
+        self.prompt.setTabChangesFocus(True)
+        self.prompt.setFixedHeight(_PROMPT_PX)
+        self.reset_button = button("Reset to what holds for all", "link", self)
+        self.reset_button.clicked.connect(self._on_reset)
+        self._rest = QTimer(self)
+        self._rest.setSingleShot(True)
+        self._rest.setInterval(_REST_MS)
+        self._rest.timeout.connect(self._on_changed)
+        self.prompt.textChanged.connect(self._on_typed)
+        self._arrange()
+        self.show_options(TargetOptions(), 0)
+        self.show_loaded(False, False)
+
+    @property
+    def options(self) -> TargetOptions:
+        return self._options
+
+    def show_options(self, options: TargetOptions, trained_context: int) -> None:
+        """Of another target. `trained_context` is in tokens; 0: not known. What was typed for the one before and did
+        not count yet, counts now."""
+        self.flush()
+        self._fill(options, trained_context)
+
+    def show_estimate(self, estimate: MemoryEstimate) -> None:
+        """What it takes with these settings."""
+        parts = ", ".join(
+            f"{size_words(size)} {what}"
+            for what, size in (("weights", estimate.weights), ("context", estimate.context), ("work", estimate.work))
+        )
+        self.memory.setText(f"{memory_words(estimate)} ({parts})")
+        set_kind(self.memory, "warning" if estimate.total > estimate.available else "quiet")
+
+    def show_no_estimate(self, sentence: str = "Looking how much memory it takes…") -> None:
+        self.memory.setText(sentence)
+        set_kind(self.memory, "quiet")
+
+    def show_loaded(self, is_in_use: bool, differs: bool) -> None:
+        """Whether the target is in use, and was loaded with other settings than these."""
+        self.load_again_button.setVisible(is_in_use and differs)
+        self.when.setText(
+            "The model in use was loaded with other settings."
+            if is_in_use and differs
+            else "These three hold from the next loading on."
+        )
+
+    def flush(self) -> None:
+        """What was typed last counts now, and not after a moment."""
+        if self._rest.isActive():
+            self._on_changed()
+
+    # Arrangement
+
+    def _number(self, name: str, about: str, automatic: int, most: int) -> QSpinBox:
+        field = QSpinBox(self)
+        field.setRange(automatic, most)
+        field.setSpecialValueText(_AUTOMATIC)
+        field.setAccessibleName(name)
+        field.setToolTip(about)
+        field.setKeyboardTracking(False)
+        field.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # the wheel scrolls the page
+        field.valueChanged.connect(self._on_changed)
+        return field
+
+    def _arrange(self) -> None:
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(10)
+        grid.setVerticalSpacing(8)
+        fields = (("Context length", self.context), ("Threads", self.threads), ("GPU layers", self.gpu_layers))
+        for row, (name, field) in enumerate(fields):
+            label = QLabel(name, self)
+            label.setBuddy(field)
+            label.setToolTip(field.toolTip())
+            grid.addWidget(label, row, 0)
+            grid.addWidget(field, row, 1)
+        grid.setColumnStretch(2, 1)
+        loading = QHBoxLayout()
+        loading.addWidget(self.when, 1)
+        loading.addWidget(self.load_again_button)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(10)
+        column.addWidget(_heading("Loading", self))
+        column.addLayout(grid)
+        column.addWidget(self.memory)
+        column.addLayout(loading)
+        column.addSpacing(4)
+        column.addWidget(_heading("How it answers", self))
+        column.addWidget(self.sampling)
+        column.addWidget(self.has_prompt)
+        column.addWidget(self.prompt)
+        column.addWidget(self.reset_button, 0, Qt.AlignmentFlag.AlignLeft)
+
+    def _fill(self, options: TargetOptions, trained_context: int) -> None:
+        self._is_filling = True
+        self._options = options
+        settings = options.settings
+        own_context = settings.context_size or 0
+        self.context.setMaximum(max(trained_context or _MOST_CONTEXT, own_context))
+        self.context.setValue(own_context)
+        self.threads.setValue(settings.threads or 0)
+        self.gpu_layers.setValue(-1 if settings.gpu_layers is None else settings.gpu_layers)
+        self.sampling.show_sampling(options.sampling)
+        self.has_prompt.setChecked(options.system_prompt is not None)
+        self.prompt.setPlainText(options.system_prompt or "")
+        self.prompt.setVisible(options.system_prompt is not None)
+        self.reset_button.setEnabled(options != TargetOptions())
+        self._is_filling = False
+
+    # What the user does
+
+    @Slot()
+    def _on_typed(self) -> None:
+        if not self._is_filling:
+            self._rest.start()
+
+    @Slot(bool)
+    def _on_prompt_toggled(self, checked: bool) -> None:
+        self.prompt.setVisible(checked)
+        if checked and not self._is_filling:
+            self.prompt.setFocus()
+        self._on_changed()
+
+    @Slot()
+    def _on_changed(self) -> None:
+        if self._is_filling:
+            return
+        self._rest.stop()
+        if 0 < self.context.value() < _LEAST_CONTEXT:
+            self.context.setValue(_LEAST_CONTEXT)  # comes here again
+            return
+        options = TargetOptions(
+            TargetSettings(
+                self.context.value() or None,
+                self.threads.value() or None,
+                None if self.gpu_layers.value() < 0 else self.gpu_layers.value(),
+            ),
+            self.sampling.sampling,
+            self.prompt.toPlainText().strip() if self.has_prompt.isChecked() else None,
+        )
+        if options != self._options:
+            self._options = options
+            self.reset_button.setEnabled(options != TargetOptions())
+            self.changed.emit(options)
+
+    @Slot()
+    def _on_reset(self) -> None:
+        self._rest.stop()
+        self._fill(TargetOptions(), self.context.maximum())
+        self.changed.emit(TargetOptions())
+
+    @Slot()
+    def _on_load_again(self) -> None:
+        self.flush()
+        self.load_again_requested.emit()
+
+
+def _heading(text: str, parent: QWidget) -> QLabel:
+    label = QLabel(text, parent)
+    label.setProperty("kind", "title")
+    return label

@@ -1,0 +1,58 @@
+"""Model files on their way from the hub, as the window tells of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from pathlib import Path
+
+from app.amounts import size_words, time_left_words
+from engine.records import HubFile
+
+
+class DownloadState(Enum):
+    WAITING = auto()  # for another one to end, or for the hub's answer
+    RUNNING = auto()
+    PAUSING = auto()  # the network may be silent for some seconds
+    PAUSED = auto()
+    FAILED = auto()
+    FINISHED = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Download:
+    file: HubFile
+    state: DownloadState
+    num_bytes: int = 0  # that are here
+    bytes_per_s: float = 0.0  # 0: not known
+    problem: str = ""  # why it failed, in a sentence
+    path: Path | None = None  # of the finished file
+
+    @property
+    def share(self) -> float:
+        """0 … 1"""
+        if self.state is DownloadState.FINISHED:
+            return 1.0
+        return min(1.0, self.num_bytes / self.file.size_bytes) if self.file.size_bytes else 0.0
+
+    @property
+    def words(self) -> str:
+        """How it stands, in a line."""
+        whole = size_words(self.file.size_bytes)
+        so_far = f"{size_words(self.num_bytes)} of {whole}"
+        match self.state:
+            case DownloadState.WAITING:
+                return f"Waiting to begin, {whole}" if not self.num_bytes else f"Waiting to go on, {so_far}"
+            case DownloadState.RUNNING:
+                if not self.bytes_per_s:
+                    return so_far
+                left = time_left_words((self.file.size_bytes - self.num_bytes) / self.bytes_per_s)
+                return f"{so_far}, {size_words(self.bytes_per_s)} per second, {left}"
+            case DownloadState.PAUSING:
+                return f"Pausing, {so_far}"
+            case DownloadState.PAUSED:
+                return f"Paused, {so_far}"
+            case DownloadState.FAILED:
+                return self.problem
+            case DownloadState.FINISHED:
+                return f"Downloaded and checked, {whole}"

@@ -1,0 +1,76 @@
+"""A list of things that are told in two lines each."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt
+
+_Index = QModelIndex | QPersistentModelIndex
+_ROOT = QModelIndex()
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What is drawn of one thing; `key` is what it is known by."""
+
+    key: Hashable
+    title: str
+    subtitle: str
+    tag: str = ""  # a word or two on the right
+    tag_token: str = "quiet"  # the theme's colour of it
+    dimmed: bool = False  # cannot be used
+    tooltip: str = ""
+
+    @property
+    def spoken(self) -> str:
+        """All of it, for a screen reader."""
+        return ", ".join(filter(None, (self.title, self.tag, self.subtitle)))
+
+
+class RowsModel(QAbstractListModel):
+    RowRole = Qt.ItemDataRole.UserRole + 1
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._rows: tuple[Row, ...] = ()
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        return self._rows
+
+    def set_rows(self, rows: Sequence[Row]) -> None:
+        """Where the things are the same ones as before, only what is told of them changes."""
+        if [row.key for row in rows] == [row.key for row in self._rows]:
+            self._rows = tuple(rows)
+            if rows:
+                self.dataChanged.emit(self.index(0), self.index(len(rows) - 1))
+            return
+        self.beginResetModel()
+        self._rows = tuple(rows)
+        self.endResetModel()
+
+    def index_of(self, key: Hashable) -> QModelIndex:
+        """Invalid where there is none."""
+        number = next((number for number, row in enumerate(self._rows) if row.key == key), None)
+        return _ROOT if number is None else self.index(number)
+
+    def rowCount(self, parent: _Index = _ROOT) -> int:
+        return 0 if parent.isValid() else len(self._rows)
+
+    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if not index.isValid():
+            return None
+        row = self._rows[index.row()]
+        match role:
+            case Qt.ItemDataRole.DisplayRole:
+                return row.title
+            case Qt.ItemDataRole.ToolTipRole:
+                return row.tooltip or None
+            case Qt.ItemDataRole.AccessibleTextRole:
+                return row.spoken
+            case self.RowRole:
+                return row
+        return None

@@ -1,0 +1,226 @@
+"""What opens below the name of the model in use: the library, to choose another one from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
+
+from app.amounts import size_words
+from app.models.library_model import target_rows
+from app.theme import ThemeKeeper
+from app.widgets.rows_view import RowsView
+from engine.records import LibraryTarget, MemoryEstimate
+
+WIDTH_PX = 480
+HEIGHT_PX = 470
+_LEAST_HEIGHT_PX = 260
+_LEAST_ROWS = 2
+_SPACES_PX = 56
+_MARGIN_PX = 8  # that stays between it and the border of the window
+_REST_MS = 120  # that a model is pointed at before its memory is asked for
+_TO_LIST = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown, Qt.Key.Key_Return, Qt.Key.Key_Enter)
+ONLY_STARTER = "No models yet besides the starter. Add a file of your own, or find one to download."
+NO_MODELS = "No models yet. Add a model file, or find one to download."
+
+
+class TargetPicker(QFrame):
+    """A popup with a search field, the library's models, and ways to more of them.
+
+    Signals:
+        chosen(object): the model with this path is to be used.
+        estimate_wanted(object): how much memory the model with this path takes is to be shown.
+        opened(): it is open now.
+        add_files_requested(), add_folder_requested(), find_requested(), library_requested(): as its buttons say.
+    """
+
+    chosen = Signal(object)
+    estimate_wanted = Signal(object)
+    opened = Signal()
+    add_files_requested = Signal()
+    add_folder_requested = Signal()
+    find_requested = Signal()
+    library_requested = Signal()
+
+    def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
+        super().__init__(parent, Qt.WindowType.Popup)
+        self.setProperty("kind", "popup")
+        self.setAccessibleName("Choose a model")
+        self._targets: tuple[LibraryTarget, ...] | None = None
+        self._in_use: Path | None = None
+        self.search = QLineEdit(self)
+        self.search.setPlaceholderText("Search your models")
+        self.search.setAccessibleName("Search your models")
+        self.search.setClearButtonEnabled(True)
+        self.search.textChanged.connect(self._show_rows)
+        self.search.installEventFilter(self)
+        self.view = RowsView(keeper, "Models", parent=self)
+        self.view.used.connect(self._choose)
+        self.view.pointed_at.connect(self._on_pointed_at)
+        self.note = QLabel(self)
+        self.note.setProperty("kind", "quiet")
+        self.note.setTextFormat(Qt.TextFormat.PlainText)
+        self.note.setWordWrap(True)
+        self.add_files_button = self._button("Add a model file…")
+        self.add_folder_button = self._button("Add a folder…")
+        self.find_button = self._button("Find models…")
+        self.library_button = self._button("Library…")
+        self.add_files_button.clicked.connect(self._on_add_files)
+        self.add_folder_button.clicked.connect(self._on_add_folder)
+        self.find_button.clicked.connect(self._on_find)
+        self.library_button.clicked.connect(self._on_library)
+        self._rest = QTimer(self)
+        self._rest.setSingleShot(True)
+        self._rest.setInterval(_REST_MS)
+        self._rest.timeout.connect(self._ask_for_estimate)
+        self._arrange()
+
+    def set_targets(self, targets: tuple[LibraryTarget, ...]) -> None:
+        self._targets = targets
+        self._show_rows()
+
+    def set_in_use(self, path: Path | None) -> None:
+        self._in_use = path
+        self._show_rows()
+
+    def show_estimate(self, path: Path, estimate: MemoryEstimate) -> None:
+        """Says what the model with this path would take, if it is still the one pointed at."""
+        if path == self.view.current_key:
+            self.note.setText(" ".join(filter(None, (memory_words(estimate), self._hint()))))
+
+    def open_below(self, widget: QWidget) -> None:
+        """Shows it below the widget, within the widget's window, ready to be typed into."""
+        window = widget.window()
+        self.search.clear()
+        self._show_rows()
+        first, last = window.mapToGlobal(QPoint(0, 0)), window.mapToGlobal(QPoint(window.width(), window.height()))
+        place = widget.mapToGlobal(QPoint(0, widget.height() + 4))
+        width = min(WIDTH_PX, window.width() - 2 * _MARGIN_PX)
+        rows = max(_LEAST_ROWS, self.view.rows.rowCount()) * max(0, self.view.sizeHintForRow(0))
+        room = last.y() - place.y() - _MARGIN_PX
+        height = max(_LEAST_HEIGHT_PX, min(HEIGHT_PX, rows + self._besides_px(), room))
+        left = max(first.x() + _MARGIN_PX, min(place.x(), last.x() - _MARGIN_PX - width))
+        self.setGeometry(left, place.y(), width, height)
+        self.show()
+        self.search.setFocus(Qt.FocusReason.PopupFocusReason)
+        self.view.point_at(self._in_use)
+        self.view.point_at_first()
+        self._rest.start()
+        self.opened.emit()
+
+    # Qt's own
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if watched is self.search and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+            if event.key() in _TO_LIST:
+                self.view.keyPressEvent(event)
+                return True
+            if event.key() == Qt.Key.Key_Escape:  # the field would only empty itself
+                self.close()
+                return True
+        return super().eventFilter(watched, event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape:
+            self.close()
+        else:
+            super().keyPressEvent(event)
+
+    # Arrangement
+
+    def _button(self, words: str) -> QPushButton:
+        button = QPushButton(words, self)
+        button.setProperty("kind", "menu")
+        button.setAutoDefault(True)  # Enter presses it
+        return button
+
+    def _arrange(self) -> None:
+        line = QFrame(self)
+        line.setProperty("kind", "line")
+        line.setFixedHeight(1)
+        buttons = QGridLayout()
+        buttons.setSpacing(2)
+        buttons.addWidget(self.add_files_button, 0, 0)
+        buttons.addWidget(self.add_folder_button, 0, 1)
+        buttons.addWidget(self.find_button, 1, 0)
+        buttons.addWidget(self.library_button, 1, 1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(10, 10, 10, 8)
+        column.setSpacing(8)
+        column.addWidget(self.search)
+        column.addWidget(self.view, 1)
+        column.addWidget(self.note)
+        column.addWidget(line)
+        column.addLayout(buttons)
+
+    def _besides_px(self) -> int:
+        """Of its height, what is not the list; two lines of the note included."""
+        buttons = 2 * self.library_button.sizeHint().height()
+        return self.search.sizeHint().height() + 2 * self.note.fontMetrics().height() + buttons + _SPACES_PX
+
+    # What happens
+
+    @Slot()
+    def _show_rows(self) -> None:
+        if self._targets is None:
+            self.note.setText("Looking through the library…")
+            return
+        words = self.search.text()
+        rows = target_rows(self._targets, self._in_use, words)
+        self.view.set_rows(rows)
+        if self.isVisible() and words:
+            self.view.point_at_first()
+        if not rows:
+            self.note.setText(f"No model fits “{words.strip()}”." if words.strip() else NO_MODELS)
+        elif self.view.current_key is None:
+            self.note.setText(self._hint())
+
+    def _hint(self) -> str:
+        return ONLY_STARTER if self._targets and all(target.is_starter for target in self._targets) else ""
+
+    @Slot(object)
+    def _on_pointed_at(self, key: object) -> None:
+        self._rest.stop()
+        if key is not None and self.isVisible():
+            self.note.setText("")
+            self._rest.start()
+
+    @Slot()
+    def _ask_for_estimate(self) -> None:
+        if self.isVisible() and self.view.current_key is not None:
+            self.estimate_wanted.emit(self.view.current_key)
+
+    @Slot(object)
+    def _choose(self, path: object) -> None:
+        self.close()
+        self.chosen.emit(path)
+
+    @Slot()
+    def _on_add_files(self) -> None:
+        self.close()
+        self.add_files_requested.emit()
+
+    @Slot()
+    def _on_add_folder(self) -> None:
+        self.close()
+        self.add_folder_requested.emit()
+
+    @Slot()
+    def _on_find(self) -> None:
+        self.close()
+        self.find_requested.emit()
+
+    @Slot()
+    def _on_library(self) -> None:
+        self.close()
+        self.library_requested.emit()
+
+
+def memory_words(estimate: MemoryEstimate) -> str:
+    """What a model takes and what there is, in a sentence."""
+    taken, free = size_words(estimate.total), size_words(estimate.available)
+    if estimate.total > estimate.available:
+        return f"Takes about {taken} of memory, more than the {free} that are free."
+    return f"Takes about {taken} of memory; {free} are free."

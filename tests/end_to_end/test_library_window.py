@@ -1,0 +1,133 @@
+"""Choosing models in the real window, with the real engine and the starter target."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QMessageBox, QPushButton
+from pytestqt.qtbot import QtBot
+
+from app.chat_controller import ChatController
+from app.engine_bridge import EngineBridge
+from app.library import connect_library
+from app.main_window import MainWindow
+from app.theme import apply_theme
+from engine import STARTER, EngineConfig, ReplySettings, SamplingSettings, TargetSettings, starter_path
+from engine.events import Event, Failed, ReplyFinished, TargetReady
+from tests.fakes.ear import Ear
+
+pytestmark = [
+    pytest.mark.starter,
+    pytest.mark.qt_log_ignore(r"This plugin does not support ((propagateSizeHints|raise)\(\)|grabbing the keyboard)"),
+]
+_PATIENCE_MS = 60_000
+_FOR_ALL = TargetSettings(context_size=1024)
+
+
+class Desk:
+    """A person in front of the window."""
+
+    def __init__(self, qtbot: QtBot, qapp: QApplication, folder: Path) -> None:
+        self._qtbot = qtbot
+        self._keeper = apply_theme(qapp)
+        self.window = MainWindow(self._keeper)
+        self.bridge = EngineBridge(EngineConfig(folder))
+        greedy = SamplingSettings(temperature=0)
+        chats = ChatController(self.window, self.bridge, ReplySettings(greedy, 16), _FOR_ALL, "", self.window)
+        self.library = connect_library(self.window, self._keeper, self.bridge, chats, folder, _FOR_ALL, greedy)
+        self.dialog = self.library.dialog
+        self.picker = self.window.target_bar.picker
+        self._ear = Ear(self.bridge)
+        qtbot.addWidget(self.window)
+        self.window.show()
+        chats.start(STARTER)
+        self.library.start()
+        self.until(lambda: len(self.heard(TargetReady)) == 1)
+        self.until(lambda: any(row.tag == "In use" for row in self.picker.view.rows.rows))
+
+    def until(self, is_so: Callable[[], bool]) -> None:
+        self._qtbot.waitUntil(is_so, timeout=_PATIENCE_MS)
+
+    def heard(self, kind: type[Event]) -> list[Event]:
+        return [event for event in self._ear.events if isinstance(event, kind)]
+
+    @property
+    def listed(self) -> list[str]:
+        return [row.title for row in self.dialog.library.view.rows.rows]
+
+    @property
+    def loaded(self) -> TargetReady:
+        last = self.heard(TargetReady)[-1]
+        assert isinstance(last, TargetReady)
+        return last
+
+    def close(self) -> None:
+        self.window.close()
+        assert self.bridge.close()
+        self._keeper.deleteLater()
+
+
+@pytest.fixture
+def desk(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> Iterator[Desk]:
+    desk = Desk(qtbot, qapp, tmp_path / "store")
+    yield desk
+    desk.close()
+
+
+def test_a_model_is_added_chosen_during_a_reply_set_up_and_removed(desk: Desk, tmp_path: Path) -> None:
+    copy = tmp_path / "second-Q8_0.gguf"
+    shutil.copyfile(starter_path(), copy)
+    (tmp_path / "broken.gguf").write_bytes(b"GGUF")
+    desk.dialog.dropped.emit((copy, tmp_path / "broken.gguf"))
+    desk.until(lambda: "second-Q8_0" in desk.listed)
+    (starter,) = (title for title in desk.listed if title.endswith("(starter)"))
+    assert "One file was left out: " in desk.dialog.words.text()
+
+    # chosen with the keyboard, while a reply is under way
+    desk.window.prompt_box.submitted.emit("Count to three.")
+    desk.window.target_bar.open_picker()
+    QTest.keyClicks(desk.picker.search, "second")
+    desk.until(lambda: desk.picker.note.text().startswith("Takes about"))
+    QTest.keyClick(desk.picker.search, Qt.Key.Key_Return)
+    desk.until(lambda: len(desk.heard(TargetReady)) == 2)
+    assert len(desk.heard(ReplyFinished)) == 1, "the reply came first"
+    assert desk.loaded.target.path == str(copy)
+    assert desk.loaded.target.context_size == 1024
+    assert desk.window.target_bar.name.text() == "second-Q8_0"
+
+    # its own context length, at once
+    desk.window.library_action.trigger()
+    page = desk.dialog.library
+    assert page.target is not None
+    assert page.target.path == copy
+    assert not page.details.form.load_again_button.isVisible()
+    desk.until(lambda: page.details.form.memory.text().startswith("Takes about"))
+    before = page.details.form.memory.text()
+    page.details.form.context.setValue(4096)
+    desk.until(lambda: page.details.form.memory.text() not in (before, ""))
+    QTest.mouseClick(page.details.form.load_again_button, Qt.MouseButton.LeftButton)
+    desk.until(lambda: len(desk.heard(TargetReady)) == 3)
+    assert desk.loaded.target.context_size == 4096
+    desk.until(lambda: not page.details.form.load_again_button.isVisible())
+
+    # back to the starter, and away with the file
+    page.view.point_at(starter_path())
+    QTest.mouseClick(page.details.use_button, Qt.MouseButton.LeftButton)
+    desk.until(lambda: len(desk.heard(TargetReady)) == 4)
+    assert desk.window.target_bar.name.text() == starter.removesuffix(" (starter)")
+    page.view.point_at(copy)
+    QTest.mouseClick(page.details.remove_button, Qt.MouseButton.LeftButton)
+    (box,) = desk.dialog.findChildren(QMessageBox)
+    check = box.checkBox()
+    assert check is not None
+    check.setChecked(True)
+    remove = next(button for button in box.findChildren(QPushButton) if button.text() == "Remove")
+    QTest.mouseClick(remove, Qt.MouseButton.LeftButton)
+    desk.until(lambda: desk.listed == [starter])
+    assert not copy.exists()
+    assert desk.heard(Failed) == []

@@ -1,0 +1,54 @@
+"""A library as people have it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from engine import SamplingSettings, TargetOptions, TargetSettings
+from engine.records import HubFile, LibraryTarget, MemoryEstimate, TargetDetails
+
+USED = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)
+
+
+def details(architecture: str = "llama", trained: int = 32_768, can_speculate: bool = True) -> TargetDetails:
+    why = "It is drafted for." if can_speculate else "It cannot take back what it has read."
+    return TargetDetails(
+        "A Model",
+        architecture,
+        7_600_000_000,
+        "Q4_K_M",
+        trained,
+        152_064,
+        "BPE (qwen2)",
+        True,
+        "mit",
+        can_speculate,
+        why,
+    )
+
+
+STARTER_TARGET = LibraryTarget(
+    "smol", Path("/models/smol.gguf"), 144_000_000, USED, True, details(trained=8192), "", TargetOptions()
+)
+QWEN = LibraryTarget(
+    "qwen2.5-7b",
+    Path("/models/qwen2.5-7b.gguf"),
+    4_680_000_000,
+    None,
+    False,
+    details("qwen2"),
+    "",
+    TargetOptions(TargetSettings(context_size=16_384), SamplingSettings(temperature=0.3), "Be brief."),
+)
+MAMBA = LibraryTarget(
+    "mamba", Path("/models/mamba.gguf"), 4_200_000_000, USED, False, details("mamba", 0, False), "", TargetOptions()
+)
+GONE = LibraryTarget(
+    "gone", Path("/usb/gone.gguf"), 2_000_000_000, USED, False, None, "The file is gone; plug it in.", TargetOptions()
+)
+TARGETS = (STARTER_TARGET, QWEN, MAMBA, GONE)
+SMALL = MemoryEstimate(4_000_000_000, 500_000_000, 100_000_000, 10_000_000_000)
+LARGE = MemoryEstimate(40_000_000_000, 5_000_000_000, 100_000_000, 10_000_000_000)
+Q4 = HubFile("owner/model", "model-Q4_K_M.gguf", 4_000_000_000, "Q4_K_M")
+Q8 = HubFile("owner/model", "model-Q8_0.gguf", 8_000_000_000, "Q8_0")

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from app.models.library_model import target_row, target_rows
+from tests.unit.app.library_samples import GONE, MAMBA, QWEN, STARTER_TARGET, TARGETS
+
+
+def test_a_row_tells_size_quantization_and_architecture() -> None:
+    row = target_row(QWEN, is_in_use=True)
+    assert (row.title, row.tag) == ("qwen2.5-7b", "In use")
+    assert row.subtitle == "4.7 GB · Q4_K_M · qwen2 · 7.6B"
+    assert row.spoken == "qwen2.5-7b, In use, 4.7 GB · Q4_K_M · qwen2 · 7.6B"
+    assert target_row(STARTER_TARGET).title == "smol (starter)"
+
+
+def test_what_cannot_be_loaded_is_dimmed_and_says_why() -> None:
+    row = target_row(GONE)
+    assert row.dimmed
+    assert row.subtitle == "The file is gone; plug it in."
+
+
+def test_what_cannot_be_drafted_for_is_marked() -> None:
+    row = target_row(MAMBA)
+    assert row.subtitle.endswith("no speed-up")
+    assert "It cannot take back what it has read." in row.tooltip
+
+
+def test_words_find_names_kinds_and_sizes() -> None:
+    def found(words: str) -> list[str]:
+        return [row.title for row in target_rows(TARGETS, None, words)]
+
+    assert found("") == ["smol (starter)", "qwen2.5-7b", "mamba", "gone"]
+    assert found("QWEN 4.7") == ["qwen2.5-7b"]
+    assert found("starter") == ["smol (starter)"]
+    assert found("mamba q4") == ["mamba"]
+    assert found("nothing like it") == []
