@@ -16,7 +16,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.commands import ChatCommand, Command, FetchDrafter, HubCommand, KeepNgrams, LearningCommand, StoreCommand
+from engine.commands import (
+    ChatCommand,
+    Command,
+    FetchDrafter,
+    ForgetEverything,
+    HubCommand,
+    KeepNgrams,
+    LearningCommand,
+    PersonalCommand,
+    StoreCommand,
+)
 from engine.config import DistillSettings, EngineConfig, TargetSettings
 from engine.drafter_choice import BUILT_IN, drafter_folder, fetched_folder, is_fetched
 from engine.errors import AdapterMissing, DrafterUnusable, LoadCancelled, MendableError
@@ -33,6 +43,7 @@ if TYPE_CHECKING:
     from engine.measuring.measurement import Measurement
     from engine.measuring.order import BenchOrder
     from engine.numerics.suffix_index import SuffixIndex
+    from engine.personal_service import PersonalService
     from engine.recall import Recall
     from engine.records import NgramRecord, RecallText
     from engine.reply import ReplyWriter
@@ -48,8 +59,8 @@ _logger = logging.getLogger("slipstream.assembly")
 
 
 class Engine:
-    """Three threads and a listener: one thread answers, one looks after the kept conversations meanwhile, and one
-    fetches what the user wants from the hub.
+    """Four threads and a listener: one thread answers, one looks after the kept conversations meanwhile, one fetches
+    what the user wants from the hub, and one carries about what is learned, which may take seconds.
 
     `listener` is called on any of them. Nothing slow happens in the constructor or in `post`.
     """
@@ -59,15 +70,19 @@ class Engine:
         self._chat = Worker("slipstream-chat", self._parts.handle_chat, listener, self._parts.close_chat)
         self._store = Worker("slipstream-store", self._parts.handle_store, listener)
         self._hub = Worker("slipstream-hub", self._parts.handle_hub, listener)
+        self._personal = Worker("slipstream-personal", self._parts.handle_personal, listener)
         self._chat.start()
         self._store.start()
         self._hub.start()
+        self._personal.start()
 
     def post(self, command: Command) -> StopSignal:
         """Have the command carried out. Setting the returned signal ends it early; the engine then says how far it
         came."""
-        if isinstance(command, ChatCommand):
+        if isinstance(command, ChatCommand | ForgetEverything):  # which no reply may come after
             worker = self._chat
+        elif isinstance(command, PersonalCommand):
+            worker = self._personal
         elif isinstance(command, HubCommand):
             worker = self._hub
         else:
@@ -77,10 +92,11 @@ class Engine:
     def close(self) -> bool:
         """Ends everything within two seconds. False if a thread was still busy then (it dies with the process)."""
         self._parts.end_learning()
-        for worker in (self._chat, self._store, self._hub):
+        keepers = (self._chat, self._store, self._personal)
+        for worker in (*keepers, self._hub):
             worker.end()
         deadline = time.monotonic() + _CLOSING_PATIENCE_S
-        ended = [worker.join(deadline - time.monotonic()) for worker in (self._chat, self._store)]
+        ended = [worker.join(deadline - time.monotonic()) for worker in keepers]
         ended.append(all(ended) and self._parts.close_store(deadline - time.monotonic()))
         return self._hub.join(deadline - time.monotonic()) and all(ended)  # a network may be silent for longer
 
@@ -98,11 +114,15 @@ class _Parts:
         self._lock = threading.Lock()
         self._repository: Repository | None = None
         self._recall: Recall | None = None
-        self._learning = LearningService(self._open_repository, config.learning, emit)
+        self._learning = LearningService(self._open_repository, config.learning, emit, ngrams=self._stored_ngrams)
         self._chat: ChatService | None = None
         self._store: StoreService | None = None
+        self._personal: PersonalService | None = None
 
     def handle_chat(self, command: Command, stop: StopSignal) -> None:
+        if isinstance(command, ForgetEverything):
+            self.handle_personal(command, stop)
+            return
         assert isinstance(command, ChatCommand)
         if self._chat is None:
             from engine.chat_service import ChatService
@@ -128,6 +148,10 @@ class _Parts:
 
             self._store = StoreService(self._open_repository(), self._open_recall(), self._learning, self._emit)
         self._store.handle(command)
+
+    def handle_personal(self, command: Command, _stop: StopSignal) -> None:
+        assert isinstance(command, PersonalCommand)
+        self._open_personal().handle(command)
 
     def handle_hub(self, command: Command, stop: StopSignal) -> None:
         assert isinstance(command, FetchDrafter)
@@ -162,15 +186,28 @@ class _Parts:
 
                 return Speculation.off(str(error))
             config = replace(config, speculation=replace(config.speculation, drafter=folder))
+        ngrams = self._stored_ngrams()
         return speculate(
             config,
             target,
             stop,
-            _StoredNgrams(self._open_repository(), self._post),
+            ngrams,
             self._open_recall().indexes,
             tell,
-            on_drafting=self._learning.open,
+            on_drafting=lambda drafting: self._learning.open(drafting, ngrams.era),
         )
+
+    def _stored_ngrams(self) -> _StoredNgrams:
+        return _StoredNgrams(self._open_repository(), self._post, self._learning.era.number)
+
+    def _open_personal(self) -> PersonalService:
+        repository, recall = self._open_repository(), self._open_recall()
+        with self._lock:
+            if self._personal is None:
+                from engine.personal_service import PersonalService
+
+                self._personal = PersonalService(repository, recall, self._learning, self._emit, self._post)
+            return self._personal
 
     def _open_repository(self) -> Repository:
         with self._lock:  # one thread brings the store up to date, the other waits for it
@@ -192,15 +229,16 @@ class _Parts:
 class _StoredNgrams:
     """Implements `engine.speculation.NgramMemory`: read here and now, written by the thread of the store."""
 
-    def __init__(self, repository: Repository, post: Callable[[Command], object]) -> None:
+    def __init__(self, repository: Repository, post: Callable[[Command], object], era: int) -> None:
         self._repository = repository
         self._post = post
+        self.era = era  # in which they are loaded
 
     def load(self, target_fingerprint: str, drafter_fingerprint: str) -> Sequence[NgramRecord]:
         return self._repository.load_ngrams(target_fingerprint, drafter_fingerprint)
 
     def save(self, target_fingerprint: str, drafter_fingerprint: str, changed: Sequence[NgramRecord]) -> None:
-        self._post(KeepNgrams(target_fingerprint, drafter_fingerprint, tuple(changed)))
+        self._post(KeepNgrams(target_fingerprint, drafter_fingerprint, tuple(changed), self.era))
 
 
 def open_repository(config: EngineConfig) -> Repository:

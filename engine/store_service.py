@@ -46,8 +46,11 @@ class StoreService:
             case RestoreConversation(conversation_id):
                 self._emit(ConversationChanged(self._repository.restore_conversation(conversation_id)))
                 self._recall.restore(conversation_id)
-            case KeepNgrams(target_fingerprint, drafter_fingerprint, changed):
-                self._keep_ngrams(target_fingerprint, drafter_fingerprint, changed)
+                self._learning.restore(conversation_id)
+            case KeepNgrams(target_fingerprint, drafter_fingerprint, changed, era):
+                with self._learning.era.lasting(era) as lasts:
+                    if lasts:
+                        self._keep_ngrams(target_fingerprint, drafter_fingerprint, changed)
 
     def _keep_ngrams(self, target_fingerprint: str, drafter_fingerprint: str, changed: Sequence[NgramRecord]) -> None:
         """Nobody asked for it and nobody misses it: a store that cannot be written speaks up when a message is to be

@@ -58,9 +58,16 @@ def forget_adapters(backup: Path, target_fingerprint: str, drafter_fingerprint: 
 def forget_learned(backup: Path) -> None:
     """Removes all that was learned from a copy too, as far as there was anything when it was made."""
     with _erasing(backup) as connection:
-        for table in ("vocabulary_pairs", "adapters", "vocabularies"):  # with what refers to them
+        for table in ("vocabulary_pairs", "adapters", "vocabularies", "learning_days"):  # with what refers to them
             if _has_table(connection, table):
                 connection.execute(f"DELETE FROM {table}").close()
+
+
+def forget_everything(backup: Path) -> None:
+    """Removes all that was said and learned from a copy too."""
+    forget_learned(backup)
+    with _erasing(backup) as connection:
+        connection.execute("DELETE FROM conversations").close()
 
 
 def _has_table(connection: sqlite3.Connection, name: str) -> bool:

@@ -66,6 +66,14 @@ class IncognitoConversations:
             self._deleted.discard(conversation_id)
             return conversation.summary
 
+    def forget_all(self) -> int:
+        """Tells how many there were."""
+        with self._lock:
+            num_opened = len(self._opened)
+            self._opened.clear()
+            self._deleted.clear()
+            return num_opened
+
     def add_message(
         self,
         conversation_id: int,

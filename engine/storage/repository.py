@@ -17,8 +17,8 @@ from engine.records import (
     Role,
     TargetRecord,
 )
-from engine.storage import connections, erasure
-from engine.storage.backup import backups, forget_conversations
+from engine.storage import connections, erasure, whole
+from engine.storage.backup import backups, forget_conversations, forget_everything
 from engine.storage.branch import read_branch
 from engine.storage.failures import told_in_words
 from engine.storage.incognito import IncognitoConversations
@@ -139,6 +139,20 @@ class Repository(LearnedRepository):
                 erasure.announce(connection)
         self._finish_erasure()
         return len(ids)
+
+    def forget_everything(self) -> int:
+        """Removes all conversations, those held in memory included, and all that was learned for good, from the files
+        as `purge_deleted` does. Tells how many conversations. Known targets stay."""
+        num_held = self._incognito.forget_all()
+        with self._writing() as connection:
+            for backup in backups(self._path):
+                with told_in_words(backup):
+                    forget_everything(backup)
+            num_kept = connection.execute(delete(ConversationRow)).rowcount
+            whole.delete_all(connection)
+            erasure.announce(connection)
+        self._finish_erasure()
+        return num_held + num_kept
 
     def add_message(
         self,
