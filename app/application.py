@@ -69,9 +69,9 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
     from app.drafter_controller import DrafterController
     from app.engine_bridge import EngineBridge
     from app.garbage import InterfaceGarbage
-    from app.learning_controller import LearningController
     from app.logs import log_to_file
     from app.main_window import MainWindow
+    from app.personal_controller import PersonalController
     from app.settings import SettingsFile
     from app.smoke import SmokeRun, smoke_settings
     from app.theme import apply_theme
@@ -96,8 +96,7 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
         settings.system_prompt,
     )
     drafters = DrafterController(window, bridge, folder, settings.drafter)
-    learning = LearningController(window, bridge, settings.learning_settings())
-    drafters.changed.connect(learning.begin_anew)
+    personal = PersonalController(window, bridge, settings.learning_settings())
     if complaint:
         window.toasts.show_error(complaint)
     check = SmokeRun(window, bridge, smoke) if smoke else None
@@ -111,7 +110,7 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
     def close() -> None:
         settings.target = controller.chosen_target or settings.target
         settings.drafter = drafters.choice
-        settings.keep_learning(learning.settings)
+        settings.keep_learning(personal.settings)
         settings.window = window.state()
         try:
             settings_file.save(settings)

@@ -20,6 +20,7 @@ from engine import (
     ListConversations,
     LoadTarget,
     OpenConversation,
+    PersonalCommand,
     Regenerate,
     RenameConversation,
     ReplySettings,
@@ -35,6 +36,7 @@ from engine.events import (
     ConversationOpened,
     ConversationsListed,
     Event,
+    EverythingForgotten,
     Failed,
     PromptKept,
     PromptProgress,
@@ -214,6 +216,8 @@ class ChatController(QObject):
                 self._window.conversations.upsert(summary)
             case ConversationDeleted(summary):
                 self._on_deleted(summary)
+            case EverythingForgotten():
+                self._on_everything_forgotten()
             case ConversationOpened(conversation):
                 self._on_opened(conversation.summary.id, conversation.messages)
             case PromptKept(message):
@@ -259,6 +263,14 @@ class ChatController(QObject):
         self._window.restore_action.setEnabled(True)
         undo = partial(self._restore, summary)
         self._window.toasts.show_info(f"“{summary.title}” was deleted.", "Undo", undo, _UNDO_MS)
+
+    def _on_everything_forgotten(self) -> None:
+        self._deleted.clear()
+        self._last_finished = None
+        self._window.restore_action.setEnabled(False)
+        self._window.toasts.clear()  # some of them would bring a conversation back
+        self._window.prompt_box.set_text("")
+        self._begin_chat()
 
     def _on_opened(self, conversation_id: int, messages: tuple[Message, ...]) -> None:
         if conversation_id != self._open_id:
@@ -319,6 +331,8 @@ class ChatController(QObject):
                 return
             case FetchDrafter():
                 return  # told where drafters are chosen
+            case command if isinstance(command, PersonalCommand):
+                return  # told where it was asked for
             case Send(prompt):
                 if self._reply is not None and self._reply.prompt_id is None and not window.prompt_box.text:
                     window.prompt_box.set_text(prompt)  # nothing the user wrote is lost

@@ -6,6 +6,7 @@ from PySide6.QtCore import QByteArray, QDataStream, QIODevice, Qt, QTimer, Signa
 from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QMenu, QMessageBox, QSplitter, QVBoxLayout, QWidget
 
+from app.dropped_profile import dropped_profile
 from app.icons import app_icon
 from app.theme import ThemeKeeper
 from app.widgets.conversation_list import ConversationList
@@ -29,6 +30,7 @@ SHORTCUTS = (
     ("Ctrl+B", "Show or hide the sidebar"),
     ("Ctrl+L", "Go to the message box"),
     ("F2, Del", "In the list: rename or delete the conversation"),
+    ("Ctrl+Shift+P", "What was learned: show, carry, forget"),
     ("Ctrl+Shift+T", "Bring back the last deleted conversation"),
     ("Page Up, Page Down", "Scroll the conversation"),
 )
@@ -39,9 +41,11 @@ class MainWindow(QMainWindow):
 
     Signals:
         closing(): the window is about to close.
+        profile_dropped(path): a profile is to be looked at.
     """
 
     closing = Signal()
+    profile_dropped = Signal(str)
 
     def __init__(self, keeper: ThemeKeeper, version: str = "", parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -116,7 +120,7 @@ class MainWindow(QMainWindow):
         super().closeEvent(event)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if _model_file(event):
+        if _model_file(event) or dropped_profile(event):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
@@ -124,6 +128,9 @@ class MainWindow(QMainWindow):
         if path:
             event.acceptProposedAction()
             self.target_bar.target_chosen.emit(path)
+        elif profile := dropped_profile(event):
+            event.acceptProposedAction()
+            self.profile_dropped.emit(profile)
 
     # Arrangement
 
@@ -173,8 +180,8 @@ class MainWindow(QMainWindow):
         self.starter_action = self._action("Use the starter model")
         self.drafter_action = self._action("Drafter…")
         self.drafter_action.setMenuRole(QAction.MenuRole.NoRole)
-        self.learning_action = self._action("Learning…")
-        self.learning_action.setMenuRole(QAction.MenuRole.NoRole)
+        self.personal_action = self._action("Personalization…", "Ctrl+Shift+P")
+        self.personal_action.setMenuRole(QAction.MenuRole.NoRole)
         self.sidebar_action = self._action("Show or hide the sidebar", "Ctrl+B")
         self.sidebar_action.triggered.connect(self.toggle_sidebar)
         self.focus_action = self._action("Go to the message box", "Ctrl+L")
@@ -201,7 +208,7 @@ class MainWindow(QMainWindow):
                     self.open_action,
                     self.starter_action,
                     self.drafter_action,
-                    self.learning_action,
+                    self.personal_action,
                     self.quit_action,
                 ),
             ),
