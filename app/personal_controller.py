@@ -109,7 +109,7 @@ class PersonalController(QObject):
 
     @Slot(str)
     def _show_profile(self, path: str) -> None:
-        self.dialog.pages.setCurrentWidget(self.dialog.profile)
+        self.dialog.show_page(self.dialog.profile)
         self._begin(ShowProfile(Path(path)), f"Looking into {Path(path).name}…")
 
     @Slot(bool)

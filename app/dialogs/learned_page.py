@@ -9,6 +9,8 @@ from app.dialogs.parts import button, words
 from app.learned_view import AdapterView, ModelView, PairView
 from app.widgets.elided_label import ElidedLabel
 
+_ROW_PX = 28
+_LINK_PX = 8  # beside the words of a link
 _NOTHING = (
     "Nothing is learned yet. Chat for a while: recall remembers what was said at once, and after some tens of replies "
     "the drafter guesses better too."
@@ -128,17 +130,17 @@ class ModelCard(QFrame):
             details.setToolTip("What is kept on this machine for models with this vocabulary.")
             column.addWidget(details)
         self._num_adapters = sum(len(pair.adapters) - 1 for pair in model.pairs)
-        self.toggle = button("", "link", self)
+        self.toggle = button("", "fold", self)
         self.toggle.setCheckable(True)
         self.toggle.setVisible(bool(model.pairs))
         self.adapters = QWidget(self)
-        rows = QVBoxLayout(self.adapters)
-        rows.setContentsMargins(0, 0, 0, 0)
-        rows.setSpacing(8)
+        self._grid = QGridLayout(self.adapters)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setHorizontalSpacing(22)
+        self._grid.setVerticalSpacing(3)
+        self._grid.setColumnStretch(2, 1)
         for pair in model.pairs:
-            if pair.words:
-                rows.addWidget(_label(pair.words, self.adapters, "quiet"))
-            rows.addLayout(self._rows(pair, model.name))
+            self._add_rows(pair, model.name)
         column.addWidget(self.toggle, 0, Qt.AlignmentFlag.AlignLeft)
         column.addWidget(self.adapters)
         self.toggle.setChecked(is_open)
@@ -149,12 +151,12 @@ class ModelCard(QFrame):
         for use in self.use_buttons:
             use.setEnabled(not is_busy)
 
-    def _rows(self, pair: PairView, model: str) -> QGridLayout:
-        grid = QGridLayout()
-        grid.setHorizontalSpacing(18)
-        grid.setVerticalSpacing(3)
-        grid.setColumnStretch(2, 1)
-        for row, adapter in enumerate(pair.adapters):
+    def _add_rows(self, pair: PairView, model: str) -> None:
+        grid = self._grid
+        first = grid.rowCount()
+        for column, head in enumerate((pair.words, "Made", "Right guesses per round")):
+            grid.addWidget(_label(head, self.adapters, "faint"), first, column)
+        for row, adapter in enumerate(pair.adapters, first + 1):
             name = _label(adapter.name, self.adapters, "")
             if adapter.number is None:
                 grid.addWidget(name, row, 0, 1, 3)
@@ -167,12 +169,13 @@ class ModelCard(QFrame):
                 grid.addWidget(gain, row, 2)
             name.setToolTip(adapter.about)
             grid.addWidget(self._use(pair, adapter, model), row, 3, Qt.AlignmentFlag.AlignRight)
-            grid.setRowMinimumHeight(row, 28)
-        return grid
+            grid.setRowMinimumHeight(row, _ROW_PX)
 
     def _use(self, pair: PairView, adapter: AdapterView, model: str) -> QWidget:
         if adapter.is_used:
-            return _label("In use", self.adapters, "title")
+            used = _label("In use", self.adapters, "title")
+            used.setContentsMargins(0, 0, _LINK_PX, 0)
+            return used
         use = button("Use this one" if adapter.number is not None else "Use it", "link", self.adapters)
         use.setAccessibleName(f"Use for {model}: {adapter.name}")
         use.setToolTip("From the next reply on. Where learning is on, it goes on from there.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QScrollArea, QTabWidget, QVBoxLayout, QWidget
 
 from app.dialogs.forget_page import ForgetPage
 from app.dialogs.learned_page import LearnedPage
@@ -50,7 +50,7 @@ class PersonalDialog(QDialog):
             (self.profile, "Profile"),
             (self.forget, "Forget"),
         ):
-            self.pages.addTab(page, name)
+            self.pages.addTab(page if page is self.learned else _scrolling(page, self), name)
         self.status = QFrame(self)
         self.status.setProperty("kind", "toast")
         self.words = words("", self.status)
@@ -70,6 +70,10 @@ class PersonalDialog(QDialog):
         self.status.style().polish(self.status)
         self.status.show()
         QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self.words, text))
+
+    def show_page(self, page: QWidget) -> None:
+        index = next(place for place in range(self.pages.count()) if _holds(self.pages.widget(place), page))
+        self.pages.setCurrentIndex(index)
 
     def clear_words(self) -> None:
         self.words.clear()
@@ -112,3 +116,17 @@ class PersonalDialog(QDialog):
     @Slot()
     def _on_undo(self) -> None:
         self.undo_requested.emit()
+
+
+def _scrolling(page: QWidget, parent: QWidget) -> QScrollArea:
+    """So that long sentences have room in a small window."""
+    area = QScrollArea(parent)
+    area.setWidgetResizable(True)
+    area.setFrameShape(QFrame.Shape.NoFrame)
+    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    area.setWidget(page)
+    return area
+
+
+def _holds(shown: QWidget, page: QWidget) -> bool:
+    return shown is page or shown.isAncestorOf(page)

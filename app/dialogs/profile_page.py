@@ -46,6 +46,7 @@ class ProfilePage(QWidget):
         self.preview = QFrame(self)
         self.preview.setProperty("kind", "card")
         self.name = words("", self.preview, kind="title")
+        self.about = words("What is inside; nothing is imported yet.", self.preview, kind="faint")
         self.headline = words("", self.preview, kind="quiet")
         self.contents = words("", self.preview)
         self.misfits = words("", self.preview, kind="quiet")
@@ -62,6 +63,7 @@ class ProfilePage(QWidget):
         self.question.confirmed.connect(self._on_replace_confirmed)
         self.question.refused.connect(self._show_buttons)
         self._replaced = ""
+        self.choices = QWidget(self)  # what gives way to the preview
         self._arrange()
         self.preview.hide()
 
@@ -75,6 +77,7 @@ class ProfilePage(QWidget):
         self._replaced = view.replaced
         self.question.hide()
         self._show_buttons()
+        self.choices.hide()
         self.preview.show()
         self.merge_button.setFocus()
 
@@ -82,6 +85,7 @@ class ProfilePage(QWidget):
     def close_preview(self) -> None:
         self.preview.hide()
         self.question.hide()
+        self.choices.show()
         self.import_button.setFocus()
 
     def set_busy(self, is_busy: bool) -> None:
@@ -102,12 +106,17 @@ class ProfilePage(QWidget):
         inside = QVBoxLayout(self.preview)
         inside.setContentsMargins(16, 12, 16, 12)
         inside.setSpacing(7)
-        for part in (self.name, self.headline, self.contents, self.misfits, self.about_merge):
+        for part in (self.name, self.headline, self.about, self.contents, self.misfits, self.about_merge):
             inside.addWidget(part)
         inside.addLayout(choices)
         inside.addWidget(self.question)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 4, 12, 4)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 4, 12, 4)
+        outer.addWidget(self.choices)
+        outer.addWidget(self.preview)
+        outer.addStretch(1)
+        column = QVBoxLayout(self.choices)
+        column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(10)
         column.addWidget(words("Export", self, kind="title"))
         column.addWidget(words(_ABOUT_EXPORT, self, kind="quiet"))
@@ -118,8 +127,6 @@ class ProfilePage(QWidget):
         column.addWidget(words("Import", self, kind="title"))
         column.addWidget(words(_ABOUT_IMPORT, self, kind="quiet"))
         column.addWidget(self.import_button, 0, Qt.AlignmentFlag.AlignLeft)
-        column.addWidget(self.preview)
-        column.addStretch(1)
 
     @Slot()
     def _choose_export(self) -> None:
