@@ -44,7 +44,13 @@ def test_a_dropped_model_is_chosen(qtbot: QtBot, window: MainWindow) -> None:
     assert chosen.args == ["/models/x.GGUF"]
 
 
-@pytest.mark.parametrize("paths", [("/x.txt",), ("/x.gguf", "/y.gguf"), ()])
+def test_a_dropped_profile_is_looked_at(qtbot: QtBot, window: MainWindow) -> None:
+    with qtbot.waitSignal(window.profile_dropped) as dropped:
+        assert drop(window, "/me.Slipstream")
+    assert dropped.args == ["/me.Slipstream"]
+
+
+@pytest.mark.parametrize("paths", [("/x.txt",), ("/x.gguf", "/y.gguf"), ("/x.slipstream", "/y.slipstream"), ()])
 def test_other_files_are_refused(window: MainWindow, paths: tuple[str, ...]) -> None:
     assert not drop(window, *paths)
 
