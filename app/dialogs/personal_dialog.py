@@ -44,13 +44,15 @@ class PersonalDialog(QDialog):
         self.pages.tabBar().setProperty("kind", "pages")
         self.pages.setDocumentMode(True)
         self.pages.tabBar().setDrawBase(False)
+        self._shown: dict[QWidget, QWidget] = {}  # what stands in a tab, by the page in it
         for page, name in (
             (self.learned, "What is learned"),
             (self.learning, "Learning"),
             (self.profile, "Profile"),
             (self.forget, "Forget"),
         ):
-            self.pages.addTab(page if page is self.learned else _scrolling(page, self), name)
+            self._shown[page] = page if page is self.learned else _scrolling(page, self)
+            self.pages.addTab(self._shown[page], name)
         self.status = QFrame(self)
         self.status.setProperty("kind", "toast")
         self.words = words("", self.status)
@@ -72,8 +74,7 @@ class PersonalDialog(QDialog):
         QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self.words, text))
 
     def show_page(self, page: QWidget) -> None:
-        index = next(place for place in range(self.pages.count()) if _holds(self.pages.widget(place), page))
-        self.pages.setCurrentIndex(index)
+        self.pages.setCurrentWidget(self._shown[page])
 
     def clear_words(self) -> None:
         self.words.clear()
@@ -126,7 +127,3 @@ def _scrolling(page: QWidget, parent: QWidget) -> QScrollArea:
     area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     area.setWidget(page)
     return area
-
-
-def _holds(shown: QWidget, page: QWidget) -> bool:
-    return shown is page or shown.isAncestorOf(page)
