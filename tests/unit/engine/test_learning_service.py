@@ -17,6 +17,7 @@ from engine.drafter.adapter import Adapter
 from engine.drafting import Drafting, open_drafting
 from engine.errors import StoreUnusable
 from engine.events import DrafterLearned, Event
+from engine.learned import Learned
 from engine.learning.learner import Learner, Trial
 from engine.learning_service import LearningService
 from engine.records import Message, NgramRecord, Role
@@ -377,13 +378,16 @@ def keep_two_adapters(home: Home) -> list[int]:
 
 
 class HeldTrial:
-    """A learner's step that brings an adapter, when it is let go."""
+    """A learner's first step, that brings an adapter when it is let go. Later ones bring nothing."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.begun, self.go_on = threading.Event(), threading.Event()
         monkeypatch.setattr(Learner, "work", self._work)
 
-    def _work(self, _check: Callable[[], None]) -> Trial:
+    def _work(self, _check: Callable[[], None]) -> Trial | None:
+        if self.begun.is_set():
+            time.sleep(0.01)
+            return None
         self.begun.set()
         assert self.go_on.wait(PATIENCE_S)
         return Trial(1.0, 1.0, 2.0, 5, self.adapter)
@@ -411,6 +415,25 @@ def test_what_is_learned_while_all_is_forgotten_is_not_published(
     assert home.events == []
     assert not used(home)
     assert not home.service._has_work, "what was to be learned from is forgotten too"
+
+
+def test_what_is_learned_while_a_profile_takes_the_place_of_it_is_not_published(
+    homes: Callable[..., Home], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = homes()
+    trial = HeldTrial(monkeypatch).of(home)
+    home.service.open(home.drafting)
+    home.talk(FOXES[:2])
+    assert trial.begun.wait(PATIENCE_S)
+    with home.service.exchanging():
+        home.repository.add_learned(Learned({}, {}, {}, ()), replace=True)
+    trial.go_on.set()
+    while home.service._pupil is None or home.service._pupil.era != home.service.era.number:
+        time.sleep(0.01)
+    assert home.repository.list_adapters(*pair_of(home)) == ()
+    assert home.drafting._adapter is None
+    while not home.service._has_work:  # the replies to learn from stay with their chats
+        time.sleep(0.01)
 
 
 def test_what_is_being_published_when_all_is_forgotten_is_forgotten(
