@@ -77,10 +77,10 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
     from app.forget_controller import ForgetController
     from app.garbage import InterfaceGarbage
     from app.history_controller import HistoryController
-    from app.learning_controller import LearningController
     from app.library import connect_library
     from app.logs import log_to_file
     from app.main_window import MainWindow
+    from app.personal_controller import PersonalController
     from app.search_controller import SearchController
     from app.settings import SettingsFile
     from app.smoke import SmokeRun, smoke_settings
@@ -119,8 +119,7 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
 
     drafts = DraftKeeper(window.prompt_box, bridge, controller, settings.draft, keep_draft)
     drafters = DrafterController(window, bridge, folder, settings.drafter)
-    learning = LearningController(window, bridge, settings.learning_settings())
-    drafters.changed.connect(learning.begin_anew)
+    personal = PersonalController(window, bridge, settings.learning_settings())
     history = HistoryController(window, bridge, keeper)
     comparing = CompareController(window, bridge, settings.reply_settings, lambda: settings.system_prompt)
     history.compare_requested.connect(comparing.open)
@@ -145,7 +144,7 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
         settings.draft = drafts.new_draft
         settings.target = controller.chosen_target or settings.target
         settings.drafter = drafters.choice
-        settings.keep_learning(learning.settings)
+        settings.keep_learning(personal.settings)
         settings.colour_origins = window.origins_action.isChecked()
         settings.window = window.state()
         try:

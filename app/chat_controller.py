@@ -35,6 +35,7 @@ from engine import (
     LoadTarget,
     OpenConversation,
     OwnSampling,
+    PersonalCommand,
     ReadHistory,
     Regenerate,
     RemoveTarget,
@@ -54,6 +55,7 @@ from engine.events import (
     ConversationOpened,
     ConversationsListed,
     Event,
+    EverythingForgotten,
     Failed,
     PromptKept,
     PromptProgress,
@@ -76,6 +78,7 @@ _TOLD_ELSEWHERE = (
     | KeepDraft
     | ReadHistory
     | Compare
+    | PersonalCommand
     | ListTargets
     | AddTargets
     | RemoveTarget
@@ -330,6 +333,8 @@ class ChatController(QObject):
                 self._window.conversations.upsert(summary)
             case ConversationDeleted(summary):
                 self._on_deleted(summary)
+            case EverythingForgotten():
+                self._on_everything_forgotten()
             case ConversationOpened(conversation):
                 if conversation.summary.id == self._open_id:
                     self._show_incognito(conversation.summary.incognito)
@@ -376,6 +381,14 @@ class ChatController(QObject):
         self._window.restore_action.setEnabled(True)
         undo = partial(self._restore, summary)
         self._window.toasts.show_info(f"“{summary.title}” was deleted.", "Undo", undo, _UNDO_MS)
+
+    def _on_everything_forgotten(self) -> None:
+        self._deleted.clear()
+        self._last_finished = None
+        self._window.restore_action.setEnabled(False)
+        self._window.toasts.clear()  # some of them would bring a conversation back
+        self._window.prompt_box.set_text("")
+        self._begin_chat()
 
     def _take_away(self, summary: ConversationSummary) -> None:
         was_open = summary.id == self._open_id

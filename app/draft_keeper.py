@@ -10,7 +10,7 @@ from app.chat_controller import ChatController
 from app.engine_bridge import EngineBridge
 from app.widgets.prompt_box import PromptBox
 from engine import KeepDraft
-from engine.events import ConversationOpened, Event
+from engine.events import ConversationForgotten, ConversationOpened, Event, EverythingForgotten
 from engine.records import Conversation
 
 _PAUSE_MS = 1_000  # in typing
@@ -106,6 +106,12 @@ class DraftKeeper(QObject):
                 if number == self._awaited:
                     self._show(conversation.draft)
                     self._awaited = None
+            case ConversationForgotten(conversation=summary):
+                self._drafts.pop(summary.id, None)
+                self._kept.pop(summary.id, None)
+            case EverythingForgotten():
+                self._drafts = {None: ""}
+                self._kept = {None: self._kept[None]}  # the window's own is emptied with the box
 
     def _show(self, text: str) -> None:
         if text != self._prompt_box.text:

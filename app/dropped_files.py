@@ -8,24 +8,29 @@ from pathlib import PurePath
 from PySide6.QtCore import QMimeData
 
 _MODELS = frozenset({".gguf"})
+PROFILE_SUFFIX = ".slipstream"
+_PROFILES = frozenset({PROFILE_SUFFIX})
 _CHATS = frozenset({".json", ".jsonl", ".zip"})
 
 
 @dataclass(frozen=True, slots=True)
 class DroppedFiles:
     model: str = ""  # to be opened
+    profile: str = ""  # to be looked at
     chats: str = ""  # to be imported
     texts: tuple[str, ...] = ()  # to be attached
 
     @classmethod
     def of(cls, data: QMimeData) -> DroppedFiles | None:
-        """By the names of local files. A model or a file of chats stands alone; None for what nothing is done with."""
+        """By the names of local files. A model, a profile or a file of chats stands alone; None for what is refused."""
         paths = tuple(url.toLocalFile() for url in data.urls())
         if not paths or not all(paths):
             return None
         kinds = {PurePath(path).suffix.lower() for path in paths}
-        if not kinds & (_MODELS | _CHATS):
+        if not kinds & (_MODELS | _PROFILES | _CHATS):
             return cls(texts=paths)
         if len(paths) > 1:
-            return None if kinds & _MODELS else cls(texts=paths)
-        return cls(model=paths[0]) if kinds & _MODELS else cls(chats=paths[0])
+            return None if kinds & (_MODELS | _PROFILES) else cls(texts=paths)
+        if kinds & _MODELS:
+            return cls(model=paths[0])
+        return cls(profile=paths[0]) if kinds & _PROFILES else cls(chats=paths[0])

@@ -41,6 +41,7 @@ SHORTCUTS = (
     ("Ctrl+Shift+S", "Show how fast replies came"),
     ("F2, Del", "In the list: rename or delete the conversation"),
     ("Shift+Del", "In the list: forget the conversation at once"),
+    ("Ctrl+Shift+P", "What was learned: show, carry, forget"),
     ("Ctrl+Shift+T", "Bring back the last deleted conversation"),
     ("Page Up, Page Down", "Scroll the conversation"),
 )
@@ -53,11 +54,13 @@ class MainWindow(QMainWindow):
         closing(): the window is about to close.
         chats_dropped(str): a file of chats was dropped on it.
         texts_dropped(list): other files were dropped on it, by their paths.
+        profile_dropped(str): a profile is to be looked at.
     """
 
     closing = Signal()
     chats_dropped = Signal(str)
     texts_dropped = Signal(list)
+    profile_dropped = Signal(str)
 
     def __init__(self, keeper: ThemeKeeper, version: str = "", parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -148,6 +151,8 @@ class MainWindow(QMainWindow):
         event.acceptProposedAction()
         if dropped.model:
             self.target_bar.target_chosen.emit(dropped.model)
+        if dropped.profile:
+            self.profile_dropped.emit(dropped.profile)
         if dropped.chats:
             self.chats_dropped.emit(dropped.chats)
         if dropped.texts:
@@ -223,8 +228,8 @@ class MainWindow(QMainWindow):
         self.starter_action = self._action("Use the starter model")
         self.drafter_action = self._action("Drafter…")
         self.drafter_action.setMenuRole(QAction.MenuRole.NoRole)
-        self.learning_action = self._action("Learning…")
-        self.learning_action.setMenuRole(QAction.MenuRole.NoRole)
+        self.personal_action = self._action("Personalization…", "Ctrl+Shift+P")
+        self.personal_action.setMenuRole(QAction.MenuRole.NoRole)
         self.sidebar_action = self._action("Show or hide the sidebar", "Ctrl+B")
         self.sidebar_action.triggered.connect(self.toggle_sidebar)
         self.origins_action = self._action("Colour by who guessed it", "Ctrl+Shift+O")
@@ -259,7 +264,7 @@ class MainWindow(QMainWindow):
                     self.open_action,
                     self.starter_action,
                     self.drafter_action,
-                    self.learning_action,
+                    self.personal_action,
                     self.import_action,
                     self.export_all_action,
                     self.quit_action,

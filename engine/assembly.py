@@ -23,11 +23,13 @@ from engine.commands import (
     DownloadCommand,
     DownloadTarget,
     FileCommand,
+    ForgetEverything,
     HubCommand,
     KeepDraft,
     KeepNgrams,
     LearningCommand,
     LibraryCommand,
+    PersonalCommand,
     SearchCommand,
     StoreCommand,
 )
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
     from engine.measuring.measurement import Measurement
     from engine.measuring.order import BenchOrder
     from engine.numerics.suffix_index import SuffixIndex
+    from engine.personal_service import PersonalService
     from engine.recall import Recall
     from engine.records import HubFile, NgramRecord, RecallText
     from engine.reply import ReplyWriter
@@ -67,9 +70,9 @@ _logger = logging.getLogger("slipstream.assembly")
 
 
 class Engine:
-    """Seven threads and a listener: one thread answers, one looks after the kept conversations meanwhile, one after the
-    library of targets, and one reads and writes files of chats. One asks the hub, one fetches drafters from there, and
-    one targets, which takes long.
+    """A listener and a thread for each kind of command that must not wait for the others: answering, looking after the
+    kept conversations meanwhile, the library of targets, files of chats, what is learned as a whole, asking the hub,
+    and fetching drafters and targets from there.
 
     `listener` is called on any of them. Nothing slow happens in the constructor or in `post`.
     """
@@ -80,10 +83,11 @@ class Engine:
         self._store = Worker("slipstream-store", self._parts.handle_store, listener, is_owed=_is_owed)
         self._library = Worker("slipstream-library", self._parts.handle_library, listener)
         self._hub = Worker("slipstream-hub", self._parts.handle_hub, listener)
+        self._personal = Worker("slipstream-personal", self._parts.handle_personal, listener)
         self._files = Worker("slipstream-files", self._parts.handle_files, listener)
         self._search = Worker("slipstream-search", self._parts.handle_search, listener)
         self._download = Worker("slipstream-download", self._parts.handle_download, listener)
-        self._with_store = (self._chat, self._store, self._library, self._files)
+        self._with_store = (self._chat, self._store, self._library, self._personal, self._files)
         self._with_network = (self._hub, self._search, self._download)
         for worker in (*self._with_store, *self._with_network):
             worker.start()
@@ -91,10 +95,12 @@ class Engine:
     def post(self, command: Command) -> StopSignal:
         """Have the command carried out. Setting the returned signal ends it early; the engine then says how far it
         came."""
-        if isinstance(command, ChatCommand):
+        if isinstance(command, ChatCommand | ForgetEverything):  # which no reply may come after
             worker = self._chat
         elif isinstance(command, LibraryCommand):
             worker = self._library
+        elif isinstance(command, PersonalCommand):
+            worker = self._personal
         elif isinstance(command, HubCommand):
             worker = self._hub
         elif isinstance(command, SearchCommand):
@@ -139,14 +145,18 @@ class _Parts:
         self._lock = threading.Lock()
         self._repository: Repository | None = None
         self._recall: Recall | None = None
-        self._learning = LearningService(self._open_repository, config.learning, emit)
+        self._learning = LearningService(self._open_repository, config.learning, emit, ngrams=self._stored_ngrams)
         self._chat: ChatService | None = None
         self._store: StoreService | None = None
         self._library: LibraryService | None = None
         self._counter: TokenCounter | None = None
         self._files: FileService | None = None
+        self._personal: PersonalService | None = None
 
     def handle_chat(self, command: Command, stop: StopSignal) -> None:
+        if isinstance(command, ForgetEverything):
+            self.handle_personal(command, stop)
+            return
         assert isinstance(command, ChatCommand)
         if self._chat is None:
             from engine.chat_service import ChatService
@@ -188,6 +198,10 @@ class _Parts:
     def handle_library(self, command: Command, stop: StopSignal) -> None:
         assert isinstance(command, LibraryCommand)
         self._open_library().handle(command, stop)
+
+    def handle_personal(self, command: Command, _stop: StopSignal) -> None:
+        assert isinstance(command, PersonalCommand)
+        self._open_personal().handle(command)
 
     def handle_hub(self, command: Command, stop: StopSignal) -> None:
         assert isinstance(command, HubCommand)
@@ -240,14 +254,15 @@ class _Parts:
 
                 return Speculation.off(str(error))
             config = replace(config, speculation=replace(config.speculation, drafter=folder))
+        ngrams = self._stored_ngrams()
         return speculate(
             config,
             target,
             stop,
-            _StoredNgrams(self._open_repository(), self._post),
+            ngrams,
             self._open_recall().indexes,
             tell,
-            on_drafting=self._learning.open,
+            on_drafting=lambda drafting: self._learning.open(drafting, ngrams.era),
         )
 
     def _emit(self, event: Event) -> None:
@@ -266,6 +281,18 @@ class _Parts:
 
         self._counter = TokenCounter()
         return self._counter
+
+    def _stored_ngrams(self) -> _StoredNgrams:
+        return _StoredNgrams(self._open_repository(), self._post, self._learning.era.number)
+
+    def _open_personal(self) -> PersonalService:
+        repository, recall = self._open_repository(), self._open_recall()
+        with self._lock:
+            if self._personal is None:
+                from engine.personal_service import PersonalService
+
+                self._personal = PersonalService(repository, recall, self._learning, self._emit, self._post)
+            return self._personal
 
     def _open_repository(self) -> Repository:
         with self._lock:  # one thread brings the store up to date, the other waits for it
@@ -287,15 +314,16 @@ class _Parts:
 class _StoredNgrams:
     """Implements `engine.speculation.NgramMemory`: read here and now, written by the thread of the store."""
 
-    def __init__(self, repository: Repository, post: Callable[[Command], object]) -> None:
+    def __init__(self, repository: Repository, post: Callable[[Command], object], era: int) -> None:
         self._repository = repository
         self._post = post
+        self.era = era  # in which they are loaded
 
     def load(self, target_fingerprint: str, drafter_fingerprint: str) -> Sequence[NgramRecord]:
         return self._repository.load_ngrams(target_fingerprint, drafter_fingerprint)
 
     def save(self, target_fingerprint: str, drafter_fingerprint: str, changed: Sequence[NgramRecord]) -> None:
-        self._post(KeepNgrams(target_fingerprint, drafter_fingerprint, tuple(changed)))
+        self._post(KeepNgrams(target_fingerprint, drafter_fingerprint, tuple(changed), self.era))
 
 
 def kept_downloads(config: EngineConfig) -> KeptDownloads:

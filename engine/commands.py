@@ -268,6 +268,56 @@ class KeepNgrams:
     target_fingerprint: str
     drafter_fingerprint: str
     changed: tuple[NgramRecord, ...]  # those with count 0 are removed
+    era: int = 0  # in which they were learned: what was learned in another one is not kept, see `engine.era`
+
+
+@dataclass(frozen=True, slots=True)
+class ReadLearned:
+    """Answered with `LearnedRead`, as are those that change what is learned, after their own event."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShowProfile:
+    """Answered with `ProfileShown`; nothing is imported."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class ExportProfile:
+    """Writes over a file that is there. Answered with `ProfileExported`."""
+
+    path: Path
+    with_recall: bool = False  # texts to recall hold what was typed
+
+
+@dataclass(frozen=True, slots=True)
+class ImportProfile:
+    """Joined with what is learned here, or put in its place; all or nothing. Answered with `ProfileImported`."""
+
+    path: Path
+    replace: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UseAdapter:
+    """Draft with this adapter from the next reply on; None: with the drafter as it came. Learning goes on from there.
+    Answered with `AdapterUsed`."""
+
+    target_fingerprint: str
+    drafter_fingerprint: str
+    number: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetLearned:
+    """All that was learned, for good; chats stay. Answered with `LearnedForgotten`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetEverything:
+    """All chats with their unsent prompts, and all that was learned, for good. Waits until no reply is under way.
+    Answered with `EverythingForgotten` and `ConversationsListed`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,6 +359,9 @@ SearchCommand = SearchHub | ListHubFiles
 HubCommand = FetchDrafter
 DownloadCommand = DownloadTarget
 LearningCommand = UseLearning
+PersonalCommand = (
+    ReadLearned | ShowProfile | ExportProfile | ImportProfile | UseAdapter | ForgetLearned | ForgetEverything
+)
 FileCommand = ExportConversations | ImportConversations | ReadTextFile
 Command = (
     ChatCommand
@@ -320,4 +373,5 @@ Command = (
     | DownloadCommand
     | LearningCommand
     | FileCommand
+    | PersonalCommand
 )

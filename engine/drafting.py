@@ -32,6 +32,7 @@ class Drafting:
         strings: VocabularyMap,
         proposer: NeuralProposer,
         target_fingerprint: str,
+        merges: bool,
     ) -> None:
         """Use `open_drafting`."""
         self.proposer = proposer
@@ -40,6 +41,7 @@ class Drafting:
         self._drafter = drafter
         self.vocabulary = vocabulary  # of the target
         self._strings = strings
+        self._merges = merges
         self._own_weights = drafter.model.weights
         self._adapter: Adapter | None = None  # in use
 
@@ -60,8 +62,19 @@ class Drafting:
 
     def use(self, adapter: Adapter | None) -> None:
         """From the next reply on it drafts with this adapter; None: as it came. From any thread."""
+        if adapter is None and self._adapter is None:
+            return  # what it holds need not be read again
         self._adapter = adapter
         self._drafter.model.offer(self._own_weights if adapter is None else adapted(self._own_weights, adapter))
+
+    def renew_ngrams(self, memory: NgramMemory) -> None:
+        """From the next reply on it translates with what `memory` has, and keeps there what changes of it; what it has
+        learned and not kept yet is gone. From any thread. Raises StoreUnusable."""
+        if self._merges:
+            pair = self.target_fingerprint, self._drafter.tokenizer.fingerprint
+            trie = StringTrie(self._strings)
+            cache, keep = _open_cache(trie, memory, *pair)
+            self.proposer.offer_ngrams(trie, cache, keep)
 
 
 def open_drafting(
@@ -89,13 +102,29 @@ def open_drafting(
 
     strings = open_map(maps, target_fingerprint, f"{tokenizer.fingerprint} {outputs}", build)
     trie = StringTrie(strings) if settings.merge else StringTrie.direct_only(strings)
+    if settings.merge:
+        proposer = NeuralProposer(
+            drafter.model,
+            tokenizer,
+            vocabulary,
+            trie,
+            *_open_cache(trie, memory, target_fingerprint, tokenizer.fingerprint),
+        )
+    else:
+        proposer = NeuralProposer(drafter.model, tokenizer, vocabulary, trie, None)
+    return Drafting(drafter, vocabulary, strings, proposer, target_fingerprint, settings.merge)
+
+
+def _open_cache(
+    trie: StringTrie, memory: NgramMemory | None, target_fingerprint: str, drafter_fingerprint: str
+) -> tuple[NgramCache, Callable[[Sequence[NgramRecord]], None]]:
+    """What is known of these two vocabularies, and what keeps that. Raises StoreUnusable."""
     cache = NgramCache(trie)
-    if memory is not None and settings.merge:
-        cache.load(memory.load(target_fingerprint, tokenizer.fingerprint))
+    if memory is not None:
+        cache.load(memory.load(target_fingerprint, drafter_fingerprint))
 
     def keep(changed: Sequence[NgramRecord]) -> None:
         if memory is not None and changed:
-            memory.save(target_fingerprint, tokenizer.fingerprint, changed)
+            memory.save(target_fingerprint, drafter_fingerprint, changed)
 
-    proposer = NeuralProposer(drafter.model, tokenizer, vocabulary, trie, cache if settings.merge else None, keep)
-    return Drafting(drafter, vocabulary, strings, proposer, target_fingerprint)
+    return cache, keep

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.commands import Command, Compare, EstimateMemory, LoadTarget
+from engine.commands import Command, Compare, EstimateMemory, LoadTarget, UseAdapter
 from engine.comparison import Comparison, RunFigures, Side
 from engine.history import History
+from engine.learned import FingerprintPair, ImportOutcome, LearnedSummary, ProfileSummary
 from engine.records import (
     Conversation,
     ConversationSummary,
@@ -274,6 +275,52 @@ class CompareFinished:
 
 
 @dataclass(frozen=True, slots=True)
+class LearnedRead:
+    """How much is learned, because it was asked for or has just been changed."""
+
+    summary: LearnedSummary
+    in_use: FingerprintPair | None  # the vocabulary of the target and the drafter that are loaded
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileShown:
+    path: Path
+    summary: ProfileSummary
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileExported:
+    path: Path
+    num_bytes: int
+    with_recall: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileImported:
+    path: Path
+    outcome: ImportOutcome
+    replaced: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterUsed:
+    """It is in use from the next reply on."""
+
+    command: UseAdapter
+    before: int | None  # the number of the one that was in use; None: the drafter as it came
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedForgotten:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class EverythingForgotten:
+    num_conversations: int
+
+
+@dataclass(frozen=True, slots=True)
 class Failed:
     """A command failed; the engine goes on with what it had. `sentence` says what to do about it."""
 
@@ -314,6 +361,13 @@ Event = (
     | HistoryRead
     | CompareText
     | CompareFinished
+    | LearnedRead
+    | ProfileShown
+    | ProfileExported
+    | ProfileImported
+    | AdapterUsed
+    | LearnedForgotten
+    | EverythingForgotten
     | Failed
 )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -54,6 +54,8 @@ class LearnedSummary:
     lessons: Mapping[str, int]
     target_names: Mapping[str, tuple[str, ...]]  # of targets known to have this vocabulary
     statistics: tuple[TargetStatistics, ...]
+    num_bytes: Mapping[str, int] = field(default_factory=dict)  # of the store, by vocabulary
+    since: Mapping[str, datetime] = field(default_factory=dict)  # of the oldest lesson or adapter, by vocabulary
 
     @property
     def vocabularies(self) -> tuple[str, ...]:

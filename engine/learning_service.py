@@ -16,15 +16,18 @@ from typing import TYPE_CHECKING
 import psutil
 
 from engine.config import LearningSettings
+from engine.era import Era
 from engine.errors import AdapterUnusable, ConversationMissing, MendableError
 from engine.events import DrafterLearned, Listener
 from engine.learning_time import LearningTime
-from engine.records import ChatTurn, Message, VerifiedReply
+from engine.records import AdapterRecord, ChatTurn, LessonRecord, Message, VerifiedReply
 
 if TYPE_CHECKING:
     from engine.drafter.adapter import Adapter
     from engine.drafting import Drafting
+    from engine.learned import FingerprintPair
     from engine.learning.learner import Learner, Trial
+    from engine.speculation import NgramMemory
     from engine.storage import Repository
     from engine.target.interface import Vocabulary
 
@@ -52,6 +55,10 @@ class _Forgotten(Exception):
     """What was learned from is no longer in the store."""
 
 
+class _Outdated(Exception):
+    """What is learned was exchanged for something else, or forgotten, by the user."""
+
+
 class _SomebodyWaits(Exception):
     """A reply is to be written, learning is switched off, or the app is being closed."""
 
@@ -68,8 +75,11 @@ class LearningService:
         settings: LearningSettings,
         emit: Listener,
         on_battery: Callable[[], bool] | None = None,
+        ngrams: Callable[[], NgramMemory] | None = None,
     ) -> None:
-        """Its thread begins with the first drafter."""
+        """Its thread begins with the first drafter. `ngrams` gives those that are kept in the era at hand."""
+        self.era = Era()
+        self._ngrams = ngrams
         self._open_repository = open_repository
         self._settings = settings
         self._emit = emit
@@ -78,6 +88,7 @@ class LearningService:
         self._drafting: Drafting | None = None
         self._new: list[Lesson] = []
         self._forgotten: list[int] = []  # conversations
+        self._restored: list[int] = []  # conversations
         self._pupil: _Pupil | None = None  # of the thread
         self._time = LearningTime(open_repository)  # of the thread
         self._num_waiting = 0
@@ -91,7 +102,13 @@ class LearningService:
     @property
     def wants_laws(self) -> bool:
         """Whether replies should say what the target thought."""
-        return self._settings.enabled and self._drafting is not None
+        return self._settings.enabled and _can_learn(self._drafting)
+
+    @property
+    def pair(self) -> FingerprintPair | None:
+        """The target's vocabulary and the drafter that are in use."""
+        drafting = self._drafting
+        return None if drafting is None else (drafting.target_fingerprint, drafting.drafter_fingerprint)
 
     def change(self, settings: LearningSettings) -> None:
         """Holds at once, in the middle of a step or of the rest after it."""
@@ -112,30 +129,47 @@ class LearningService:
             self._drafting = self._drafting or drafting
             self._changed.notify()
 
-    def open(self, drafting: Drafting) -> None:
-        """From now on this drafter learns; it goes on with what it learned before. Nobody drafts with it yet."""
-        if drafting.num_weights > _MOST_WEIGHTS:
+    def open(self, drafting: Drafting, era: int | None = None) -> None:
+        """From now on this drafter learns; it goes on with what it learned before. Nobody drafts with it yet. Its
+        n-grams are those of that era."""
+        if not _can_learn(drafting):
             _logger.info("the drafter is too large to learn")
-            return
-        try:
-            kept = self._open_repository().published_adapter(drafting.target_fingerprint, drafting.drafter_fingerprint)
+        with self.era.held():
+            if era is not None and era != self.era.number:
+                self._renew_ngrams(drafting)
+            kept = self._take_up_adapter(drafting)
             if kept is not None:
-                drafting.use(drafting.read_adapter(kept.weights))
                 self._emit(DrafterLearned(kept.number, kept.before, kept.after, kept.num_learned, is_return=False))
-        except MendableError as error:
-            _logger.warning("what the drafter had learned is not used: %s", error)
-        with self._changed:
-            self._drafting, self._new = drafting, []
-            if self._thread is None and not self._closed:
-                self._thread = threading.Thread(target=self._run, name="slipstream-learner", daemon=True)
-                self._thread.start()
-            self._changed.notify()
+            with self._changed:
+                self._drafting, self._new = drafting, []
+                if self._thread is None and not self._closed and _can_learn(drafting):
+                    self._thread = threading.Thread(target=self._run, name="slipstream-learner", daemon=True)
+                    self._thread.start()
+                self._changed.notify()
+
+    @contextmanager
+    def exchanging(self) -> Iterator[None]:
+        """What is learned may be changed in the store meanwhile, by any thread but the learner's. What was learned
+        until then and is not kept yet never will be; from the next reply on the drafter works with what is there then,
+        and learning goes on from that."""
+        with self.era.ending():
+            try:
+                yield
+            finally:  # also of what failed, a part may be done
+                with self._changed:
+                    self.era.begin_next()
+                    self._new, self._forgotten, self._restored = [], [], []  # the store knows
+                    drafting = self._drafting
+                    self._changed.notify()
+                if drafting is not None:
+                    self._take_up_adapter(drafting)
+                    self._renew_ngrams(drafting)
 
     def take(
         self, message: Message, turns: Sequence[ChatTurn], reply: VerifiedReply | None, vocabulary: Vocabulary
     ) -> None:
         """A reply to learn from, that has been kept, the turns it answers, and the vocabulary it was written in."""
-        drafting = self._drafting
+        drafting, era = self._drafting, self.era.number
         if reply is None or drafting is None or drafting.vocabulary != vocabulary:
             return
         try:
@@ -146,6 +180,8 @@ class LearningService:
         except MendableError as error:
             _logger.warning("a reply was not kept to learn from: %s", error)
         with self._changed:
+            if era != self.era.number:  # forgotten, or in the store in time for who learns from now on
+                return
             self._new.append(Lesson(message.id, message.conversation_id, tuple(turns), reply))
             self._changed.notify()
 
@@ -154,6 +190,12 @@ class LearningService:
         with self._changed:
             self._new = [lesson for lesson in self._new if lesson.conversation_id != conversation_id]
             self._forgotten.append(conversation_id)
+            self._changed.notify()
+
+    def restore(self, conversation_id: int) -> None:
+        """It is learned from again."""
+        with self._changed:
+            self._restored.append(conversation_id)
             self._changed.notify()
 
     @contextmanager
@@ -189,17 +231,17 @@ class LearningService:
                     break
                 if not self._is_due:
                     continue
-                drafting, settings = self._drafting, self._settings
+                drafting, settings, era = self._drafting, self._settings, self.era.number
                 new, self._new = self._new, []
                 forgotten, self._forgotten = self._forgotten, []
+                restored, self._restored = self._restored, []
             assert drafting is not None
             try:
-                self._rest(settings, self._learn(drafting, new, forgotten))
-            except _SomebodyWaits:
+                self._rest(settings, self._learn(drafting, era, new, forgotten, restored))
+            except (_SomebodyWaits, _Outdated):
                 pass
             except _Forgotten:
                 self._pupil = None
-                drafting.use(None)
             except Exception:
                 _logger.exception("learning failed; it begins again with the next reply")
                 self._pupil = None
@@ -208,29 +250,58 @@ class LearningService:
             self._time.keep(is_resting=not (self._new or self._has_work))
         self._time.keep()
 
-    def _learn(self, drafting: Drafting, new: Sequence[Lesson], forgotten: Sequence[int]) -> float:
+    def _learn(
+        self,
+        drafting: Drafting,
+        era: int,
+        new: Sequence[Lesson],
+        forgotten: Sequence[int],
+        restored: Sequence[int],
+    ) -> float:
         """One step; the seconds it took."""
-        if self._pupil is None or self._pupil.drafting is not drafting:
-            self._pupil = _Pupil(drafting, self._open_repository(), self._emit)  # the store knows what is new
+        pupil = self._pupil
+        if pupil is None or pupil.drafting is not drafting or pupil.era != era:
+            # The store knows what is new.
+            self._pupil = pupil = _Pupil(drafting, self._open_repository(), self._emit, self.era, era)
         else:
-            self._pupil.take(new)
-        self._pupil.forget(forgotten)
+            pupil.take(new)
+        pupil.forget(forgotten)
+        pupil.restore(restored)
         with self._time.running():
-            return self._pupil.work(self._check)
+            return pupil.work(self._check)
 
     @property
     def _is_due(self) -> bool:
-        if self._drafting is None or self._num_waiting or not self._settings.enabled:
+        if not _can_learn(self._drafting) or self._num_waiting or not self._settings.enabled:
             return False
         pupil = self._pupil
-        is_known = pupil is not None and pupil.drafting is self._drafting
-        if is_known and not (self._new or self._forgotten or self._has_work):
+        is_known = pupil is not None and pupil.drafting is self._drafting and pupil.era == self.era.number
+        if is_known and not (self._new or self._forgotten or self._restored or self._has_work):
             return False
         return self._settings.on_battery or not self._on_battery()
 
     @property
     def _has_work(self) -> bool:
         return self._pupil is not None and self._pupil.has_work
+
+    def _take_up_adapter(self, drafting: Drafting) -> AdapterRecord | None:
+        """Has the drafter use the one that the store says is in use, and tells which."""
+        try:
+            kept = self._open_repository().published_adapter(drafting.target_fingerprint, drafting.drafter_fingerprint)
+            drafting.use(None if kept is None else drafting.read_adapter(kept.weights))
+        except MendableError as error:
+            _logger.warning("what the drafter had learned is not used: %s", error)
+            drafting.use(None)
+            return None
+        return kept
+
+    def _renew_ngrams(self, drafting: Drafting) -> None:
+        if self._ngrams is None:
+            return
+        try:
+            drafting.renew_ngrams(self._ngrams())
+        except MendableError as error:
+            _logger.warning("n-grams were not loaded: %s", error)
 
     def _check(self) -> None:
         if self._num_waiting or self._closed or not self._settings.enabled:
@@ -247,8 +318,11 @@ class LearningService:
 class _Pupil:
     """A drafter and its learner; on the thread of the learner alone."""
 
-    def __init__(self, drafting: Drafting, repository: Repository, emit: Listener) -> None:
+    def __init__(self, drafting: Drafting, repository: Repository, emit: Listener, eras: Era, era: int) -> None:
+        """What it learns is kept for as long as `era` lasts."""
         self.drafting = drafting
+        self.era = era
+        self._eras = eras
         self._repository = repository
         self._emit = emit
         self._pair = (drafting.target_fingerprint, drafting.drafter_fingerprint)
@@ -265,12 +339,8 @@ class _Pupil:
         self._num_learned = kept.num_learned if kept else 0
         self._conversations: dict[int, list[int]] = {}  # and the lessons in them
         records = repository.load_lessons(drafting.target_fingerprint, _MOST_TAKEN_UP)
-        since = {record.message_id for record in records if kept is None or record.created_at > kept.created_at}
-        due = set(sorted(since)[-_MOST_DUE:])
-        self._waiting = deque(
-            (Lesson(record.message_id, record.conversation_id, record.turns, record.reply), record.message_id in due)
-            for record in records
-        )
+        self._learned_until = kept.created_at if kept else None
+        self._waiting = deque(self._lessons(records))
 
     @property
     def has_work(self) -> bool:
@@ -286,6 +356,12 @@ class _Pupil:
         for conversation_id in conversations:
             self._learner.forget(self._conversations.pop(conversation_id, ()))
 
+    def restore(self, conversations: Sequence[int]) -> None:
+        """Those that are in the store; lessons that the learner knows are left alone by it."""
+        if conversations:
+            records = self._repository.load_lessons(self._pair[0], _MOST_TAKEN_UP)
+            self._waiting.extend(self._lessons([each for each in records if each.conversation_id in conversations]))
+
     def work(self, check: Callable[[], None]) -> float:
         """One step; the seconds it took. Raises _Forgotten."""
         began = time.perf_counter()
@@ -299,6 +375,15 @@ class _Pupil:
                 self._use(trial, trial.adapter)
         return time.perf_counter() - began
 
+    def _lessons(self, records: Sequence[LessonRecord]) -> Iterator[tuple[Lesson, bool]]:
+        """With whether they are new: the latest of those that came after what is in use."""
+        until = self._learned_until
+        since = {record.message_id for record in records if until is None or record.created_at > until}
+        due = set(sorted(since)[-_MOST_DUE:])
+        for record in records:
+            lesson = Lesson(record.message_id, record.conversation_id, record.turns, record.reply)
+            yield lesson, record.message_id in due
+
     def _take(self, lesson: Lesson, is_new: bool) -> None:
         """A damaged file must not make the learner read what is no token."""
         tokens, laws = lesson.reply.tokens, lesson.reply.law_tokens
@@ -309,8 +394,15 @@ class _Pupil:
         self._num_learned += is_new
 
     def _use(self, trial: Trial, adapter: Adapter) -> None:
-        if not self._repository.load_lessons(self._pair[0], 1):
-            raise _Forgotten  # by another process: what was learned from them is to be forgotten as well
+        with self._eras.lasting(self.era) as lasts:
+            if not lasts:
+                raise _Outdated
+            if not self._repository.load_lessons(self._pair[0], 1):
+                self.drafting.use(None)
+                raise _Forgotten  # by another process: what was learned from them is to be forgotten as well
+            self._publish(trial, adapter)
+
+    def _publish(self, trial: Trial, adapter: Adapter) -> None:
         number: int | None
         if trial.is_return:
             number = next((number for known, number in self._numbers if known is adapter), None)
@@ -324,6 +416,10 @@ class _Pupil:
         self._numbers = [each for each in self._numbers if any(each[0] is known for known in within_reach)]
         self.drafting.use(adapter)
         self._emit(DrafterLearned(number, trial.base, trial.candidate, self._num_learned, trial.is_return))
+
+
+def _can_learn(drafting: Drafting | None) -> bool:
+    return drafting is not None and drafting.num_weights <= _MOST_WEIGHTS
 
 
 def _on_battery() -> bool:

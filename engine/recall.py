@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -36,6 +37,7 @@ class Recall:
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
+        self._lock = threading.RLock()  # of whoever keeps something, or exchanges all of it
         self._remembered = Remembered()
         self._fingerprint = ""
         self._num_tokens = 0  # of the vocabulary
@@ -49,18 +51,28 @@ class Recall:
         self._tokenize = target.tokenize
         self._num_tokens = len(vocabulary)
         name = vocabulary_fingerprint(vocabulary)
-        if name == self._fingerprint:
-            return
+        with self._lock:
+            if name != self._fingerprint:
+                self._fingerprint = name
+                if not self._load():
+                    self._fingerprint = ""  # the next time it is tried again
+
+    def reload(self) -> None:
+        """What is remembered was exchanged in the store, or forgotten."""
+        with self._lock:
+            if self._fingerprint:
+                self._load()
+
+    def _load(self) -> bool:
         self._remembered = Remembered()  # what is no token of this target must not be found, whatever happens
-        self._fingerprint = name
         self._before_id = _LATER_THAN_ALL
         texts = self._loaded(None)
         if texts is None:
-            self._fingerprint = ""  # the next time it is tried again
-            return
+            return False
         self._remembered = Remembered(texts)
         for conversation_id in tuple(self._forgotten):  # meanwhile, on another thread
             self._remembered.forget(conversation_id)
+        return True
 
     def indexes(self) -> Sequence[SuffixIndex]:
         return self._remembered.indexes
@@ -81,6 +93,10 @@ class Recall:
     def catch_up(self) -> bool:
         """Goes on, for a moment, with telling this memory of messages that it does not know, latest first: those of
         chats with other targets. False when there are none left."""
+        with self._lock:
+            return self._catch_up()
+
+    def _catch_up(self) -> bool:
         began = time.monotonic()
         texts: list[_Text] = []
         try:
@@ -114,17 +130,23 @@ class Recall:
         try:
             yield
         finally:
-            for conversation_id in conversation_ids:
-                if conversation_id not in self._forgotten:  # meanwhile, on another thread
-                    self._remembered.add(self._loaded(conversation_id) or ())
+            with self._lock:
+                for conversation_id in conversation_ids:
+                    if conversation_id not in self._forgotten:  # meanwhile, on another thread
+                        self._remembered.add(self._loaded(conversation_id) or ())
 
     def restore(self, conversation_id: int) -> None:
         self._forgotten.discard(conversation_id)
-        self._remembered.add(self._loaded(conversation_id) or ())
-        self._before_id = _LATER_THAN_ALL  # some of it may never have been in this vocabulary
+        with self._lock:
+            self._remembered.add(self._loaded(conversation_id) or ())
+            self._before_id = _LATER_THAN_ALL  # some of it may never have been in this vocabulary
 
     def _keep(self, texts: Sequence[_Text], found: Sequence[_Text] | None = None) -> bool:
         """Whether the store takes more. Until the next start `found` is remembered instead."""
+        with self._lock:
+            return self._keep_all(texts, found)
+
+    def _keep_all(self, texts: Sequence[_Text], found: Sequence[_Text] | None) -> bool:
         try:
             self._repository.save_recall(self._fingerprint, {number: tokens for number, _, tokens in texts})
         except ConversationMissing:

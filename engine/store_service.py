@@ -62,6 +62,7 @@ class StoreService:
             case RestoreConversation(conversation_id):
                 self._emit(ConversationChanged(self._repository.restore_conversation(conversation_id)))
                 self._recall.restore(conversation_id)
+                self._learning.restore(conversation_id)
             case ShowBranch(conversation_id, message_id):
                 self._emit(ConversationOpened(self._repository.show_branch(conversation_id, message_id)))
             case ChangeConversation(conversation_id, system_prompt, sampling):
@@ -73,8 +74,10 @@ class StoreService:
                 self._forget(conversation_id)
             case SearchConversations(words):
                 self._search(words, stop)
-            case KeepNgrams(target_fingerprint, drafter_fingerprint, changed):
-                self._keep_ngrams(target_fingerprint, drafter_fingerprint, changed)
+            case KeepNgrams(target_fingerprint, drafter_fingerprint, changed, era):
+                with self._learning.era.lasting(era) as lasts:
+                    if lasts:
+                        self._keep_ngrams(target_fingerprint, drafter_fingerprint, changed)
             case ReadHistory():
                 self._emit(HistoryRead(self._repository.read_history()))
 

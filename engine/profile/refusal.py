@@ -31,7 +31,7 @@ def not_read(path: Path, error: OSError) -> ProfileUnusable:
 
 def too_much() -> ProfileUnusable:
     return ProfileUnusable(
-        "What was learned does not fit into a profile; export it without recall, or forget it with `profile reset`."
+        "What was learned does not fit into a profile; export it without recall, or forget what was learned."
     )
 
 

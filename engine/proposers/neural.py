@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -62,6 +63,7 @@ class NeuralProposer:
         self._trie = trie
         self._cache = cache
         self._keep = keep
+        self._offered: deque[tuple[StringTrie, NgramCache, Callable[[Sequence[NgramRecord]], None]]] = deque(maxlen=1)
         self._drafter = drafter
         self._vocabulary = vocabulary
         self._target = target
@@ -110,6 +112,10 @@ class NeuralProposer:
         self._held.clear()
         return measure_step(self._drafter)
 
+    def offer_ngrams(self, trie: StringTrie, cache: NgramCache, keep: Callable[[Sequence[NgramRecord]], None]) -> None:
+        """To be taken with the next reply, in place of those it was made with. From any thread."""
+        self._offered.append((trie, cache, keep))
+
     def end_reply(self) -> None:
         self._kinds, self._refused = [], None
         if self._cache is not None:
@@ -143,6 +149,7 @@ class NeuralProposer:
             if self._turns is None or list(context.turns) != list(self._turns):
                 self._prompt = self._vocabulary.encode_prompt(context.turns)
             self._turns = context.turns
+            self._take_offered()
             self._begin_reply(context.learns)
             if self._drafter.refresh():
                 self._held.clear()
@@ -161,6 +168,12 @@ class NeuralProposer:
             else:
                 self._lessons.learn(new, self._tail.tokens, self._tail.num_settled)
         return spelled
+
+    def _take_offered(self) -> None:
+        try:
+            self._trie, self._cache, self._keep = self._offered.pop()
+        except IndexError:
+            return
 
     def _catch_up(self, tail: list[int]) -> LogitRow:
         """Makes the drafter hold prompt and reply, from the first token on that differs. The logits after it."""

@@ -63,6 +63,13 @@ def forget_learned(backup: Path) -> None:
                 connection.execute(f"DELETE FROM {table}").close()
 
 
+def forget_everything(backup: Path) -> None:
+    """Removes all that was said and learned from a copy too."""
+    forget_learned(backup)
+    with _erasing(backup) as connection:
+        connection.execute("DELETE FROM conversations").close()
+
+
 def _has_table(connection: sqlite3.Connection, name: str) -> bool:
     found = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)).fetchone()
     return found is not None

@@ -145,6 +145,14 @@ class IncognitoConversations:
         head = max((message.id for message in messages), default=None)
         return tree_of(summary.title, conversation.system_prompt, summary.updated_at, messages, head)
 
+    def forget_all(self) -> int:
+        """Tells how many there were."""
+        with self._lock:
+            num_opened = len(self._opened)
+            self._opened.clear()
+            self._deleted.clear()
+            return num_opened
+
     def add_message(
         self,
         conversation_id: int,

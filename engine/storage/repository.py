@@ -20,8 +20,8 @@ from engine.records import (
     Role,
     SearchHit,
 )
-from engine.storage import connections, erasure, own_sampling
-from engine.storage.backup import backups, forget_conversations
+from engine.storage import connections, erasure, own_sampling, whole
+from engine.storage.backup import backups, forget_conversations, forget_everything
 from engine.storage.branch import read_below, read_branch, read_children, read_siblings
 from engine.storage.failures import told_in_words
 from engine.storage.heads import RecentHeads
@@ -263,6 +263,20 @@ class Repository(TargetRepository, LearnedRepository):
         with self._writing() as connection:  # for a short time, as replies are kept meanwhile
             write_trees(connection, [tree for tree, new in zip(trees, is_new, strict=True) if new])
         return is_new
+
+    def forget_everything(self) -> int:
+        """Removes all conversations, those held in memory included, and all that was learned for good, from the files
+        as `purge_deleted` does. Tells how many conversations. Known targets stay."""
+        num_held = self._incognito.forget_all()
+        with self._writing() as connection:
+            for backup in backups(self._path):
+                with told_in_words(backup):
+                    forget_everything(backup)
+            num_kept = connection.execute(delete(ConversationRow)).rowcount
+            whole.delete_all(connection)
+            erasure.announce(connection)
+        self._finish_erasure()
+        return num_held + num_kept
 
     def add_message(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,8 @@ class Transactions:
         self._readers = engine
         self._writers = connections.writer(engine)
         self._outside = connections.outside_transactions(engine)
+        # SQLite's patience is for other processes: an own thread that imports a profile may take longer.
+        self._turn = threading.RLock()
 
     def close(self) -> None:
         """Closes the file. May be called more than once."""
@@ -34,10 +37,10 @@ class Transactions:
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
         """All or nothing; nobody else writes meanwhile."""
-        with told_in_words(self._path), self._writers.begin() as connection:
+        with self._turn, told_in_words(self._path), self._writers.begin() as connection:
             yield connection
 
     def _finish_erasure(self) -> None:
         """After a transaction that has announced one, see erasure.py."""
-        with told_in_words(self._path), self._outside.connect() as connection:
+        with self._turn, told_in_words(self._path), self._outside.connect() as connection:
             erasure.finish(connection)

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, delete
 from engine.learned import ImportOutcome, Learned, LearnedSummary
 from engine.records import AdapterRecord, RecallText
 from engine.storage import adapters, lessons, ngrams, recall
+from engine.storage.learned_sizes import read_extents
 from engine.storage.ngram_merge import changes_by
 from engine.storage.schema import AdapterRow, ImportedRecallRow, LearningDayRow, VocabularyPairRow, VocabularyRow
 from engine.storage.statistics import read_statistics
@@ -33,6 +34,7 @@ def read_all(connection: Connection, recall_tokens: int) -> Learned:
 
 
 def summarize(connection: Connection) -> LearnedSummary:
+    extents = read_extents(connection)
     return LearnedSummary(
         ngrams=ngrams.count_ngrams(connection),
         adapters={
@@ -44,6 +46,8 @@ def summarize(connection: Connection) -> LearnedSummary:
         lessons=lessons.count_lessons(connection),
         target_names=lessons.read_target_names(connection),
         statistics=read_statistics(connection),
+        num_bytes={vocabulary: extent.num_bytes for vocabulary, extent in extents.items()},
+        since={vocabulary: extent.since for vocabulary, extent in extents.items() if extent.since is not None},
     )
 
 

@@ -22,6 +22,7 @@ from engine import (
     STARTER,
     Command,
     DeleteConversation,
+    ForgetLearned,
     ListConversations,
     LoadTarget,
     OpenConversation,
@@ -39,6 +40,7 @@ from engine.events import (
     ConversationOpened,
     ConversationsListed,
     Event,
+    EverythingForgotten,
     Failed,
     PromptKept,
     ReplyFinished,
@@ -239,6 +241,25 @@ def test_deleting_can_be_undone(ready: Desk) -> None:
     (toast,) = ready.window.toasts.shown
     toast.acted.emit()
     assert ready.take() == [RestoreConversation(7), OpenConversation(7)]
+
+
+def test_nothing_is_left_in_the_window_when_everything_is_forgotten(ready: Desk) -> None:
+    answered(ready)
+    ready.tell(ConversationDeleted(summary(1, "Old")))
+    ready.window.prompt_box.set_text("not sent")
+    ready.tell(EverythingForgotten(2), ConversationsListed(()))
+    assert ready.shown == []
+    assert ready.window.prompt_box.text == ""
+    assert ready.window.toasts.shown == ()
+    assert not ready.window.restore_action.isEnabled()
+    ready.take()
+    ready.write("Hi")
+    assert ready.take() == [Send("Hi", None, ready.settings, "Be kind.")]
+
+
+def test_what_fails_in_the_dialog_about_what_is_learned_is_told_there(ready: Desk) -> None:
+    ready.tell(Failed("The profile is damaged.", ForgetLearned()))
+    assert ready.window.toasts.shown == ()
 
 
 def test_what_was_deleted_can_be_brought_back_long_after_its_toast_is_gone(ready: Desk) -> None:

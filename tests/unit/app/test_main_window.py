@@ -53,7 +53,15 @@ def test_dropped_chats_and_texts_are_told(qtbot: QtBot, window: MainWindow) -> N
     assert texts.args == [["/x.txt", "/data.json"]]
 
 
-@pytest.mark.parametrize("paths", [("/x.gguf", "/x.txt"), ("/x.gguf", "/y.gguf"), ()])
+def test_a_dropped_profile_is_looked_at(qtbot: QtBot, window: MainWindow) -> None:
+    with qtbot.waitSignal(window.profile_dropped) as dropped:
+        assert drop(window, "/me.Slipstream")
+    assert dropped.args == ["/me.Slipstream"]
+
+
+@pytest.mark.parametrize(
+    "paths", [("/x.gguf", "/x.txt"), ("/x.gguf", "/y.gguf"), ("/x.slipstream", "/y.slipstream"), ()]
+)
 def test_other_files_are_refused(window: MainWindow, paths: tuple[str, ...]) -> None:
     assert not drop(window, *paths)
 

@@ -15,10 +15,12 @@ from engine import learning_service
 from engine.config import LearningSettings, SpeculationSettings
 from engine.drafter.adapter import Adapter
 from engine.drafting import Drafting, open_drafting
+from engine.errors import StoreUnusable
 from engine.events import DrafterLearned, Event
-from engine.learning.learner import Learner
+from engine.learned import Learned
+from engine.learning.learner import Learner, Trial
 from engine.learning_service import LearningService
-from engine.records import Message, Role
+from engine.records import Message, NgramRecord, Role
 from engine.storage import Repository
 from tests.unit.engine.learning.made import TARGET, drafter_folder
 from tests.unit.engine.learning.test_learner import FOXES, QUICK, TURNS, reply
@@ -359,3 +361,221 @@ def test_at_a_start_only_the_latest_lessons_are_work(
         time.sleep(0.02)
     assert again.service._pupil._learner._num_read == QUICK.replies_per_lesson
     assert len(again.service._pupil._learner._kept) > 1
+
+
+def pair_of(home: Home) -> tuple[str, str]:
+    return home.drafting.target_fingerprint, home.drafting.drafter_fingerprint
+
+
+def keep_two_adapters(home: Home) -> list[int]:
+    """Of which the second is in use; their numbers."""
+    first, second = (home.drafting.make_learner().adapters[0] for _ in range(2))
+    with torch.no_grad():
+        second.parts["head"].up.add_(0.01)
+    return [
+        home.repository.save_adapter(*pair_of(home), 1.0, gain, 5, 5, adapter.to_bytes()).number
+        for gain, adapter in ((2.0, first), (3.0, second))
+    ]
+
+
+class HeldTrial:
+    """A learner's first step, that brings an adapter when it is let go. Later ones bring nothing."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.begun, self.go_on = threading.Event(), threading.Event()
+        monkeypatch.setattr(Learner, "work", self._work)
+
+    def _work(self, _check: Callable[[], None]) -> Trial | None:
+        if self.begun.is_set():
+            time.sleep(0.01)
+            return None
+        self.begun.set()
+        assert self.go_on.wait(PATIENCE_S)
+        return Trial(1.0, 1.0, 2.0, 5, self.adapter)
+
+    def of(self, home: Home) -> HeldTrial:
+        self.adapter = home.drafting.make_learner().adapters[0]
+        return self
+
+
+def test_what_is_learned_while_all_is_forgotten_is_not_published(
+    homes: Callable[..., Home], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = homes()
+    trial = HeldTrial(monkeypatch).of(home)
+    home.service.open(home.drafting)
+    home.talk(FOXES[:2])
+    assert trial.begun.wait(PATIENCE_S)
+    with home.service.exchanging():
+        home.repository.forget_learned()
+        trial.go_on.set()
+        time.sleep(0.05)  # for a pupil that would publish meanwhile
+    while home.service._pupil is None or home.service._pupil.era != home.service.era.number:
+        time.sleep(0.01)
+    assert home.repository.list_adapters(*pair_of(home)) == ()
+    assert home.events == []
+    assert not used(home)
+    assert not home.service._has_work, "what was to be learned from is forgotten too"
+
+
+def test_what_is_learned_while_a_profile_takes_the_place_of_it_is_not_published(
+    homes: Callable[..., Home], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = homes()
+    trial = HeldTrial(monkeypatch).of(home)
+    home.service.open(home.drafting)
+    home.talk(FOXES[:2])
+    assert trial.begun.wait(PATIENCE_S)
+    with home.service.exchanging():
+        home.repository.add_learned(Learned({}, {}, {}, ()), replace=True)
+    trial.go_on.set()
+    while home.service._pupil is None or home.service._pupil.era != home.service.era.number:
+        time.sleep(0.01)
+    assert home.repository.list_adapters(*pair_of(home)) == ()
+    assert home.drafting._adapter is None
+    while not home.service._has_work:  # the replies to learn from stay with their chats
+        time.sleep(0.01)
+
+
+def test_what_is_being_published_when_all_is_forgotten_is_forgotten(
+    homes: Callable[..., Home], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = homes()
+    trial = HeldTrial(monkeypatch).of(home)
+    saving, saved = threading.Event(), threading.Event()
+    save_adapter = Repository.save_adapter
+
+    def slowly(repository: Repository, *values: object) -> object:
+        saving.set()
+        assert saved.wait(PATIENCE_S)
+        return save_adapter(repository, *values)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Repository, "save_adapter", slowly)
+    home.service.open(home.drafting)
+    home.talk(FOXES[:2])
+    trial.go_on.set()
+    assert saving.wait(PATIENCE_S)
+    threading.Timer(0.1, saved.set).start()
+    with home.service.exchanging():  # waits for it
+        assert saved.is_set()
+        home.repository.forget_learned()
+    assert home.repository.list_adapters(*pair_of(home)) == ()
+    assert home.drafting._adapter is None
+
+
+def test_an_earlier_adapter_is_used_at_once_and_learning_goes_on_from_it(
+    homes: Callable[..., Home], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = homes()
+    first, second = keep_two_adapters(home)
+    begun_with: list[Adapter | None] = []
+    make_learner = Drafting.make_learner
+
+    def watched(drafting: Drafting, adapter: Adapter | None = None) -> Learner:
+        begun_with.append(adapter)
+        return make_learner(drafting, adapter=adapter)
+
+    monkeypatch.setattr(Drafting, "make_learner", watched)
+    home.service.open(home.drafting)
+    assert used(home)
+    for number, data in ((first, True), (second, True), (None, False)):
+        with home.service.exchanging():
+            home.repository.publish_adapter(*pair_of(home), number)
+        assert used(home)
+        assert (home.drafting._adapter is not None) == data
+        while home.service._pupil is None or home.service._pupil.era != home.service.era.number:
+            time.sleep(0.01)
+        kept = home.repository.published_adapter(*pair_of(home))
+        begun = begun_with[-1]
+        assert (kept is None) == (begun is None)
+        if kept is not None and begun is not None:
+            assert begun.to_bytes() == kept.weights
+    assert home.service.pair == pair_of(home)
+
+
+def test_an_adapter_that_cannot_be_used_leaves_the_drafter_as_it_came(homes: Callable[..., Home]) -> None:
+    home = homes()
+    keep_two_adapters(home)
+    home.service.open(home.drafting)
+    with home.service.exchanging():
+        home.repository.save_adapter(*pair_of(home), 1.0, 2.0, 5, 5, b"damaged")
+    assert home.drafting._adapter is None
+    home.talk(FOXES[:1])
+    while not home.service._has_work:
+        time.sleep(0.01)
+
+
+def test_what_fails_half_way_is_taken_up_as_far_as_it_came(homes: Callable[..., Home]) -> None:
+    home = homes()
+    keep_two_adapters(home)
+    home.service.open(home.drafting)
+
+    def forget_on_a_full_disk() -> None:
+        with home.service.exchanging():
+            home.repository.forget_learned()
+            raise StoreUnusable("The disk is full; free some space.")
+
+    with pytest.raises(StoreUnusable):
+        forget_on_a_full_disk()
+    assert home.drafting._adapter is None
+
+
+def test_a_restored_conversation_teaches_again(homes: Callable[..., Home]) -> None:
+    home = homes()
+    home.service.open(home.drafting)
+    (message, other) = home.talk(FOXES[1:3])
+
+    def learns_from(*messages: Message) -> bool:
+        pupil = home.service._pupil
+        known = set() if pupil is None else {*pupil._learner._kept, *pupil._learner._held_back}
+        return known == {message.id for message in messages}
+
+    def wait_until_it_learns_from(*messages: Message) -> None:
+        while not learns_from(*messages):
+            time.sleep(0.01)
+
+    wait_until_it_learns_from(message, other)
+    for _ in range(2):
+        home.repository.delete_conversation(message.conversation_id)
+        home.service.forget(message.conversation_id)
+        wait_until_it_learns_from(other)
+        home.repository.restore_conversation(message.conversation_id)
+        home.service.restore(message.conversation_id)
+        wait_until_it_learns_from(message, other)
+
+
+class Memory:
+    """Implements `engine.speculation.NgramMemory`."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str]] = []
+
+    def load(self, target_fingerprint: str, drafter_fingerprint: str) -> tuple[NgramRecord, ...]:
+        self.asked.append((target_fingerprint, drafter_fingerprint))
+        return ()
+
+    def save(self, *_what: object) -> None: ...
+
+
+def test_ngrams_follow_what_is_exchanged_also_while_a_drafter_is_being_loaded(
+    homes: Callable[..., Home], drafting: OpenDrafting
+) -> None:
+    home = homes()
+    memory = Memory()
+    service = LearningService(lambda: home.repository, ALWAYS, home.events.append, ngrams=lambda: memory)
+    try:
+        service.open(home.drafting, service.era.number)
+        assert memory.asked == []
+        with service.exchanging():
+            assert memory.asked == []
+        assert len(memory.asked) == 1
+        before = service.era.number
+        service.put_off()
+        with service.exchanging():
+            pass
+        assert len(memory.asked) == 1, "nobody drafts"
+        service.open(drafting(), before)
+        assert len(memory.asked) == 2
+    finally:
+        service.close()
+        assert service.join(PATIENCE_S)

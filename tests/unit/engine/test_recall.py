@@ -133,6 +133,25 @@ def test_what_was_said_is_found_at_once_and_after_the_next_start(
     assert found(opened(open_store()), "one t") == ["wo three"]
 
 
+def test_what_is_forgotten_in_the_store_is_found_no_more_and_read_again(repository: FallibleRepository) -> None:
+    recall = opened(repository)
+    recall.remember(say(repository, "one two three"))
+    gone = say(repository, "one too many")
+    recall.remember(gone)
+    recall.forget(gone.conversation_id)
+    recall.reload()
+    assert found(recall, "one t") == ["wo three"]
+    repository.forget_learned()
+    recall.reload()
+    assert found(recall, "one t") == []
+    repository.delete_conversation(gone.conversation_id)
+    caught_up(recall)
+    assert found(recall, "one t") == ["wo three"]
+    repository.is_broken = True
+    recall.reload()
+    assert found(recall, "one t") == []
+
+
 def test_nothing_is_remembered_before_a_target_is_there(repository: FallibleRepository) -> None:
     recall = Recall(repository)
     recall.restore(say(repository, "one two three").conversation_id)

@@ -59,6 +59,18 @@ def test_ngrams_are_kept_without_an_event(repository: Repository) -> None:
     assert events == [ConversationsListed(())]
 
 
+def test_ngrams_of_an_era_that_has_ended_are_not_kept(repository: Repository) -> None:
+    learning = resting(repository)
+    service = StoreService(repository, Recall(repository), learning, lambda _event: None)
+    ngram = NgramRecord((1,), 1, count=1, doubts=0, last_use=0)
+    with learning.exchanging():
+        service.handle(KeepNgrams("target", "drafter", (ngram,), learning.era.number))  # and waits for nobody
+    service.handle(KeepNgrams("target", "drafter", (ngram,), learning.era.number - 1))
+    assert repository.load_ngrams("target", "drafter") == ()
+    service.handle(KeepNgrams("target", "drafter", (ngram,), learning.era.number))
+    assert repository.load_ngrams("target", "drafter") == (ngram,)
+
+
 def test_a_deleted_conversation_is_forgotten_and_comes_back_restored(repository: Repository) -> None:
     events: list[Event] = []
     recall = Recall(repository)

@@ -11,7 +11,7 @@ from engine.config import SamplingSettings
 from engine.drafter.interface import LogitRow
 from engine.numerics.dice import RandomDice
 from engine.proposers.interface import Context
-from engine.records import ChatTurn, Role
+from engine.records import ChatTurn, NgramRecord, Role
 from tests.fakes.drafter import END, PIECES, AsciiVocabulary, FakeDrafterVocabulary, random_logits
 from tests.fakes.proposers import Generous
 from tests.fakes.target import START
@@ -158,3 +158,22 @@ def test_a_character_the_drafter_cannot_spell_does_not_end_learning(monkeypatch:
         bench.propose(reply[:length], limit=1)
     bench.proposer.end_reply()
     assert any(record.token == tokens_of("ing")[0] for record in bench.kept)
+
+
+def test_other_ngrams_are_taken_up_with_the_next_reply_and_kept_where_they_belong() -> None:
+    bench = Bench()
+    reply = tokens_of(TEXT)
+    bench.propose(reply[:4])
+    other, kept = Bench(), list[NgramRecord]()
+    bench.proposer.offer_ngrams(other.trie, other.cache, kept.extend)
+    bench.propose(reply)
+    bench.proposer.end_reply()
+    assert bench.kept, "this reply was begun with those of before"
+    assert kept == []
+    assert len(other.cache) == 0
+    bench.kept.clear()
+    bench.propose(reply, turns=(ChatTurn(Role.USER, "Again."),))
+    bench.proposer.end_reply()
+    assert bench.kept == []
+    assert kept
+    assert len(other.cache) > 0

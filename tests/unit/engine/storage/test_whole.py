@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -12,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.errors import StoreUnusable
+from engine.errors import ConversationMissing, StoreUnusable
 from engine.learned import ImportOutcome, Learned, RecallSize, TargetStatistics
 from engine.records import AdapterRecord, NgramRecord, ReplyStatistics, Role, StopReason
 from engine.storage import Repository
@@ -292,3 +293,49 @@ def test_locked_store_is_told_in_words_and_keeps_what_it_had(
             with pytest.raises(StoreUnusable, match="locked by another program"):
                 change()
         assert repository.summarize_learned() == before
+
+
+def test_forgetting_everything_leaves_no_word_in_the_files_and_the_copies(
+    repository: Repository, data_dir: Path, store: Path
+) -> None:
+    teach(repository)
+    chat = repository.create_conversation("ZEILE-title", "ZEILE-system")
+    message = repository.add_message(chat.id, None, Role.USER, "ZEILE-text " * 500)
+    repository.add_message(chat.id, message.id, Role.ASSISTANT, "ZEILE-reply")
+    with closing(sqlite3.connect(store)) as connection, connection:
+        connection.execute("UPDATE conversations SET draft = 'ZEILE-unsent'")
+        connection.execute("INSERT INTO learning_days VALUES ('2026-01-31', 7.0)")
+    repository.delete_conversation(chat.id)
+    repository.remember_target("tiny", Path("/tiny.gguf"), 1)
+    secret = repository.create_conversation("incognito", "", incognito=True)
+    backup = back_up(store, "9999")
+    assert b"ZEILE-unsent" in backup.read_bytes()
+    assert repository.forget_everything() == 3
+    assert repository.forget_everything() == 0
+    assert repository.list_conversations() == ()
+    with pytest.raises(ConversationMissing):
+        repository.open_conversation(secret.id)
+    assert repository.summarize_learned().vocabularies == ()
+    written = b"".join(file.read_bytes() for file in data_dir.iterdir())
+    assert b"ZEILE" not in written
+    assert b"DERAUNSE" not in written
+    for file in (store, backup):
+        with closing(sqlite3.connect(file)) as connection:
+            for table in ("conversations", "messages", "adapters", "lessons", "recall", "learning_days"):
+                assert connection.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
+    assert [target.name for target in repository.list_targets()] == ["tiny"]
+    assert repository.create_conversation("new", "").id > chat.id
+
+
+def test_threads_of_one_process_wait_for_each_other_longer_than_for_others(
+    open_repository: Callable[[], Repository], on_every_connection: OnEveryConnection
+) -> None:
+    with on_every_connection("PRAGMA busy_timeout = 1"):
+        repository = open_repository()
+        with repository._writing():
+            other = threading.Thread(target=repository.create_conversation, args=("chat", ""))
+            other.start()
+            other.join(0.2)
+            assert other.is_alive()
+        other.join()
+    assert len(repository.list_conversations()) == 1

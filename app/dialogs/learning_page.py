@@ -1,31 +1,20 @@
-"""Whether the drafter learns from chats, how much of the idle time that may take, and what came of it."""
+"""Whether the drafter learns from chats, and how much of the idle time that may take."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QDialog,
-    QFrame,
-    QGridLayout,
-    QHBoxLayout,
-    QLabel,
-    QSlider,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QCheckBox, QFrame, QGridLayout, QLabel, QSlider, QVBoxLayout, QWidget
 
-from app.dialogs.parts import button, words
+from app.dialogs.parts import words
 from engine import LearningSettings
 
-_WIDTH_PX = 520
 _INDENT_PX = 24  # of what depends on the switch
 _LEAST_PERCENT = 5
 _STEP_PERCENT = 5
 _PAGE_PERCENT = 25
 _ABOUT = (
     "From your chats the drafter learns to guess what your model writes, so that replies come faster. Everything stays "
-    "on this machine, and incognito chats teach nothing."
+    "on this machine."
 )
 _ABOUT_ENABLED = (
     "The drafter reads your model's replies again, while nobody waits for one. Switched off, it learns nothing more, "
@@ -35,10 +24,14 @@ _ABOUT_SHARE = (
     "How much of the time in which no reply is being written. Less keeps the machine cooler and quieter; more learns "
     "sooner. A reply never waits for it."
 )
+_ABOUT_INCOGNITO = (
+    "Incognito chats teach nothing: they are not kept, remembered or learned from, and are gone when Slipstream "
+    "is closed."
+)
 _ABOUT_BATTERY = "Learning takes power. Without this it pauses until the machine is plugged in."
 
 
-class LearningDialog(QDialog):
+class LearningPage(QWidget):
     """Takes how the drafter is to learn; every change holds at once.
 
     Signals:
@@ -49,8 +42,6 @@ class LearningDialog(QDialog):
 
     def __init__(self, settings: LearningSettings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setWindowTitle("Learning")
-        self.setMinimumWidth(_WIDTH_PX)
         self._share = settings.share
         self.enabled = QCheckBox("Learn from my chats", self)
         self.enabled.setToolTip(_ABOUT_ENABLED)
@@ -72,9 +63,6 @@ class LearningDialog(QDialog):
         self.on_battery = QCheckBox("Also on battery", self)
         self.on_battery.setToolTip(_ABOUT_BATTERY)
         self.on_battery.setChecked(settings.on_battery)
-        self.learned = words("", self)
-        self.close_button = button("Close", "outlined", self)
-        self.close_button.clicked.connect(self.close)
         self._arrange()
         self._show_enabled()
         self._show_share()
@@ -82,10 +70,6 @@ class LearningDialog(QDialog):
         self.share.valueChanged.connect(self._on_share_changed)
         self.share.sliderReleased.connect(self._on_changed)
         self.on_battery.toggled.connect(self._on_changed)
-
-    def show_learned(self, words: str) -> None:
-        """What learning has brought; a sentence."""
-        self.learned.setText(words)
 
     def _arrange(self) -> None:
         details = QGridLayout()
@@ -100,19 +84,15 @@ class LearningDialog(QDialog):
         line = QFrame(self)
         line.setProperty("kind", "line")
         line.setFixedHeight(1)
-        buttons = QHBoxLayout()
-        buttons.addStretch(1)
-        buttons.addWidget(self.close_button)
         column = QVBoxLayout(self)
-        column.setContentsMargins(18, 16, 18, 14)
+        column.setContentsMargins(0, 4, 12, 4)
         column.setSpacing(12)
         column.addWidget(words(_ABOUT, self, kind="quiet"))
         column.addWidget(self.enabled)
         column.addLayout(details)
         column.addWidget(line)
-        column.addWidget(self.learned)
+        column.addWidget(words(_ABOUT_INCOGNITO, self, kind="quiet"))
         column.addStretch(1)
-        column.addLayout(buttons)
 
     @Slot()
     def _on_share_changed(self) -> None:

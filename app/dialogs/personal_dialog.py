@@ -1,0 +1,130 @@
+"""All that is learned from the user's chats in one place: what it is, whether more is learned, where it goes."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QDragEnterEvent, QDropEvent
+from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QScrollArea, QTabWidget, QVBoxLayout, QWidget
+
+from app.dialogs.forget_page import ForgetPage
+from app.dialogs.learned_page import LearnedPage
+from app.dialogs.learning_page import LearningPage
+from app.dialogs.parts import button, words
+from app.dialogs.profile_page import ProfilePage
+from app.dropped_files import DroppedFiles
+from engine import LearningSettings
+
+_WIDTH_PX = 600
+_HEIGHT_PX = 560
+
+
+class PersonalDialog(QDialog):
+    """Its pages take what the user wants; below them stands what is being done or came of it.
+
+    Signals:
+        undo_requested(): what was said last is to be taken back.
+        profile_dropped(path): what is in this profile is to be shown.
+    """
+
+    undo_requested = Signal()
+    profile_dropped = Signal(str)
+
+    def __init__(self, settings: LearningSettings, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWindowTitle("Personalization")
+        self.setMinimumWidth(_WIDTH_PX)
+        self.resize(_WIDTH_PX, _HEIGHT_PX)
+        self.setAcceptDrops(True)
+        self.learned = LearnedPage(self)
+        self.learning = LearningPage(settings, self)
+        self.profile = ProfilePage(self)
+        self.forget = ForgetPage(self)
+        self.pages = QTabWidget(self)
+        self.pages.setProperty("kind", "pages")
+        self.pages.tabBar().setProperty("kind", "pages")
+        self.pages.setDocumentMode(True)
+        self.pages.tabBar().setDrawBase(False)
+        self._shown: dict[QWidget, QWidget] = {}  # what stands in a tab, by the page in it
+        for page, name in (
+            (self.learned, "What is learned"),
+            (self.learning, "Learning"),
+            (self.profile, "Profile"),
+            (self.forget, "Forget"),
+        ):
+            self._shown[page] = page if page is self.learned else _scrolling(page, self)
+            self.pages.addTab(self._shown[page], name)
+        self.status = QFrame(self)
+        self.status.setProperty("kind", "toast")
+        self.words = words("", self.status)
+        self.undo_button = button("Undo", "link", self.status)
+        self.undo_button.clicked.connect(self._on_undo)
+        self.close_button = button("Close", "outlined", self)
+        self.close_button.clicked.connect(self.close)
+        self._arrange()
+        self.clear_words()
+
+    def show_words(self, text: str, is_error: bool = False, can_undo: bool = False) -> None:
+        """What is being done, or what came of it; a sentence."""
+        self.words.setText(text)
+        self.undo_button.setVisible(can_undo)
+        self.status.setProperty("level", "error" if is_error else "info")
+        self.status.style().unpolish(self.status)
+        self.status.style().polish(self.status)
+        self.status.show()
+        QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self.words, text))
+
+    def show_page(self, page: QWidget) -> None:
+        self.pages.setCurrentWidget(self._shown[page])
+
+    def clear_words(self) -> None:
+        self.words.clear()
+        self.status.hide()
+
+    def set_busy(self, is_busy: bool) -> None:
+        """Something is being done that nothing else may be asked beside."""
+        self.undo_button.setEnabled(not is_busy)
+        self.learned.set_busy(is_busy)
+        self.profile.set_busy(is_busy)
+        self.forget.set_busy(is_busy)
+
+    # Qt's own
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        dropped = DroppedFiles.of(event.mimeData())
+        if dropped is not None and dropped.profile:
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        dropped = DroppedFiles.of(event.mimeData())
+        if dropped is not None and dropped.profile:
+            event.acceptProposedAction()
+            self.profile_dropped.emit(dropped.profile)
+
+    def _arrange(self) -> None:
+        said = QHBoxLayout(self.status)
+        said.setContentsMargins(12, 8, 6, 8)
+        said.addWidget(self.words, 1)
+        said.addWidget(self.undo_button, 0, Qt.AlignmentFlag.AlignTop)
+        buttons = QHBoxLayout()
+        buttons.addStretch(1)
+        buttons.addWidget(self.close_button)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(18, 10, 18, 14)
+        column.setSpacing(12)
+        column.addWidget(self.pages, 1)
+        column.addWidget(self.status)
+        column.addLayout(buttons)
+
+    @Slot()
+    def _on_undo(self) -> None:
+        self.undo_requested.emit()
+
+
+def _scrolling(page: QWidget, parent: QWidget) -> QScrollArea:
+    """So that long sentences have room in a small window."""
+    area = QScrollArea(parent)
+    area.setWidgetResizable(True)
+    area.setFrameShape(QFrame.Shape.NoFrame)
+    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    area.setWidget(page)
+    return area

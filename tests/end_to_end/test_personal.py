@@ -1,0 +1,217 @@
+"""The real window and engine: what was learned is shown, gone back on, carried away, forgotten and brought back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QWidget
+from pytestqt.qtbot import QtBot
+
+from app.chat_controller import ChatController
+from app.engine_bridge import EngineBridge
+from app.main_window import MainWindow
+from app.personal_controller import PersonalController
+from app.theme import apply_theme
+from engine import EngineConfig, LearningSettings, ReplySettings, SamplingSettings, TargetSettings
+from engine.drafting import Drafting
+from engine.events import (
+    AdapterUsed,
+    ConversationsListed,
+    Event,
+    EverythingForgotten,
+    Failed,
+    LearnedForgotten,
+    LearnedRead,
+    ProfileExported,
+    ProfileImported,
+    ProfileShown,
+    ReplyFinished,
+    ReplyText,
+    SpeculationChanged,
+    TargetReady,
+)
+from engine.learned import LearnedSummary
+from engine.records import NgramRecord
+from engine.storage import Repository
+from tests.fakes.ear import Ear
+
+pytestmark = [
+    pytest.mark.starter,
+    pytest.mark.timeout(400),
+    pytest.mark.qt_log_ignore(r"This plugin does not support (propagateSizeHints|raise)\(\)"),
+]
+
+NO_LEARNING = LearningSettings(enabled=False)
+_PATIENCE_MS = 120_000
+
+
+class Desk:
+    """A person in front of the window and the dialog."""
+
+    def __init__(self, qtbot: QtBot, qapp: QApplication, folder: Path) -> None:
+        self._qtbot = qtbot
+        self.keeper = apply_theme(qapp)
+        self.window = MainWindow(self.keeper)
+        self.bridge = EngineBridge(EngineConfig(folder, learning=NO_LEARNING))
+        settings = ReplySettings(SamplingSettings(temperature=0), 16)
+        controller = ChatController(self.window, self.bridge, settings, TargetSettings(512), "", self.window)
+        self.dialog = PersonalController(self.window, self.bridge, NO_LEARNING).dialog
+        self._ear = Ear(self.bridge)  # after the controllers: what the test hears, the window has heard
+        qtbot.addWidget(self.window)
+        self.window.show()
+        with self.waiting_for(TargetReady):
+            controller.start("starter")
+        qtbot.waitUntil(lambda: self.is_drafting, timeout=_PATIENCE_MS)
+
+    @property
+    def is_drafting(self) -> bool:
+        return any(isinstance(event, SpeculationChanged) and event.is_drafting for event in self._ear.events)
+
+    @property
+    def drafting(self) -> Drafting:
+        drafting = self.bridge._engine._parts._learning._drafting
+        assert drafting is not None
+        return drafting
+
+    def weights_of_the_next_reply(self) -> Any:
+        model = self.drafting._drafter.model
+        return model._offered[-1] if model._offered else model.weights
+
+    @contextmanager
+    def waiting_for(self, *kinds: type[Event]) -> Iterator[None]:
+        seen: list[type[Event]] = []
+
+        def is_last(event: Event) -> bool:
+            seen.append(type(event))
+            return set(kinds) <= set(seen)
+
+        with self._qtbot.waitSignal(self._ear.heard, timeout=_PATIENCE_MS, check_params_cb=is_last):
+            yield
+
+    def told(self, kind: type[Event]) -> Any:
+        return [event for event in self._ear.events if isinstance(event, kind)][-1]
+
+    def press(self, button: QWidget, *kinds: type[Event]) -> None:
+        with self.waiting_for(*kinds):
+            QTest.mouseClick(button, Qt.MouseButton.LeftButton)
+
+    def ask(self, text: str) -> None:
+        with self.waiting_for(ReplyFinished):
+            QTest.keyClicks(self.window.prompt_box.editor, text)
+            QTest.keyClick(self.window.prompt_box.editor, Qt.Key.Key_Return)
+
+    def close(self) -> None:
+        self.window.close()
+        assert self.bridge.close()
+        self.keeper.deleteLater()
+
+
+@pytest.fixture
+def desk(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> Iterator[Desk]:
+    with closing(Desk(qtbot, qapp, tmp_path / "store")) as desk:
+        yield desk
+
+
+def keep_two_adapters(drafting: Drafting, folder: Path) -> None:
+    """As learning would, and some n-grams; the second is in use."""
+    adapter = drafting.make_learner().adapters[0]
+    pair = drafting.target_fingerprint, drafting.drafter_fingerprint
+    with closing(Repository.open(folder)) as repository:
+        for gain in (1.1, 1.2):
+            with torch.no_grad():
+                for part in adapter.parts.values():
+                    part.up.add_(gain / 100)
+            repository.save_adapter(*pair, 0.9, gain, 24, 60, adapter.to_bytes())
+        known = drafting._drafter.tokenizer.fingerprint
+        repository.save_ngrams(pair[0], known, [NgramRecord((5, 6), 7, 3, 0, 1)])
+
+
+def without_times(learned: LearnedSummary) -> LearnedSummary:
+    """What travels; adapters get new numbers."""
+    adapters = {
+        pair: tuple(replace(each, number=place) for place, each in enumerate(found))
+        for pair, found in learned.adapters.items()
+    }
+    return replace(learned, adapters=adapters, recall={}, lessons={}, statistics=(), num_bytes={}, since={})
+
+
+def test_what_was_learned_is_gone_back_on_carried_forgotten_and_brought_back(
+    desk: Desk, qtbot: QtBot, tmp_path: Path
+) -> None:
+    dialog = desk.dialog
+    own = desk.weights_of_the_next_reply()
+    keep_two_adapters(desk.drafting, tmp_path / "store")
+    with desk.waiting_for(LearnedRead):
+        desk.window.personal_action.trigger()
+    (card,) = dialog.learned.cards
+    assert card.vocabulary == desk.drafting.target_fingerprint
+    assert [use.accessibleName().split(": ")[1] for use in card.use_buttons] == ["Adapter 1", "The drafter as it came"]
+
+    desk.press(card.use_buttons[0], AdapterUsed, LearnedRead)
+    first = desk.weights_of_the_next_reply()
+    assert first is not own, "without a restart"
+    assert dialog.words.text() == "Adapter 1 is used from the next reply on."
+    desk.ask("Name three colours.")
+    desk.press(dialog.undo_button, AdapterUsed, LearnedRead)
+    second = desk.weights_of_the_next_reply()
+    assert second not in (own, first)
+    desk.ask("Name two animals.")
+
+    profile = tmp_path / "me.slipstream"
+    with desk.waiting_for(ProfileExported):
+        dialog.profile.export_requested.emit(str(profile), False)
+    before = desk.told(LearnedRead).summary
+    dialog.show_page(dialog.forget)
+    dialog.forget.learned_button.click()
+    desk.press(dialog.forget.learned_question.yes_button, LearnedForgotten, LearnedRead)
+    assert not desk.told(LearnedRead).summary.adapters
+    assert desk.weights_of_the_next_reply() is own
+    desk.ask("Name one plant.")
+
+    with desk.waiting_for(ProfileShown):
+        dialog.profile_dropped.emit(str(profile))
+    assert "2 adapters (0.90 → 1.20 right guesses per round, from 60 replies)" in dialog.profile.contents.text()
+    desk.press(dialog.profile.merge_button, ProfileImported, LearnedRead)
+    assert desk.weights_of_the_next_reply() is not own
+    after = desk.told(LearnedRead).summary
+    assert without_times(replace(after, ngrams={}, target_names={})) == without_times(
+        replace(before, ngrams={}, target_names={})
+    )
+    known = desk.drafting._drafter.tokenizer.fingerprint
+    assert after.ngrams[desk.drafting.target_fingerprint, known] >= 1
+    desk.ask("Name one river.")
+
+    dialog.show_page(dialog.forget)
+    dialog.forget.everything_button.click()
+    question = dialog.forget.everything_question
+    assert not question.yes_button.isEnabled()
+    question.condition.setChecked(True)
+    desk.press(question.yes_button, EverythingForgotten, ConversationsListed, LearnedRead)
+    assert desk.told(EverythingForgotten).num_conversations == 1
+    assert desk.window.conversations.model.rowCount() == 0
+    assert desk.window.transcript.messages == ()
+    assert desk.told(LearnedRead).summary.vocabularies == ()
+    desk.ask("Hello.")
+    qtbot.waitUntil(lambda: len(desk.window.transcript.messages) == 2, timeout=_PATIENCE_MS)
+
+
+def test_everything_is_forgotten_in_the_middle_of_a_reply(desk: Desk, qtbot: QtBot) -> None:
+    def has_begun() -> bool:
+        return any(isinstance(event, ReplyText) for event in desk._ear.events)
+
+    QTest.keyClicks(desk.window.prompt_box.editor, "Count to five hundred.")
+    QTest.keyClick(desk.window.prompt_box.editor, Qt.Key.Key_Return)
+    qtbot.waitUntil(has_begun, timeout=_PATIENCE_MS)
+    with desk.waiting_for(EverythingForgotten, LearnedRead):
+        desk.dialog.forget.forget_everything.emit()
+    assert not any(isinstance(event, Failed) for event in desk._ear.events)
+    assert desk.window.conversations.model.rowCount() == 0
+    desk.ask("Hello.")

@@ -1,0 +1,34 @@
+"""What somebody has learned, made up."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from engine.learned import LearnedSummary, RecallSize, TargetStatistics
+from engine.records import AdapterSummary
+
+WHEN = datetime(2026, 3, 3, 12, tzinfo=UTC)
+IN_USE = ("v0", "d")  # the pair that is loaded
+NOTHING = LearnedSummary({}, {}, {}, {}, {}, ())
+
+
+def adapters(num: int, used: int | None, first: int = 1) -> tuple[AdapterSummary, ...]:
+    """Newest first; `used` is the number of the one in use."""
+    return tuple(
+        AdapterSummary(number, WHEN + timedelta(days=number), 0.98, 1 + number / 10, 24, 40 * number, number == used)
+        for number in reversed(range(first, first + num))
+    )
+
+
+def learned(num_models: int = 1, num_adapters: int = 2, used: int | None = 2) -> LearnedSummary:
+    vocabularies = [f"v{place}" for place in range(num_models)]
+    return LearnedSummary(
+        ngrams={(each, "t"): 1234 for each in vocabularies},
+        adapters={(each, "d"): adapters(num_adapters, used) for each in vocabularies if num_adapters},
+        recall={each: RecallSize(300, 64_000) for each in vocabularies},
+        lessons=dict.fromkeys(vocabularies, 212),
+        target_names={each: (f"Model {each}",) for each in vocabularies},
+        statistics=(TargetStatistics("Tiny", 3, 400, 5.0, 1.5, 1.4),),
+        num_bytes=dict.fromkeys(vocabularies, 24_300_000),
+        since=dict.fromkeys(vocabularies, WHEN),
+    )
