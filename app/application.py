@@ -68,13 +68,20 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
     from app.chat_controller import ChatController
     from app.drafter_controller import DrafterController
     from app.engine_bridge import EngineBridge
+    from app.first_start import FirstStart
     from app.garbage import InterfaceGarbage
     from app.learning_controller import LearningController
     from app.logs import log_to_file
     from app.main_window import MainWindow
+    from app.notifier import Notifier
+    from app.remembering import Remembering
     from app.settings import SettingsFile
+    from app.settings_controller import SettingsController
+    from app.settings_keeper import SettingsKeeper
     from app.smoke import SmokeRun, smoke_settings
+    from app.store_trouble import StoreTrouble
     from app.theme import apply_theme
+    from app.translation import install_translations
 
     application = QApplication([sys.argv[0]])
     application.setApplicationName("Slipstream")
@@ -83,7 +90,9 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
     log_to_file(folder)
     settings_file = SettingsFile(folder)
     settings, complaint = settings_file.load()
-    window = MainWindow(apply_theme(application), version("slipstream"))
+    install_translations(application)
+    theme = apply_theme(application, settings.theme, settings.text_size)
+    window = MainWindow(theme, version("slipstream"))
     window.restore(settings.window)
     window.show()
 
@@ -98,6 +107,11 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
     drafters = DrafterController(window, bridge, folder, settings.drafter)
     learning = LearningController(window, bridge, settings.learning_settings())
     drafters.changed.connect(learning.begin_anew)
+    keeper = SettingsKeeper(settings_file, settings, application)
+    SettingsController(window, theme, keeper, controller)
+    remembering = Remembering(window, bridge, keeper, controller, drafters, learning)
+    FirstStart(window, bridge, keeper)
+    Notifier(window, bridge, keeper)
     if complaint:
         window.toasts.show_error(complaint)
     check = SmokeRun(window, bridge, smoke) if smoke else None
@@ -106,15 +120,13 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
         drafters.start()
         controller.start(target or settings.target)
 
+    StoreTrouble(window, bridge, folder, begin)
     QTimer.singleShot(0, controller, begin)
 
     def close() -> None:
-        settings.target = controller.chosen_target or settings.target
-        settings.drafter = drafters.choice
-        settings.keep_learning(learning.settings)
-        settings.window = window.state()
+        remembering.remember()
         try:
-            settings_file.save(settings)
+            keeper.close()
         except OSError as error:
             print(f"The settings could not be saved: {error.strerror}.", file=sys.stderr)
         bridge.close()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Qt, Slot
+from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtGui import QGuiApplication
 
 from app.engine_bridge import EngineBridge
@@ -68,7 +68,13 @@ class _Loading:
 
 
 class ChatController(QObject):
-    """Connects one window with one engine."""
+    """Connects one window with one engine.
+
+    Signals:
+        loading_begun(TargetSettings): a target is being loaded, with these settings.
+    """
+
+    loading_begun = Signal(TargetSettings)
 
     def __init__(
         self,
@@ -92,10 +98,31 @@ class ChatController(QObject):
         self._last_finished: Message | None = None
         self._latest_text: ReplyText | None = None
         self._deleted: list[ConversationSummary] = []  # can be brought back until the next start
+        self._has_listed = False  # the conversations, at least once
         self._told_left_out = 0  # messages of the open conversation that the user knows to be left out
         self._status = Throttle(self._show_latest_status, _STATUS_INTERVAL_MS, parent=self)
         self.chosen_target: str | None = None  # in this window; None: the choice of before stands
         self._connect()
+
+    def set_reply_settings(self, settings: ReplySettings) -> None:
+        """From the next reply on."""
+        self._reply_settings = settings
+
+    def set_system_prompt(self, system_prompt: str) -> None:
+        """Of chats that begin from now on."""
+        self._system_prompt = system_prompt
+
+    def set_target_settings(self, settings: TargetSettings) -> None:
+        """From the next loading on."""
+        self._target_settings = settings
+
+    @Slot()
+    def load_again(self) -> None:
+        """The target in use, or the one being loaded, with the settings that hold now."""
+        if self._loading is not None:
+            self.load_target(self._loading.command.target)
+        elif self._target is not None:
+            self.load_target(self._target.path)
 
     def start(self, target: str) -> None:
         """Lists what was kept and loads the target."""
@@ -107,6 +134,7 @@ class ChatController(QObject):
         self._cancel_loading()
         command = LoadTarget(target, self._target_settings)
         self._loading = _Loading(command, self._bridge.post(command))
+        self.loading_begun.emit(self._target_settings)
         self._window.target_bar.show_loading(Path(target).stem, 0.0)
         self._window.prompt_box.set_ready(False)  # a prompt sent now would wait, unseen, for the new target
 
@@ -209,6 +237,7 @@ class ChatController(QObject):
                 if self._target is not None and self._target.name == name:
                     self._window.status_line.set_words(sentence)
             case ConversationsListed(conversations):
+                self._has_listed = True
                 self._window.conversations.set_conversations(conversations)
             case ConversationChanged(summary):
                 self._window.conversations.upsert(summary)
@@ -330,6 +359,8 @@ class ChatController(QObject):
                 self._bridge.post(ListConversations())
             case RenameConversation() | DeleteConversation() | RestoreConversation():
                 self._bridge.post(ListConversations())  # what is shown may not be what is kept
+            case ListConversations() if not self._has_listed:
+                return  # told in a window of its own
             case _:
                 pass
         window.toasts.show_error(event.sentence)

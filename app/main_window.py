@@ -6,7 +6,9 @@ from PySide6.QtCore import QByteArray, QDataStream, QIODevice, Qt, QTimer, Signa
 from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QMenu, QMessageBox, QSplitter, QVBoxLayout, QWidget
 
+from app.dialogs.shortcuts_dialog import ShortcutsDialog
 from app.icons import app_icon
+from app.shortcuts import Shortcuts, fixed_keys
 from app.theme import ThemeKeeper
 from app.widgets.conversation_list import ConversationList
 from app.widgets.prompt_box import PromptBox
@@ -19,32 +21,21 @@ from app.widgets.virtual_column import COLUMN_PX, MARGIN_PX
 SIDEBAR_PX = 260
 PREPARE_AFTER_MS = 400  # when the first paint is long over
 
-SHORTCUTS = (
-    ("Enter", "Send the message"),
-    ("Shift+Enter", "Break the line"),
-    ("Esc", "Stop the reply"),
-    ("Ctrl+N", "New chat"),
-    ("Ctrl+O", "Open a model"),
-    ("Ctrl+R", "Write the last reply again"),
-    ("Ctrl+B", "Show or hide the sidebar"),
-    ("Ctrl+L", "Go to the message box"),
-    ("F2, Del", "In the list: rename or delete the conversation"),
-    ("Ctrl+Shift+T", "Bring back the last deleted conversation"),
-    ("Page Up, Page Down", "Scroll the conversation"),
-)
-
 
 class MainWindow(QMainWindow):
     """Holds the widgets, which others set and listen to.
 
     Signals:
         closing(): the window is about to close.
+        shortcut_settings_requested(): other keys are to be chosen.
     """
 
     closing = Signal()
+    shortcut_settings_requested = Signal()
 
     def __init__(self, keeper: ThemeKeeper, version: str = "", parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._keeper = keeper
         self._version = version
         self.setWindowTitle("Slipstream")
         self.setWindowIcon(app_icon())
@@ -67,9 +58,13 @@ class MainWindow(QMainWindow):
         self.conversations.setMinimumWidth(180)
         self.setCentralWidget(self._splitter)
         self._make_actions()
+        self._name_actions()
         self._make_menus()
         self.target_bar.sidebar_requested.connect(self.toggle_sidebar)
         self.transcript.example_chosen.connect(self._use_example)
+        self.transcript.welcome.file_requested.connect(self.target_bar.choose)
+        models_action = getattr(self, "models_action", self.open_action)
+        self.transcript.welcome.models_requested.connect(models_action.trigger)
         self.prompt_box.pages_requested.connect(self.transcript.scroll_pages)
         self.conversations.new_requested.connect(self.prompt_box.setFocus)
         self.conversations.clicked.connect(self.prompt_box.setFocus)
@@ -175,6 +170,12 @@ class MainWindow(QMainWindow):
         self.drafter_action.setMenuRole(QAction.MenuRole.NoRole)
         self.learning_action = self._action("Learning…")
         self.learning_action.setMenuRole(QAction.MenuRole.NoRole)
+        self.settings_action = self._action("Settings…", "Ctrl+,")
+        self.settings_action.setMenuRole(QAction.MenuRole.PreferencesRole)
+        self.larger_action = self._action("Larger text", "Ctrl++")
+        self.larger_action.setShortcuts([QKeySequence("Ctrl++"), QKeySequence("Ctrl+=")])
+        self.smaller_action = self._action("Smaller text", "Ctrl+-")
+        self.usual_size_action = self._action("Usual text size", "Ctrl+0")
         self.sidebar_action = self._action("Show or hide the sidebar", "Ctrl+B")
         self.sidebar_action.triggered.connect(self.toggle_sidebar)
         self.focus_action = self._action("Go to the message box", "Ctrl+L")
@@ -192,6 +193,12 @@ class MainWindow(QMainWindow):
         self.addAction(action)
         return action
 
+    def _name_actions(self) -> None:
+        """`new_action` is "new": keys are kept under a name that does not depend on words or language."""
+        for name, action in vars(self).items():
+            if isinstance(action, QAction):
+                action.setObjectName(name.removesuffix("_action"))
+
     def _make_menus(self) -> None:
         groups: tuple[tuple[str, tuple[QAction, ...]], ...] = (
             (
@@ -202,6 +209,7 @@ class MainWindow(QMainWindow):
                     self.starter_action,
                     self.drafter_action,
                     self.learning_action,
+                    self.settings_action,
                     self.quit_action,
                 ),
             ),
@@ -215,7 +223,16 @@ class MainWindow(QMainWindow):
                     self.restore_action,
                 ),
             ),
-            ("View", (self.sidebar_action, self.focus_action)),
+            (
+                "View",
+                (
+                    self.sidebar_action,
+                    self.focus_action,
+                    self.larger_action,
+                    self.smaller_action,
+                    self.usual_size_action,
+                ),
+            ),
             ("Help", (self.shortcuts_action, self.about_action)),
         )
         if self.menuBar().isNativeMenuBar():  # the bar at the top of the screen
@@ -249,10 +266,12 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def _show_shortcuts(self) -> None:
-        rows = "".join(
-            f"<tr><td><b>{keys}</b>&nbsp;&nbsp;&nbsp;</td><td>{words}</td></tr>" for keys, words in SHORTCUTS
+        dialog = ShortcutsDialog(
+            self._keeper, Shortcuts(self).shown(), fixed_keys(self.prompt_box.sends_with_ctrl), self
         )
-        self._show_box("Keyboard shortcuts", f"<table cellpadding='4'>{rows}</table>")
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.change_requested.connect(self.shortcut_settings_requested)
+        dialog.open()
 
     @Slot()
     def _show_about(self) -> None:

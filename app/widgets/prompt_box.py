@@ -37,6 +37,7 @@ class PromptBox(QWidget):
         super().__init__(parent)
         self._ready = False
         self._busy = False
+        self._keeper = keeper
         self._reason = "The model is still loading"
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self.frame = QFrame(self)
@@ -49,7 +50,6 @@ class PromptBox(QWidget):
         self.editor.textChanged.connect(self._on_text_changed)
         self.editor.document().documentLayout().documentSizeChanged.connect(self._fit)
         self.button = IconButton(keeper, "send", "Send  (Enter)", token="on_accent", kind="send", parent=self.frame)
-        self.button.setFixedSize(BUTTON_PX, BUTTON_PX)
         self.button.clicked.connect(self._on_button)
         self.hint = QLabel(self)
         self.hint.setProperty("kind", "quiet")
@@ -68,7 +68,8 @@ class PromptBox(QWidget):
         self.setFocusProxy(self.editor)
         self.set_target_name("")
         self._update_button()
-        self._fit()
+        keeper.changed.connect(self._draw_again)
+        self._draw_again()
 
     @property
     def text(self) -> str:
@@ -81,6 +82,15 @@ class PromptBox(QWidget):
     def set_target_name(self, name: str) -> None:
         self.editor.setPlaceholderText(f"Message {name}…" if name else "Write a message…")
         self.editor.viewport().update()  # Qt does not by itself
+
+    @property
+    def sends_with_ctrl(self) -> bool:
+        return self.editor.sends_with_ctrl
+
+    def set_sends_with_ctrl(self, with_ctrl: bool) -> None:
+        """Whether Ctrl+Enter sends and Enter breaks the line, instead of Enter and Shift+Enter."""
+        self.editor.set_sends_with_ctrl(with_ctrl)
+        self._update_button()
 
     def set_ready(self, ready: bool, reason: str = "The model is still loading") -> None:
         """Whether there is a target to send to; `reason` is shown when the user tries although there is none."""
@@ -141,13 +151,22 @@ class PromptBox(QWidget):
         possible = self._busy or (self._ready and not self.editor.document().isEmpty())
         self.button.setEnabled(possible)
         self.button.set_icon("stop" if self._busy else "send")
-        self.button.set_name("Stop  (Esc)" if self._busy else "Send  (Enter)")
+        keys = "Ctrl+Enter" if self.sends_with_ctrl else "Enter"
+        self.button.set_name("Stop  (Esc)" if self._busy else f"Send  ({keys})")
 
     @Slot(bool)
     def _show_focus(self, focused: bool) -> None:
         self.frame.setProperty("active", "true" if focused else "false")
         self.frame.style().unpolish(self.frame)
         self.frame.style().polish(self.frame)
+
+    @Slot()
+    def _draw_again(self) -> None:
+        button_px = self._keeper.px(BUTTON_PX)
+        self.button.setFixedSize(button_px, button_px)
+        self.editor.setFont(reading_font())
+        self.editor.set_least_height(button_px)
+        self._fit()
 
     @Slot()
     def _fit(self) -> None:
@@ -170,10 +189,12 @@ class _Editor(QPlainTextEdit):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self._scrolls = False
+        self.sends_with_ctrl = False
+        self._least_px = BUTTON_PX  # one line is as high as the button beside it
         self._composing = False  # with an input method, whose Enter chooses a sign
         self.setProperty("kind", "prompt")
         self.setAccessibleName("Message")
-        self.setAccessibleDescription("Enter sends, Shift and Enter break the line")
+        self.set_sends_with_ctrl(False)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setFont(reading_font())
         self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
@@ -183,9 +204,20 @@ class _Editor(QPlainTextEdit):
         self.document().setDocumentMargin(0)
         self.viewport().setAutoFillBackground(False)
 
+    def set_sends_with_ctrl(self, with_ctrl: bool) -> None:
+        self.sends_with_ctrl = with_ctrl
+        self.setAccessibleDescription(
+            "Control and Enter send, Enter breaks the line"
+            if with_ctrl
+            else "Enter sends, Shift and Enter break the line"
+        )
+
+    def set_least_height(self, height_px: int) -> None:
+        self._least_px = height_px
+
     def fit(self, highest: int) -> None:
         """Takes the height of its lines, from one line to `highest` pixels."""
-        padding = max(0, BUTTON_PX - self.fontMetrics().lineSpacing())  # one line is as high as the button beside it
+        padding = max(0, self._least_px - self.fontMetrics().lineSpacing())
         wanted = padding
         block = self.document().begin()
         while block.isValid() and wanted <= highest:
@@ -196,7 +228,7 @@ class _Editor(QPlainTextEdit):
         self._scrolls = wanted > highest
         policy = Qt.ScrollBarPolicy.ScrollBarAsNeeded if self._scrolls else Qt.ScrollBarPolicy.ScrollBarAlwaysOff
         self.setVerticalScrollBarPolicy(policy)
-        self.setFixedHeight(max(BUTTON_PX, min(wanted, highest)))
+        self.setFixedHeight(max(self._least_px, min(wanted, highest)))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -210,9 +242,12 @@ class _Editor(QPlainTextEdit):
         modifiers = event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
         if event.key() in _ENTER_KEYS and self._composing:
             event.accept()
-        elif event.key() in _ENTER_KEYS and modifiers == Qt.KeyboardModifier.NoModifier:
+        elif event.key() in _ENTER_KEYS and modifiers == self._sending_modifier():
             self.submit_requested.emit()
-        elif event.key() in _ENTER_KEYS and modifiers == Qt.KeyboardModifier.ShiftModifier:
+        elif event.key() in _ENTER_KEYS and modifiers in (
+            Qt.KeyboardModifier.NoModifier,
+            Qt.KeyboardModifier.ShiftModifier,
+        ):
             self.insertPlainText("\n")
             self.ensureCursorVisible()
         elif event.key() == Qt.Key.Key_Escape:
@@ -221,6 +256,9 @@ class _Editor(QPlainTextEdit):
             self.pages_requested.emit(-1 if event.key() == Qt.Key.Key_PageUp else 1)
         else:
             super().keyPressEvent(event)
+
+    def _sending_modifier(self) -> Qt.KeyboardModifier:
+        return Qt.KeyboardModifier.ControlModifier if self.sends_with_ctrl else Qt.KeyboardModifier.NoModifier
 
     def inputMethodEvent(self, event: QInputMethodEvent) -> None:
         self._composing = bool(event.preeditString())

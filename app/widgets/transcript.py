@@ -43,7 +43,7 @@ class Transcript(QWidget):
         self.column.setAccessibleName("Conversation")
         self.column.view_built.connect(self._on_view_built)
         self.column.following_changed.connect(self._on_following_changed)
-        self.welcome = Welcome(self)
+        self.welcome = Welcome(keeper, self)
         self.welcome.example_chosen.connect(self.example_chosen)
         self.latest_button = IconButton(keeper, "down", "Scroll to the latest message", kind="latest", parent=self)
         self.latest_button.setText("Latest")
