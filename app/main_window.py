@@ -68,6 +68,8 @@ class MainWindow(QMainWindow):
         self.prompt_box.pages_requested.connect(self.transcript.scroll_pages)
         self.conversations.new_requested.connect(self.prompt_box.setFocus)
         self.conversations.clicked.connect(self.prompt_box.setFocus)
+        keeper.changed.connect(self._fit)
+        self._fit()
         self.set_busy(False)
         self.prompt_box.setFocus()
 
@@ -127,7 +129,7 @@ class MainWindow(QMainWindow):
         chat.setObjectName("chat")
         chat.setMinimumWidth(380)
         foot = QWidget(chat)
-        foot.setMaximumWidth(COLUMN_PX + 2 * MARGIN_PX)
+        self._foot = foot
         below = QVBoxLayout(foot)
         below.setContentsMargins(MARGIN_PX, 4, MARGIN_PX, 8)
         below.setSpacing(6)
@@ -146,6 +148,10 @@ class MainWindow(QMainWindow):
         column.addWidget(self.transcript, 1)
         column.addLayout(centred)
         return chat
+
+    @Slot()
+    def _fit(self) -> None:
+        self._foot.setMaximumWidth(self._keeper.px(COLUMN_PX) + 2 * MARGIN_PX)
 
     def _make_actions(self) -> None:
         self.new_action = self._action("New chat", "Ctrl+N")

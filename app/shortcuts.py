@@ -139,7 +139,7 @@ class Shortcuts:
 
 def fixed_keys(sends_with_ctrl: bool) -> tuple[tuple[str, str], ...]:
     """Keys that belong to a widget, and what they do there."""
-    send, break_line = ("Ctrl+Return", "Return; Shift+Return") if sends_with_ctrl else ("Return", "Shift+Return")
+    send, break_line = ("Ctrl+Enter", "Enter; Shift+Enter") if sends_with_ctrl else ("Enter", "Shift+Enter")
     return (
         (send, translate("Shortcuts", "Send the message")),
         (break_line, translate("Shortcuts", "Break the line")),

@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.dialogs.parts import button, words
+from app.dialogs.parts import button, fit_to_screen, words
 from app.setting import Group, Setting, SettingValue
 from app.shortcuts import KeyProblem, Shortcut
 from app.theme import ThemeKeeper
@@ -83,7 +83,7 @@ class SettingsDialog(QDialog):
         self.show_page(Group.GENERAL)
         keeper.changed.connect(self._fit)
         self._fit()
-        self.resize(*(keeper.px(length) for length in _SIZE_PX))
+        fit_to_screen(self, keeper, _SIZE_PX)
 
     def show_values(self, values: Mapping[str, SettingValue]) -> None:
         for name, row in self.rows.items():
@@ -141,6 +141,7 @@ class SettingsDialog(QDialog):
             self.pages.addItem(QListWidgetItem(title))
             heading = QLabel(title, inside)
             heading.setProperty("kind", "heading")
+            heading.setIndent(0)
             column.addWidget(heading)
             rows = QVBoxLayout()
             rows.setSpacing(0)
@@ -211,6 +212,10 @@ class SettingsDialog(QDialog):
         """Shows what is searched for on all pages, or else the page that was chosen."""
         typed = self.search.text().strip()
         page = list(Group)[max(0, self.pages.currentRow())]
+        if typed:
+            self.pages.clearSelection()
+        else:
+            self.pages.setCurrentRow(self.pages.currentRow())
         found = [row for row in self._all if (row.is_about(typed) if typed else row.group is page)]
         for row in self._all:
             row.setVisible(row in found)

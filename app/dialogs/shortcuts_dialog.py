@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QDialog, QFrame, QGridLayout, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
-from app.dialogs.parts import button
+from app.dialogs.parts import button, fit_to_screen
 from app.shortcuts import Shortcut, native
 from app.theme import ThemeKeeper
 
@@ -64,7 +64,7 @@ class ShortcutsDialog(QDialog):
         column.setSpacing(12)
         column.addWidget(area, 1)
         column.addLayout(buttons)
-        self.resize(*(keeper.px(length) for length in _SIZE_PX))
+        fit_to_screen(self, keeper, _SIZE_PX)
         self.close_button.setFocus()
 
     @property

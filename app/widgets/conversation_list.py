@@ -11,6 +11,8 @@ from app.theme import ThemeKeeper
 from app.widgets.conversation_delegate import ConversationDelegate
 from engine.records import ConversationSummary
 
+NEW_ICON_PX = 16
+
 
 class ConversationList(QWidget):
     """Conversations by day, last used first.
@@ -37,7 +39,6 @@ class ConversationList(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.new_button = QPushButton("New chat", self)
         self.new_button.setProperty("kind", "new")
-        self.new_button.setIconSize(QSize(16, 16))
         self.new_button.setCursor(Qt.CursorShape.PointingHandCursor)
         self.new_button.setToolTip("Begin a new chat  (Ctrl+N)")
         self.new_button.clicked.connect(self._on_new)
@@ -144,6 +145,9 @@ class ConversationList(QWidget):
     @Slot()
     def _draw_icons(self) -> None:
         self.new_button.setIcon(self._keeper.icon("new", "accent"))
+        icon_px = self._keeper.px(NEW_ICON_PX)
+        self.new_button.setIconSize(QSize(icon_px, icon_px))
+        self.view.scheduleDelayedItemsLayout()  # rows may be higher or lower now
         self.view.viewport().update()
 
 

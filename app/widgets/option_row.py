@@ -144,7 +144,7 @@ class SettingRow(OptionRow):
         setting = self.setting
         if setting.kind is Kind.SWITCH:
             switch = QCheckBox(self)
-            switch.toggled.connect(self.chosen)
+            switch.toggled.connect(self._on_toggled)
             return switch
         if setting.kind is Kind.CHOICE:
             choice = _Choice(self)
@@ -161,6 +161,10 @@ class SettingRow(OptionRow):
         number.chosen.connect(self.chosen)
         number.refused.connect(self._on_refused)
         return number
+
+    @Slot(bool)
+    def _on_toggled(self, on: bool) -> None:
+        self.chosen.emit(on)
 
     @Slot()
     def _on_activated(self) -> None:

@@ -165,6 +165,7 @@ class PromptBox(QWidget):
         button_px = self._keeper.px(BUTTON_PX)
         self.button.setFixedSize(button_px, button_px)
         self.editor.setFont(reading_font())
+        self.editor.viewport().setFont(reading_font())  # the placeholder's, which does not follow under a style sheet
         self.editor.set_least_height(button_px)
         self._fit()
 

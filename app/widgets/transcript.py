@@ -12,9 +12,11 @@ from app.throttle import Throttle
 from app.widgets.icon_button import IconButton
 from app.widgets.message_view import ReplyView
 from app.widgets.transcript_rows import GrowingRow, NoteRow, PromptRow, ReplyRow, Stage, TextMeasure
-from app.widgets.virtual_column import VirtualColumn
+from app.widgets.virtual_column import COLUMN_PX, VirtualColumn
 from app.widgets.welcome import Welcome
 from engine.records import Message, Role
+
+LATEST_PX = 34
 
 
 class Transcript(QWidget):
@@ -32,6 +34,8 @@ class Transcript(QWidget):
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._keeper = keeper
+        self._scale = keeper.scale
         self.lexing = Lexing(self)
         self._stage = Stage(keeper, self.lexing, TextMeasure())
         self._rows: list[PromptRow | ReplyRow | NoteRow | GrowingRow] = []
@@ -48,12 +52,13 @@ class Transcript(QWidget):
         self.latest_button = IconButton(keeper, "down", "Scroll to the latest message", kind="latest", parent=self)
         self.latest_button.setText("Latest")
         self.latest_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        self.latest_button.setFixedHeight(34)
         self.latest_button.clicked.connect(self.column.scroll_to_end)
         self.latest_button.hide()
         self._stack = QStackedLayout(self)
         self._stack.addWidget(self.welcome)
         self._stack.addWidget(self.column)
+        keeper.changed.connect(self._on_look_changed)
+        self._fit()
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -161,6 +166,21 @@ class Transcript(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._place_latest_button()
+
+    # Size of text
+
+    @Slot()
+    def _on_look_changed(self) -> None:
+        if self._keeper.scale != self._scale:
+            self._scale = self._keeper.scale
+            self._stage.measure.refresh()
+            self._fit()
+            self.column.build_again()
+            self._update_rows()
+
+    def _fit(self) -> None:
+        self.latest_button.setFixedHeight(self._keeper.px(LATEST_PX))
+        self.column.set_widest(self._keeper.px(COLUMN_PX))
 
     # Rows
 

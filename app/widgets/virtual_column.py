@@ -60,6 +60,7 @@ class VirtualColumn(QAbstractScrollArea):
         self._slots: list[_Slot] = []
         self._tops: list[int] = [0]  # of each row, and the end
         self._estimated_width = 0
+        self._widest_px = COLUMN_PX
         self._following = True
         self._placing = False
         self.setFrameShape(QFrame.Shape.NoFrame)
@@ -90,6 +91,19 @@ class VirtualColumn(QAbstractScrollArea):
         width = self._column_width()
         self._slots = [_Slot(row, row.estimate(width)) for row in rows]
         self._follow(True)
+        self._place()
+
+    def set_widest(self, width_px: int) -> None:
+        """How wide rows get at most."""
+        self._widest_px = width_px
+
+    def build_again(self) -> None:
+        """All widgets and heights are out of date; what is in sight stays there."""
+        width = self._column_width()
+        for slot in self._slots:
+            self._drop(slot)
+            slot.arranged_width = None
+            slot.height = slot.row.estimate(width)
         self._place()
 
     def append(self, row: Row) -> None:
@@ -278,7 +292,7 @@ class VirtualColumn(QAbstractScrollArea):
         return list(accumulate((slot.height for slot in self._slots), initial=0))
 
     def _column_width(self) -> int:
-        return max(120, min(COLUMN_PX, self.width() - 2 * MARGIN_PX))
+        return max(120, min(self._widest_px, self.width() - 2 * MARGIN_PX))
 
     def _index(self, row: Row) -> int:
         for index in range(len(self._slots) - 1, -1, -1):

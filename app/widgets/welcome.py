@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtGui import QFont
+from PySide6.QtGui import QFont, QShowEvent
 from PySide6.QtWidgets import (
     QApplication,
     QFrame,
@@ -95,6 +95,10 @@ class Welcome(QScrollArea):
         self.show_introduction(False)
         keeper.changed.connect(self._draw_again)
         self._draw_again()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._draw_again()  # under a style sheet, a font set before there was a window is lost
 
     def show_introduction(self, shown: bool) -> None:
         """Whether to say what the app is and where models come from."""
