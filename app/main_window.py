@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QMenu, QMessageBox, QSpl
 
 from app.dialogs.shortcuts_dialog import ShortcutsDialog
 from app.icons import app_icon
+from app.key_hint import KeyHint
 from app.shortcuts import Shortcuts, fixed_keys
 from app.theme import ThemeKeeper
 from app.widgets.conversation_list import ConversationList
@@ -70,6 +71,9 @@ class MainWindow(QMainWindow):
         self.conversations.clicked.connect(self.prompt_box.setFocus)
         keeper.changed.connect(self._fit)
         self._fit()
+        KeyHint(self.target_bar.sidebar_button, self.sidebar_action)
+        KeyHint(self.target_bar.open_button, self.open_action)
+        KeyHint(self.conversations.new_button, self.new_action)
         self.set_busy(False)
         self.prompt_box.setFocus()
 

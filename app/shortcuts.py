@@ -61,6 +61,11 @@ def native(keys: str) -> str:
     return ", ".join(sequence.toString(_NATIVE) for sequence in _sequences(keys))
 
 
+def written(sequences: Iterable[QKeySequence]) -> str:
+    """Keys as Qt writes them in files."""
+    return "; ".join(sequence.toString(_PORTABLE) for sequence in sequences if not sequence.isEmpty())
+
+
 class Shortcuts:
     """The actions of one window, which may grow in number."""
 
@@ -69,7 +74,7 @@ class Shortcuts:
 
     def shown(self) -> tuple[Shortcut, ...]:
         return tuple(
-            Shortcut(name, _words(action), _text(action.shortcuts()), self._usual(action))
+            Shortcut(name, _words(action), written(action.shortcuts()), self._usual(action))
             for name, action in self._actions().items()
         )
 
@@ -133,7 +138,7 @@ class Shortcuts:
     def _usual(self, action: QAction) -> str:
         """The keys that the action came with, noted when it is first seen."""
         if action.property(_USUAL) is None:
-            action.setProperty(_USUAL, _text(action.shortcuts()))
+            action.setProperty(_USUAL, written(action.shortcuts()))
         return str(action.property(_USUAL))
 
 
@@ -150,10 +155,6 @@ def fixed_keys(sends_with_ctrl: bool) -> tuple[tuple[str, str], ...]:
 
 def _sequences(keys: str) -> list[QKeySequence]:
     return [sequence for sequence in QKeySequence.listFromString(keys, _PORTABLE) if not sequence.isEmpty()]
-
-
-def _text(sequences: Iterable[QKeySequence]) -> str:
-    return "; ".join(sequence.toString(_PORTABLE) for sequence in sequences if not sequence.isEmpty())
 
 
 def _is_sound(keys: str) -> bool:
