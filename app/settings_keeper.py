@@ -28,6 +28,7 @@ class SettingsKeeper(QObject):
         super().__init__(parent)
         self.settings = settings
         self._file = file
+        self._is_closed = False
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="settings")
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
@@ -53,10 +54,12 @@ class SettingsKeeper(QObject):
         """What the app remembers by itself; nobody has to be told."""
         if settings != self.settings:
             self.settings = settings
-            self._timer.start()
+            if not self._is_closed:
+                self._timer.start()
 
     def close(self) -> None:
         """Writes what is not written yet. Raises OSError."""
+        self._is_closed = True
         self._timer.stop()
         self._writer.shutdown()
         self._file.save(self.settings)

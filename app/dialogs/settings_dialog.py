@@ -68,6 +68,7 @@ class SettingsDialog(QDialog):
         self.pages.setAccessibleName(self.tr("Pages"))
         self.pages.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.pages.currentRowChanged.connect(self._on_page)
+        self.pages.itemClicked.connect(self._on_page)  # also the page that was open before the search
         self.nothing = words("", self, kind="quiet")
         self.loading = QWidget(self)
         self.load_button = button(self.tr("Load again now"), "outlined", self.loading)

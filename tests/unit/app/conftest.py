@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QCoreApplication, QEvent, Qt
 from PySide6.QtWidgets import QApplication
 
 from app.theme import ThemeKeeper, apply_theme
@@ -25,3 +25,5 @@ def keeper(qapp: QApplication) -> Iterator[ThemeKeeper]:
     keeper.show_scheme(Qt.ColorScheme.Light)
     yield keeper
     keeper.deleteLater()
+    # The windows of this test are gone before the next one dresses everything that there is.
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)

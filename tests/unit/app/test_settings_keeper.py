@@ -15,7 +15,8 @@ from app.settings_keeper import SettingsKeeper
 def keeper(tmp_path: Path) -> Iterator[SettingsKeeper]:
     keeper = SettingsKeeper(SettingsFile(tmp_path / "data"), AppSettings(target="/m.gguf", window=b"eHl6"))
     yield keeper
-    keeper._writer.shutdown()
+    if not keeper._is_closed:
+        keeper.close()
 
 
 def kept(tmp_path: Path) -> AppSettings:
