@@ -23,20 +23,22 @@ def install_translations(
 ) -> tuple[QTranslator, ...]:
     """Has everything that is made from now on speak the user's language; Qt's own dialogs, too.
 
-    Returns what was installed: English forms of plurals always, and the language of `locale` where there is one.
+    Returns what was installed: English forms of plurals, and the language of `locale` where it is translated.
     """
+    installed = [_load(QLocale(QLocale.Language.English), "slipstream", folder)]
     wanted = locale or QLocale.system()
-    english = QLocale(QLocale.Language.English)
-    installed = []
-    for language, name, place in (
-        (english, "slipstream", folder),
-        (wanted, "qtbase", Path(QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath))),
-        (wanted, "slipstream", folder),  # the last one is asked first
-    ):
-        translator = QTranslator(application)
-        if translator.load(language, name, "_", str(place)):
-            application.installTranslator(translator)
-            installed.append(translator)
-        else:
-            translator.deleteLater()
-    return tuple(installed)
+    if wanted.language() != QLocale.Language.English:
+        own = _load(wanted, "slipstream", folder)
+        if own is not None:  # else Qt's words would be the only ones in another language
+            place = Path(QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath))
+            installed += [_load(wanted, "qtbase", place), own]
+    translators = tuple(translator for translator in installed if translator is not None)
+    for translator in translators:  # the last one is asked first
+        translator.setParent(application)
+        application.installTranslator(translator)
+    return translators
+
+
+def _load(locale: QLocale, name: str, folder: Path) -> QTranslator | None:
+    translator = QTranslator()
+    return translator if translator.load(locale, name, "_", str(folder)) else None

@@ -70,6 +70,7 @@ class SettingsDialog(QDialog):
         self.pages.currentRowChanged.connect(self._on_page)
         self.pages.itemClicked.connect(self._on_page)  # also the page that was open before the search
         self.nothing = words("", self, kind="quiet")
+        self.num_found = words("", self, kind="quiet")
         self.loading = QWidget(self)
         self.load_button = button(self.tr("Load again now"), "outlined", self.loading)
         self.load_button.clicked.connect(self._on_load)
@@ -165,6 +166,7 @@ class SettingsDialog(QDialog):
         left = QVBoxLayout()
         left.setSpacing(8)
         left.addWidget(self.search)
+        left.addWidget(self.num_found)
         left.addWidget(self.pages, 1)
         sides = QHBoxLayout()
         sides.setSpacing(18)
@@ -224,6 +226,8 @@ class SettingsDialog(QDialog):
             heading.setVisible(any(row.group is group for row in found))
         self.nothing.setText(self.tr("No setting has “{words}” in its name or description.").format(words=typed))
         self.nothing.setVisible(bool(typed) and not found)
+        self.num_found.setText(self.tr("%n setting(s) found", "", len(found)))
+        self.num_found.setVisible(bool(typed))
 
     @Slot()
     def _on_page(self) -> None:

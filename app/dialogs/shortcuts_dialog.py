@@ -51,6 +51,8 @@ class ShortcutsDialog(QDialog):
         area.setFrameShape(QFrame.Shape.NoFrame)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.setAccessibleName(self.windowTitle())
+        area.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        area.setProperty("kind", "page")
         self.change_button = button(self.tr("Change…"), "outlined", self)
         self.change_button.clicked.connect(self._on_change)
         self.close_button = button(self.tr("Close"), "outlined", self)

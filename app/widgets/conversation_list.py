@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QModelIndex, QPoint, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtGui import QFocusEvent, QKeyEvent
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QListView, QMenu, QPushButton, QVBoxLayout, QWidget
 
 from app.models.conversations import ConversationsModel
 from app.theme import ThemeKeeper
 from app.widgets.conversation_delegate import ConversationDelegate
+from app.widgets.keyboard_focus import show_keyboard_focus
 from engine.records import ConversationSummary
 
 NEW_ICON_PX = 16
@@ -175,6 +176,14 @@ class _View(QListView):
 
     def keyboardSearch(self, search: str) -> None:
         """Letters do not jump to another conversation: whoever types here believes to be in the message box."""
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        show_keyboard_focus(self, event)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        show_keyboard_focus(self, event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace) and event.modifiers() in (

@@ -9,10 +9,11 @@ from itertools import accumulate
 from typing import Protocol
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QKeyEvent, QResizeEvent, QShowEvent
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QFrame, QWidget
 
 from app.widgets.icon_button import IconButton
+from app.widgets.keyboard_focus import show_keyboard_focus
 from app.widgets.row_view import RowView
 
 COLUMN_PX = 780
@@ -63,6 +64,7 @@ class VirtualColumn(QAbstractScrollArea):
         self._widest_px = COLUMN_PX
         self._following = True
         self._placing = False
+        self.setProperty("kind", "column")
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -152,6 +154,14 @@ class VirtualColumn(QAbstractScrollArea):
             bar = self.verticalScrollBar()
             self._follow(bar.value() >= bar.maximum() - 4)
             self._place()
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        show_keyboard_focus(self, event)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        show_keyboard_focus(self, event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         bar = self.verticalScrollBar()

@@ -198,9 +198,7 @@ def test_a_page_that_is_pressed_ends_the_search(desk: Desk) -> None:
     dialog = desk.controller.dialog
     dialog.search.setText("xyzzy")
     item = dialog.pages.item(0)  # the page that was open before
-    QTest.mouseClick(
-        dialog.pages.viewport(), Qt.MouseButton.LeftButton, pos=dialog.pages.visualItemRect(item).center()
-    )
+    QTest.mouseClick(dialog.pages.viewport(), Qt.MouseButton.LeftButton, pos=dialog.pages.visualItemRect(item).center())
     assert dialog.search.text() == ""
     assert "notify" in desk.shown()
 

@@ -72,7 +72,7 @@ def test_keys_of_another_action_are_refused_or_swapped(shortcuts: Shortcuts) -> 
     assert shortcuts.problem("stop", "Esc") is None, "they are its own"
 
 
-@pytest.mark.parametrize("wanted", ["A", "Shift+A", "Ö", "Space", "Return", "Tab", "Del", "Ctrl+C", "Ctrl+V", "Ctrl+Return"])
+@pytest.mark.parametrize("wanted", ["A", "Shift+A", "Ö", "Space", "Return", "Tab", "Del", "Ctrl+C", "Ctrl+Return"])
 def test_keys_that_write_are_refused(shortcuts: Shortcuts, wanted: str) -> None:
     problem = shortcuts.problem("about", wanted)
     assert problem is not None

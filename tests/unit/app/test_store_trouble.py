@@ -86,7 +86,10 @@ def real(tmp_path: Path) -> Iterator[EngineBridge]:
 def test_what_the_user_mends_is_tried_again(
     qtbot: QtBot, window: MainWindow, real: EngineBridge, tmp_path: Path
 ) -> None:
-    trouble = StoreTrouble(window, real, tmp_path / "store", lambda: real.post(ListConversations()) and None)
+    def begin() -> None:
+        real.post(ListConversations())
+
+    trouble = StoreTrouble(window, real, tmp_path / "store", begin)
     ear = Ear(real)
     with qtbot.waitSignal(ear.heard, timeout=30_000):
         real.post(ListConversations())
