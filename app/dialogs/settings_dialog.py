@@ -30,6 +30,7 @@ from app.widgets.option_row import LinkRow, OptionRow, SettingRow, ShortcutRow
 
 _SIZE_PX = (760, 580)
 _PAGES_PX = 150
+_MOST_PAGES_PX = 240
 
 
 class SettingsDialog(QDialog):
@@ -161,7 +162,9 @@ class SettingsDialog(QDialog):
         self.area = area
         note = QHBoxLayout(self.loading)
         note.setContentsMargins(0, 0, 0, 0)
-        note.addWidget(words(self.tr("This holds from the next loading of a model on."), self.loading, "quiet"), 1)
+        note.addWidget(
+            words(self.tr("Some of this holds from the next loading of a model on."), self.loading, "quiet"), 1
+        )
         note.addWidget(self.load_button)
         left = QVBoxLayout()
         left.setSpacing(8)
@@ -204,7 +207,7 @@ class SettingsDialog(QDialog):
 
     @Slot()
     def _fit(self) -> None:
-        width = self._keeper.px(_PAGES_PX)
+        width = min(self._keeper.px(_PAGES_PX), _MOST_PAGES_PX)
         self.search.setFixedWidth(width)
         self.pages.setFixedWidth(width)
 

@@ -24,6 +24,7 @@ from app.widgets.key_field import KeyField
 from app.widgets.number_field import NumberField
 
 FIELD_PX = 150
+ROOM_SCALE = 1.3  # up to which a control stands beside its name
 TEXT_LINES = 4
 TYPING_PAUSE_MS = 400
 
@@ -61,7 +62,9 @@ class OptionRow(QWidget):
         policy = self.reset_button.sizePolicy()
         policy.setRetainSizeWhenHidden(True)
         self.reset_button.setSizePolicy(policy)
-        self._control = QHBoxLayout()
+        self._holder = QWidget(self)
+        self._control = QHBoxLayout(self._holder)
+        self._control.setContentsMargins(0, 0, 0, 0)
         self._control.setSpacing(6)
         self._control.addStretch(1)
         self._grid = QGridLayout(self)
@@ -71,10 +74,11 @@ class OptionRow(QWidget):
         self._grid.setColumnStretch(0, 3)
         self._grid.setColumnStretch(1, 2)
         self._grid.addWidget(self._label, 0, 0)
-        self._grid.addLayout(self._control, 0, 1)
         self._grid.addWidget(self.reset_button, 0, 2)
         self._grid.addWidget(self._about, 1, 0, 1, 2)
         self._grid.addWidget(self.problem, 3, 0, 1, 2)
+        keeper.changed.connect(self._place)
+        self._place()
 
     def is_about(self, words: str) -> bool:
         """Whether all of these words stand in it."""
@@ -86,8 +90,17 @@ class OptionRow(QWidget):
         self.problem.setText(sentence)
         self.problem.setVisible(bool(sentence))
 
+    @Slot()
     def _on_reset(self) -> None:
         self.reset_requested.emit()
+
+    @Slot()
+    def _place(self) -> None:
+        """Large text leaves no room beside the name."""
+        if self._keeper.scale > ROOM_SCALE:
+            self._grid.addWidget(self._holder, 2, 0, 1, 2)
+        else:
+            self._grid.addWidget(self._holder, 0, 1)
 
 
 class SettingRow(OptionRow):
@@ -112,6 +125,7 @@ class SettingRow(OptionRow):
         self.control.setAccessibleDescription(about)
         if setting.kind is Kind.TEXT:
             self._grid.addWidget(self.control, 2, 0, 1, 2)
+            self._holder.hide()
         else:
             self._control.addWidget(self.control)
         if setting.shown.unit:

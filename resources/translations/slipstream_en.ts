@@ -263,7 +263,7 @@
             <translation type="unfinished" />
         </message>
         <message>
-            <source>This holds from the next loading of a model on.</source>
+            <source>Some of this holds from the next loading of a model on.</source>
             <translation type="unfinished" />
         </message>
         <message>

@@ -11,7 +11,7 @@ import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QAccessible
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QScrollArea, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.theme import ThemeKeeper
@@ -132,6 +132,8 @@ def test_nothing_is_cut_off_at_twice_the_size(window: QWidget, keeper: ThemeKeep
 def is_cut_off(widget: QWidget) -> bool:
     """Whether a text has less room than it takes. What may be shortened needs its height only."""
     metrics = widget.fontMetrics()
+    if isinstance(widget, QScrollArea):
+        return widget.widget().width() > widget.viewport().width()
     if isinstance(widget, QAbstractButton) and widget.text():
         return widget.height() < metrics.height() or widget.width() < metrics.horizontalAdvance(widget.text())
     if isinstance(widget, ElidedLabel):
