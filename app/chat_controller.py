@@ -120,7 +120,9 @@ class ChatController(QObject):
     def load_again(self) -> None:
         """The target in use, or the one being loaded, with the settings that hold now."""
         if self._loading is not None:
+            chosen = self._loading.chosen
             self.load_target(self._loading.command.target)
+            self._loading.chosen = chosen
         elif self._target is not None:
             self.load_target(self._target.path)
 

@@ -33,6 +33,7 @@ class SettingsController(QObject):
         complaint = self._shortcuts.use(keeper.settings.shortcuts)
         if complaint:
             window.toasts.show_error(complaint)
+            keeper.keep(keeper.settings.model_copy(update={"shortcuts": self._shortcuts.chosen()}))
         window.prompt_box.set_sends_with_ctrl(keeper.settings.send_with == "ctrl+enter")
         self._dialog: SettingsDialog | None = None
         window.settings_action.triggered.connect(self._open)
@@ -40,6 +41,7 @@ class SettingsController(QObject):
         window.larger_action.triggered.connect(self._enlarge)
         window.smaller_action.triggered.connect(self._shrink)
         window.usual_size_action.triggered.connect(self._resize_to_usual)
+        window.closing.connect(self._finish)
         keeper.changed.connect(self._apply)
         keeper.failed.connect(self._tell)
         chat.loading_begun.connect(self._on_loading)
@@ -121,6 +123,11 @@ class SettingsController(QObject):
     @Slot()
     def _resize_to_usual(self) -> None:
         self._change("text_size", 100)
+
+    @Slot()
+    def _finish(self) -> None:
+        if self._dialog is not None:
+            self._dialog.finish()
 
     # What follows
 

@@ -90,8 +90,10 @@ class Shortcuts:
         for name, keys in chosen.items():
             sequences = _sequences(keys)
             texts = {sequence.toString(_PORTABLE) for sequence in sequences}
-            if name not in actions or not _is_sound(keys) or texts & taken:
-                wrong.append(name)
+            if name not in actions:
+                continue  # an action of another version
+            if not _is_sound(keys) or texts & taken:
+                wrong.append(_words(actions[name]))
             else:
                 kept[name] = sequences
                 taken |= texts
@@ -118,6 +120,10 @@ class Shortcuts:
                 return KeyProblem(sentence.format(keys=native(keys), action=_words(action)), other)
         return None
 
+    def chosen(self) -> dict[str, str]:
+        """All keys that are not the usual ones, by the name of their action."""
+        return self._unusual({shortcut.name: shortcut.keys for shortcut in self.shown()})
+
     def with_keys(self, name: str, keys: str) -> dict[str, str]:
         """What is to be kept once the action has these keys: only what differs from the usual."""
         now = {shortcut.name: shortcut.keys for shortcut in self.shown()}
@@ -133,12 +139,14 @@ class Shortcuts:
         return {name: chosen for name, chosen in keys.items() if chosen != usual[name]}
 
     def _actions(self) -> dict[str, QAction]:
-        return {action.objectName(): action for action in self._window.actions() if action.objectName()}
+        """By name; the keys that an action came with are noted when it is first seen."""
+        actions = {action.objectName(): action for action in self._window.actions() if action.objectName()}
+        for action in actions.values():
+            if action.property(_USUAL) is None:
+                action.setProperty(_USUAL, written(action.shortcuts()))
+        return actions
 
     def _usual(self, action: QAction) -> str:
-        """The keys that the action came with, noted when it is first seen."""
-        if action.property(_USUAL) is None:
-            action.setProperty(_USUAL, written(action.shortcuts()))
         return str(action.property(_USUAL))
 
 
@@ -187,5 +195,5 @@ def _words(action: QAction) -> str:
 
 
 def _complaint(names: Iterable[str]) -> str:
-    sentence = translate("Shortcuts", "Some keys in the settings make no sense and are the usual ones now: {names}.")
+    sentence = translate("Shortcuts", "The keys of these actions made no sense and are the usual ones now: {names}.")
     return sentence.format(names=", ".join(names))

@@ -32,9 +32,12 @@ class StoreTrouble(QObject):
         match event:
             case Failed(sentence, ListConversations()) if not self._is_over:
                 self._show(sentence)
+            case Failed(sentence) if self.dialog is not None and sentence == self.dialog.sentence.text():
+                self._window.toasts.clear_errors()  # the model needs the store as well
             case ConversationsListed():
                 self._is_over = True
                 if self.dialog is not None:
+                    self._window.toasts.clear_errors()
                     self.dialog.close()
                     self.dialog.deleteLater()
                     self.dialog = None

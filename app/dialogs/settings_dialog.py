@@ -121,14 +121,15 @@ class SettingsDialog(QDialog):
         self._filter()
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        self._finish()
+        self.finish()
         super().closeEvent(event)
 
     def reject(self) -> None:
-        self._finish()
+        self.finish()
         super().reject()
 
-    def _finish(self) -> None:
+    def finish(self) -> None:
+        """Takes what was typed a moment ago."""
         for row in self.rows.values():
             row.finish()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QAction
+from PySide6.QtGui import QAction, QWheelEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -278,9 +278,9 @@ def range_words(setting: Setting) -> str:
     kind = translate("Settings", "a whole number") if whole else translate("Settings", "a number")
     if setting.low is not None and setting.high is not None:
         words = translate("Settings", "Choose {kind} from {low} to {high}")
+        words = words.format(kind=kind, low=f"{setting.low:,.10g}", high=f"{setting.high:,.10g}")
     else:
-        words = translate("Settings", "Choose {kind}")
-    words = words.format(kind=kind, low=f"{setting.low:,g}", high=f"{setting.high:,.10g}")
+        words = translate("Settings", "Choose {kind}").format(kind=kind)
     if setting.is_optional:
         unset = translate("Settings", setting.shown.unset)
         words += translate("Settings", ", or nothing for “{unset}”").format(unset=unset)
@@ -288,5 +288,5 @@ def range_words(setting: Setting) -> str:
 
 
 class _Choice(QComboBox):
-    def wheelEvent(self, event: object) -> None:
-        event.ignore()  # type: ignore[attr-defined]
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        event.ignore()  # whoever scrolls the page would change what the pointer happens to be over

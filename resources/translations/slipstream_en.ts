@@ -328,7 +328,7 @@
             <translation type="unfinished" />
         </message>
         <message>
-            <source>Some keys in the settings make no sense and are the usual ones now: {names}.</source>
+            <source>The keys of these actions made no sense and are the usual ones now: {names}.</source>
             <translation type="unfinished" />
         </message>
     </context>

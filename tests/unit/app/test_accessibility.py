@@ -133,7 +133,8 @@ def is_cut_off(widget: QWidget) -> bool:
     """Whether a text has less room than it takes. What may be shortened needs its height only."""
     metrics = widget.fontMetrics()
     if isinstance(widget, QScrollArea):
-        return widget.widget().width() > widget.viewport().width()
+        inside = widget.widget()
+        return inside is not None and inside.width() > widget.viewport().width()
     if isinstance(widget, QAbstractButton) and widget.text():
         return widget.height() < metrics.height() or widget.width() < metrics.horizontalAdvance(widget.text())
     if isinstance(widget, ElidedLabel):

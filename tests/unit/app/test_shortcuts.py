@@ -22,6 +22,13 @@ def window(qtbot: QtBot) -> QMainWindow:
     return window
 
 
+def test_keys_chosen_before_the_start_have_usual_ones_too(window: QMainWindow) -> None:
+    shortcuts = Shortcuts(window)
+    shortcuts.use({"new": "Ctrl+M"})
+    assert shortcuts.shown()[0].usual_keys == "Ctrl+N"
+    assert shortcuts.chosen() == {"new": "Ctrl+M"}
+
+
 @pytest.fixture
 def shortcuts(window: QMainWindow) -> Shortcuts:
     made = Shortcuts(window)
@@ -86,14 +93,15 @@ def test_other_keys_may_be_had(shortcuts: Shortcuts, wanted: str) -> None:
 
 def test_kept_keys_that_make_no_sense_are_told_and_ignored(shortcuts: Shortcuts) -> None:
     complaint = shortcuts.use({"new": "Nonsense+Key+", "stop": "x", "gone": "Ctrl+G", "about": "Ctrl+G"})
-    assert complaint == "Some keys in the settings make no sense and are the usual ones now: new, stop, gone."
+    assert complaint == "The keys of these actions made no sense and are the usual ones now: New chat, Stop."
+    assert shortcuts.chosen() == {"about": "Ctrl+G"}
     assert keys(shortcuts) == {"new": "Ctrl+N", "stop": "Esc; Ctrl+.", "about": "Ctrl+G"}
 
 
 def test_no_two_actions_ever_have_the_same_keys(shortcuts: Shortcuts) -> None:
     assert shortcuts.use({"about": "Ctrl+N"}) == ""
     assert keys(shortcuts) == {"new": "", "stop": "Esc; Ctrl+.", "about": "Ctrl+N"}
-    assert "new" in shortcuts.use({"about": "Ctrl+M", "new": "Ctrl+M"})
+    assert "New chat" in shortcuts.use({"about": "Ctrl+M", "new": "Ctrl+M"})
     assert keys(shortcuts)["new"] == "Ctrl+N"
 
 
