@@ -11,7 +11,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 
@@ -74,18 +74,25 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
     from app.drafter_controller import DrafterController
     from app.engine_bridge import EngineBridge
     from app.exchange_controller import ExchangeController
+    from app.first_start import FirstStart
     from app.forget_controller import ForgetController
     from app.garbage import InterfaceGarbage
     from app.history_controller import HistoryController
     from app.library import connect_library
     from app.logs import log_to_file
     from app.main_window import MainWindow
+    from app.notifier import Notifier
     from app.personal_controller import PersonalController
+    from app.remembering import Remembering
     from app.search_controller import SearchController
     from app.settings import SettingsFile
+    from app.settings_controller import SettingsController
+    from app.settings_keeper import SettingsKeeper
     from app.smoke import SmokeRun, smoke_settings
+    from app.store_trouble import StoreTrouble
     from app.theme import apply_theme
     from app.token_counting import TokenCounting
+    from app.translation import install_translations
 
     application = QApplication([sys.argv[0]])
     application.setApplicationName("Slipstream")
@@ -94,8 +101,9 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
     log_to_file(folder)
     settings_file = SettingsFile(folder)
     settings, complaint = settings_file.load()
-    keeper = apply_theme(application)
-    window = MainWindow(keeper, version("slipstream"))
+    install_translations(application)
+    theme = apply_theme(application, settings.theme, settings.text_size)
+    window = MainWindow(theme, version("slipstream"))
     window.restore(settings.window)
     window.show()
 
@@ -112,21 +120,21 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
     ConversationController(window, bridge, controller)
     TokenCounting(window.prompt_box, bridge)
 
-    def keep_draft(text: str) -> None:
-        settings.draft = text
-        with suppress(OSError):  # tried again at the end, and told then
-            settings_file.save(settings)
-
-    drafts = DraftKeeper(window.prompt_box, bridge, controller, settings.draft, keep_draft)
+    keeper = SettingsKeeper(settings_file, settings, application)
+    drafts = DraftKeeper(window.prompt_box, bridge, controller, settings.draft, keeper.keep_draft)
     drafters = DrafterController(window, bridge, folder, settings.drafter)
     personal = PersonalController(window, bridge, settings.learning_settings())
-    history = HistoryController(window, bridge, keeper)
-    comparing = CompareController(window, bridge, settings.reply_settings, lambda: settings.system_prompt)
+    history = HistoryController(window, bridge, theme)
+    comparing = CompareController(window, bridge, lambda: controller.reply_settings, lambda: controller.system_prompt)
     history.compare_requested.connect(comparing.open)
     SearchController(window, bridge)
     attachments = AttachmentsController(window, bridge)
     ExchangeController(window, bridge, attachments)
     ForgetController(window, bridge)
+    SettingsController(window, theme, keeper, controller)
+    remembering = Remembering(window, bridge, keeper, controller, drafters, personal)
+    FirstStart(window, bridge, keeper)
+    Notifier(window, bridge, keeper)
     if complaint:
         window.toasts.show_error(complaint)
     check = SmokeRun(window, bridge, smoke) if smoke else None
@@ -135,20 +143,16 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
         drafters.start()
         controller.start(target or settings.target)
         sampling = settings.reply_settings().sampling
-        connect_library(window, keeper, bridge, controller, folder, settings.target_settings(), sampling).start()
+        connect_library(window, theme, bridge, controller, folder, settings.target_settings(), sampling).start()
 
+    StoreTrouble(window, bridge, folder, begin)
     QTimer.singleShot(0, controller, begin)
 
     def close() -> None:
         drafts.keep()
-        settings.draft = drafts.new_draft
-        settings.target = controller.chosen_target or settings.target
-        settings.drafter = drafters.choice
-        settings.keep_learning(personal.settings)
-        settings.colour_origins = window.origins_action.isChecked()
-        settings.window = window.state()
+        remembering.remember()
         try:
-            settings_file.save(settings)
+            keeper.close()
         except OSError as error:
             print(f"The settings could not be saved: {error.strerror}.", file=sys.stderr)
         bridge.close()

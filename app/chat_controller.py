@@ -124,10 +124,12 @@ class ChatController(QObject):
     Signals:
         moved(int | None): another conversation is open, or None: a new chat.
         begun(int): the new chat is kept, under this id.
+        loading_begun(TargetSettings): a target is being loaded, with these settings for all.
     """
 
     moved = Signal(object)
     begun = Signal(int)
+    loading_begun = Signal(TargetSettings)
 
     def __init__(
         self,
@@ -152,6 +154,7 @@ class ChatController(QObject):
         self._reply: _ReplyUnderWay | None = None
         self._last_finished: Message | None = None
         self._deleted: list[ConversationSummary] = []  # can be brought back until the next start
+        self._has_listed = False  # the conversations, at least once
         self._told_left_out = 0  # messages of the open conversation that the user knows to be left out
         self.next_chat: NextChat | None = None  # for one new chat; None: as all
         self.chosen_target: str | None = None  # in this window; None: the choice of before stands
@@ -161,6 +164,28 @@ class ChatController(QObject):
     def is_incognito(self) -> bool:
         """Whether what is open, or begins with the next prompt, leaves no trace."""
         return self._incognito
+
+    def set_reply_settings(self, settings: ReplySettings) -> None:
+        """From the next reply on."""
+        self._reply_settings = settings
+
+    def set_system_prompt(self, system_prompt: str) -> None:
+        """Of chats that begin from now on."""
+        self._system_prompt = system_prompt
+
+    def set_target_settings(self, settings: TargetSettings) -> None:
+        """From the next loading on."""
+        self._target_settings = settings
+
+    @Slot()
+    def load_again(self) -> None:
+        """The target in use, or the one being loaded, with the settings that hold now."""
+        if self._loading is not None:
+            chosen = self._loading.chosen
+            self.load_target(self._loading.command.target)
+            self._loading.chosen = chosen
+        elif self._target is not None:
+            self.load_target(self._target.path)
 
     def start(self, target: str) -> None:
         """Lists what was kept and loads the target."""
@@ -203,6 +228,7 @@ class ChatController(QObject):
         own = self._own_settings.get(target, TargetSettings())
         command = LoadTarget(target, own.filled_up(self._target_settings), anyway)
         self._loading = _Loading(command, self._bridge.post(command))
+        self.loading_begun.emit(self._target_settings)
         if self._reply is None:
             self._window.target_bar.show_loading(Path(target).stem, 0.0)
         else:
@@ -328,6 +354,7 @@ class ChatController(QObject):
                 if self._target is not None and self._target.name == name:
                     self._window.meter.set_words(sentence)
             case ConversationsListed(conversations):
+                self._has_listed = True
                 self._window.conversations.set_conversations(conversations)
             case ConversationChanged(summary):
                 self._window.conversations.upsert(summary)
@@ -479,6 +506,8 @@ class ChatController(QObject):
                 self._bridge.post(ListConversations())
             case RenameConversation() | DeleteConversation() | RestoreConversation() | ForgetConversation():
                 self._bridge.post(ListConversations())  # what is shown may not be what is kept
+            case ListConversations() if not self._has_listed:
+                return  # told in a window of its own
             case _:
                 pass
         window.toasts.show_error(event.sentence)

@@ -52,10 +52,6 @@ class DraftKeeper(QObject):
         chat.begun.connect(self._on_begun)
         bridge.happened.connect(self._on_event, Qt.ConnectionType.QueuedConnection)
 
-    @property
-    def new_draft(self) -> str:
-        return self._drafts[None]
-
     @Slot()
     def keep(self) -> None:
         """Now, for instance because the app is being closed."""

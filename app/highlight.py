@@ -9,6 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
+from threading import RLock
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
@@ -110,7 +111,8 @@ class Lexing(QObject):
         self._thread = ThreadPoolExecutor(1, "lexing")
         self._num_requests = 0
         self._warm: set[str] = set()  # languages whose import, far slower than lexing, is over
-        self.destroyed.connect(_stopper(self._thread))
+        self._door = _Door()
+        self.destroyed.connect(_stopper(self._thread, self._door))
 
     def lex_now(self, language: str, code: str) -> tuple[Line, ...] | None:
         """The lines, or None where finding them would hold up the interface: then `request` them."""
@@ -119,12 +121,14 @@ class Lexing(QObject):
     def request(self, language: str, code: str) -> int:
         self._num_requests += 1
         number = self._num_requests
+        door = self._door
 
         def work() -> None:
             lines = lex(language, code)
-            if isValid(self):
-                self._warm.add(language)
-                self.done.emit(number, lines)  # on that thread, so that it is never heard before `number` is known
+            with door.lock:  # nothing is destroyed in the middle of it
+                if door.is_open and isValid(self):
+                    self._warm.add(language)
+                    self.done.emit(number, lines)  # on that thread, so that it is never heard before `number` is known
 
         self._thread.submit(work)
         return number
@@ -134,8 +138,21 @@ class Lexing(QObject):
         self._thread.submit(_import_slow_libraries)
 
 
-def _stopper(thread: ThreadPoolExecutor) -> Callable[[], None]:
-    return lambda: thread.shutdown(wait=False, cancel_futures=True)
+class _Door:
+    """Closed while its owner is being destroyed."""
+
+    def __init__(self) -> None:
+        self.lock = RLock()  # whoever is told at once may ask again
+        self.is_open = True
+
+
+def _stopper(thread: ThreadPoolExecutor, door: _Door) -> Callable[[], None]:
+    def stop() -> None:
+        with door.lock:
+            door.is_open = False
+        thread.shutdown(wait=False, cancel_futures=True)
+
+    return stop
 
 
 def _import_slow_libraries() -> None:

@@ -76,6 +76,7 @@ class LibraryController(QObject):
         picker.find_requested.connect(self.dialog.open_hub)
         picker.library_requested.connect(self._open)
         window.library_action.triggered.connect(self._open)
+        window.models_action.triggered.connect(self.dialog.open_hub)
         page.use_requested.connect(self.choose)
         page.load_again_requested.connect(self._load_again)
         page.options_changed.connect(self._change_options)

@@ -6,8 +6,11 @@ from PySide6.QtCore import QByteArray, QDataStream, QIODevice, Qt, QTimer, Signa
 from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QMenu, QMessageBox, QSplitter, QVBoxLayout, QWidget
 
+from app.dialogs.shortcuts_dialog import ShortcutsDialog
 from app.dropped_files import DroppedFiles
 from app.icons import app_icon
+from app.key_hint import KeyHint
+from app.shortcuts import Shortcuts, fixed_keys
 from app.theme import ThemeKeeper
 from app.widgets.conversation_list import ConversationList
 from app.widgets.incognito_banner import IncognitoBanner
@@ -21,31 +24,6 @@ from app.widgets.virtual_column import COLUMN_PX, MARGIN_PX
 SIDEBAR_PX = 260
 PREPARE_AFTER_MS = 400  # when the first paint is long over
 
-SHORTCUTS = (
-    ("Enter", "Send the message"),
-    ("Shift+Enter", "Break the line"),
-    ("Esc", "Stop the reply"),
-    ("Ctrl+N", "New chat"),
-    ("Ctrl+Shift+N", "New incognito chat"),
-    ("Ctrl+F", "Search chats"),
-    ("Ctrl+Shift+A", "Attach a text file"),
-    ("Ctrl+M", "Choose a model"),
-    ("Ctrl+O", "Open a model file"),
-    ("Ctrl+R", "Write the last reply again"),
-    ("Ctrl+Shift+R", "Continue the last reply"),
-    ("Up", "In the empty message box: edit the last message"),
-    ("Ctrl+Shift+,", "Settings of this conversation"),
-    ("Ctrl+B", "Show or hide the sidebar"),
-    ("Ctrl+L", "Go to the message box"),
-    ("Ctrl+Shift+O", "Colour replies by who guessed what"),
-    ("Ctrl+Shift+S", "Show how fast replies came"),
-    ("F2, Del", "In the list: rename or delete the conversation"),
-    ("Shift+Del", "In the list: forget the conversation at once"),
-    ("Ctrl+Shift+P", "What was learned: show, carry, forget"),
-    ("Ctrl+Shift+T", "Bring back the last deleted conversation"),
-    ("Page Up, Page Down", "Scroll the conversation"),
-)
-
 
 class MainWindow(QMainWindow):
     """Holds the widgets, which others set and listen to.
@@ -55,15 +33,18 @@ class MainWindow(QMainWindow):
         chats_dropped(str): a file of chats was dropped on it.
         texts_dropped(list): other files were dropped on it, by their paths.
         profile_dropped(str): a profile is to be looked at.
+        shortcut_settings_requested(): other keys are to be chosen.
     """
 
     closing = Signal()
     chats_dropped = Signal(str)
     texts_dropped = Signal(list)
     profile_dropped = Signal(str)
+    shortcut_settings_requested = Signal()
 
     def __init__(self, keeper: ThemeKeeper, version: str = "", parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._keeper = keeper
         self._version = version
         self.setWindowTitle("Slipstream")
         self.setWindowIcon(app_icon())
@@ -88,15 +69,25 @@ class MainWindow(QMainWindow):
         self.conversations.setMinimumWidth(180)
         self.setCentralWidget(self._splitter)
         self._make_actions()
+        self._name_actions()
         self._make_menus()
         self.target_bar.sidebar_requested.connect(self.toggle_sidebar)
         self.transcript.example_chosen.connect(self._use_example)
+        self.transcript.welcome.file_requested.connect(self.target_bar.choose)
+        self.transcript.welcome.models_requested.connect(self.models_action.trigger)
         self.prompt_box.pages_requested.connect(self.transcript.scroll_pages)
         self.prompt_box.edit_last_requested.connect(self.transcript.revise_last)
         self.conversations.new_requested.connect(self.prompt_box.setFocus)
         self.conversations.clicked.connect(self.prompt_box.setFocus)
         self.conversations.incognito_requested.connect(self.prompt_box.setFocus)
         self.conversations.left.connect(self.prompt_box.setFocus)
+        keeper.changed.connect(self._fit)
+        self._fit()
+        KeyHint(self.target_bar.sidebar_button, self.sidebar_action)
+        KeyHint(self.target_bar.name, self.choose_action)
+        KeyHint(self.conversations.incognito_button, self.incognito_action)
+        KeyHint(self.prompt_box.attach_button, self.attach_action)
+        KeyHint(self.conversations.new_button, self.new_action)
         self.set_busy(False)
         self.prompt_box.setFocus()
 
@@ -165,7 +156,7 @@ class MainWindow(QMainWindow):
         chat.setObjectName("chat")
         chat.setMinimumWidth(380)
         foot = QWidget(chat)
-        foot.setMaximumWidth(COLUMN_PX + 2 * MARGIN_PX)
+        self._foot = foot
         below = QVBoxLayout(foot)
         below.setContentsMargins(MARGIN_PX, 4, MARGIN_PX, 8)
         below.setSpacing(6)
@@ -185,6 +176,10 @@ class MainWindow(QMainWindow):
         column.addWidget(self.transcript, 1)
         column.addLayout(centred)
         return chat
+
+    @Slot()
+    def _fit(self) -> None:
+        self._foot.setMaximumWidth(self._keeper.px(COLUMN_PX) + 2 * MARGIN_PX)
 
     def _make_actions(self) -> None:
         self.new_action = self._action("New chat", "Ctrl+N")
@@ -206,6 +201,7 @@ class MainWindow(QMainWindow):
         self.choose_action.setShortcuts([QKeySequence("Ctrl+M"), QKeySequence("Ctrl+Shift+M")])
         self.choose_action.triggered.connect(self.target_bar.open_picker)
         self.library_action = self._action("Library…")
+        self.models_action = self._action("Find models…")
         self.open_action = self._action("Open a model file…", "Ctrl+O")
         self.open_action.triggered.connect(self.target_bar.choose)
         self.quit_action = self._action("Quit", QKeySequence(QKeySequence.StandardKey.Quit))
@@ -230,6 +226,12 @@ class MainWindow(QMainWindow):
         self.drafter_action.setMenuRole(QAction.MenuRole.NoRole)
         self.personal_action = self._action("Personalization…", "Ctrl+Shift+P")
         self.personal_action.setMenuRole(QAction.MenuRole.NoRole)
+        self.settings_action = self._action("Settings…", "Ctrl+,")
+        self.settings_action.setMenuRole(QAction.MenuRole.PreferencesRole)
+        self.larger_action = self._action("Larger text", "Ctrl++")
+        self.larger_action.setShortcuts([QKeySequence("Ctrl++"), QKeySequence("Ctrl+=")])
+        self.smaller_action = self._action("Smaller text", "Ctrl+-")
+        self.usual_size_action = self._action("Usual text size", "Ctrl+0")
         self.sidebar_action = self._action("Show or hide the sidebar", "Ctrl+B")
         self.sidebar_action.triggered.connect(self.toggle_sidebar)
         self.origins_action = self._action("Colour by who guessed it", "Ctrl+Shift+O")
@@ -252,6 +254,12 @@ class MainWindow(QMainWindow):
         self.addAction(action)
         return action
 
+    def _name_actions(self) -> None:
+        """`new_action` is "new": keys are kept under a name that does not depend on words or language."""
+        for name, action in vars(self).items():
+            if isinstance(action, QAction):
+                action.setObjectName(name.removesuffix("_action"))
+
     def _make_menus(self) -> None:
         groups: tuple[tuple[str, tuple[QAction, ...]], ...] = (
             (
@@ -261,10 +269,12 @@ class MainWindow(QMainWindow):
                     self.incognito_action,
                     self.choose_action,
                     self.library_action,
+                    self.models_action,
                     self.open_action,
                     self.starter_action,
                     self.drafter_action,
                     self.personal_action,
+                    self.settings_action,
                     self.import_action,
                     self.export_all_action,
                     self.quit_action,
@@ -294,6 +304,9 @@ class MainWindow(QMainWindow):
                     self.origins_action,
                     self.history_action,
                     self.compare_action,
+                    self.larger_action,
+                    self.smaller_action,
+                    self.usual_size_action,
                 ),
             ),
             ("Help", (self.shortcuts_action, self.about_action)),
@@ -334,10 +347,12 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def _show_shortcuts(self) -> None:
-        rows = "".join(
-            f"<tr><td><b>{keys}</b>&nbsp;&nbsp;&nbsp;</td><td>{words}</td></tr>" for keys, words in SHORTCUTS
+        dialog = ShortcutsDialog(
+            self._keeper, Shortcuts(self).shown(), fixed_keys(self.prompt_box.sends_with_ctrl), self
         )
-        self._show_box("Keyboard shortcuts", f"<table cellpadding='4'>{rows}</table>")
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.change_requested.connect(self.shortcut_settings_requested)
+        dialog.open()
 
     @Slot()
     def _show_about(self) -> None:

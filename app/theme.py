@@ -13,12 +13,19 @@ from importlib.resources import files
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
-from PySide6.QtGui import QColor, QIcon, QPalette
+from PySide6.QtGui import QColor, QFont, QIcon, QPalette
 from PySide6.QtWidgets import QApplication
 
 from app.icons import line_icon
 
 THEMES = files("resources") / "themes"
+_USUAL_FONT = "usual font"
+_THIN_PX = 2  # a line, which stays as it is
+_SCHEMES = {
+    "system": Qt.ColorScheme.Unknown,
+    "light": Qt.ColorScheme.Light,
+    "dark": Qt.ColorScheme.Dark,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +95,17 @@ class Theme:
             palette.setColor(QPalette.ColorGroup.Disabled, role, QColor(self.faint))
         return palette
 
-    def style_sheet(self) -> str:
+    def style_sheet(self, scale: float = 1.0) -> str:
+        """Lengths are multiplied by `scale`, but for the thin lines around things."""
         template = (THEMES / "style.qss").read_text("utf-8")
         colours = {field.name: str(getattr(self, field.name)) for field in fields(self)}
         words = {**colours, "themes": Path(str(THEMES)).as_posix()}  # where pictures lie
-        return re.sub(r"@([a-z_]+)", lambda match: words[match[1]], template)
+        scaled = re.sub(r"\b(\d+)px", lambda match: f"{_scaled(int(match[1]), scale)}px", template)
+        return re.sub(r"@([a-z_]+)", lambda match: words[match[1]], scaled)
+
+
+def _scaled(length_px: int, scale: float) -> int:
+    return length_px if length_px <= _THIN_PX else round(length_px * scale)
 
 
 def load_theme(name: str) -> Theme:
@@ -101,25 +114,37 @@ def load_theme(name: str) -> Theme:
 
 
 class ThemeKeeper(QObject):
-    """Holds the theme in use and follows the system between light and dark.
+    """Holds the theme and the size of text in use. Follows the system between light and dark unless told otherwise.
 
     Signals:
-        changed(Theme): the colours are others now; palette and style sheet are already applied.
+        changed(Theme): colours or sizes are others now; font, palette and style sheet are already applied.
     """
 
     changed = Signal(Theme)
 
-    def __init__(self, app: QApplication) -> None:
+    def __init__(self, app: QApplication, scheme: str = "system", text_percent: int = 100) -> None:
         super().__init__(app)
         self._app = app
         self._icons: dict[tuple[str, str], QIcon] = {}
-        hints = app.styleHints()
-        self._use(_theme_for(hints.colorScheme()))
-        hints.colorSchemeChanged.connect(self.show_scheme)
+        self._usual_font = _usual_font(app)
+        self._scheme = scheme
+        self._scale = text_percent / 100
+        self._theme = _theme_for(self._told_scheme(scheme))
+        self._apply()
+        app.styleHints().colorSchemeChanged.connect(self.show_scheme)
 
     @property
     def theme(self) -> Theme:
         return self._theme
+
+    @property
+    def scale(self) -> float:
+        """How much larger than usual everything is."""
+        return self._scale
+
+    def px(self, length_px: float) -> int:
+        """A length on the screen that is to grow with the text."""
+        return round(length_px * self._scale)
 
     def icon(self, name: str, token: str = "quiet") -> QIcon:
         """The line icon `name` in the colour `token` of the theme in use."""
@@ -128,25 +153,57 @@ class ThemeKeeper(QObject):
             self._icons[key] = line_icon(name, getattr(self._theme, token), self._theme.faint)
         return self._icons[key]
 
+    def choose(self, scheme: str, text_percent: int) -> None:
+        """`scheme` is `system`, `light` or `dark`; `text_percent` is of the system's own size."""
+        if scheme == self._scheme and text_percent / 100 == self._scale:
+            return
+        self._scale = text_percent / 100
+        if scheme != self._scheme:
+            self._scheme = ""  # what Qt says of the change meanwhile is no news
+            self._theme = _theme_for(self._told_scheme(scheme))
+            self._scheme = scheme
+        self._apply()
+        self.changed.emit(self._theme)
+
     @Slot(Qt.ColorScheme)
     def show_scheme(self, scheme: Qt.ColorScheme) -> None:
+        """The system has changed between light and dark."""
         theme = _theme_for(scheme)
-        if theme != self._theme:
-            self._use(theme)
+        if self._scheme == "system" and theme != self._theme:
+            self._theme = theme
+            self._apply()
             self.changed.emit(theme)
 
-    def _use(self, theme: Theme) -> None:
-        self._theme = theme
+    def _told_scheme(self, scheme: str) -> Qt.ColorScheme:
+        """What is to be shown. The system is told as well, for what it draws itself: frames of windows, its dialogs."""
+        hints = self._app.styleHints()
+        hints.setColorScheme(_SCHEMES[scheme])
+        return hints.colorScheme() if scheme == "system" else _SCHEMES[scheme]
+
+    def _apply(self) -> None:
         self._icons.clear()
-        self._app.setPalette(theme.palette())
-        self._app.setStyleSheet(theme.style_sheet())
+        font = QFont(self._usual_font)
+        font.setPointSizeF(font.pointSizeF() * self._scale)
+        if font != self._app.font():
+            self._app.setFont(font)
+        self._app.setPalette(self._theme.palette())
+        self._app.setStyleSheet(self._theme.style_sheet(self._scale))
 
 
 def _theme_for(scheme: Qt.ColorScheme) -> Theme:
     return load_theme("dark" if scheme == Qt.ColorScheme.Dark else "light")
 
 
-def apply_theme(app: QApplication) -> ThemeKeeper:
+def _usual_font(app: QApplication) -> QFont:
+    """The system's own, whatever an earlier keeper has made of it."""
+    usual = app.property(_USUAL_FONT)
+    if isinstance(usual, QFont):
+        return usual
+    app.setProperty(_USUAL_FONT, app.font())
+    return app.font()
+
+
+def apply_theme(app: QApplication, scheme: str = "system", text_percent: int = 100) -> ThemeKeeper:
     """Gives the app its style; the keeper belongs to the app."""
     app.setStyle("Fusion")
-    return ThemeKeeper(app)
+    return ThemeKeeper(app, scheme, text_percent)

@@ -5,6 +5,10 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
+from app.theme import ThemeKeeper
+
+_SCREEN_SHARE = 0.9
+
 
 def button(words: str, kind: str, parent: QWidget) -> QPushButton:
     made = QPushButton(words, parent)
@@ -22,3 +26,9 @@ def words(text: str, parent: QWidget, kind: str = "") -> QLabel:
     if kind:
         label.setProperty("kind", kind)
     return label
+
+
+def fit_to_screen(dialog: QWidget, keeper: ThemeKeeper, size_px: tuple[int, int]) -> None:
+    """The size it is to have where text has its usual size, grown with the text as far as the screen goes."""
+    room = dialog.screen().availableSize() * _SCREEN_SHARE
+    dialog.resize(min(keeper.px(size_px[0]), room.width()), min(keeper.px(size_px[1]), room.height()))

@@ -106,9 +106,10 @@ class CodeBlockView(QFrame):
         height = self.body.lines_px() + 2 * PADDING_PX + 1  # else the last line counts as cut off
         if scrolls:
             height += self.body.horizontalScrollBar().sizeHint().height()
-        self._header.setGeometry(1, 1, inner, HEADER_PX)
-        self.body.setGeometry(1, 1 + HEADER_PX, inner, height)
-        total = height + HEADER_PX + 2
+        header_px = self._keeper.px(HEADER_PX)
+        self._header.setGeometry(1, 1, inner, header_px)
+        self.body.setGeometry(1, 1 + header_px, inner, height)
+        total = height + header_px + 2
         self.resize(width, total)
         return total
 

@@ -40,7 +40,7 @@ class ConversationDelegate(QStyledItemDelegate):
 
     def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:  # noqa: ARG002
         heading = HEADING_PX if index.data(ConversationsModel.GroupRole) else 0
-        return QSize(80, ROW_PX + heading)
+        return QSize(80, self._keeper.px(ROW_PX) + self._keeper.px(heading))
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
         theme = self._keeper.theme
@@ -48,10 +48,11 @@ class ConversationDelegate(QStyledItemDelegate):
         state: QStyle.StateFlag = option.state
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        row = row_area(area)
+        scale = self._keeper.scale
+        row = row_area(area, scale)
         font = painter.font()
         if row.top() > area.top():
-            heading = QRect(area.left() + 12, area.top() + 10, area.width() - 16, HEADING_PX - 12)
+            heading = QRect(area.left() + 12, area.top() + 10, area.width() - 16, row.top() - area.top() - 12)
             small = painter.font()
             small.setPointSizeF(font.pointSizeF() * 0.9)
             small.setWeight(small.Weight.DemiBold)
@@ -70,7 +71,7 @@ class ConversationDelegate(QStyledItemDelegate):
             painter.setPen(QColor(theme.accent))
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRoundedRect(QRectF(row).adjusted(0.5, 1.5, -0.5, -1.5), 8, 8)
-        words_area = row.adjusted(12, 0, -12 - (CROSS_PX if hovered else 0), 0)
+        words_area = row.adjusted(12, 0, -12 - (self._keeper.px(CROSS_PX) if hovered else 0), 0)
         if index.data(ConversationsModel.IncognitoRole):
             sign = QRect(words_area.left(), words_area.top(), SIGN_PX, words_area.height())
             self._keeper.icon("incognito").paint(painter, sign)
@@ -79,7 +80,7 @@ class ConversationDelegate(QStyledItemDelegate):
         painter.setPen(QColor(theme.text))
         painter.drawText(words_area, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, words)
         if hovered:
-            self._keeper.icon("delete").paint(painter, cross_area(area).adjusted(4, 4, -4, -4))
+            self._keeper.icon("delete").paint(painter, cross_area(area, scale).adjusted(4, 4, -4, -4))
         painter.restore()
 
     def createEditor(self, parent: QWidget, option: QStyleOptionViewItem, index: _Index) -> QWidget:
@@ -89,7 +90,7 @@ class ConversationDelegate(QStyledItemDelegate):
 
     def updateEditorGeometry(self, editor: QWidget, option: QStyleOptionViewItem, index: _Index) -> None:  # noqa: ARG002
         area: QRect = option.rect
-        editor.setGeometry(row_area(area).adjusted(2, 2, -2, -2))
+        editor.setGeometry(row_area(area, self._keeper.scale).adjusted(2, 2, -2, -2))
 
     def editorEvent(
         self, event: QEvent, model: QAbstractItemModel, option: QStyleOptionViewItem, index: _Index
@@ -99,7 +100,7 @@ class ConversationDelegate(QStyledItemDelegate):
             isinstance(event, QMouseEvent)
             and event.type() in (QEvent.Type.MouseButtonPress, QEvent.Type.MouseButtonRelease)
             and event.button() == Qt.MouseButton.LeftButton
-            and cross_area(area).contains(event.position().toPoint())
+            and cross_area(area, self._keeper.scale).contains(event.position().toPoint())
         ):
             if event.type() == QEvent.Type.MouseButtonRelease:
                 self.delete_requested.emit(index.data(ConversationsModel.IdRole))
@@ -111,16 +112,18 @@ class ConversationDelegate(QStyledItemDelegate):
     ) -> bool:
         area: QRect = option.rect
         position: QPoint = event.pos()
-        if cross_area(area).contains(position):
+        if cross_area(area, self._keeper.scale).contains(position):
             view.setToolTip("Delete")
         return super().helpEvent(event, view, option, index)
 
 
-def row_area(area: QRect) -> QRect:
-    """The part of an item's area below its heading."""
-    return QRect(area.left(), area.bottom() - ROW_PX + 1, area.width(), ROW_PX)
+def row_area(area: QRect, scale: float = 1.0) -> QRect:
+    """The part of an item's area below its heading, where text is `scale` times its usual size."""
+    height = round(ROW_PX * scale)
+    return QRect(area.left(), area.bottom() - height + 1, area.width(), height)
 
 
-def cross_area(area: QRect) -> QRect:
-    row = row_area(area)
-    return QRect(row.right() - CROSS_PX - 5, row.top() + (ROW_PX - CROSS_PX) // 2, CROSS_PX, CROSS_PX)
+def cross_area(area: QRect, scale: float = 1.0) -> QRect:
+    row = row_area(area, scale)
+    side = round(CROSS_PX * scale)
+    return QRect(row.right() - side - 5, row.top() + (row.height() - side) // 2, side, side)

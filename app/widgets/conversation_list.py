@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QModelIndex, QPoint, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtGui import QFocusEvent, QKeyEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QFrame,
@@ -20,9 +20,12 @@ from app.models.conversations import ConversationsModel
 from app.theme import ThemeKeeper
 from app.widgets.conversation_delegate import ConversationDelegate
 from app.widgets.icon_button import IconButton
+from app.widgets.keyboard_focus import show_keyboard_focus
 from app.widgets.search_field import SearchField
 from app.widgets.search_results import SearchResults
 from engine.records import ConversationSummary, SearchHit
+
+NEW_ICON_PX = 16
 
 
 class ConversationList(QWidget):
@@ -57,7 +60,6 @@ class ConversationList(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.new_button = QPushButton("New chat", self)
         self.new_button.setProperty("kind", "new")
-        self.new_button.setIconSize(QSize(16, 16))
         self.new_button.setCursor(Qt.CursorShape.PointingHandCursor)
         self.new_button.setToolTip("Begin a new chat  (Ctrl+N)")
         self.new_button.clicked.connect(self._on_new)
@@ -229,6 +231,9 @@ class ConversationList(QWidget):
     @Slot()
     def _draw_icons(self) -> None:
         self.new_button.setIcon(self._keeper.icon("new", "accent"))
+        icon_px = self._keeper.px(NEW_ICON_PX)
+        self.new_button.setIconSize(QSize(icon_px, icon_px))
+        self.view.scheduleDelayedItemsLayout()  # rows may be higher or lower now
         self.view.viewport().update()
 
 
@@ -257,6 +262,14 @@ class _View(QListView):
 
     def keyboardSearch(self, search: str) -> None:
         """Letters do not jump to another conversation: whoever types here believes to be in the message box."""
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        show_keyboard_focus(self, event)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        show_keyboard_focus(self, event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace) and event.modifiers() in (

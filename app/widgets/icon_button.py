@@ -27,7 +27,7 @@ class IconButton(QToolButton):
         self._token = token
         self._awake = True
         self.reached_by_tab = False
-        self.setIconSize(QSize(icon_px, icon_px))
+        self._icon_px = icon_px
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         if kind:
@@ -61,4 +61,6 @@ class IconButton(QToolButton):
 
     @Slot()
     def _draw(self) -> None:
+        icon_px = self._keeper.px(self._icon_px)
+        self.setIconSize(QSize(icon_px, icon_px))
         self.setIcon(self._keeper.icon(self._icon, self._token))

@@ -344,6 +344,7 @@ class ReplyView(RowView):
         else:
             if not isinstance(view, Prose):
                 view = Prose(self._keeper, self)
+                view.setAccessibleName("Reply")
                 self._put(index, view)
             self._set_prose(view, block)
         self._heights[index] = None

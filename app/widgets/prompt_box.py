@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLay
 
 from app.theme import ThemeKeeper
 from app.widgets.attachment_chips import AttachmentChips
+from app.widgets.fonts import reading_font
 from app.widgets.icon_button import IconButton
 from app.widgets.prompt_editor import BUTTON_PX, SHARE_OF_WINDOW, PromptEditor
 from engine.attachments import join_prompt, split_prompt
@@ -42,6 +43,7 @@ class PromptBox(QWidget):
         super().__init__(parent)
         self._ready = False
         self._busy = False
+        self._keeper = keeper
         self._reason = "The model is still loading"
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self.frame = QFrame(self)
@@ -55,7 +57,6 @@ class PromptBox(QWidget):
         self.editor.textChanged.connect(self._on_text_changed)
         self.editor.document().documentLayout().documentSizeChanged.connect(self._fit)
         self.button = IconButton(keeper, "send", "Send  (Enter)", token="on_accent", kind="send", parent=self.frame)
-        self.button.setFixedSize(BUTTON_PX, BUTTON_PX)
         self.button.clicked.connect(self._on_button)
         self.attach_button = IconButton(keeper, "attach", "Attach a text file  (Ctrl+Shift+A)", parent=self.frame)
         self.attach_button.setFixedSize(BUTTON_PX, BUTTON_PX)
@@ -89,7 +90,8 @@ class PromptBox(QWidget):
         self.setFocusProxy(self.editor)
         self.set_target_name("")
         self._update_button()
-        self._fit()
+        keeper.changed.connect(self._draw_again)
+        self._draw_again()
 
     @property
     def text(self) -> str:
@@ -122,6 +124,15 @@ class PromptBox(QWidget):
     def set_target_name(self, name: str) -> None:
         self.editor.setPlaceholderText(f"Message {name}…" if name else "Write a message…")
         self.editor.viewport().update()  # Qt does not by itself
+
+    @property
+    def sends_with_ctrl(self) -> bool:
+        return self.editor.sends_with_ctrl
+
+    def set_sends_with_ctrl(self, with_ctrl: bool) -> None:
+        """Whether Ctrl+Enter sends and Enter breaks the line, instead of Enter and Shift+Enter."""
+        self.editor.set_sends_with_ctrl(with_ctrl)
+        self._update_button()
 
     def set_ready(self, ready: bool, reason: str = "The model is still loading") -> None:
         """Whether there is a target to send to; `reason` is shown when the user tries although there is none."""
@@ -185,13 +196,23 @@ class PromptBox(QWidget):
         possible = self._busy or (self._ready and not (self.editor.document().isEmpty() and not self.chips.attachments))
         self.button.setEnabled(possible)
         self.button.set_icon("stop" if self._busy else "send")
-        self.button.set_name("Stop  (Esc)" if self._busy else "Send  (Enter)")
+        keys = "Ctrl+Enter" if self.sends_with_ctrl else "Enter"
+        self.button.set_name("Stop  (Esc)" if self._busy else f"Send  ({keys})")
 
     @Slot(bool)
     def _show_focus(self, focused: bool) -> None:
         self.frame.setProperty("active", "true" if focused else "false")
         self.frame.style().unpolish(self.frame)
         self.frame.style().polish(self.frame)
+
+    @Slot()
+    def _draw_again(self) -> None:
+        button_px = self._keeper.px(BUTTON_PX)
+        self.button.setFixedSize(button_px, button_px)
+        self.editor.setFont(reading_font())
+        self.editor.viewport().setFont(reading_font())  # the placeholder's, which does not follow under a style sheet
+        self.editor.set_least_height(button_px)
+        self._fit()
 
     @Slot()
     def _fit(self) -> None:

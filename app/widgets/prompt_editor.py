@@ -13,7 +13,7 @@ from app.widgets.fonts import reading_font
 BUTTON_PX = 32  # the height of the button beside it, and so of one line
 SHARE_OF_WINDOW = 0.4  # of its height, that a field takes at most
 _ENTER_KEYS = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
-_SENDING = (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ControlModifier)
+_BREAKING = (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ShiftModifier)
 
 
 class PromptEditor(QPlainTextEdit):
@@ -34,10 +34,12 @@ class PromptEditor(QPlainTextEdit):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self._scrolls = False
+        self.sends_with_ctrl = False
+        self._least_px = BUTTON_PX
         self._composing = False  # with an input method, whose Enter chooses a sign
         self.setProperty("kind", "prompt")
         self.setAccessibleName("Message")
-        self.setAccessibleDescription("Enter sends, Shift and Enter break the line")
+        self.set_sends_with_ctrl(False)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setFont(reading_font())
         self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
@@ -47,9 +49,21 @@ class PromptEditor(QPlainTextEdit):
         self.document().setDocumentMargin(0)
         self.viewport().setAutoFillBackground(False)
 
+    def set_sends_with_ctrl(self, with_ctrl: bool) -> None:
+        """Whether Ctrl+Enter alone sends and Enter breaks the line, instead of Enter and Shift+Enter."""
+        self.sends_with_ctrl = with_ctrl
+        self.setAccessibleDescription(
+            "Control and Enter send, Enter breaks the line"
+            if with_ctrl
+            else "Enter sends, Shift and Enter break the line"
+        )
+
+    def set_least_height(self, height_px: int) -> None:
+        self._least_px = height_px
+
     def fit(self, highest: int) -> None:
         """Takes the height of its lines, from one line to `highest` pixels."""
-        padding = max(0, BUTTON_PX - self.fontMetrics().lineSpacing())  # one line is as high as the button beside it
+        padding = max(0, self._least_px - self.fontMetrics().lineSpacing())
         wanted = padding
         block = self.document().begin()
         while block.isValid() and wanted <= highest:
@@ -60,7 +74,7 @@ class PromptEditor(QPlainTextEdit):
         self._scrolls = wanted > highest
         policy = Qt.ScrollBarPolicy.ScrollBarAsNeeded if self._scrolls else Qt.ScrollBarPolicy.ScrollBarAlwaysOff
         self.setVerticalScrollBarPolicy(policy)
-        self.setFixedHeight(max(BUTTON_PX, min(wanted, highest)))
+        self.setFixedHeight(max(self._least_px, min(wanted, highest)))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -74,9 +88,9 @@ class PromptEditor(QPlainTextEdit):
         modifiers = event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
         if event.key() in _ENTER_KEYS and self._composing:
             event.accept()
-        elif event.key() in _ENTER_KEYS and modifiers in _SENDING:
+        elif event.key() in _ENTER_KEYS and self._is_sending(modifiers):
             self.submit_requested.emit()
-        elif event.key() in _ENTER_KEYS and modifiers == Qt.KeyboardModifier.ShiftModifier:
+        elif event.key() in _ENTER_KEYS and modifiers in _BREAKING:
             self.insertPlainText("\n")
             self.ensureCursorVisible()
         elif event.key() == Qt.Key.Key_Up and not modifiers and self.document().isEmpty():
@@ -87,6 +101,11 @@ class PromptEditor(QPlainTextEdit):
             self.pages_requested.emit(-1 if event.key() == Qt.Key.Key_PageUp else 1)
         else:
             super().keyPressEvent(event)
+
+    def _is_sending(self, modifiers: Qt.KeyboardModifier) -> bool:
+        """Ctrl+Enter always does."""
+        alone = modifiers == Qt.KeyboardModifier.NoModifier
+        return modifiers == Qt.KeyboardModifier.ControlModifier or (alone and not self.sends_with_ctrl)
 
     def inputMethodEvent(self, event: QInputMethodEvent) -> None:
         self._composing = bool(event.preeditString())

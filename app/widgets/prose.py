@@ -24,6 +24,7 @@ from app.theme import Theme, ThemeKeeper
 from app.widgets.fonts import code_font, reading_font
 
 OPENABLE_SCHEMES = frozenset({"http", "https", "mailto"})
+_INDENT_PX = 26  # of lists
 _QUOTE_INDENT = 20.0
 _SCROLL_KEYS = frozenset(
     {Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown, Qt.Key.Key_Home, Qt.Key.Key_End}
@@ -53,7 +54,7 @@ class Prose(QTextBrowser):
         self.viewport().setAutoFillBackground(False)
         self.setFont(reading_font())
         self.document().setDocumentMargin(0)
-        self.document().setIndentWidth(26)
+        self.document().setIndentWidth(keeper.px(_INDENT_PX))
         self.document().setDefaultStyleSheet(_style_sheet(keeper.theme))
         self.anchorClicked.connect(self._open)
         keeper.changed.connect(self._draw_again)
@@ -130,6 +131,8 @@ class Prose(QTextBrowser):
 
     @Slot()
     def _draw_again(self) -> None:
+        self.setFont(reading_font())
+        self.document().setIndentWidth(self._keeper.px(_INDENT_PX))
         self.document().setDefaultStyleSheet(_style_sheet(self._keeper.theme))
         self.set_html(self._html)
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from enum import StrEnum
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent
+from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from app.theme import ThemeKeeper
+from app.widgets.copy_button import CopyButton
 from app.widgets.icon_button import IconButton
 
 MOST_TOASTS = 2
 INFO_MS = 7_000
+_LONG_WORD = re.compile(r"\S{30,}")
+_BREAK = "\u200b"  # takes no room, and a line may end there
 
 
 class ToastKind(StrEnum):
@@ -41,11 +45,7 @@ class Toast(QFrame):
         self.setProperty("kind", "toast")
         self.setProperty("level", kind.value)
         self._sign = QLabel(self)
-        self._sign.setFixedWidth(20)
-        self.words = QLabel(text, self)
-        self.words.setTextFormat(Qt.TextFormat.PlainText)
-        self.words.setWordWrap(True)
-        self.words.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.words = _Words(text, self)
         row = QHBoxLayout(self)
         row.setContentsMargins(12, 6, 6, 6)
         row.setSpacing(6)
@@ -58,6 +58,10 @@ class Toast(QFrame):
             self.action_button.setCursor(Qt.CursorShape.PointingHandCursor)
             self.action_button.clicked.connect(self._on_action)
             row.addWidget(self.action_button)
+        if kind == ToastKind.ERROR:  # to be sent to somebody who can help
+            self.copy_button = CopyButton(keeper, self.tr("Copy this message"), self)
+            self.copy_button.pressed_for_text.connect(self._copy)
+            row.addWidget(self.copy_button)
         self.close_button = IconButton(keeper, "close", "Dismiss", icon_px=15, parent=self)
         self.close_button.clicked.connect(self.dismiss)
         row.addWidget(self.close_button)
@@ -82,13 +86,20 @@ class Toast(QFrame):
         self.dismiss()
 
     @Slot()
+    def _copy(self) -> None:
+        QGuiApplication.clipboard().setText(self.words.text())
+
+    @Slot()
     def _draw(self) -> None:
         name, token = ("error", "error") if self.kind == ToastKind.ERROR else ("info", "accent")
-        self._sign.setPixmap(self._keeper.icon(name, token).pixmap(16, 16))
+        icon_px = self._keeper.px(16)
+        self._sign.setFixedWidth(self._keeper.px(20))
+        self._sign.setPixmap(self._keeper.icon(name, token).pixmap(icon_px, icon_px))
 
 
 class Toasts(QWidget):
-    """At most two messages, the latest below. Errors stay until they are closed, others for some seconds."""
+    """At most two messages, the latest below, and a third one where two errors are open. Errors stay until they are
+    closed or two newer ones come, others for some seconds."""
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -129,7 +140,10 @@ class Toasts(QWidget):
 
     def _show(self, text: str, kind: ToastKind, action: str, on_action: Callable[[], None] | None) -> Toast:
         while len(self._toasts) >= MOST_TOASTS:
-            self._toasts[0].dismiss()
+            gives_way = self._who_gives_way(kind)
+            if gives_way is None:
+                break
+            gives_way.dismiss()
         toast = Toast(self._keeper, text, kind, action, self)
         if on_action is not None:
             toast.acted.connect(on_action)
@@ -141,6 +155,11 @@ class Toasts(QWidget):
         QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(toast, text))
         return toast
 
+    def _who_gives_way(self, kind: ToastKind) -> Toast | None:
+        """The oldest info; an error only for another error."""
+        infos = [toast for toast in self._toasts if toast.kind == ToastKind.INFO]
+        return infos[0] if infos else self._toasts[0] if kind == ToastKind.ERROR else None
+
     @Slot()
     def _on_closed(self) -> None:
         for toast in self.shown:
@@ -149,3 +168,20 @@ class Toasts(QWidget):
                 self._column.removeWidget(toast)
                 toast.deleteLater()
         self.setVisible(bool(self._toasts))
+
+
+class _Words(QLabel):
+    """Sentences whose long words may be broken, too: a path can be wider than the window."""
+
+    def __init__(self, text: str, parent: QWidget) -> None:
+        breakable = _LONG_WORD.sub(lambda word: _BREAK.join(word[0]), text)
+        super().__init__(breakable, parent)
+        self._text = text
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setWordWrap(True)
+        self.setAccessibleName(text)
+        if breakable == text:  # else a copy would have the breaks in it; the button's has not
+            self.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+
+    def text(self) -> str:
+        return self._text

@@ -16,13 +16,15 @@ from app.widgets.flash import Flash
 from app.widgets.icon_button import IconButton
 from app.widgets.message_view import PromptView, ReplyView
 from app.widgets.transcript_rows import GrowingRow, NoteRow, PromptRow, ReplyRow, Stage, TextMeasure
-from app.widgets.virtual_column import VirtualColumn
+from app.widgets.virtual_column import COLUMN_PX, VirtualColumn
 from app.widgets.welcome import Welcome
 from engine.records import Message, Origin, OriginRun, Role, StopReason
 
 Siblings = Mapping[int, Sequence[int]]  # ids of all versions of a message, by its id, where there are others
 NO_SIBLINGS: Siblings = {}
 _CUT_SHORT = frozenset({StopReason.STOPPED, StopReason.LENGTH, StopReason.CONTEXT_FULL, StopReason.FAILED})
+
+LATEST_PX = 34
 
 
 class Transcript(QWidget):
@@ -46,6 +48,8 @@ class Transcript(QWidget):
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._keeper = keeper
+        self._scale = keeper.scale
         self.lexing = Lexing(self)
         self._stage = Stage(keeper, self.lexing, TextMeasure())
         self._rows: list[PromptRow | ReplyRow | NoteRow | GrowingRow] = []
@@ -58,17 +62,18 @@ class Transcript(QWidget):
         self.column.setAccessibleName("Conversation")
         self.column.view_built.connect(self._on_view_built)
         self.column.following_changed.connect(self._on_following_changed)
-        self.welcome = Welcome(self)
+        self.welcome = Welcome(keeper, self)
         self.welcome.example_chosen.connect(self.example_chosen)
         self.latest_button = IconButton(keeper, "down", "Scroll to the latest message", kind="latest", parent=self)
         self.latest_button.setText("Latest")
         self.latest_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        self.latest_button.setFixedHeight(34)
         self.latest_button.clicked.connect(self.column.scroll_to_end)
         self.latest_button.hide()
         self._stack = QStackedLayout(self)
         self._stack.addWidget(self.welcome)
         self._stack.addWidget(self.column)
+        keeper.changed.connect(self._on_look_changed)
+        self._fit()
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -251,6 +256,21 @@ class Transcript(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._place_latest_button()
+
+    # Size of text
+
+    @Slot()
+    def _on_look_changed(self) -> None:
+        if self._keeper.scale != self._scale:
+            self._scale = self._keeper.scale
+            self._stage.measure.refresh()
+            self._fit()
+            self.column.build_again()
+            self._update_rows()
+
+    def _fit(self) -> None:
+        self.latest_button.setFixedHeight(self._keeper.px(LATEST_PX))
+        self.column.set_widest(self._keeper.px(COLUMN_PX))
 
     # Rows
 

@@ -27,6 +27,10 @@ class TextMeasure:
     """Guesses the height of text from its numbers of characters and lines."""
 
     def __init__(self) -> None:
+        self.refresh()
+
+    def refresh(self) -> None:
+        """The font has another size."""
         metrics = QFontMetrics(reading_font())
         self._character_px = metrics.averageCharWidth() * 1.05
         self._line_px = metrics.height() * 1.45

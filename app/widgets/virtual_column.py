@@ -9,10 +9,11 @@ from itertools import accumulate
 from typing import Protocol
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QKeyEvent, QResizeEvent, QShowEvent
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QFrame, QWidget
 
 from app.widgets.icon_button import IconButton
+from app.widgets.keyboard_focus import show_keyboard_focus
 from app.widgets.row_view import RowView
 
 COLUMN_PX = 780
@@ -62,8 +63,10 @@ class VirtualColumn(QAbstractScrollArea):
         self._slots: list[_Slot] = []
         self._tops: list[int] = [0]  # of each row, and the end
         self._estimated_width = 0
+        self._widest_px = COLUMN_PX
         self._following = True
         self._placing = False
+        self.setProperty("kind", "column")
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -107,6 +110,19 @@ class VirtualColumn(QAbstractScrollArea):
         self._place()
         bar = self.verticalScrollBar()
         self._follow(bar.value() >= bar.maximum() - 4)
+
+    def set_widest(self, width_px: int) -> None:
+        """How wide rows get at most."""
+        self._widest_px = width_px
+
+    def build_again(self) -> None:
+        """All widgets and heights are out of date; what is in sight stays there."""
+        width = self._column_width()
+        for slot in self._slots:
+            self._drop(slot)
+            slot.arranged_width = None
+            slot.height = slot.row.estimate(width)
+        self._place()
 
     def append(self, row: Row) -> None:
         self._slots.append(_Slot(row, row.estimate(self._column_width())))
@@ -179,6 +195,14 @@ class VirtualColumn(QAbstractScrollArea):
             bar = self.verticalScrollBar()
             self._follow(bar.value() >= bar.maximum() - END_PX)
             self._place()
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        show_keyboard_focus(self, event)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        show_keyboard_focus(self, event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         bar = self.verticalScrollBar()
@@ -320,7 +344,7 @@ class VirtualColumn(QAbstractScrollArea):
         return list(accumulate((slot.height for slot in self._slots), initial=0))
 
     def _column_width(self) -> int:
-        return max(120, min(COLUMN_PX, self.width() - 2 * MARGIN_PX))
+        return max(120, min(self._widest_px, self.width() - 2 * MARGIN_PX))
 
     def _index(self, row: Row) -> int:
         for index in range(len(self._slots) - 1, -1, -1):

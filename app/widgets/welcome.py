@@ -1,79 +1,212 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtGui import QFont, QShowEvent
+from PySide6.QtWidgets import (
+    QApplication,
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QScrollArea,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
 
 from app.icons import app_icon
+from app.setting import QT_TRANSLATE_NOOP
+from app.theme import ThemeKeeper
+from app.translation import translate
 
 EXAMPLES_PX = 500  # wide, at most
+ICON_PX = 64
 EXAMPLES = (
-    ("How rainbows form", "Explain how a rainbow forms, in simple words."),
-    ("A friendly e-mail", "Write a short, friendly e-mail that moves a meeting to next Tuesday."),
-    ("Find duplicate files", "Write a Python function that finds duplicate files, and explain it."),
-    ("Renting or buying?", "Compare renting and buying a flat: list what speaks for each."),
+    (
+        QT_TRANSLATE_NOOP("Welcome", "How rainbows form"),
+        QT_TRANSLATE_NOOP("Welcome", "Explain how a rainbow forms, in simple words."),
+    ),
+    (
+        QT_TRANSLATE_NOOP("Welcome", "A friendly e-mail"),
+        QT_TRANSLATE_NOOP("Welcome", "Write a short, friendly e-mail that moves a meeting to next Tuesday."),
+    ),
+    (
+        QT_TRANSLATE_NOOP("Welcome", "Find duplicate files"),
+        QT_TRANSLATE_NOOP("Welcome", "Write a Python function that finds duplicate files, and explain it."),
+    ),
+    (
+        QT_TRANSLATE_NOOP("Welcome", "Renting or buying?"),
+        QT_TRANSLATE_NOOP("Welcome", "Compare renting and buying a flat: list what speaks for each."),
+    ),
 )
 
 
-class Welcome(QWidget):
-    """What a new chat shows before its first message.
+class Welcome(QScrollArea):
+    """What a new chat shows before its first message; before the very first one, it also says what the app is.
 
     Signals:
         example_chosen(str): the prompt of an example.
+        starter_requested(): the user wants to chat with the starter model.
+        models_requested(): the user looks for a bigger model.
+        file_requested(): the user has a model file.
     """
 
     example_chosen = Signal(str)
+    starter_requested = Signal()
+    models_requested = Signal()
+    file_requested = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        icon = QLabel(self)
-        icon.setPixmap(app_icon().pixmap(64, 64))
-        icon.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        title = QLabel("What can I help you with?", self)
-        font = title.font()
-        font.setPointSizeF(font.pointSizeF() * 1.9)
-        font.setWeight(font.Weight.DemiBold)
-        title.setFont(font)
-        title.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        line = QLabel("The model runs on this computer. Nothing you write leaves it.", self)
-        line.setProperty("kind", "quiet")
-        line.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        line.setWordWrap(True)
+        self._keeper = keeper
+        self.setWidgetResizable(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.viewport().setAutoFillBackground(False)
+        inside = QWidget(self)
+        inside.setAutoFillBackground(False)
+        self._icon = QLabel(inside)
+        self._icon.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._title = QLabel(inside)
+        self._title.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._title.setWordWrap(True)
+        self._line = QLabel(self.tr("The model runs on this computer. Nothing you write leaves it."), inside)
+        self._line.setProperty("kind", "quiet")
+        self._line.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._line.setWordWrap(True)
+        self.introduction = self._make_introduction(inside)
+        self._frame = QWidget(inside)
+        self._frame.setLayout(self._make_examples())
+        column = QVBoxLayout(inside)
+        column.setContentsMargins(24, 24, 24, 24)
+        column.addStretch(3)
+        column.addWidget(self._icon)
+        column.addSpacing(14)
+        column.addWidget(self._title)
+        column.addSpacing(4)
+        column.addWidget(self._line)
+        column.addLayout(_centred(self.introduction))
+        column.addSpacing(22)
+        column.addLayout(_centred(self._frame))
+        column.addStretch(4)
+        self.setWidget(inside)
+        self.show_introduction(False)
+        keeper.changed.connect(self._draw_again)
+        self._draw_again()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._draw_again()  # under a style sheet, a font set before there was a window is lost
+
+    def show_introduction(self, shown: bool) -> None:
+        """Whether to say what the app is and where models come from."""
+        self._title.setText(self.tr("Welcome to Slipstream") if shown else self.tr("What can I help you with?"))
+        self._line.setVisible(not shown)
+        self.introduction.setVisible(shown)
+
+    def _make_introduction(self, parent: QWidget) -> QWidget:
+        introduction = QWidget(parent)
+        about = QLabel(
+            self.tr(
+                "Slipstream lets you chat with language models that run on this computer. "
+                "Everything stays here: nothing you write leaves this machine. "
+                "The more you chat, the faster it gets, because it learns to guess what your model will write."
+            ),
+            introduction,
+        )
+        about.setWordWrap(True)
+        about.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.starter_button = _choice(self.tr("Chat with the starter model"), introduction)
+        self.starter_button.clicked.connect(self._on_starter)
+        starter = _about(self.tr("It is here and ready at once, but tiny: it makes many mistakes."), introduction)
+        self.models_button = _choice(self.tr("Find a bigger model…"), introduction)
+        self.models_button.clicked.connect(self._on_models)
+        models = _about(self.tr("It answers far better, and is downloaded once."), introduction)
+        self.file_button = _choice(self.tr("Open a model file…"), introduction)
+        self.file_button.clicked.connect(self._on_file)
+        file = _about(self.tr("If you have one already: a file that ends in .gguf."), introduction)
+        choices = QGridLayout()
+        choices.setHorizontalSpacing(12)
+        choices.setVerticalSpacing(8)
+        choices.setColumnStretch(1, 1)
+        pairs = ((self.starter_button, starter), (self.models_button, models), (self.file_button, file))
+        for row, (button, words) in enumerate(pairs):
+            choices.addWidget(button, row, 0)
+            choices.addWidget(words, row, 1)
+        column = QVBoxLayout(introduction)
+        column.setContentsMargins(0, 6, 0, 0)
+        column.setSpacing(18)
+        column.addWidget(about)
+        column.addLayout(choices)
+        return introduction
+
+    def _make_examples(self) -> QGridLayout:
         examples = QGridLayout()
         examples.setContentsMargins(0, 0, 0, 0)
         examples.setSpacing(10)
         self.example_buttons: list[QPushButton] = []
         for index, (name, prompt) in enumerate(EXAMPLES):
-            button = QPushButton(name, self)
+            button = QPushButton(translate("Welcome", name), self)
             button.setProperty("kind", "example")
-            button.setToolTip(prompt)
-            button.setAccessibleDescription(prompt)
+            button.setToolTip(translate("Welcome", prompt))
+            button.setAccessibleDescription(translate("Welcome", prompt))
             button.setCursor(Qt.CursorShape.PointingHandCursor)
             button.setMinimumWidth(60)
             button.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
             button.clicked.connect(self._on_clicked)
             examples.addWidget(button, index // 2, index % 2)
             self.example_buttons.append(button)
-        frame = QWidget(self)
-        frame.setMaximumWidth(EXAMPLES_PX)
-        frame.setLayout(examples)
-        centred = QHBoxLayout()
-        centred.addStretch(1)
-        centred.addWidget(frame, 1000)
-        centred.addStretch(1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(24, 24, 24, 24)
-        column.addStretch(3)
-        column.addWidget(icon)
-        column.addSpacing(14)
-        column.addWidget(title)
-        column.addSpacing(4)
-        column.addWidget(line)
-        column.addSpacing(26)
-        column.addLayout(centred)
-        column.addStretch(4)
+        return examples
+
+    @Slot()
+    def _draw_again(self) -> None:
+        icon_px = self._keeper.px(ICON_PX)
+        self._icon.setPixmap(app_icon().pixmap(icon_px, icon_px))
+        font = QApplication.font()
+        font.setPointSizeF(font.pointSizeF() * 1.9)
+        font.setWeight(QFont.Weight.DemiBold)
+        self._title.setFont(font)
+        for part in (self._frame, self.introduction):
+            part.setMaximumWidth(self._keeper.px(EXAMPLES_PX))
 
     @Slot()
     def _on_clicked(self) -> None:
         for button in self.example_buttons:
             if button is self.sender():
                 self.example_chosen.emit(button.toolTip())
+
+    @Slot()
+    def _on_starter(self) -> None:
+        self.starter_requested.emit()
+
+    @Slot()
+    def _on_models(self) -> None:
+        self.models_requested.emit()
+
+    @Slot()
+    def _on_file(self) -> None:
+        self.file_requested.emit()
+
+
+def _choice(words: str, parent: QWidget) -> QPushButton:
+    button = QPushButton(words, parent)
+    button.setProperty("kind", "outlined")
+    button.setCursor(Qt.CursorShape.PointingHandCursor)
+    return button
+
+
+def _about(words: str, parent: QWidget) -> QLabel:
+    label = QLabel(words, parent)
+    label.setProperty("kind", "quiet")
+    label.setWordWrap(True)
+    return label
+
+
+def _centred(widget: QWidget) -> QHBoxLayout:
+    row = QHBoxLayout()
+    row.addStretch(1)
+    row.addWidget(widget, 1000)
+    row.addStretch(1)
+    return row

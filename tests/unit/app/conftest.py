@@ -27,3 +27,5 @@ def keeper(qapp: QApplication) -> Iterator[ThemeKeeper]:
     keeper.show_scheme(Qt.ColorScheme.Light)
     yield keeper
     keeper.deleteLater()
+    # The windows of this test are gone before the next one dresses everything that there is.
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)

@@ -39,7 +39,8 @@ def test_the_pictures_of_the_style_sheet_are_there_in_its_colours(name: str) -> 
     pictures = re.findall(r'url\("(.+?)"\)', load_theme(name).style_sheet())
     assert pictures
     for picture in pictures:
-        assert load_theme(name).on_accent in Path(picture).read_text("utf-8")
+        theme, drawn = load_theme(name), Path(picture).read_text("utf-8")
+        assert theme.on_accent in drawn or theme.quiet in drawn
 
 
 @pytest.mark.parametrize("name", THEMES)
@@ -87,3 +88,37 @@ def test_every_icon_can_be_drawn(keeper: ThemeKeeper) -> None:
     for name in names:
         assert not keeper.icon(name).isNull()
     assert not app_icon().pixmap(16, 16).isNull()
+
+
+def test_another_choice_than_the_system_stays(qtbot: QtBot, keeper: ThemeKeeper) -> None:
+    with qtbot.waitSignal(keeper.changed) as changed:
+        keeper.choose("dark", 100)
+    assert changed.args == [load_theme("dark")]
+    with qtbot.assertNotEmitted(keeper.changed):
+        keeper.show_scheme(Qt.ColorScheme.Light)
+        keeper.choose("dark", 100)
+    keeper.choose("system", 100)
+    keeper.show_scheme(Qt.ColorScheme.Dark)
+    keeper.show_scheme(Qt.ColorScheme.Light)
+    assert not keeper.theme.dark
+
+
+def test_everything_grows_with_the_text(qapp: QApplication, keeper: ThemeKeeper) -> None:
+    usual = qapp.font().pointSizeF()
+    keeper.choose("light", 150)
+    assert qapp.font().pointSizeF() == pytest.approx(usual * 1.5)
+    assert keeper.px(32) == 48
+    assert "border-radius: 16px" in load_theme("light").style_sheet()
+    assert "border-radius: 24px" in qapp.styleSheet()
+    assert "1px solid" in qapp.styleSheet(), "lines stay thin"
+    keeper.choose("light", 100)
+    assert qapp.font().pointSizeF() == usual
+
+
+def test_another_keeper_begins_with_the_usual_size(qapp: QApplication, keeper: ThemeKeeper) -> None:
+    usual = qapp.font().pointSizeF()
+    keeper.choose("light", 200)
+    other = ThemeKeeper(qapp, "light", 120)
+    assert qapp.font().pointSizeF() == pytest.approx(usual * 1.2)
+    other.choose("light", 100)
+    other.deleteLater()

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
@@ -56,3 +57,25 @@ def test_the_same_error_is_shown_once(toasts: Toasts) -> None:
 
 def test_markup_in_messages_is_shown_as_it_is(toasts: Toasts) -> None:
     assert toasts.show_error("<b>x</b>").words.textFormat() == Qt.TextFormat.PlainText
+
+
+LONG = "The store /data/" + "very" * 60 + "/slipstream.sqlite is damaged."
+
+
+def test_long_words_wrap_and_are_copied_whole(toasts: Toasts) -> None:
+    toasts.resize(400, 10)
+    toast = toasts.show_error(LONG)
+    assert toast.words.text() == LONG
+    assert toasts.minimumSizeHint().width() < 400
+    QTest.mouseClick(toast.copy_button, Qt.MouseButton.LeftButton)
+    assert QGuiApplication.clipboard().text() == LONG
+
+
+def test_an_error_gives_way_to_errors_only(toasts: Toasts) -> None:
+    for number in range(2):
+        toasts.show_error(f"Broken {number}")
+    for number in range(3):
+        toasts.show_info(f"Info {number}")
+    assert [toast.words.text() for toast in toasts.shown] == ["Broken 0", "Broken 1", "Info 2"]
+    toasts.show_error("Broken 2")
+    assert [toast.words.text() for toast in toasts.shown] == ["Broken 1", "Broken 2"]

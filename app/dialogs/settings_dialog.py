@@ -1,0 +1,258 @@
+"""All settings in one window: a page for each group, and a field that finds them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QCloseEvent
+from PySide6.QtWidgets import (
+    QDialog,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QListWidget,
+    QListWidgetItem,
+    QMessageBox,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.dialogs.parts import button, fit_to_screen, words
+from app.setting import Group, Setting, SettingValue
+from app.shortcuts import KeyProblem, Shortcut
+from app.theme import ThemeKeeper
+from app.translation import translate
+from app.widgets.option_row import LinkRow, OptionRow, SettingRow, ShortcutRow
+
+_SIZE_PX = (760, 580)
+_PAGES_PX = 150
+_MOST_PAGES_PX = 240
+
+
+class SettingsDialog(QDialog):
+    """Shows settings and takes other values; every change holds at once.
+
+    Signals:
+        chosen(str, object): a setting is to have this value.
+        keys_chosen(str, str): an action is to have these keys.
+        swap_requested(str, str, str): an action is to have these keys, and their owner those that it has now.
+        all_reset(): everything is to be as usual.
+        load_requested(): the model is to be loaded again, with the settings that hold now.
+    """
+
+    chosen = Signal(str, object)
+    keys_chosen = Signal(str, str)
+    swap_requested = Signal(str, str, str)
+    all_reset = Signal()
+    load_requested = Signal()
+
+    def __init__(self, keeper: ThemeKeeper, settings: Sequence[Setting], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWindowTitle(self.tr("Settings"))
+        self._keeper = keeper
+        self.rows: dict[str, SettingRow] = {}
+        self.shortcut_rows: dict[str, ShortcutRow] = {}
+        self._all: list[OptionRow] = []
+        self._headings: dict[Group, QLabel] = {}
+        self._columns: dict[Group, QVBoxLayout] = {}
+        self.search = QLineEdit(self)
+        self.search.setPlaceholderText(self.tr("Search settings"))
+        self.search.setAccessibleName(self.tr("Search settings"))
+        self.search.setClearButtonEnabled(True)
+        self.search.textChanged.connect(self._filter)
+        self.pages = QListWidget(self)
+        self.pages.setProperty("kind", "pages")
+        self.pages.setAccessibleName(self.tr("Pages"))
+        self.pages.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.pages.currentRowChanged.connect(self._on_page)
+        self.pages.itemClicked.connect(self._on_page)  # also the page that was open before the search
+        self.nothing = words("", self, kind="quiet")
+        self.num_found = words("", self, kind="quiet")
+        self.loading = QWidget(self)
+        self.load_button = button(self.tr("Load again now"), "outlined", self.loading)
+        self.load_button.clicked.connect(self._on_load)
+        self.reset_all_button = button(self.tr("Reset all…"), "outlined", self)
+        self.reset_all_button.clicked.connect(self._ask_reset)
+        self.close_button = button(self.tr("Close"), "outlined", self)
+        self.close_button.clicked.connect(self.close)
+        self._arrange()
+        for setting in settings:
+            self._add_setting(setting)
+        self.show_loading_needed(False)
+        self.show_page(Group.GENERAL)
+        keeper.changed.connect(self._fit)
+        self._fit()
+        fit_to_screen(self, keeper, _SIZE_PX)
+
+    def show_values(self, values: Mapping[str, SettingValue]) -> None:
+        for name, row in self.rows.items():
+            row.show_value(values[name])
+
+    def show_problem(self, name: str, sentence: str) -> None:
+        self.rows[name].show_problem(sentence)
+
+    def show_shortcuts(self, shortcuts: Sequence[Shortcut]) -> None:
+        """The keys of all actions, new ones among them."""
+        for shortcut in shortcuts:
+            if shortcut.name in self.shortcut_rows:
+                self.shortcut_rows[shortcut.name].show_shortcut(shortcut)
+            else:
+                self._add_shortcut(shortcut)
+        self._filter()
+
+    def refuse_keys(self, name: str, keys: str, problem: KeyProblem) -> None:
+        self.shortcut_rows[name].refuse(keys, problem)
+
+    def show_loading_needed(self, needed: bool) -> None:
+        """Whether something was changed that the model in use does not know of yet."""
+        self.loading.setVisible(needed)
+
+    def add_link(self, row: LinkRow) -> None:
+        self._add(row)
+        self._filter()
+
+    def show_page(self, group: Group) -> None:
+        self.search.clear()
+        self.pages.setCurrentRow(list(Group).index(group))
+        self._filter()
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        self.finish()
+        super().closeEvent(event)
+
+    def reject(self) -> None:
+        self.finish()
+        super().reject()
+
+    def finish(self) -> None:
+        """Takes what was typed a moment ago."""
+        for row in self.rows.values():
+            row.finish()
+
+    # Arrangement
+
+    def _arrange(self) -> None:
+        inside = QWidget(self)
+        column = QVBoxLayout(inside)
+        column.setContentsMargins(4, 0, 12, 8)
+        column.setSpacing(0)
+        for group in Group:
+            title = translate("Settings", group.value)
+            self.pages.addItem(QListWidgetItem(title))
+            heading = QLabel(title, inside)
+            heading.setProperty("kind", "heading")
+            heading.setIndent(0)
+            column.addWidget(heading)
+            rows = QVBoxLayout()
+            rows.setSpacing(0)
+            column.addLayout(rows)
+            self._headings[group] = heading
+            self._columns[group] = rows
+        column.addWidget(self.nothing)
+        column.addStretch(1)
+        area = QScrollArea(self)
+        area.setWidget(inside)
+        area.setWidgetResizable(True)
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.area = area
+        note = QHBoxLayout(self.loading)
+        note.setContentsMargins(0, 0, 0, 0)
+        note.addWidget(
+            words(self.tr("Some of this holds from the next loading of a model on."), self.loading, "quiet"), 1
+        )
+        note.addWidget(self.load_button)
+        left = QVBoxLayout()
+        left.setSpacing(8)
+        left.addWidget(self.search)
+        left.addWidget(self.num_found)
+        left.addWidget(self.pages, 1)
+        sides = QHBoxLayout()
+        sides.setSpacing(18)
+        sides.addLayout(left)
+        sides.addWidget(area, 1)
+        buttons = QHBoxLayout()
+        buttons.addWidget(self.reset_all_button)
+        buttons.addStretch(1)
+        buttons.addWidget(self.close_button)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(18, 16, 18, 14)
+        whole.setSpacing(12)
+        whole.addLayout(sides, 1)
+        whole.addWidget(self.loading)
+        whole.addLayout(buttons)
+
+    def _add(self, row: OptionRow) -> None:
+        self._all.append(row)
+        self._columns[row.group].addWidget(row)
+
+    def _add_setting(self, setting: Setting) -> None:
+        row = SettingRow(self._keeper, setting)
+        row.chosen.connect(partial(self.chosen.emit, setting.name))
+        row.reset_requested.connect(partial(self.chosen.emit, setting.name, setting.default))
+        self.rows[setting.name] = row
+        self._add(row)
+
+    def _add_shortcut(self, shortcut: Shortcut) -> None:
+        row = ShortcutRow(self._keeper, shortcut)
+        row.chosen.connect(partial(self.keys_chosen.emit, shortcut.name))
+        row.swap_requested.connect(partial(self.swap_requested.emit, shortcut.name))
+        row.reset_requested.connect(partial(self.keys_chosen.emit, shortcut.name, shortcut.usual_keys))
+        self.shortcut_rows[shortcut.name] = row
+        self._add(row)
+
+    @Slot()
+    def _fit(self) -> None:
+        width = min(self._keeper.px(_PAGES_PX), _MOST_PAGES_PX)
+        self.search.setFixedWidth(width)
+        self.pages.setFixedWidth(width)
+
+    # Pages and search
+
+    @Slot()
+    def _filter(self) -> None:
+        """Shows what is searched for on all pages, or else the page that was chosen."""
+        typed = self.search.text().strip()
+        page = list(Group)[max(0, self.pages.currentRow())]
+        if typed:
+            self.pages.clearSelection()
+        else:
+            self.pages.setCurrentRow(self.pages.currentRow())
+        found = [row for row in self._all if (row.is_about(typed) if typed else row.group is page)]
+        for row in self._all:
+            row.setVisible(row in found)
+        for group, heading in self._headings.items():
+            heading.setVisible(any(row.group is group for row in found))
+        self.nothing.setText(self.tr("No setting has “{words}” in its name or description.").format(words=typed))
+        self.nothing.setVisible(bool(typed) and not found)
+        self.num_found.setText(self.tr("%n setting(s) found", "", len(found)))
+        self.num_found.setVisible(bool(typed))
+
+    @Slot()
+    def _on_page(self) -> None:
+        self.search.clear()
+        self._filter()
+        self.area.verticalScrollBar().setValue(0)
+
+    # Everything at once
+
+    @Slot()
+    def _ask_reset(self) -> None:
+        box = QMessageBox(self)
+        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        box.setWindowTitle(self.tr("Reset all settings"))
+        box.setText(self.tr("Reset all settings and shortcuts to the usual ones? Chats and models stay as they are."))
+        reset = box.addButton(self.tr("Reset all"), QMessageBox.ButtonRole.AcceptRole)
+        box.addButton(QMessageBox.StandardButton.Cancel)
+        box.setDefaultButton(QMessageBox.StandardButton.Cancel)
+        reset.clicked.connect(self.all_reset)
+        box.open()
+
+    @Slot()
+    def _on_load(self) -> None:
+        self.load_requested.emit()

@@ -1,0 +1,72 @@
+"""What is shown when the store of chats cannot be opened at the start."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+
+from app.dialogs.parts import button, words
+
+_WIDTH_PX = 520
+
+
+class StoreDialog(QDialog):
+    """Says what is wrong, and stays until it works or the user gives up.
+
+    Signals:
+        retried(): it is to be tried again.
+        folder_requested(): the folder of the store is to be shown.
+        quit_requested(): the app is to end.
+    """
+
+    retried = Signal()
+    folder_requested = Signal()
+    quit_requested = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWindowTitle(self.tr("Your chats cannot be opened"))
+        self.setMinimumWidth(_WIDTH_PX)
+        heading = QLabel(self.tr("Your chats cannot be opened"), self)
+        heading.setProperty("kind", "title")
+        self.sentence = words("", self)
+        self.sentence.setMinimumWidth(_WIDTH_PX - 40)
+        calm = words(self.tr("Nothing was changed or deleted."), self, kind="quiet")
+        self.retry_button = button(self.tr("Try again"), "outlined", self)
+        self.retry_button.setDefault(True)
+        self.retry_button.clicked.connect(self._on_retry)
+        self.folder_button = button(self.tr("Open the folder"), "outlined", self)
+        self.folder_button.clicked.connect(self._on_folder)
+        self.quit_button = button(self.tr("Quit"), "outlined", self)
+        self.quit_button.clicked.connect(self._on_quit)
+        buttons = QHBoxLayout()
+        buttons.addWidget(self.folder_button)
+        buttons.addStretch(1)
+        buttons.addWidget(self.quit_button)
+        buttons.addWidget(self.retry_button)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(18, 16, 18, 14)
+        column.setSpacing(12)
+        column.addWidget(heading)
+        column.addWidget(self.sentence)
+        column.addWidget(calm)
+        column.addStretch(1)
+        column.addLayout(buttons)
+
+    def show_sentence(self, sentence: str) -> None:
+        """What is wrong, and what to do about it."""
+        self.sentence.setText(sentence)
+        self.retry_button.setEnabled(True)
+
+    @Slot()
+    def _on_retry(self) -> None:
+        self.retry_button.setEnabled(False)  # until there is an answer
+        self.retried.emit()
+
+    @Slot()
+    def _on_folder(self) -> None:
+        self.folder_requested.emit()
+
+    @Slot()
+    def _on_quit(self) -> None:
+        self.quit_requested.emit()

@@ -1,0 +1,44 @@
+"""Words in the user's language, where somebody has translated them.
+
+Words are marked where they stand: `self.tr("…")` in a QObject, `translate("Context", "…")` elsewhere, and
+`QT_TRANSLATE_NOOP("Context", "…")` for words that are kept as data and translated where they are shown. What depends on
+a number has `%n` and is `self.tr("%n file(s)", "", number)`; English has forms of its own for that. `make translations`
+collects them all.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+from PySide6.QtCore import QCoreApplication, QLibraryInfo, QLocale, QTranslator
+
+TRANSLATIONS = Path(str(files("resources"))) / "translations"
+
+translate = QCoreApplication.translate
+
+
+def install_translations(
+    application: QCoreApplication, locale: QLocale | None = None, folder: Path = TRANSLATIONS
+) -> tuple[QTranslator, ...]:
+    """Has everything that is made from now on speak the user's language; Qt's own dialogs, too.
+
+    Returns what was installed: English forms of plurals, and the language of `locale` where it is translated.
+    """
+    installed = [_load(QLocale(QLocale.Language.English), "slipstream", folder)]
+    wanted = locale or QLocale.system()
+    if wanted.language() != QLocale.Language.English:
+        own = _load(wanted, "slipstream", folder)
+        if own is not None:  # else Qt's words would be the only ones in another language
+            place = Path(QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath))
+            installed += [_load(wanted, "qtbase", place), own]
+    translators = tuple(translator for translator in installed if translator is not None)
+    for translator in translators:  # the last one is asked first
+        translator.setParent(application)
+        application.installTranslator(translator)
+    return translators
+
+
+def _load(locale: QLocale, name: str, folder: Path) -> QTranslator | None:
+    translator = QTranslator()
+    return translator if translator.load(locale, name, "_", str(folder)) else None

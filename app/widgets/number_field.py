@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QKeyEvent, QWheelEvent
+from PySide6.QtWidgets import QLineEdit, QWidget
+
+from app.setting import NotInRange, Setting
+
+
+class NumberField(QLineEdit):
+    """A number in a field. Up and Down step through the range; what is outside is told and never taken.
+
+    Signals:
+        chosen(object): another value of the setting, None where it has none.
+        refused(bool): whether what stands here is no value.
+    """
+
+    chosen = Signal(object)
+    refused = Signal(bool)
+
+    def __init__(self, setting: Setting, unset: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._setting = setting
+        self._value: float | None = None
+        self.setPlaceholderText(unset)
+        self.setAlignment(Qt.AlignmentFlag.AlignRight)
+        self.textEdited.connect(self._on_edited)
+        self.editingFinished.connect(self._on_finished)
+
+    def set_value(self, value: float | None) -> None:
+        self._value = value
+        if not self.hasFocus() or self._read() != value:
+            self.setText(self._setting.written(value))
+        self.refused.emit(False)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        steps = {Qt.Key.Key_Up: 1, Qt.Key.Key_Down: -1, Qt.Key.Key_PageUp: 10, Qt.Key.Key_PageDown: -10}
+        if event.key() in steps:
+            self._step(steps[Qt.Key(event.key())])
+        else:
+            super().keyPressEvent(event)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        event.ignore()  # whoever scrolls the page would change what the pointer happens to be over
+
+    def _step(self, steps: int) -> None:
+        if self._value is None:  # from the lowest on
+            value = self._setting.stepped(self._setting.shown.step * max(0, steps), 0)
+        else:
+            value = self._setting.stepped(self._value, steps)
+        self.setText(self._setting.written(value))
+        self._take(value)
+
+    def _read(self) -> float | str | None:
+        """The value that stands here, or its text if it is none."""
+        try:
+            return self._setting.read(self.text())
+        except NotInRange:
+            return self.text()
+
+    def _take(self, value: float | None) -> None:
+        self.refused.emit(False)
+        if value != self._value:
+            self._value = value
+            self.chosen.emit(value)
+
+    @Slot()
+    def _on_edited(self) -> None:
+        value = self._read()
+        if isinstance(value, str):
+            self.refused.emit(True)
+        else:
+            self._take(value)
+
+    @Slot()
+    def _on_finished(self) -> None:
+        value = self._read()
+        if not isinstance(value, str):
+            self.setText(self._setting.written(value))

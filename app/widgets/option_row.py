@@ -1,0 +1,292 @@
+"""The lines of the window of settings: what can be set, what it means, and the way back to the usual."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QAction, QWheelEvent
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QPlainTextEdit,
+    QPushButton,
+    QWidget,
+)
+
+from app.setting import Group, Kind, Setting, SettingValue
+from app.shortcuts import KeyProblem, Shortcut
+from app.theme import ThemeKeeper
+from app.translation import translate
+from app.widgets.icon_button import IconButton
+from app.widgets.key_field import KeyField
+from app.widgets.number_field import NumberField
+
+FIELD_PX = 150
+ROOM_SCALE = 1.3  # up to which a control stands beside its name
+TEXT_LINES = 4
+TYPING_PAUSE_MS = 400
+
+
+class OptionRow(QWidget):
+    """A name with a control to its right, a sentence below, and another one where something is wrong.
+
+    Signals:
+        reset_requested(): it is to be as usual again.
+    """
+
+    reset_requested = Signal()
+
+    def __init__(
+        self, keeper: ThemeKeeper, group: Group, name: str, description: str, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self.group = group
+        self.name = name
+        self.description = description
+        self._keeper = keeper
+        self._label = QLabel(name, self)
+        self._label.setWordWrap(True)
+        self._about = QLabel(description, self)
+        self._about.setProperty("kind", "quiet")
+        self._about.setWordWrap(True)
+        self._about.setVisible(bool(description))
+        self.problem = QLabel(self)
+        self.problem.setProperty("kind", "problem")
+        self.problem.setWordWrap(True)
+        self.problem.hide()
+        reset = self.tr("Reset “{name}” to the usual").format(name=name)
+        self.reset_button = IconButton(keeper, "reset", reset, icon_px=15, parent=self)
+        self.reset_button.clicked.connect(self._on_reset)
+        policy = self.reset_button.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)
+        self.reset_button.setSizePolicy(policy)
+        self._holder = QWidget(self)
+        self._control = QHBoxLayout(self._holder)
+        self._control.setContentsMargins(0, 0, 0, 0)
+        self._control.setSpacing(6)
+        self._control.addStretch(1)
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(0, 7, 0, 7)
+        self._grid.setHorizontalSpacing(10)
+        self._grid.setVerticalSpacing(2)
+        self._grid.setColumnStretch(0, 3)
+        self._grid.setColumnStretch(1, 2)
+        self._grid.addWidget(self._label, 0, 0)
+        self._grid.addWidget(self.reset_button, 0, 2)
+        self._grid.addWidget(self._about, 1, 0, 1, 2)
+        self._grid.addWidget(self.problem, 3, 0, 1, 2)
+        keeper.changed.connect(self._place)
+        self._place()
+
+    def is_about(self, words: str) -> bool:
+        """Whether all of these words stand in it."""
+        page = translate("Settings", self.group.value)
+        own = " ".join((self.name, self.description, page)).casefold()
+        return all(word in own for word in words.casefold().split())
+
+    def show_problem(self, sentence: str) -> None:
+        self.problem.setText(sentence)
+        self.problem.setVisible(bool(sentence))
+
+    @Slot()
+    def _on_reset(self) -> None:
+        self.reset_requested.emit()
+
+    @Slot()
+    def _place(self) -> None:
+        """Large text leaves no room beside the name."""
+        if self._keeper.scale > ROOM_SCALE:
+            self._grid.addWidget(self._holder, 2, 0, 1, 2)
+        else:
+            self._grid.addWidget(self._holder, 0, 1)
+
+
+class SettingRow(OptionRow):
+    """One setting.
+
+    Signals:
+        chosen(object): the user wants another value.
+    """
+
+    chosen = Signal(object)
+
+    def __init__(self, keeper: ThemeKeeper, setting: Setting, parent: QWidget | None = None) -> None:
+        name, about = (translate("Settings", words) for words in (setting.shown.label, setting.description))
+        super().__init__(keeper, setting.shown.group, name, about, parent)
+        self.setting = setting
+        self._pause = QTimer(self)
+        self._pause.setSingleShot(True)
+        self._pause.setInterval(TYPING_PAUSE_MS)
+        self._pause.timeout.connect(self._on_text)
+        self.control = self._make_control()
+        self.control.setAccessibleName(name)
+        self.control.setAccessibleDescription(about)
+        if setting.kind is Kind.TEXT:
+            self._grid.addWidget(self.control, 2, 0, 1, 2)
+            self._holder.hide()
+        else:
+            self._control.addWidget(self.control)
+        if setting.shown.unit:
+            unit = QLabel(translate("Settings", setting.shown.unit), self)
+            unit.setProperty("kind", "quiet")
+            self._control.addWidget(unit)
+        self._fit()
+        keeper.changed.connect(self._fit)
+
+    def show_value(self, value: SettingValue) -> None:
+        """The value that holds."""
+        control = self.control
+        if isinstance(control, QCheckBox):
+            control.setChecked(bool(value))
+        elif isinstance(control, QComboBox):
+            control.setCurrentIndex(control.findData(value))
+        elif isinstance(control, NumberField) and not isinstance(value, str):
+            control.set_value(value)
+        elif isinstance(control, QPlainTextEdit) and control.toPlainText() != value:
+            control.setPlainText(str(value))
+        self.reset_button.setVisible(value != self.setting.default)
+
+    def finish(self) -> None:
+        """Takes text that was typed a moment ago."""
+        if self._pause.isActive():
+            self._pause.stop()
+            self._on_text()
+
+    def _make_control(self) -> QWidget:
+        setting = self.setting
+        if setting.kind is Kind.SWITCH:
+            switch = QCheckBox(self)
+            switch.toggled.connect(self._on_toggled)
+            return switch
+        if setting.kind is Kind.CHOICE:
+            choice = _Choice(self)
+            for value, words in setting.shown.choices:
+                choice.addItem(translate("Settings", words), value)
+            choice.activated.connect(self._on_activated)
+            return choice
+        if setting.kind is Kind.TEXT:
+            text = QPlainTextEdit(self)
+            text.setTabChangesFocus(True)
+            text.textChanged.connect(self._pause.start)
+            return text
+        number = NumberField(setting, translate("Settings", setting.shown.unset), self)
+        number.chosen.connect(self.chosen)
+        number.refused.connect(self._on_refused)
+        return number
+
+    @Slot(bool)
+    def _on_toggled(self, on: bool) -> None:
+        self.chosen.emit(on)
+
+    @Slot()
+    def _on_activated(self) -> None:
+        if isinstance(self.control, QComboBox):
+            self.chosen.emit(self.control.currentData())
+
+    @Slot()
+    def _on_text(self) -> None:
+        if isinstance(self.control, QPlainTextEdit):
+            self.chosen.emit(self.control.toPlainText())
+
+    @Slot(bool)
+    def _on_refused(self, refused: bool) -> None:
+        self.show_problem(range_words(self.setting) if refused else "")
+
+    @Slot()
+    def _fit(self) -> None:
+        if isinstance(self.control, QPlainTextEdit):
+            self.control.setFixedHeight(self.control.fontMetrics().lineSpacing() * TEXT_LINES + self._keeper.px(14))
+        elif isinstance(self.control, QComboBox):
+            self.control.setMinimumWidth(self._keeper.px(FIELD_PX))
+        elif isinstance(self.control, NumberField):
+            self.control.setFixedWidth(self._keeper.px(FIELD_PX * 0.75))
+
+
+class ShortcutRow(OptionRow):
+    """The keys of one action.
+
+    Signals:
+        chosen(str): other keys are wanted, empty for none.
+        swap_requested(str, str): these keys are wanted although that action has them.
+    """
+
+    chosen = Signal(str)
+    swap_requested = Signal(str, str)
+
+    def __init__(self, keeper: ThemeKeeper, shortcut: Shortcut, parent: QWidget | None = None) -> None:
+        super().__init__(keeper, Group.SHORTCUTS, shortcut.words, "", parent)
+        self._wanted = ""
+        self._owner = ""
+        self.field = KeyField(self)
+        self.field.chosen.connect(self.chosen)
+        self.field.setToolTip(self.tr("Press it, and then the keys; Backspace for none, Esc to leave it as it is"))
+        self._control.addWidget(self.field)
+        self.swap_button = QPushButton(self.tr("Swap them"), self)
+        self.swap_button.setProperty("kind", "link")
+        self.swap_button.setAutoDefault(False)
+        self.swap_button.clicked.connect(self._on_swap)
+        self.swap_button.hide()
+        self._grid.addWidget(self.swap_button, 4, 0, Qt.AlignmentFlag.AlignLeft)
+        keeper.changed.connect(self._fit)
+        self._fit()
+        self.show_shortcut(shortcut)
+
+    def show_shortcut(self, shortcut: Shortcut) -> None:
+        self.shortcut = shortcut
+        self.field.set_keys(shortcut.keys)
+        self.field.setAccessibleName(f"{shortcut.words}: {self.field.text()}")
+        self.reset_button.setVisible(shortcut.keys != shortcut.usual_keys)
+        self.show_problem("")
+        self.swap_button.hide()
+
+    def refuse(self, keys: str, problem: KeyProblem) -> None:
+        """These keys cannot be had, or only in a swap."""
+        self.show_problem(problem.sentence)
+        self._wanted, self._owner = keys, problem.owner
+        self.swap_button.setVisible(bool(problem.owner))
+
+    @Slot()
+    def _on_swap(self) -> None:
+        self.swap_requested.emit(self._wanted, self._owner)
+
+    @Slot()
+    def _fit(self) -> None:
+        self.field.setMinimumWidth(self._keeper.px(FIELD_PX))
+
+
+class LinkRow(OptionRow):
+    """The way to a window of its own."""
+
+    def __init__(
+        self, keeper: ThemeKeeper, group: Group, action: QAction, description: str, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(keeper, group, action.text().removesuffix("…"), description, parent)
+        self.button = QPushButton(self.tr("Open…"), self)
+        self.button.setProperty("kind", "outlined")
+        self.button.setAutoDefault(False)
+        self.button.setAccessibleName(action.text())
+        self.button.clicked.connect(action.trigger)
+        self._control.addWidget(self.button)
+        self.reset_button.hide()
+
+
+def range_words(setting: Setting) -> str:
+    """What can be typed, in a sentence."""
+    whole = setting.kind is Kind.WHOLE_NUMBER
+    kind = translate("Settings", "a whole number") if whole else translate("Settings", "a number")
+    if setting.low is not None and setting.high is not None:
+        words = translate("Settings", "Choose {kind} from {low} to {high}")
+        words = words.format(kind=kind, low=f"{setting.low:,.10g}", high=f"{setting.high:,.10g}")
+    else:
+        words = translate("Settings", "Choose {kind}").format(kind=kind)
+    if setting.is_optional:
+        unset = translate("Settings", setting.shown.unset)
+        words += translate("Settings", ", or nothing for “{unset}”").format(unset=unset)
+    return words + "."
+
+
+class _Choice(QComboBox):
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        event.ignore()  # whoever scrolls the page would change what the pointer happens to be over

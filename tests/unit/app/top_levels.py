@@ -1,0 +1,112 @@
+"""Every window of the app, filled as in real use. A new one is added here and is then looked at by all tests of
+`test_accessibility.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from PySide6.QtWidgets import QWidget
+
+from app.dialogs.compare_dialog import CompareDialog
+from app.dialogs.conversation_dialog import ConversationDialog
+from app.dialogs.drafter_dialog import DrafterDialog
+from app.dialogs.history.page import HistoryPage
+from app.dialogs.library.library_dialog import LibraryDialog
+from app.dialogs.personal_dialog import PersonalDialog
+from app.dialogs.settings_dialog import SettingsDialog
+from app.dialogs.shortcuts_dialog import ShortcutsDialog
+from app.dialogs.store_dialog import StoreDialog
+from app.main_window import MainWindow
+from app.setting import Group, shown_settings
+from app.settings import AppSettings
+from app.shortcuts import KeyProblem, Shortcuts, fixed_keys
+from app.theme import ThemeKeeper
+from app.widgets.option_row import LinkRow
+from engine import LearningSettings, SamplingSettings
+from engine.events import TargetInfo
+from engine.records import ConversationSummary
+from engine.speed import LiveFigures
+from tests.unit.app.widgets.messages import prompt, reply
+
+SENTENCE = "The store /data/slipstream.sqlite is damaged; put a backup in its place, or move it away."
+FIGURES = LiveFigures(214, 31.2, 30.0, 0.02, 213, 20.0, 0.02, 120, 160, 93, 1204, is_compared=True)
+_TEXT = "Words and `code`.\n\n1. One\n2. Two\n\n```python\nprint(1)\n```\n"
+
+
+def main_window(keeper: ThemeKeeper) -> MainWindow:
+    window = MainWindow(keeper, "1.2.3")
+    now = datetime.now(UTC)
+    window.conversations.set_conversations(tuple(ConversationSummary(n, f"Chat {n}", now) for n in range(3)))
+    window.target_bar.set_target(TargetInfo("SmolLM2-135M-Instruct", "/x.gguf", "llama 135M Q4_1", 8192, 10, 2))
+    window.prompt_box.set_ready(True)
+    window.meter.set_words("The built-in drafter guesses ahead.")
+    window.meter.show_live(FIGURES, 8192)
+    return window
+
+
+def _chat(keeper: ThemeKeeper) -> QWidget:
+    window = main_window(keeper)
+    window.transcript.show_messages((prompt(0, "Print one."), reply(1, _TEXT)))
+    window.toasts.show_error(SENTENCE)
+    window.toasts.show_info("“Chat” was deleted.", "Undo")
+    return window
+
+
+def _welcome(keeper: ThemeKeeper) -> QWidget:
+    window = main_window(keeper)
+    window.transcript.welcome.show_introduction(True)
+    return window
+
+
+def _loading(keeper: ThemeKeeper) -> QWidget:
+    window = main_window(keeper)
+    window.target_bar.show_loading("Tiny", 0.4)
+    return window
+
+
+def _settings(keeper: ThemeKeeper, group: Group) -> SettingsDialog:
+    dialog = SettingsDialog(keeper, shown_settings(AppSettings))
+    window = MainWindow(keeper)
+    window.setParent(dialog)
+    window.hide()
+    dialog.add_link(LinkRow(keeper, Group.MODELS, window.personal_action, "Whether the drafter learns."))
+    changed = AppSettings(temperature=0.3, context_size=4096, theme="dark", notify=False)
+    dialog.show_values({name: getattr(changed, name) for name in dialog.rows})
+    dialog.show_shortcuts(Shortcuts(window).shown())
+    dialog.show_loading_needed(True)
+    dialog.refuse_keys("new", "Ctrl+B", KeyProblem("Ctrl+B already stands for “Show or hide the sidebar”.", "sidebar"))
+    dialog.show_page(group)
+    return dialog
+
+
+def _shortcuts(keeper: ThemeKeeper) -> QWidget:
+    window = MainWindow(keeper)
+    dialog = ShortcutsDialog(keeper, Shortcuts(window).shown(), fixed_keys(False))
+    window.setParent(dialog)
+    window.hide()
+    return dialog
+
+
+def _store(keeper: ThemeKeeper) -> QWidget:  # noqa: ARG001
+    dialog = StoreDialog()
+    dialog.show_sentence(SENTENCE)
+    return dialog
+
+
+TOP_LEVELS: dict[str, Callable[[ThemeKeeper], QWidget]] = {
+    "main window, empty": main_window,
+    "main window, chat": _chat,
+    "main window, welcome": _welcome,
+    "main window, loading": _loading,
+    "drafter": lambda _keeper: DrafterDialog("built-in", ("JackFram/llama-68m",)),
+    "personalization": lambda _keeper: PersonalDialog(LearningSettings()),
+    "library": lambda keeper: LibraryDialog(keeper, SamplingSettings(), "hub.example.org"),
+    "this conversation": lambda _keeper: ConversationDialog(),
+    "comparison": lambda _keeper: CompareDialog(),
+    "speed": HistoryPage,
+    "shortcuts": _shortcuts,
+    "store": _store,
+    "settings, chat": lambda keeper: _settings(keeper, Group.CHAT),
+    "settings, shortcuts": lambda keeper: _settings(keeper, Group.SHORTCUTS),
+}
