@@ -79,6 +79,7 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
     from app.garbage import InterfaceGarbage
     from app.history_controller import HistoryController
     from app.library import connect_library
+    from app.library_controller import LibraryController
     from app.logs import log_to_file
     from app.main_window import MainWindow
     from app.notifier import Notifier
@@ -139,11 +140,17 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
         window.toasts.show_error(complaint)
     check = SmokeRun(window, bridge, smoke) if smoke else None
 
+    library: LibraryController | None = None
+
     def begin() -> None:
+        """Also once more, when the store could not be opened and is tried again."""
+        nonlocal library
         drafters.start()
         controller.start(target or settings.target)
-        sampling = settings.reply_settings().sampling
-        connect_library(window, theme, bridge, controller, folder, settings.target_settings(), sampling).start()
+        if library is None:
+            sampling = settings.reply_settings().sampling
+            library = connect_library(window, theme, bridge, controller, folder, settings.target_settings(), sampling)
+        library.start()
 
     StoreTrouble(window, bridge, folder, begin)
     QTimer.singleShot(0, controller, begin)
