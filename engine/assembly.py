@@ -214,11 +214,11 @@ class _Parts:
 
         DownloadService(kept_downloads(self._config), self._open_library(), self._emit).handle(command, stop)
 
-    def handle_search(self, command: Command, _stop: StopSignal) -> None:
+    def handle_search(self, command: Command, stop: StopSignal) -> None:
         assert isinstance(command, SearchCommand)
         from engine.hub_service import SearchService
 
-        SearchService(self._emit).handle(command)
+        SearchService(self._emit).handle(command, stop)
 
     def _count(self, text: str, stop: StopSignal) -> None:
         """Unless somebody asked for something else meanwhile."""

@@ -125,7 +125,7 @@ class ChatService:
         _check_cancelled(command, stop)
         file = resolve_target(command.target, self._repository)
         record = self._repository.target_at(file.path)
-        settings = command.settings.filled_up(record.options.settings) if record else command.settings
+        settings = record.options.settings.filled_up(command.settings) if record else command.settings
         if not command.anyway:
             check_memory(file.path, settings, record.facts if record else "")
         self._emit(TargetLoading(file.name, 0.0))
@@ -226,7 +226,7 @@ class ChatService:
             else self._repository.open_branch(command.conversation_id, command.message_id)
         )
         branch = list(conversation.messages)
-        while branch and branch[-1].role is not Role.USER:
+        while branch and not _is_prompt(branch[-1]):
             branch.pop()
         if not branch:
             raise ConversationMissing("There is nothing to answer in this conversation yet; write a message first.")
@@ -241,6 +241,8 @@ class ChatService:
                 "There is no reply to go on with at the end of this conversation; write a message first."
             )
         *branch, before = conversation.messages
+        if not any(map(_is_prompt, branch)):  # in a chat that came from a file
+            raise NothingToAdd("This reply answers no message of yours, so it cannot go on; write a message first.")
         turns = _turns(conversation.system_prompt, branch)
         prepared = writer.prepare(turns, command.conversation_id, before.text)
         self._reply(prepared, branch[-1], conversation, command.settings, stop, before)
@@ -404,6 +406,10 @@ def _notices(target: Target) -> Iterator[str]:
 def _turns(system_prompt: str, branch: tuple[Message, ...] | list[Message]) -> list[ChatTurn]:
     system = [ChatTurn(Role.SYSTEM, system_prompt)] if system_prompt.strip() else []
     return system + [ChatTurn(message.role, message.text) for message in branch if message.text]
+
+
+def _is_prompt(message: Message) -> bool:
+    return message.role is Role.USER and bool(message.text)
 
 
 def _before_last_prompt(branch: tuple[Message, ...]) -> tuple[Message, ...]:

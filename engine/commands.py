@@ -17,7 +17,7 @@ class LoadTarget:
     """`target` is `starter`, the name of a target loaded before, or a path."""
 
     target: str
-    settings: TargetSettings = TargetSettings()  # what is None here is as the user set it for this target
+    settings: TargetSettings = TargetSettings()  # for all targets; what the user set for this one comes first
     anyway: bool = False  # also where it is going to take more memory than there is
 
 

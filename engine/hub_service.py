@@ -19,7 +19,10 @@ class SearchService:
     def __init__(self, emit: Listener) -> None:
         self._emit = emit
 
-    def handle(self, command: SearchCommand) -> None:
+    def handle(self, command: SearchCommand, stop: StopSignal) -> None:
+        """One that is stopped before it begins has no answer: another one has been asked for."""
+        if stop.is_set():
+            return
         match command:
             case SearchHub(words):
                 self._emit(HubSearched(words, search_models(words)))

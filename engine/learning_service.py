@@ -242,7 +242,7 @@ class LearningService:
                 pass
             except _Forgotten:
                 self._pupil = None
-            except Exception:
+            except BaseException:  # panics of Rust libraries are no Exception
                 _logger.exception("learning failed; it begins again with the next reply")
                 self._pupil = None
                 with self._changed:

@@ -137,7 +137,7 @@ class LibraryService:
 
     def _delete(self, path: Path) -> None:
         loaded = self._loaded.value
-        if loaded is not None and loaded[0] == path:
+        if loaded is not None and _are_same(loaded[0], path):
             raise TargetKept(f"{model_name(path)} is loaded; choose another model first, then delete its file.")
         if self._repository.target_at(path) is None:
             raise TargetKept(f"{path.name} is not in the library, so its file is left alone.")
@@ -203,3 +203,11 @@ class LibraryService:
             return estimate(self._facts(path, self._repository.target_at(path)), settings).total
         except MendableError:
             return 0
+
+
+def _are_same(path: Path, other: Path) -> bool:
+    """Also where a link leads from one to the other."""
+    try:
+        return path.samefile(other)
+    except OSError:
+        return path == other

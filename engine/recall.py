@@ -70,8 +70,7 @@ class Recall:
         if texts is None:
             return False
         self._remembered = Remembered(texts)
-        for conversation_id in tuple(self._forgotten):  # meanwhile, on another thread
-            self._remembered.forget(conversation_id)
+        self._remembered.forget(*tuple(self._forgotten))  # meanwhile, on another thread
         return True
 
     def indexes(self) -> Sequence[SuffixIndex]:
@@ -124,16 +123,16 @@ class Recall:
 
     @contextmanager
     def without(self, conversation_ids: Sequence[int]) -> Iterator[None]:
-        """Meanwhile none of their texts is found."""
-        for conversation_id in conversation_ids:
-            self._remembered.forget(conversation_id)
+        """Meanwhile none of their texts is found. Takes no longer for many than for one."""
+        self._remembered.forget(*conversation_ids)
         try:
             yield
         finally:
             with self._lock:
-                for conversation_id in conversation_ids:
-                    if conversation_id not in self._forgotten:  # meanwhile, on another thread
-                        self._remembered.add(self._loaded(conversation_id) or ())
+                wanted = set(conversation_ids) - self._forgotten  # meanwhile, on another thread
+                if wanted:
+                    loaded = self._loaded(None) or ()
+                    self._remembered.add([text for text in loaded if text.conversation_id in wanted])
 
     def restore(self, conversation_id: int) -> None:
         self._forgotten.discard(conversation_id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Generic, TypeVar
@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 from engine.records import ConversationTree, Role, TreeMessage
 
 MOST_MESSAGES = 20_000  # of a conversation
+MOST_CHARACTERS = 32 * 2**20  # of all its messages: branches of joined turns repeat what stands before them
 EARLIEST = datetime(1990, 1, 1, tzinfo=UTC)
 LATEST = datetime(2200, 1, 1, tzinfo=UTC)
 
@@ -47,7 +48,7 @@ def grow(
     ordered = _parents_first(nodes, by_key)
     messages: dict[int, TreeMessage] = {}
     number_of: dict[_Key | None, int | None] = {None: None}  # of the message that stands for a node
-    has_joined: set[int] = set()
+    joined_to: dict[int, int] = {}  # the message that each goes on from; texts are joined when it is known which stay
     for node in ordered:
         parent = number_of[node.parent]
         if node.role is None:
@@ -56,17 +57,17 @@ def grow(
         message = TreeMessage(len(messages) + 1, parent, node.role, node.text, node.created_at, node.target_name)
         before = messages[parent] if parent is not None else None
         if joins_turns and before is not None and before.role == node.role:
-            message = replace(message, parent=before.parent, text=f"{before.text.rstrip()}\n\n{node.text.lstrip()}")
-            has_joined.add(before.number)
+            message = replace(message, parent=before.parent)
+            joined_to[message.number] = before.number
         messages[message.number] = message
         number_of[node.key] = message.number
     wanted = number_of.get(head) or max(messages, default=None)
-    if has_joined:
+    if joined_to:
         parents = {message.parent for message in messages.values()}
-        gone = {number for number in has_joined if number not in parents}
+        gone = {number for number in joined_to.values() if number not in parents}
         if wanted in gone:
             wanted = max(messages.keys() - gone)
-        return _numbered([message for message in messages.values() if message.number not in gone], wanted)
+        return _numbered(_with_joined_texts(messages, joined_to, gone), wanted)
     return list(messages.values()), wanted
 
 
@@ -115,6 +116,29 @@ def _parents_first(nodes: Sequence[Node[_Key]], by_key: Mapping[_Key, Node[_Key]
     if len(ordered) < len(nodes):
         raise Unsound("messages answer each other in a circle")
     return ordered
+
+
+def _with_joined_texts(
+    messages: Mapping[int, TreeMessage], joined_to: Mapping[int, int], gone: Set[int]
+) -> list[TreeMessage]:
+    """Those that are not gone."""
+    kept = []
+    num_characters = 0
+    for message in messages.values():
+        if message.number in gone:
+            continue
+        pieces = [message.text]
+        number = message.number
+        while number in joined_to:
+            number = joined_to[number]
+            pieces[-1] = pieces[-1].lstrip()
+            pieces.append(messages[number].text.rstrip())
+            num_characters += len(pieces[-1])
+        num_characters += len(message.text)
+        if num_characters > MOST_CHARACTERS:
+            raise Unsound("too much text")
+        kept.append(replace(message, text="\n\n".join(reversed(pieces))))
+    return kept
 
 
 def _numbered(messages: Sequence[TreeMessage], head: int | None) -> tuple[list[TreeMessage], int | None]:

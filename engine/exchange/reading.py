@@ -21,6 +21,7 @@ from engine.exchange.json_stream import MOST_BYTES, Bytes, JsonStream
 from engine.exchange.zipped import open_members
 from engine.records import ConversationTree, LeftOut
 
+MOST_CHATS = 100_000  # in a file, those that are left out among them
 MOST_TEXT = 256 * 2**20  # characters of all messages: they are in memory until they are written
 _TITLE_LENGTH = 200
 
@@ -60,6 +61,8 @@ def read_chats(path: Path, check: Callable[[], None] = lambda: None) -> Read:
         for file in files:
             for element in _elements(JsonStream(file)):
                 check()
+                if len(trees) + len(left_out) == MOST_CHATS:
+                    raise ChatsUnreadable(f"{path.name} holds too many chats; import it in several parts.")
                 read = _read(element)
                 if isinstance(read, LeftOut):
                     left_out.append((read, _title(element)))

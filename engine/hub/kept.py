@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
@@ -99,7 +100,7 @@ class KeptDownloads:
         """Two that write the same file would spoil it. Raises FetchFailed."""
         path = self.path_of(file)
         self._folder.mkdir(parents=True, exist_ok=True)
-        inside = "--".join(path.relative_to(self._folder).parts)
+        inside = sha256(str(path.relative_to(self._folder)).encode()).hexdigest()[:16]  # folders make long names
         busy = f"{path.name} is being downloaded; pause that first, or wait until it is done."
         with alone(self._folder / f".{inside}.lock", busy):
             yield

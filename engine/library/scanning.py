@@ -24,7 +24,10 @@ def find_models(chosen: tuple[Path, ...], is_stopped: Callable[[], bool] = lambd
     paths: dict[Path, None] = {}
     left_out: dict[str, None] = {}
     for choice in chosen:
-        path = choice.expanduser().absolute()
+        try:
+            path = choice.expanduser().absolute()
+        except RuntimeError:  # a user that does not exist
+            path = choice.absolute()
         if not _is_folder(path):
             _sort(path, paths, left_out)
             continue

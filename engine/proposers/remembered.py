@@ -42,10 +42,11 @@ class Remembered:
         with self._lock:
             return message_id in self._texts or message_id in self._new
 
-    def forget(self, conversation_id: int) -> None:
-        """None of its texts is found any more."""
+    def forget(self, *conversation_ids: int) -> None:
+        """None of their texts is found any more."""
+        gone = set(conversation_ids)
         with self._lock:
-            kept = {number: text for number, text in self._all() if text.conversation_id != conversation_id}
+            kept = {number: text for number, text in self._all() if text.conversation_id not in gone}
             if len(kept) < len(self._texts) + len(self._new):
                 self._texts, self._new = kept, {}
                 self._merge()

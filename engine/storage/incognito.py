@@ -141,8 +141,8 @@ class IncognitoConversations:
     def read_tree(self, conversation_id: int) -> ConversationTree:
         with self._lock:
             conversation = self._find(conversation_id)
+            head = self._heads.get(conversation_id)
         summary, messages = conversation.summary, conversation.messages
-        head = max((message.id for message in messages), default=None)
         return tree_of(summary.title, conversation.system_prompt, summary.updated_at, messages, head)
 
     def forget_all(self) -> int:

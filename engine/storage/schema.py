@@ -64,7 +64,7 @@ class FilePath(TypeDecorator[Path]):
 
 
 class OriginRuns(TypeDecorator[tuple[OriginRun, ...]]):
-    """Pairs of a number of characters and an origin, as JSON."""
+    """Pairs of a number of characters and an origin, as JSON. What makes no sense counts as not known."""
 
     impl = Text
     cache_ok = True
@@ -74,9 +74,12 @@ class OriginRuns(TypeDecorator[tuple[OriginRun, ...]]):
         return json.dumps([[run.num_characters, run.origin] for run in runs], separators=(",", ":"))
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> tuple[OriginRun, ...] | None:  # noqa: ARG002
-        return (
-            None if value is None else tuple(OriginRun(length, Origin(origin)) for length, origin in json.loads(value))
-        )
+        if value is None:
+            return None
+        try:
+            return tuple(OriginRun(int(length), Origin(origin)) for length, origin in json.loads(value))
+        except (TypeError, ValueError, RecursionError):  # SQLite holds any kind of value in any column
+            return ()
 
 
 def _words(kind: type[StrEnum]) -> Enum:

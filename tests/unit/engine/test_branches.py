@@ -242,3 +242,14 @@ def test_a_reply_goes_on_also_with_a_tokenizer_that_puts_a_space_before_every_te
     assert message.statistics is not None
     assert message.statistics.reply_tokens == 4
     assert message.statistics.evaluated_tokens == 1
+
+
+def test_a_reply_that_answers_nothing_cannot_be_written_again_or_go_on(desk: Desk) -> None:
+    number = desk.repository.create_conversation("from a file", "").id
+    parent = None
+    for role, text in ((Role.SYSTEM, "Be brief."), (Role.USER, ""), (Role.ASSISTANT, "Welcome")):
+        parent = desk.repository.add_message(number, parent, role, text).id
+    with pytest.raises(NothingToAdd, match="answers no message of yours"):
+        desk.do(ContinueReply(number, GREEDY))
+    with pytest.raises(ConversationMissing, match="nothing to answer"):
+        desk.do(Regenerate(number, GREEDY))

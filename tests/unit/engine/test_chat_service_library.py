@@ -54,11 +54,11 @@ def test_a_target_too_large_is_not_loaded_unless_anyway(
     assert len(desk.told(TargetReady)) == 1
 
 
-def test_settings_of_the_target_hold_where_the_command_has_none(desk: Desk, target: FakeTarget) -> None:
+def test_settings_of_the_target_come_before_those_for_all(desk: Desk, target: FakeTarget) -> None:
     path = add(desk, target)
     desk.repository.add_target("fake", path, 1)
-    desk.repository.change_target_options(path, TargetOptions(TargetSettings(context_size=512, threads=3)))
-    desk.do(LoadTarget("fake", TargetSettings(threads=1)))
+    desk.repository.change_target_options(path, TargetOptions(TargetSettings(context_size=512)))
+    desk.do(LoadTarget("fake", TargetSettings(context_size=2048, threads=1)))
     assert desk.settings == [TargetSettings(context_size=512, threads=1)]
 
 

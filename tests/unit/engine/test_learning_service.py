@@ -264,15 +264,20 @@ def test_a_damaged_adapter_is_no_reason_not_to_learn(homes: Callable[..., Home])
     assert used(home)
 
 
+class Panic(BaseException):
+    """As Rust libraries raise it."""
+
+
+@pytest.mark.parametrize("failure", [MemoryError, Panic])
 def test_learning_that_fails_begins_again_with_the_next_reply(
-    homes: Callable[..., Home], monkeypatch: pytest.MonkeyPatch
+    homes: Callable[..., Home], monkeypatch: pytest.MonkeyPatch, failure: type[BaseException]
 ) -> None:
     home = homes()
     work, failed = Learner.work, threading.Event()
 
     def fail(_learner: Learner, _check: Callable[[], None]) -> object:
         failed.set()
-        raise MemoryError
+        raise failure
 
     monkeypatch.setattr(Learner, "work", fail)
     home.service.open(home.drafting)

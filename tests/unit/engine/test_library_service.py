@@ -8,10 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from engine.commands import AddTargets, ChangeTargetOptions, EstimateMemory, LibraryCommand, ListTargets, RemoveTarget
+from engine.commands import (
+    AddTargets,
+    ChangeTargetOptions,
+    EstimateMemory,
+    LibraryCommand,
+    ListTargets,
+    LoadTarget,
+    RemoveTarget,
+)
 from engine.config import TargetOptions, TargetSettings
 from engine.errors import NothingAdded, TargetKept, TargetMissing
-from engine.events import Event, MemoryEstimated, TargetsListed
+from engine.events import Event, MemoryEstimated, TargetInfo, TargetReady, TargetsListed
 from engine.hub.kept import KeptDownloads
 from engine.library_service import LibraryService
 from engine.loaded_target import LoadedTarget
@@ -139,6 +147,18 @@ def test_only_model_files_of_the_library_are_deleted(desk: Desk, tmp_path: Path)
 
 
 @pytest.mark.starter
+def test_the_file_that_is_loaded_is_not_deleted_by_another_name(desk: Desk, tmp_path: Path) -> None:
+    path = write(tmp_path / "a.gguf")
+    link = tmp_path / "link.gguf"
+    link.symlink_to(path)
+    desk.do(AddTargets((path, link)))
+    info = TargetInfo("link", str(link), "", 512, 1, 1)
+    desk.loaded.hear(TargetReady(info, LoadTarget("link")))
+    with pytest.raises(TargetKept, match="is loaded"):
+        desk.do(RemoveTarget(path, delete_file=True))
+    assert path.exists()
+
+
 def test_the_starter_is_first_and_stays(tmp_path: Path) -> None:
     with closing(Repository.open(tmp_path / "store")) as repository:
         desk = Desk(repository, tmp_path)

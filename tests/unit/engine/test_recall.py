@@ -38,11 +38,13 @@ class FallibleRepository(Repository):
     is_broken = False
     is_full = False  # what is kept can be read, and nothing be added
     gone: frozenset[int] = frozenset()
+    num_loaded = 0  # times
 
     def load_recall(
         self, fingerprint: str, most_tokens: int, conversation_id: int | None = None
     ) -> tuple[RecallText, ...]:
         self._check()
+        self.num_loaded += 1
         return super().load_recall(fingerprint, most_tokens, conversation_id)
 
     def save_recall(self, fingerprint: str, tokens: Mapping[int, Sequence[int]]) -> None:
@@ -384,6 +386,28 @@ def test_a_chat_that_is_deleted_while_the_memory_is_loaded_stays_forgotten(
     recall.open(FakeTarget())
     assert found(recall, "one ") == []
     repository.close()
+
+
+def test_however_many_chats_are_not_recalled_for_a_while_the_memory_is_read_once(
+    repository: FallibleRepository,
+) -> None:
+    recall = opened(repository)
+    messages = [say(repository, f"see what {place}") for place in range(5)]
+    for message in messages:
+        recall.remember(message)
+    *aside, last = [message.conversation_id for message in messages]
+    before = repository.num_loaded
+    with recall.without(aside):
+        assert found(recall, "what ") == ["4"]
+        repository.delete_conversation(aside[0])
+        recall.forget(aside[0])
+    assert found(recall, "what ") == ["4", "1", "2", "3"]
+    assert repository.num_loaded == before + 1
+    with recall.without([]):
+        pass
+    assert repository.num_loaded == before + 1
+    recall.forget(last)
+    assert found(recall, "what ") == ["1", "2", "3"]
 
 
 def test_catching_up_ends_when_the_store_cannot_be_written(repository: FallibleRepository) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import os
+import tracemalloc
 import zipfile
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -16,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engine.errors import ChatsNotWritten, ChatsUnreadable
-from engine.exchange import Read, json_format, json_stream, read_chats, reading, write_chats, zipped
+from engine.exchange import Read, grown_tree, json_format, json_stream, read_chats, reading, write_chats, zipped
 from engine.records import ConversationTree, ExportFormat, LeftOut, Role, TreeMessage
 
 MOMENTS = st.datetimes(datetime(1991, 1, 1), datetime(2150, 1, 1), timezones=st.just(UTC))
@@ -289,6 +290,43 @@ def test_large_files_are_refused_before_they_fill_the_memory(tmp_path: Path, mon
     monkeypatch.setattr(json_stream, "MOST_CHARACTERS", 2**21)
     with pytest.raises(ChatsUnreadable, match="too large"):
         read_text(b'[{"messages": "' + b"x" * 2**23, tmp_path)
+
+
+def test_too_many_chats_are_refused_before_they_fill_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "MOST_CHATS", 3)
+    with pytest.raises(ChatsUnreadable, match="too many chats"):
+        read_text("[1, 1, 1, 1]", tmp_path)
+
+
+def test_turns_that_are_joined_are_held_in_memory_once(tmp_path: Path) -> None:
+    turns = [{"role": "user", "content": f" {place:0500} "} for place in range(4000)]
+    tracemalloc.start()
+    try:
+        (tree,) = read_text(json.dumps({"messages": turns}), tmp_path).trees
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    (message,) = tree.messages
+    assert message.text.startswith(f" {0:0500}\n\n{1:0500}\n\n")
+    assert message.text.endswith(f"{3999:0500} ")
+    assert most < 100 * 2**20
+
+
+def test_branches_that_repeat_too_much_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grown_tree, "MOST_CHARACTERS", 50)
+
+    def node(parent: str | None, role: str) -> dict[str, Any]:
+        return {"parent": parent, "message": {"author": {"role": role}, "content": {"parts": ["ten signs!"]}}}
+
+    mapping = {"u0": node(None, "user"), "a0": node("u0", "assistant")}
+    for place in range(1, 3):
+        mapping |= {f"u{place}": node(f"u{place - 1}", "user"), f"a{place}": node(f"u{place}", "assistant")}
+    assert read_text(json.dumps([{"title": "long", "mapping": mapping}, {"messages": []}]), tmp_path).left_out == (
+        (LeftOut.UNREADABLE, "long"),
+        (LeftOut.EMPTY, ""),
+    )
 
 
 def test_zip_bombs_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,12 +11,14 @@ from pathlib import Path
 import pytest
 from huggingface_hub import close_session
 
+from engine.commands import SearchHub
 from engine.errors import FetchCancelled, FetchFailed
-from engine.events import TargetDownloading
+from engine.events import Event, TargetDownloading
 from engine.hub import fetching
 from engine.hub.download import download_target
 from engine.hub.kept import KeptDownloads
 from engine.hub.search import list_files, search_models
+from engine.hub_service import SearchService
 from engine.records import HubFile
 from engine.stop_signal import StopSignal
 from tests.fakes.gguf import TINY, gguf
@@ -239,3 +241,18 @@ def test_notes_that_make_no_sense_are_left_out(kept: KeptDownloads, tmp_path: Pa
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / "a.gguf.download.json").write_text(note)
     assert kept.list() == ()
+
+
+def test_long_names_in_long_folders_can_be_downloaded(hub: FakeHub, kept: KeptDownloads) -> None:
+    name = f"{'f' * 90}/{'g' * 150}.gguf"
+    hub.models[NAME][name] = gguf(TINY)
+    path, _ = fetch(file_named(name), kept)
+    assert path.read_bytes() == gguf(TINY)
+
+
+def test_a_search_that_was_stopped_asks_nobody(hub: FakeHub) -> None:
+    stop = StopSignal()
+    stop.set()
+    told: list[Event] = []
+    SearchService(told.append).handle(SearchHub("tiny"), stop)
+    assert told == hub.asked == []

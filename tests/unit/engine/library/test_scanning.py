@@ -56,3 +56,9 @@ def test_a_folder_without_an_end_is_given_up(tmp_path: Path, monkeypatch: pytest
     found = find_models((tmp_path,))
     assert len(found.paths) == 3
     assert "choose a folder further down" in found.left_out[0]
+
+
+def test_the_home_of_nobody_is_left_out_as_any_file_that_is_none() -> None:
+    assert find_models((Path("~no-such-user/models"),)).left_out == (
+        "models is not in the GGUF format; choose a file that ends in .gguf.",
+    )

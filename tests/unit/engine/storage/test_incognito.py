@@ -28,6 +28,14 @@ def test_it_is_a_conversation_like_any_other(repository: Repository) -> None:
     assert repository.rename_conversation(summary.id, "other").title == "other"
 
 
+def test_it_is_exported_with_the_branch_that_is_shown(repository: Repository) -> None:
+    number = repository.create_conversation("secret", "", incognito=True).id
+    first = repository.add_message(number, None, Role.USER, "first")
+    repository.add_message(number, None, Role.USER, "second")
+    repository.show_branch(number, first.id)
+    assert repository.read_tree(number).head == first.id
+
+
 def test_deleted_it_is_hidden_until_it_is_restored(repository: Repository) -> None:
     summary = repository.create_conversation("secret", "", incognito=True)
     repository.delete_conversation(summary.id)

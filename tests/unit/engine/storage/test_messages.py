@@ -157,3 +157,16 @@ def test_nul_does_not_cut_a_text(repository: Repository) -> None:
     summary = repository.create_conversation("nul", "")
     repository.add_message(summary.id, None, Role.USER, "before\0after\0")
     assert repository.open_conversation(summary.id).messages[0].text == "before\0after\0"
+
+
+@pytest.mark.parametrize("stored", ["", "{", "[[1]]", '[[2,"somebody new"]]', '[["x","target"]]', "7", "[" * 100_000])
+def test_a_reply_can_be_read_whatever_is_said_of_who_thought_of_it(
+    repository: Repository, store: Path, stored: str
+) -> None:
+    summary = repository.create_conversation("chat", "")
+    repository.add_message(summary.id, None, Role.ASSISTANT, "Hi", "tiny", STATISTICS)
+    with closing(sqlite3.connect(store)) as connection, connection:
+        connection.execute("UPDATE reply_statistics SET origins = ?", (stored,))
+    (reply,) = repository.open_conversation(summary.id).messages
+    assert reply.statistics is not None
+    assert reply.statistics.origins == ()
