@@ -31,7 +31,7 @@ _MOST_LAYERS = 1000
 _AUTOMATIC = "automatic"
 _PROMPT_PX = 84
 _ABOUT_CONTEXT = (
-    "How many tokens of a conversation the model sees at once; a token is about three quarters of a word. More takes "
+    "How many tokens of a chat the model sees at once; a token is about three quarters of a word. More takes "
     "more memory. Automatic: what it was trained for, at most 8,192."
 )
 _ABOUT_THREADS = "Processor cores that compute. Automatic: one per physical core."
