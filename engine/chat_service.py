@@ -387,6 +387,7 @@ def _describe(target: Target, speculation: Speculation) -> TargetInfo:
         threads=description.threads,
         notice=" ".join(_notices(target)),
         speculation=speculation.state,
+        awaits_drafter=speculation.is_loading,
     )
 
 

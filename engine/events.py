@@ -38,6 +38,9 @@ class TargetInfo:
     threads: int
     notice: str = ""  # what the user should know about this target, in sentences; usually empty
     speculation: str = ""  # what drafts ahead of it, or why nothing does, in a sentence
+    awaits_drafter: bool = (
+        False  # one is still being loaded; `SpeculationChanged` tells when it is ready, or is not to be
+    )
 
 
 @dataclass(frozen=True, slots=True)
