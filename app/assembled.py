@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 
@@ -51,6 +52,7 @@ class Assembled(QObject):
         speculation: SpeculationSettings,
         target: str | None = None,
         reply_settings: ReplySettings | None = None,
+        make_bridge: Callable[[EngineConfig], EngineBridge] = EngineBridge,
     ) -> None:
         """`folder` is the one that everything is kept in. `target` and `reply_settings` hold this once; None: the
         user's own."""
@@ -64,7 +66,7 @@ class Assembled(QObject):
         window.restore(settings.window)
         window.show()
 
-        self.bridge = bridge = EngineBridge(EngineConfig(folder, speculation, settings.learning_settings()))
+        self.bridge = bridge = make_bridge(EngineConfig(folder, speculation, settings.learning_settings()))
         self.chat = chat = ChatController(
             window,
             bridge,

@@ -213,7 +213,7 @@ class MainWindow(QMainWindow):
         self.regenerate_action.triggered.connect(self._on_regenerate)
         self.continue_action = self._action("Continue the last reply", "Ctrl+Shift+R")
         self.continue_action.triggered.connect(self._on_continue)
-        self.conversation_action = self._action("This chat…", "Ctrl+Shift+,")
+        self.conversation_action = self._action("Settings of this chat…", "Ctrl+Shift+,")
         self.conversation_action.setMenuRole(QAction.MenuRole.NoRole)
         self.rename_action = self._action("Rename this chat")
         self.rename_action.triggered.connect(self.conversations.rename_current)

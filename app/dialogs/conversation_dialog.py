@@ -69,7 +69,7 @@ _KINDS = (
     ),
     _Kind(
         "max_tokens",
-        "Length of a reply",
+        "Longest reply",
         "Tokens after which a reply ends in any case.",
         1,
         10_000_000,
