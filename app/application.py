@@ -12,7 +12,6 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.metadata import version
 from pathlib import Path
 
 from app import system_libraries
@@ -65,34 +64,10 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
     from PySide6.QtCore import QTimer
     from PySide6.QtWidgets import QApplication
 
-    from app.attachments_controller import AttachmentsController
-    from app.branch_controller import BranchController
-    from app.chat_controller import ChatController
-    from app.compare_controller import CompareController
-    from app.conversation_controller import ConversationController
-    from app.draft_keeper import DraftKeeper
-    from app.drafter_controller import DrafterController
-    from app.engine_bridge import EngineBridge
-    from app.exchange_controller import ExchangeController
-    from app.first_start import FirstStart
-    from app.forget_controller import ForgetController
+    from app.assembled import Assembled
     from app.garbage import InterfaceGarbage
-    from app.history_controller import HistoryController
-    from app.library import connect_library
-    from app.library_controller import LibraryController
     from app.logs import log_to_file
-    from app.main_window import MainWindow
-    from app.notifier import Notifier
-    from app.personal_controller import PersonalController
-    from app.remembering import Remembering
-    from app.search_controller import SearchController
-    from app.settings import SettingsFile
-    from app.settings_controller import SettingsController
-    from app.settings_keeper import SettingsKeeper
     from app.smoke import SmokeRun, smoke_settings
-    from app.store_trouble import StoreTrouble
-    from app.theme import apply_theme
-    from app.token_counting import TokenCounting
     from app.translation import install_translations
 
     application = QApplication([sys.argv[0]])
@@ -100,79 +75,18 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
     application.setDesktopFileName("slipstream")
     InterfaceGarbage(application)
     log_to_file(folder)
-    settings_file = SettingsFile(folder)
-    settings, complaint = settings_file.load()
     install_translations(application)
-    theme = apply_theme(application, settings.theme, settings.text_size)
-    window = MainWindow(theme, version("slipstream"))
-    window.restore(settings.window)
-    window.show()
+    assembled = Assembled(application, folder, speculation, target, smoke_settings() if smoke else None)
+    check = SmokeRun(assembled.window, assembled.bridge, smoke) if smoke else None
 
-    bridge = EngineBridge(EngineConfig(folder, speculation, settings.learning_settings()))
-    controller = ChatController(
-        window,
-        bridge,
-        smoke_settings() if smoke else settings.reply_settings(),
-        settings.target_settings(),
-        settings.system_prompt,
-    )
-    window.origins_action.setChecked(settings.colour_origins)
-    BranchController(window, bridge, controller)
-    ConversationController(window, bridge, controller)
-    TokenCounting(window.prompt_box, bridge)
-
-    keeper = SettingsKeeper(settings_file, settings, application)
-    drafts = DraftKeeper(window.prompt_box, bridge, controller, settings.draft, keeper.keep_draft)
-    drafters = DrafterController(window, bridge, folder, settings.drafter)
-    personal = PersonalController(window, bridge, settings.learning_settings())
-    history = HistoryController(window, bridge, theme)
-    comparing = CompareController(window, bridge, lambda: controller.reply_settings, lambda: controller.system_prompt)
-    history.compare_requested.connect(comparing.open)
-    SearchController(window, bridge)
-    attachments = AttachmentsController(window, bridge)
-    ExchangeController(window, bridge, attachments)
-    ForgetController(window, bridge)
-    SettingsController(window, theme, keeper, controller)
-    remembering = Remembering(window, bridge, keeper, controller, drafters, personal)
-    FirstStart(window, bridge, keeper)
-    Notifier(window, bridge, keeper)
-    if complaint:
-        window.toasts.show_error(complaint)
-    check = SmokeRun(window, bridge, smoke) if smoke else None
-
-    library: LibraryController | None = None
-
-    def begin() -> None:
-        """Also once more, when the store could not be opened and is tried again."""
-        nonlocal library
-        drafters.start()
-        controller.start(target or settings.target)
-        if library is None:
-            sampling = settings.reply_settings().sampling
-            library = connect_library(window, theme, bridge, controller, folder, settings.target_settings(), sampling)
-        library.start()
-
-    StoreTrouble(window, bridge, folder, begin)
-    QTimer.singleShot(0, controller, begin)
-
-    def close() -> None:
-        drafts.keep()
-        remembering.remember()
-        try:
-            keeper.close()
-        except OSError as error:
-            print(f"The settings could not be saved: {error.strerror}.", file=sys.stderr)
-        bridge.close()
-
-    window.closing.connect(close)
-    signal.signal(signal.SIGINT, lambda _number, _frame: window.close())
-    awake = QTimer(window)
+    signal.signal(signal.SIGINT, lambda _number, _frame: assembled.window.close())
+    awake = QTimer(assembled)
     awake.timeout.connect(lambda: None)  # Python looks at signals only when Python code runs, however little
     awake.start(_SIGNAL_INTERVAL_MS)
     try:
         code = application.exec()
     finally:
-        bridge.close()  # does nothing when the window has closed it
+        assembled.close()
     if check is not None and check.failure:
         raise CannotOpenWindow(check.failure)
     return code

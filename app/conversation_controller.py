@@ -12,7 +12,7 @@ from engine import ChangeConversation, OpenConversation, OwnSampling
 from engine.events import ConversationOpened, Event
 from engine.records import Conversation
 
-_ABOUT = "This holds for the conversation “{title}” alone, from its next reply on."
+_ABOUT = "This holds for the chat “{title}” alone, from its next reply on."
 _ABOUT_NEXT = "This holds for the chat that you begin next, and for no other."
 
 
@@ -44,7 +44,7 @@ class ConversationController(QObject):
         self._shown = None
         chat = self._chat
         new = chat.next_chat or NextChat(chat.system_prompt, OwnSampling())
-        self._show("The next conversation", _ABOUT_NEXT, new.system_prompt, new.sampling)
+        self._show("Settings of the next chat", _ABOUT_NEXT, new.system_prompt, new.sampling)
 
     @Slot(object)
     def _on_event(self, event: Event) -> None:
@@ -53,7 +53,7 @@ class ConversationController(QObject):
                 self._wanted = None
                 self._shown = conversation.summary.id
                 about = _ABOUT.format(title=conversation.summary.title)
-                self._show("This conversation", about, conversation.system_prompt, conversation.sampling)
+                self._show("Settings of this chat", about, conversation.system_prompt, conversation.sampling)
 
     @Slot()
     def _on_moved(self) -> None:

@@ -66,7 +66,7 @@ class ExchangeController(QObject):
         row = self._window.conversations.model.row_of(conversation_id)
         if row is not None:
             title = self._window.conversations.model.summary(row).title
-            self._choose("Export this conversation", _file_name(title), (conversation_id,))
+            self._choose("Export this chat", _file_name(title), (conversation_id,))
 
     @Slot()
     def _choose_for_all(self) -> None:
@@ -148,7 +148,7 @@ def words_of_import(num_imported: int, left_out: Iterable[tuple[LeftOut, str]]) 
 
 
 def _chats(number: int) -> str:
-    return "1 conversation" if number == 1 else f"{number:,} conversations"
+    return "1 chat" if number == 1 else f"{number:,} chats"
 
 
 def _file_name(title: str) -> str:

@@ -193,9 +193,9 @@ class MainWindow(QMainWindow):
         self.attach_action.triggered.connect(self.prompt_box.attach_requested)
         self.import_action = self._action("Import chats…")
         self.export_all_action = self._action("Export all chats…")
-        self.export_action = self._action("Export this conversation…")
+        self.export_action = self._action("Export this chat…")
         self.export_action.triggered.connect(self.conversations.export_current)
-        self.forget_action = self._action("Forget the conversation at once…")
+        self.forget_action = self._action("Forget this chat at once…")
         self.forget_action.triggered.connect(self.conversations.forget_current)
         self.choose_action = self._action("Choose a model")
         self.choose_action.setShortcuts([QKeySequence("Ctrl+M"), QKeySequence("Ctrl+Shift+M")])
@@ -213,13 +213,13 @@ class MainWindow(QMainWindow):
         self.regenerate_action.triggered.connect(self._on_regenerate)
         self.continue_action = self._action("Continue the last reply", "Ctrl+Shift+R")
         self.continue_action.triggered.connect(self._on_continue)
-        self.conversation_action = self._action("This conversation…", "Ctrl+Shift+,")
+        self.conversation_action = self._action("Settings of this chat…", "Ctrl+Shift+,")
         self.conversation_action.setMenuRole(QAction.MenuRole.NoRole)
-        self.rename_action = self._action("Rename the conversation")
+        self.rename_action = self._action("Rename this chat")
         self.rename_action.triggered.connect(self.conversations.rename_current)
-        self.delete_action = self._action("Delete the conversation")
+        self.delete_action = self._action("Delete this chat")
         self.delete_action.triggered.connect(self.conversations.delete_current)
-        self.restore_action = self._action("Bring back the last deleted conversation", "Ctrl+Shift+T")
+        self.restore_action = self._action("Bring back the last deleted chat", "Ctrl+Shift+T")
         self.restore_action.setEnabled(False)
         self.starter_action = self._action("Use the starter model")
         self.drafter_action = self._action("Drafter…")
@@ -261,68 +261,54 @@ class MainWindow(QMainWindow):
                 action.setObjectName(name.removesuffix("_action"))
 
     def _make_menus(self) -> None:
-        groups: tuple[tuple[str, tuple[QAction, ...]], ...] = (
+        """What everybody needs is seen at once; the rest is one step further, by what it is about."""
+        chats = (self.new_action, self.incognito_action, self.search_action)
+        pages = (self.library_action, self.history_action, self.personal_action, self.settings_action)
+        submenus: tuple[tuple[str, tuple[tuple[QAction, ...], ...]], ...] = (
             (
-                "File",
+                "&Chat",
                 (
-                    self.new_action,
-                    self.incognito_action,
-                    self.choose_action,
-                    self.library_action,
-                    self.models_action,
-                    self.open_action,
-                    self.starter_action,
-                    self.drafter_action,
-                    self.personal_action,
-                    self.settings_action,
-                    self.import_action,
-                    self.export_all_action,
-                    self.quit_action,
+                    (self.conversation_action, self.attach_action),
+                    (self.stop_action, self.regenerate_action, self.continue_action),
+                    (self.rename_action, self.export_action, self.delete_action, self.forget_action),
+                    (self.restore_action, self.import_action, self.export_all_action),
                 ),
             ),
             (
-                "Chat",
+                "&Model",
                 (
-                    self.stop_action,
-                    self.regenerate_action,
-                    self.continue_action,
-                    self.conversation_action,
-                    self.attach_action,
-                    self.rename_action,
-                    self.export_action,
-                    self.delete_action,
-                    self.forget_action,
-                    self.restore_action,
+                    (self.choose_action, self.starter_action),
+                    (self.open_action, self.models_action),
+                    (self.drafter_action, self.compare_action),
                 ),
             ),
             (
-                "View",
+                "&View",
                 (
-                    self.search_action,
-                    self.sidebar_action,
-                    self.focus_action,
-                    self.origins_action,
-                    self.history_action,
-                    self.compare_action,
-                    self.larger_action,
-                    self.smaller_action,
-                    self.usual_size_action,
+                    (self.sidebar_action, self.focus_action, self.origins_action),
+                    (self.larger_action, self.smaller_action, self.usual_size_action),
                 ),
             ),
-            ("Help", (self.shortcuts_action, self.about_action)),
+            ("&Help", ((self.shortcuts_action, self.about_action),)),
         )
         if self.menuBar().isNativeMenuBar():  # the bar at the top of the screen
-            for name, actions in groups:
-                self.menuBar().addMenu(name).addActions(actions)
+            _fill(self.menuBar().addMenu("&File"), (chats, pages, (self.quit_action,)))
+            for name, groups in submenus:
+                _fill(self.menuBar().addMenu(name), groups)
             self.target_bar.menu_button.hide()
             return
         self.menuBar().hide()
         menu = QMenu(self)
-        for _, actions in groups:
-            menu.addActions([action for action in actions if action is not self.quit_action])
-            menu.addSeparator()
+        _fill(menu, (chats, pages))
+        for name, groups in submenus:
+            _fill(menu.addMenu(name), groups)
+        menu.addSeparator()
         menu.addAction(self.quit_action)  # last, as everywhere
         self.target_bar.menu_button.setMenu(menu)
+        self.menu_action = self._action("Open the menu", "F10")
+        self.menu_action.setObjectName("menu")
+        self.menu_action.triggered.connect(self.target_bar.menu_button.showMenu)
+        KeyHint(self.target_bar.menu_button, self.menu_action)
 
     # What actions do
 
@@ -369,3 +355,9 @@ class MainWindow(QMainWindow):
         box.setTextFormat(Qt.TextFormat.RichText)
         box.setText(html)
         box.open()
+
+
+def _fill(menu: QMenu, groups: tuple[tuple[QAction, ...], ...]) -> None:
+    for group in groups:
+        menu.addActions(group)
+        menu.addSeparator()

@@ -157,9 +157,9 @@ def fixed_keys(sends_with_ctrl: bool) -> tuple[tuple[str, str], ...]:
         (send, translate("Shortcuts", "Send the message")),
         (break_line, translate("Shortcuts", "Break the line")),
         ("Up", translate("Shortcuts", "In the empty message box: edit the last message")),
-        ("F2; Del", translate("Shortcuts", "In the list: rename or delete the conversation")),
-        ("Shift+Del", translate("Shortcuts", "In the list: forget the conversation at once")),
-        ("PgUp; PgDown", translate("Shortcuts", "Scroll the conversation")),
+        ("F2; Del", translate("Shortcuts", "In the list: rename or delete the chat")),
+        ("Shift+Del", translate("Shortcuts", "In the list: forget the chat at once")),
+        ("PgUp; PgDown", translate("Shortcuts", "Scroll the chat")),
     )
 
 

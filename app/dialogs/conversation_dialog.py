@@ -69,7 +69,7 @@ _KINDS = (
     ),
     _Kind(
         "max_tokens",
-        "Length of a reply",
+        "Longest reply",
         "Tokens after which a reply ends in any case.",
         1,
         10_000_000,
@@ -97,7 +97,7 @@ class ConversationDialog(QDialog):
         self.system_prompt = QPlainTextEdit(self)
         self.system_prompt.setProperty("kind", "field")
         self.system_prompt.setAccessibleName("System prompt")
-        self.system_prompt.setPlaceholderText("What the model is told before the conversation begins")
+        self.system_prompt.setPlaceholderText("What the model is told before the chat begins")
         self.system_prompt.setTabChangesFocus(True)
         self.system_prompt.setFixedHeight(_PROMPT_PX)
         self.rows = {kind.name: _Row(kind, self) for kind in _KINDS}

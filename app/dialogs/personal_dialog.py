@@ -46,7 +46,7 @@ class PersonalDialog(QDialog):
         self.pages.tabBar().setDrawBase(False)
         self._shown: dict[QWidget, QWidget] = {}  # what stands in a tab, by the page in it
         for page, name in (
-            (self.learned, "What is learned"),
+            (self.learned, "What was learned"),
             (self.learning, "Learning"),
             (self.profile, "Profile"),
             (self.forget, "Forget"),

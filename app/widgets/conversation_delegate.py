@@ -85,7 +85,7 @@ class ConversationDelegate(QStyledItemDelegate):
 
     def createEditor(self, parent: QWidget, option: QStyleOptionViewItem, index: _Index) -> QWidget:
         editor = super().createEditor(parent, option, index)
-        editor.setAccessibleName("Title of the conversation")
+        editor.setAccessibleName("Title of the chat")
         return editor
 
     def updateEditorGeometry(self, editor: QWidget, option: QStyleOptionViewItem, index: _Index) -> None:  # noqa: ARG002

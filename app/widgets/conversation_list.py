@@ -246,7 +246,7 @@ class _View(QListView):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setProperty("kind", "conversations")
-        self.setAccessibleName("Conversations")
+        self.setAccessibleName("Chats")
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setMouseTracking(True)
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)

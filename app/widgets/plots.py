@@ -59,7 +59,7 @@ class RatioPlot(QWidget):
         self._points: tuple[PlotPoint, ...] = ()
         self._marks: tuple[PlotMark, ...] = ()
         self._axis = _NamedAxis(str, orientation="bottom")
-        self._view = pg.PlotWidget(self, axisItems={"bottom": self._axis}, background=None)
+        self._view = pg.PlotWidget(self, axisItems={"bottom": self._axis})
         self._view.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # there is nothing to do in it
         self._view.setMenuEnabled(False)
         self._view.setMouseEnabled(x=False, y=False)
@@ -87,6 +87,7 @@ class RatioPlot(QWidget):
 
     def _draw(self) -> None:
         theme, item = self._theme, self._view.getPlotItem()
+        self._view.setBackground(theme.window)
         item.clear()
         font = QFont(self.font())
         for side in ("left", "bottom"):

@@ -110,7 +110,7 @@ class PromptBox(QWidget):
         fits = num_tokens is not None and num_tokens <= most
         counted = "Too long" if num_tokens is None else f"{num_tokens:,} token{'' if num_tokens == 1 else 's'}"
         self.count.setText(counted)
-        about = "Counted as the model reads it; the conversation so far and the model's own marks come on top."
+        about = "Counted as the model reads it; the chat so far and the model's own marks come on top."
         if not fits:
             about = f"This is more than the model reads at once ({most:,} tokens): shorten it. {about}"
         self.count.setToolTip(about)

@@ -114,7 +114,7 @@ class SpeedMeter(QFrame):
             self.gauge.setProperty("level", level)
             _polish(self.gauge)
         words = (
-            f"The conversation takes {used:,} of the {size:,} tokens ({share:.0%}) that the model can see at once.\n"
+            f"The chat takes {used:,} of the {size:,} tokens ({share:.0%}) that the model can see at once.\n"
             "Counted by the model's own tokens; when it is full, the oldest messages are left out."
         )
         self.gauge.setToolTip(words)

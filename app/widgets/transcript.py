@@ -59,7 +59,7 @@ class Transcript(QWidget):
         self._pending: list[tuple[str, tuple[OriginRun, ...]]] = []  # of the reply, what is not shown yet
         self._repaint = Throttle(self._show_pending, parent=self)
         self.column = VirtualColumn(self)
-        self.column.setAccessibleName("Conversation")
+        self.column.setAccessibleName("Chat")
         self.column.view_built.connect(self._on_view_built)
         self.column.following_changed.connect(self._on_following_changed)
         self.welcome = Welcome(keeper, self)

@@ -112,7 +112,7 @@ class JsonStream:
         if self._ended:
             return False
         if len(self._held) - self._at > MOST_CHARACTERS:
-            raise ChatsUnreadable("A conversation in the file is too large; choose a file that a chat program wrote.")
+            raise ChatsUnreadable("A chat in the file is too large; choose a file that a chat program wrote.")
         raw = self._file.read(max(_AT_ONCE, len(self._held) - self._at))
         self._num_bytes += len(raw)
         if self._num_bytes > MOST_BYTES:

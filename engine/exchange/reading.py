@@ -73,7 +73,7 @@ def read_chats(path: Path, check: Callable[[], None] = lambda: None) -> Read:
                     raise ChatsUnreadable(f"{path.name} holds too much text; import it in several parts.")
     if not trees and not any(why is LeftOut.EMPTY for why, _ in left_out):
         raise ChatsUnreadable(
-            f"{path.name} holds no conversations that Slipstream can read; choose its own export, ChatGPT's, or a list "
+            f"{path.name} holds no chats that Slipstream can read; choose its own export, ChatGPT's, or a list "
             "of messages with roles."
         )
     return Read(tuple(trees), tuple(left_out))

@@ -30,7 +30,7 @@ def open_members(file: BinaryIO, path: Path) -> Iterator[Bytes]:
             raise ChatsUnreadable(f"{path.name} holds no conversations.json; choose the archive that ChatGPT gives.")
         if sum(info.file_size for info in found) > MOST_BYTES:
             raise ChatsUnreadable(
-                f"The conversations in {path.name} are too large; at most {MOST_BYTES // 2**20} MB are imported."
+                f"The chats in {path.name} are too large; at most {MOST_BYTES // 2**20} MB are imported."
             )
         for info in found:
             with archive.open(info) as member:  # gives no more than `file_size`, whatever is in it

@@ -179,7 +179,7 @@ class IncognitoConversations:
 
     def _find(self, conversation_id: int, message_id: int | None = None, *, even_deleted: bool = False) -> Conversation:
         if conversation_id not in self._opened or (conversation_id in self._deleted and not even_deleted):
-            raise ConversationMissing("This conversation is no longer in the store.")
+            raise ConversationMissing("This chat is no longer in the store.")
         conversation = self._opened[conversation_id]
         if message_id is not None and message_id not in {message.id for message in conversation.messages}:
             raise ConversationMissing("This message is no longer in the store.")

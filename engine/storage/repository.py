@@ -349,7 +349,7 @@ def _find(connection: Connection, conversation_id: int, *, even_deleted: bool = 
     )
     row = connection.execute(wanted).one_or_none() if conversation_id in _IDS else None
     if row is None or (row.deleted_at is not None and not even_deleted):
-        raise ConversationMissing("This conversation is no longer in the store.")
+        raise ConversationMissing("This chat is no longer in the store.")
     return _Found(ConversationSummary(*row[:3]), *row[3:])
 
 

@@ -212,7 +212,7 @@
             <translation type="unfinished" />
         </message>
         <message>
-            <source>Whether the drafter learns from chats, and how much time that may take.</source>
+            <source>Whether the drafter learns from chats, what it has learned, and how to carry or forget it.</source>
             <translation type="unfinished" />
         </message>
         <message>
@@ -320,11 +320,19 @@
             <translation type="unfinished" />
         </message>
         <message>
-            <source>In the list: rename or delete the conversation</source>
+            <source>In the empty message box: edit the last message</source>
             <translation type="unfinished" />
         </message>
         <message>
-            <source>Scroll the conversation</source>
+            <source>In the list: rename or delete the chat</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>In the list: forget the chat at once</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>Scroll the chat</source>
             <translation type="unfinished" />
         </message>
         <message>

@@ -171,7 +171,7 @@ class HistoryPage(QDialog):
         column.addWidget(_title("By model and kind of text", self))
         column.addWidget(self.table)
         column.addSpacing(8)
-        column.addWidget(_title("What has been learned", self))
+        column.addWidget(_title("What was learned", self))
         column.addWidget(self.learned)
         column.addStretch(1)
         scroll = QScrollArea(self)

@@ -28,10 +28,10 @@ _LEAST_CONTEXT = 32
 _MOST_CONTEXT = 1_048_576  # where a model does not say what it was trained for
 _MOST_THREADS = 1024
 _MOST_LAYERS = 1000
-_AUTOMATIC = "automatic"
+_AUTOMATIC = "Automatic"
 _PROMPT_PX = 84
 _ABOUT_CONTEXT = (
-    "How many tokens of a conversation the model sees at once; a token is about three quarters of a word. More takes "
+    "How many tokens of a chat the model sees at once; a token is about three quarters of a word. More takes "
     "more memory. Automatic: what it was trained for, at most 8,192."
 )
 _ABOUT_THREADS = "Processor cores that compute. Automatic: one per physical core."
@@ -54,7 +54,7 @@ class OptionsForm(QWidget):
         super().__init__(parent)
         self._options = TargetOptions()
         self._is_filling = False
-        self.context = self._number("Context length", _ABOUT_CONTEXT, 0, _MOST_CONTEXT)
+        self.context = self._number("Context size", _ABOUT_CONTEXT, 0, _MOST_CONTEXT)
         self.context.setSingleStep(_CONTEXT_STEP)
         self.context.setGroupSeparatorShown(True)
         self.context.setSuffix(" tokens")
@@ -62,7 +62,7 @@ class OptionsForm(QWidget):
         self.gpu_layers = self._number("GPU layers", _ABOUT_LAYERS, -1, _MOST_LAYERS)
         self.memory = words("", self, kind="quiet")
         self.memory.setToolTip(
-            "Estimated from the file's header and the context length; free is what programs may take now"
+            "Estimated from the file's header and the context size; free is what programs may take now"
         )
         self.when = words("These three hold from the next loading on.", self, kind="faint")
         self.load_again_button = button("Load again now", "outlined", self)
@@ -135,6 +135,9 @@ class OptionsForm(QWidget):
         field.setSpecialValueText(_AUTOMATIC)
         field.setAccessibleName(name)
         field.setToolTip(about)
+        field.setProperty("kind", "field")
+        field.setButtonSymbols(QSpinBox.ButtonSymbols.NoButtons)
+        field.setAlignment(Qt.AlignmentFlag.AlignRight)
         field.setKeyboardTracking(False)
         field.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # the wheel scrolls the page
         field.valueChanged.connect(self._on_changed)
@@ -144,7 +147,7 @@ class OptionsForm(QWidget):
         grid = QGridLayout()
         grid.setHorizontalSpacing(10)
         grid.setVerticalSpacing(8)
-        fields = (("Context length", self.context), ("Threads", self.threads), ("GPU layers", self.gpu_layers))
+        fields = (("Context size", self.context), ("Threads", self.threads), ("GPU layers", self.gpu_layers))
         for row, (name, field) in enumerate(fields):
             label = QLabel(name, self)
             label.setBuddy(field)

@@ -20,9 +20,9 @@ def ask_load_anyway(name: str, estimate: MemoryEstimate, parent: QWidget, on_yes
         parent,
         "Not enough memory",
         f"{name} takes about {taken} of memory, and {free} are free.",
-        f"{size_words(estimate.weights)} are its weights, {size_words(estimate.context)} hold the conversation. Loaded "
+        f"{size_words(estimate.weights)} are its weights, {size_words(estimate.context)} hold the chat. Loaded "
         "anyway, it may fail or slow down the whole machine. It helps to close other programs, or to set a shorter "
-        "context length.",
+        "context size.",
     )
     return _open(box, "Load anyway", on_yes)
 

@@ -99,6 +99,9 @@ class SamplingFields(QWidget):
     def _prepare(self, field: QSpinBox | QDoubleSpinBox, words: str, about: str) -> None:
         field.setAccessibleName(words)
         field.setToolTip(about)
+        field.setProperty("kind", "field")
+        field.setButtonSymbols(QSpinBox.ButtonSymbols.NoButtons)
+        field.setAlignment(Qt.AlignmentFlag.AlignRight)
         field.setKeyboardTracking(False)
         field.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # the wheel scrolls the page
 

@@ -127,7 +127,7 @@ def test_one_is_exported_under_the_name_that_was_chosen(
     chooser.fileSelected.emit(str(tmp_path / name))
     assert bridge.posted == [ExportConversations(tmp_path / written, (1,), form, overwrite)]
     tell(bridge, ConversationsExported(tmp_path / written, 1))
-    assert toasts(window) == [f"1 conversation exported to {written}."]
+    assert toasts(window) == [f"1 chat exported to {written}."]
     chooser.close()
 
 
@@ -151,19 +151,19 @@ def test_chats_are_imported_and_what_came_of_it_is_told(window: MainWindow, brid
     assert bridge.posted == [ImportConversations(path)], "once"
     assert toasts(window) == ["Importing chats from conversations.json…"]
     tell(bridge, ConversationsImported(path, 12, ((LeftOut.KNOWN, "Old"),)))
-    assert toasts(window) == ["Imported 12 conversations; 1 was left out because it is here already (“Old”)."]
+    assert toasts(window) == ["Imported 12 chats; 1 was left out because it is here already (“Old”)."]
     assert bridge.posted[-1] == ListConversations()
 
 
 @pytest.mark.parametrize(
     ("num_imported", "left_out", "words"),
     [
-        (1, (), "Imported 1 conversation."),
+        (1, (), "Imported 1 chat."),
         (0, ((LeftOut.EMPTY, ""),), "Nothing was imported; 1 was left out because it holds no messages."),
         (
             2,
             tuple((LeftOut.KNOWN, name) for name in "ABCDE"),
-            "Imported 2 conversations; 5 were left out because they are here already (“A”, “B”, “C” and 2 more).",
+            "Imported 2 chats; 5 were left out because they are here already (“A”, “B”, “C” and 2 more).",
         ),
         (
             0,

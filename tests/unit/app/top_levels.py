@@ -102,7 +102,7 @@ TOP_LEVELS: dict[str, Callable[[ThemeKeeper], QWidget]] = {
     "drafter": lambda _keeper: DrafterDialog("built-in", ("JackFram/llama-68m",)),
     "personalization": lambda _keeper: PersonalDialog(LearningSettings()),
     "library": lambda keeper: LibraryDialog(keeper, SamplingSettings(), "hub.example.org"),
-    "this conversation": lambda _keeper: ConversationDialog(),
+    "this chat": lambda _keeper: ConversationDialog(),
     "comparison": lambda _keeper: CompareDialog(),
     "speed": HistoryPage,
     "shortcuts": _shortcuts,

@@ -98,7 +98,7 @@ def test_everything_is_put_back_at_once(form: OptionsForm, changes: list[TargetO
     form.show_options(TargetOptions(TargetSettings(2048), FOR_ALL, "x"), 8192)
     QTest.mouseClick(form.reset_button, Qt.MouseButton.LeftButton)
     assert changes == [TargetOptions()]
-    assert form.context.text() == "automatic"
+    assert form.context.text() == "Automatic"
     assert not form.reset_button.isEnabled()
 
 

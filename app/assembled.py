@@ -1,0 +1,130 @@
+"""The window, the engine and all that stands between them, put together."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QTimer, Slot
+from PySide6.QtWidgets import QApplication
+
+from app.attachments_controller import AttachmentsController
+from app.branch_controller import BranchController
+from app.chat_controller import ChatController
+from app.compare_controller import CompareController
+from app.conversation_controller import ConversationController
+from app.draft_keeper import DraftKeeper
+from app.drafter_controller import DrafterController
+from app.engine_bridge import EngineBridge
+from app.exchange_controller import ExchangeController
+from app.first_start import FirstStart
+from app.forget_controller import ForgetController
+from app.history_controller import HistoryController
+from app.library import connect_library
+from app.library_controller import LibraryController
+from app.main_window import MainWindow
+from app.notifier import Notifier
+from app.personal_controller import PersonalController
+from app.remembering import Remembering
+from app.search_controller import SearchController
+from app.settings import SettingsFile
+from app.settings_controller import SettingsController
+from app.settings_keeper import SettingsKeeper
+from app.store_trouble import StoreTrouble
+from app.theme import apply_theme
+from app.token_counting import TokenCounting
+from engine import EngineConfig, ReplySettings
+from engine.config import SpeculationSettings
+
+
+class Assembled(QObject):
+    """Shows the window when it is made, and wakes the engine when events are processed, after the first paint.
+
+    Belongs to the application; `close` ends it, and so does closing the window.
+    """
+
+    def __init__(
+        self,
+        application: QApplication,
+        folder: Path,
+        speculation: SpeculationSettings,
+        target: str | None = None,
+        reply_settings: ReplySettings | None = None,
+        make_bridge: Callable[[EngineConfig], EngineBridge] = EngineBridge,
+    ) -> None:
+        """`folder` is the one that everything is kept in. `target` and `reply_settings` hold this once; None: the
+        user's own."""
+        super().__init__(application)
+        settings_file = SettingsFile(folder)
+        settings, complaint = settings_file.load()
+        self._folder = folder
+        self._target = target or settings.target
+        self.theme = apply_theme(application, settings.theme, settings.text_size)
+        self.window = window = MainWindow(self.theme, version("slipstream"))
+        window.restore(settings.window)
+        window.show()
+
+        self.bridge = bridge = make_bridge(EngineConfig(folder, speculation, settings.learning_settings()))
+        self.chat = chat = ChatController(
+            window,
+            bridge,
+            reply_settings or settings.reply_settings(),
+            settings.target_settings(),
+            settings.system_prompt,
+            window,
+        )
+        window.origins_action.setChecked(settings.colour_origins)
+        BranchController(window, bridge, chat)
+        self.conversation = ConversationController(window, bridge, chat)
+        TokenCounting(window.prompt_box, bridge)
+
+        self.keeper = SettingsKeeper(settings_file, settings, self)
+        self._drafts = DraftKeeper(window.prompt_box, bridge, chat, settings.draft, self.keeper.keep_draft)
+        self.drafters = DrafterController(window, bridge, folder, settings.drafter)
+        self.personal = PersonalController(window, bridge, settings.learning_settings())
+        self.history = HistoryController(window, bridge, self.theme)
+        self.comparing = CompareController(window, bridge, lambda: chat.reply_settings, lambda: chat.system_prompt)
+        self.history.compare_requested.connect(self.comparing.open)
+        SearchController(window, bridge)
+        self.attachments = AttachmentsController(window, bridge)
+        self.exchange = ExchangeController(window, bridge, self.attachments)
+        ForgetController(window, bridge)
+        self.settings = SettingsController(window, self.theme, self.keeper, chat)
+        self._remembering = Remembering(window, bridge, self.keeper, chat, self.drafters, self.personal)
+        FirstStart(window, bridge, self.keeper)
+        Notifier(window, bridge, self.keeper)
+        if complaint:
+            window.toasts.show_error(complaint)
+        self.library: LibraryController | None = None  # until the engine is awake
+        StoreTrouble(window, bridge, folder, self._begin)
+        window.closing.connect(self._on_closing)
+        QTimer.singleShot(0, self, self._begin)
+
+    def close(self) -> None:
+        """Does nothing when the window has been closed."""
+        self.bridge.close()
+
+    @Slot()
+    def _begin(self) -> None:
+        """Also once more, when the store could not be opened and is tried again."""
+        settings = self.keeper.settings
+        self.drafters.start()
+        self.chat.start(self._target)
+        if self.library is None:
+            sampling = settings.reply_settings().sampling
+            self.library = connect_library(
+                self.window, self.theme, self.bridge, self.chat, self._folder, settings.target_settings(), sampling
+            )
+        self.library.start()
+
+    @Slot()
+    def _on_closing(self) -> None:
+        self._drafts.keep()
+        self._remembering.remember()
+        try:
+            self.keeper.close()
+        except OSError as error:
+            print(f"The settings could not be saved: {error.strerror}.", file=sys.stderr)
+        self.bridge.close()

@@ -1,0 +1,247 @@
+"""Takes the pictures of the guide: `python -m tests.pictures [FOLDER] [--only NAME]`.
+
+Every page of the window as it is put together for users, in light and dark, with the real engine and the starter model
+on made-up chats in a temporary folder. Nothing is asked of a network. `--only` takes those whose names begin so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+from PySide6.QtCore import QPoint, qInstallMessageHandler
+from PySide6.QtWidgets import QApplication, QMenu
+
+from app.dialogs.shortcuts_dialog import ShortcutsDialog
+from app.setting import Group
+from app.translation import install_translations
+from engine.events import (
+    ConversationOpened,
+    ConversationsFound,
+    HistoryRead,
+    LearnedRead,
+    SpeculationChanged,
+    TargetReady,
+    TargetsListed,
+)
+from tests.pictures.content import (
+    BRANCHED_CHAT,
+    CODE_CHAT,
+    COMPARED_PROMPT,
+    LARGE_NAME,
+    NOTES_FILE,
+    Chat,
+    fill_store,
+    keep_adapters,
+)
+from tests.pictures.studio import Studio
+
+_PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.pictures", description="Takes the pictures of the guide.")
+    parser.add_argument("folder", type=Path, nargs="?", default=_PICTURES)
+    parser.add_argument("--only", default="", metavar="NAME", help="those whose names begin so")
+    chosen = parser.parse_args()
+    chosen.folder.mkdir(parents=True, exist_ok=True)
+    qInstallMessageHandler(lambda *_told: None)  # the offscreen platform tells what it cannot do
+    application = QApplication(["slipstream", "-platform", "offscreen"])
+    application.setCursorFlashTime(0)
+    install_translations(application)
+    with tempfile.TemporaryDirectory(prefix="slipstream-pictures-") as name:
+        folder = Path(name)
+        if "first-start".startswith(chosen.only):
+            with closing(Studio(application, folder / "new", chosen.folder, chosen.only)) as studio:
+                _first_start(studio)
+        fill_store(folder / "store")
+        (folder / "Garden club.md").write_text(NOTES_FILE, "utf-8")
+        (folder / "holiday.gguf").write_bytes(b"GGUF" + b"\xff" * 4096)
+        with closing(Studio(application, folder / "store", chosen.folder, chosen.only)) as studio:
+            _wait_for_model(studio)
+            for take in _TAKES:
+                take(studio, folder)
+
+
+def _wait_for_model(studio: Studio) -> None:
+    studio.until(lambda: studio.heard(TargetReady) and studio.heard(TargetsListed))
+    studio.until(lambda: any(isinstance(event, SpeculationChanged) and event.is_drafting for event in studio.events))
+    studio.window.resize(1100, 760)
+    studio.rest()
+
+
+def _first_start(studio: Studio) -> None:
+    _wait_for_model(studio)
+    studio.shoot("first-start", studio.window)
+
+
+def _open(studio: Studio, chat: Chat) -> None:
+    model = studio.window.conversations.model
+    wanted = next(model.summary(row).id for row in range(model.rowCount()) if model.summary(row).title == chat.title)
+    studio.window.conversations.chosen.emit(wanted)
+    studio.until(lambda: any(message.conversation_id == wanted for message in studio.window.transcript.messages))
+    studio.rest()
+
+
+def _chat(studio: Studio, _folder: Path) -> None:
+    _open(studio, CODE_CHAT)
+    studio.shoot("chat", studio.window)
+    studio.window.origins_action.setChecked(True)
+    studio.shoot("origins", studio.window)
+    studio.window.origins_action.setChecked(False)
+
+
+def _menu(studio: Studio, _folder: Path) -> None:
+    button = studio.window.target_bar.menu_button
+    menu = button.menu()
+    place = button.mapToGlobal(QPoint(button.width() - menu.sizeHint().width(), button.height() + 2))
+    menu.popup(place)
+    chat = next(action for action in menu.actions() if action.text() == "&Chat")
+    submenu = chat.menu()
+    assert isinstance(submenu, QMenu)
+    menu.setActiveAction(chat)
+    submenu.popup(menu.mapToGlobal(menu.actionGeometry(chat).topLeft()) - QPoint(submenu.sizeHint().width(), 0))
+    studio.shoot("menu", studio.window, menu, submenu)
+    submenu.close()
+    menu.close()
+
+
+def _picker(studio: Studio, _folder: Path) -> None:
+    studio.window.target_bar.open_picker()
+    picker = studio.window.target_bar.picker
+    studio.until(lambda: picker.note.text().startswith("Takes"))
+    studio.shoot("picker", studio.window, picker)
+    picker.close()
+
+
+def _branches(studio: Studio, _folder: Path) -> None:
+    _open(studio, BRANCHED_CHAT)
+    studio.shoot("branches", studio.window)
+    studio.window.transcript.revise_last()
+    studio.shoot("edit", studio.window)
+    studio.window.transcript.end_revision(studio.window.transcript.messages[0].id)
+    studio.window.conversation_action.trigger()
+    dialog = studio.app.conversation.dialog
+    studio.until(dialog.isVisible)
+    studio.shoot("this-chat", dialog)
+    dialog.reject()
+
+
+def _search(studio: Studio, _folder: Path) -> None:
+    _open(studio, CODE_CHAT)
+    studio.window.conversations.begin_search()
+    studio.window.conversations.search.setText("train")
+    studio.until(lambda: studio.heard(ConversationsFound))
+    studio.shoot("search", studio.window)
+    studio.window.conversations.search.leave()
+
+
+def _attached(studio: Studio, folder: Path) -> None:
+    studio.window.new_action.trigger()
+    studio.window.prompt_box.set_text("Write a short invitation from these minutes.")
+    studio.app.attachments.attach([str(folder / "Garden club.md")])
+    studio.until(lambda: bool(studio.window.prompt_box.chips.attachments))
+    studio.rest()
+    studio.rest()
+    studio.shoot("attached", studio.window)
+    studio.window.prompt_box.set_text("")
+
+
+def _incognito(studio: Studio, _folder: Path) -> None:
+    studio.window.incognito_action.trigger()
+    studio.window.prompt_box.set_text("Ideas for a surprise party for Sam")
+    studio.rest()
+    studio.shoot("incognito", studio.window)
+    studio.window.prompt_box.set_text("")
+    studio.window.new_action.trigger()
+
+
+def _error(studio: Studio, folder: Path) -> None:
+    _open(studio, CODE_CHAT)
+    studio.window.target_bar.target_chosen.emit(str(folder / "holiday.gguf"))
+    studio.until(lambda: bool(studio.window.toasts.shown))
+    studio.rest()
+    studio.shoot("error", studio.window)
+    studio.window.toasts.clear()
+
+
+def _library(studio: Studio, folder: Path) -> None:
+    studio.window.library_action.trigger()
+    library = studio.app.library
+    assert library is not None
+    dialog = library.dialog
+    studio.rest()
+    dialog.library.view.point_at(folder / "models" / f"{LARGE_NAME}.gguf")
+    studio.until(lambda: dialog.library.details.form.memory.text().startswith("Takes"))
+    studio.shoot("library", dialog)
+    scroll = dialog.library.details.verticalScrollBar()
+    scroll.setValue(scroll.maximum())
+    studio.shoot("library-options", dialog)
+    dialog.open_hub()
+    dialog.hub.search.setText("qwen 7b")
+    dialog.hub.search_button.click()
+    studio.rest()
+    dialog.hub.models_view.use_current()
+    studio.shoot("find-models", dialog)
+    dialog.close()
+
+
+def _speed(studio: Studio, _folder: Path) -> None:
+    studio.window.history_action.trigger()
+    page = studio.app.history.page
+    assert page is not None
+    studio.until(lambda: studio.heard(HistoryRead))
+    studio.shoot("speed", page)
+    page.close()
+    _open(studio, CODE_CHAT)
+    studio.window.compare_action.trigger()
+    dialog = studio.app.comparing.dialog
+    dialog.show_prompt(COMPARED_PROMPT, True)
+    dialog.start_requested.emit()
+    studio.shoot("compare", dialog)
+    dialog.close()
+
+
+def _personal(studio: Studio, folder: Path) -> None:
+    keep_adapters(studio.app.bridge, folder / "store")
+    studio.window.personal_action.trigger()
+    dialog = studio.app.personal.dialog
+    studio.until(lambda: studio.heard(LearnedRead))
+    for name, page in (
+        ("learned", dialog.learned),
+        ("learning", dialog.learning),
+        ("profile", dialog.profile),
+        ("forget", dialog.forget),
+    ):
+        dialog.show_page(page)
+        studio.shoot(name, dialog)
+    dialog.close()
+
+
+def _settings(studio: Studio, _folder: Path) -> None:
+    studio.window.settings_action.trigger()
+    dialog = studio.app.settings.dialog
+    for group in Group:
+        dialog.show_page(group)
+        studio.shoot(f"settings-{group.name.lower()}", dialog)
+    dialog.close()
+    studio.window.drafter_action.trigger()
+    drafter = studio.app.drafters.dialog
+    studio.shoot("drafter", drafter)
+    drafter.close()
+    studio.window.shortcuts_action.trigger()
+    (shortcuts,) = (each for each in studio.window.findChildren(ShortcutsDialog) if each.isVisible())
+    studio.shoot("shortcuts", shortcuts)
+    shortcuts.close()
+
+
+_TAKES: tuple[Callable[[Studio, Path], None], ...] = (
+    _chat, _menu, _picker, _branches, _search, _attached, _incognito, _error, _library, _speed, _personal, _settings,
+)  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,368 @@
+"""What the pictures show: chats, figures and models that nobody has, made up to look like those of six weeks."""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+from gguf import GGMLQuantizationType, GGUFWriter
+
+from app.engine_bridge import EngineBridge
+from engine.records import HubFile, HubModel, Origin, OriginRun, ReplyStatistics, Role, StopReason, TextKind
+from engine.records import VerifiedReply
+from engine.storage import Repository
+from engine.storage.repository import FILE_NAME
+
+DAYS = 40
+STARTER_NAME = "SmolLM2-135M-Instruct.Q4_1"
+LARGE_NAME = "Qwen2.5-7B-Instruct-Q4_K_M"
+_PLAIN = {STARTER_NAME: 41.0, LARGE_NAME: 9.4}  # tokens per second without guesses
+
+
+@dataclass(frozen=True)
+class Chat:
+    """A chat by turns, each a prompt and what answers it; `versions`: other words for the last prompt, with a reply."""
+
+    days_ago: float
+    turns: tuple[tuple[str, str], ...]
+    kind: TextKind = TextKind.PROSE
+    target: str = STARTER_NAME
+    title: str = ""
+    versions: tuple[tuple[str, str], ...] = ()
+
+
+_STACK = '''Here is a small stack in Python:
+
+```python
+class Stack:
+    """Last in, first out."""
+
+    def __init__(self) -> None:
+        self._items: list[object] = []
+
+    def push(self, item: object) -> None:
+        self._items.append(item)
+
+    def pop(self) -> object:
+        if not self._items:
+            raise IndexError("the stack is empty")
+        return self._items.pop()
+```
+
+`push` puts an item on top, and `pop` takes the last one away again. An empty stack raises an `IndexError` with words
+of its own, so that whoever calls it learns what went wrong.'''
+
+_QUEUE = '''A queue is the same with `popleft`, which takes the oldest item:
+
+```python
+from collections import deque
+
+
+class Queue:
+    """First in, first out."""
+
+    def __init__(self) -> None:
+        self._items: deque[object] = deque()
+
+    def push(self, item: object) -> None:
+        self._items.append(item)
+
+    def pop(self) -> object:
+        if not self._items:
+            raise IndexError("the queue is empty")
+        return self._items.popleft()
+```
+
+| | takes | cost |
+|---|---|---|
+| `Stack.pop` | the newest item | constant |
+| `Queue.pop` | the oldest item | constant |'''
+
+_TRAIN = """A weekend in the Lake District by train works well:
+
+1. **Friday evening**: train to Windermere, change at Oxenholme.
+2. **Saturday**: boat to Ambleside, walk up Loughrigg Fell, and back by the lake.
+3. **Sunday**: Grasmere in the morning, home in the afternoon.
+
+Pack a rain jacket, whatever the forecast says."""
+
+_TRAIN_WITH_CHILDREN = """With children I would walk less and take the boat more often:
+
+1. **Friday evening**: train to Windermere; have supper on the way.
+2. **Saturday**: the steam boat to Lakeside and the aquarium there.
+3. **Sunday**: a short round of Tarn Hows, with ducks, and home in the afternoon."""
+
+_MEAL = """Three suppers from lentils, each in half an hour:
+
+- **Soup** with carrots, cumin and a squeeze of lemon
+- **Salad**, lukewarm, with feta and parsley
+- **Bolognese**: brown the lentils with tomato paste first"""
+
+_LETTER = """Dear Ms Turner,
+
+thank you for the offer of 12 May. The price suits us; could the delivery be a week earlier, on 2 June? If so, we
+should like to order all three desks.
+
+With kind regards"""
+
+_RAINBOW = """Sunlight enters a raindrop, is bent, reflected at its back and bent again on the way out. Red is bent a
+little less than blue, so every colour leaves at an angle of its own: about 42 degrees for red, 40 for blue. You see each
+colour from those drops that stand at its angle, which makes the bow."""
+
+CODE_CHAT = Chat(
+    0.02,
+    (("Write a small stack in Python with push and pop.", _STACK), ("And the same as a queue, please.", _QUEUE)),
+    TextKind.CODE,
+    title="Stack and queue in Python",
+)
+BRANCHED_CHAT = Chat(
+    1.0,
+    (("Plan a weekend in the Lake District by train.", _TRAIN),),
+    TextKind.LISTS,
+    title="Weekend in the Lake District",
+    versions=(("Plan a weekend in the Lake District by train, with two small children.", _TRAIN_WITH_CHILDREN),),
+)
+CHATS = (
+    CODE_CHAT,
+    BRANCHED_CHAT,
+    Chat(1.1, (("Explain how a rainbow forms, in simple words.", _RAINBOW),), title="How rainbows form"),
+    Chat(
+        1.4, (("What can I cook from lentils in half an hour?", _MEAL),), TextKind.LISTS, title="Suppers from lentils"
+    ),
+    Chat(
+        3.2, (("Write a reply to the offer for three desks.", _LETTER),), target=LARGE_NAME, title="Reply to the offer"
+    ),
+    Chat(4.5, (("How does a heat pump work?", _RAINBOW.replace("Sunlight", "Heat")),), title="Heat pumps"),
+    Chat(6.1, (("A packing list for the train to Scotland", _TRAIN),), TextKind.LISTS, title="Packing for Scotland"),
+)
+_MODELS = (  # name, architecture, layers, width, tokens in the vocabulary, weights, bytes
+    (LARGE_NAME, "qwen2", 28, 3584, 152_064, 7_616_000_000, 4_683_000_000),
+    ("Llama-3.2-3B-Instruct-Q4_K_M", "llama", 28, 3072, 128_256, 3_213_000_000, 2_019_000_000),
+    ("gemma-2-2b-it-Q4_K_M", "gemma2", 26, 2304, 256_000, 2_614_000_000, 1_708_000_000),
+)
+_OLDER = (
+    ("What to cook for the garden club", _MEAL, TextKind.LISTS),
+    ("A class for a stack", _STACK, TextKind.CODE),
+    ("Reply to the carpenter", _LETTER, TextKind.PROSE),
+    ("Walks near Windermere", _TRAIN, TextKind.LISTS),
+    ("Why the sky is blue", _RAINBOW, TextKind.PROSE),
+    ("A queue for the print server", _QUEUE, TextKind.CODE),
+    ("A trip with the children", _TRAIN_WITH_CHILDREN, TextKind.LISTS),
+)
+
+NOTES_FILE = """# Garden club, 3 March
+
+- The pond gets a new pump; Ahmed asks for offers.
+- Seeds are swapped on 21 March, from two o'clock.
+- The shed needs paint. Who has a ladder?
+"""
+
+HUB_MODELS = (
+    HubModel("Qwen/Qwen2.5-7B-Instruct-GGUF", 1_240_000, 312, datetime(2026, 2, 11, tzinfo=UTC)),
+    HubModel("bartowski/Qwen2.5-7B-Instruct-GGUF", 486_000, 141, datetime(2026, 1, 27, tzinfo=UTC)),
+    HubModel("Qwen/Qwen2.5-Coder-7B-Instruct-GGUF", 402_000, 228, datetime(2026, 1, 19, tzinfo=UTC)),
+    HubModel("unsloth/Qwen2.5-7B-Instruct-GGUF", 96_400, 37, datetime(2025, 12, 2, tzinfo=UTC)),
+    HubModel("lmstudio-community/Qwen2.5-7B-Instruct-GGUF", 61_200, 22, datetime(2025, 11, 14, tzinfo=UTC)),
+)
+HUB_FILES = tuple(
+    HubFile("Qwen/Qwen2.5-7B-Instruct-GGUF", f"qwen2.5-7b-instruct-{kind.lower()}.gguf", round(size * 1e9), kind)
+    for kind, size in (
+        ("Q2_K", 3.02), ("Q3_K_M", 3.81), ("Q4_0", 4.43), ("Q4_K_M", 4.68), ("Q5_K_M", 5.44), ("Q6_K", 6.25),
+        ("Q8_0", 8.10), ("F16", 15.24),
+    )
+)  # fmt: skip
+
+COMPARED_PROMPT = "Write a small stack in Python with push and pop."
+COMPARED_TEXT = _STACK.replace("```python\n", "").replace("```", "")
+
+
+def fill_store(folder: Path) -> None:
+    """Chats with replies and their figures, and what was learned for a model that is not loaded."""
+    models = folder.parent / "models"
+    models.mkdir(parents=True)
+    for name, *figures in _MODELS:
+        _write_model(models / f"{name}.gguf", name, *figures)
+    dice = random.Random(7)
+    now = datetime.now(UTC)
+    with closing(Repository.open(folder)) as repository:
+        for name, *_, size in _MODELS:
+            repository.add_target(name, models / f"{name}.gguf", size)
+        dates = [date for chat in (*_older(dice), *reversed(CHATS)) for date in _keep(repository, chat, now, dice)]
+        _keep_learned(repository, now)
+    with closing(sqlite3.connect(folder / FILE_NAME)) as connection, connection:
+        for message_id, at in dates:
+            text = at.replace(tzinfo=None).isoformat(" ", "microseconds")
+            connection.execute("UPDATE messages SET created_at = ? WHERE id = ?", (text, message_id))
+        connection.execute(
+            "UPDATE conversations SET updated_at = (SELECT max(created_at) FROM messages WHERE conversation_id = "
+            "conversations.id), created_at = (SELECT min(created_at) FROM messages WHERE conversation_id = "
+            "conversations.id)"
+        )
+        learned = [(at.replace(tzinfo=None).isoformat(" "), number) for number, at in _learning_times(now)]
+        connection.executemany("UPDATE adapters SET created_at = ? WHERE id = ?", learned)
+
+
+def origins_of(text: str, dice: random.Random) -> tuple[OriginRun, ...]:
+    """Runs of whole words: the longer ones recalled, the shorter ones guessed by the drafter."""
+    runs: list[OriginRun] = []
+    at = 0
+    while at < len(text):
+        origin = dice.choices((Origin.TARGET, Origin.DRAFTER, Origin.RECALL), (5, 3, 2))[0]
+        length = {Origin.TARGET: 9, Origin.DRAFTER: 11, Origin.RECALL: 42}[origin] * dice.uniform(0.6, 1.5)
+        end = at + max(1, round(length))
+        while end < len(text) and not text[end].isspace():
+            end += 1
+        end = min(end, len(text))
+        if runs and runs[-1].origin is origin:
+            runs[-1] = OriginRun(runs[-1].num_characters + end - at, origin)
+        else:
+            runs.append(OriginRun(end - at, origin))
+        at = end
+    return tuple(runs)
+
+
+def _write_model(
+    path: Path, name: str, architecture: str, num_layers: int, width: int, vocabulary: int, num_weights: int, size: int
+) -> None:
+    """A file that says of itself what one of this kind says, and takes no room on the disk. Cannot be loaded."""
+    writer = GGUFWriter(None, architecture)
+    writer.add_name(name)
+    writer.add_license("apache-2.0")
+    writer.add_file_type(15)  # mostly Q4_K_M
+    writer.add_context_length(32_768)
+    writer.add_block_count(num_layers)
+    writer.add_embedding_length(width)
+    writer.add_head_count(width // 128)
+    writer.add_head_count_kv(max(1, width // 896))
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("qwen2")
+    writer.add_token_list([f"{number}" for number in range(vocabulary)])
+    writer.add_chat_template("{{ messages }}")
+    kind = GGMLQuantizationType.Q4_K
+    num_rows = num_weights // width
+    num_bytes = num_rows * width // 256 * 144
+    writer.add_tensor_info("weights", (num_rows, width // 256 * 144), np.dtype(np.uint8), num_bytes, kind)
+    writer.write_header_to_file(path)
+    writer.write_kv_data_to_file()
+    writer.write_ti_data_to_file()
+    writer.close()
+    os.truncate(path, max(size, path.stat().st_size + num_bytes))
+
+
+def _older(dice: random.Random) -> Iterator[Chat]:
+    """One or two on most days, with more to recall as time goes on."""
+    number = 0
+    for day in range(DAYS, 7, -1):
+        for hour in range(dice.choice((0, 1, 1, 2))):
+            title, text, kind = _OLDER[number % len(_OLDER)]
+            target = LARGE_NAME if dice.random() < 0.3 else STARTER_NAME
+            turns = ((title, text), ("Once more, and longer.", text), ("Thank you. Now the whole again.", text))
+            yield Chat(day + hour / 9, turns, kind, target, title)
+            number += 1
+
+
+def _keep(repository: Repository, chat: Chat, now: datetime, dice: random.Random) -> Iterator[tuple[int, datetime]]:
+    """The ids of its messages, and when they were said."""
+    summary = repository.create_conversation(chat.title or chat.turns[0][0], "")
+    at = now - timedelta(days=chat.days_ago, minutes=len(chat.turns) * 2)
+    parent: int | None = None
+    for place, turn in enumerate((*chat.turns, *chat.versions)):
+        if place >= len(chat.turns):
+            parent = first_parent
+        first_parent = parent
+        for role, text in zip((Role.USER, Role.ASSISTANT), turn, strict=True):
+            at += timedelta(seconds=45)
+            figures = None if role is Role.USER else _statistics(chat, text, dice)
+            name = None if role is Role.USER else chat.target
+            parent = repository.add_message(summary.id, parent, role, text, name, figures).id
+            yield parent, at
+
+
+def _statistics(chat: Chat, text: str, dice: random.Random) -> ReplyStatistics:
+    """The later, the faster; code more so than prose."""
+    plain = _PLAIN[chat.target]
+    progress = 1 - chat.days_ago / DAYS
+    gain = {TextKind.CODE: 0.75, TextKind.LISTS: 0.45, TextKind.PROSE: 0.25}.get(chat.kind, 0.3)
+    ratio = (
+        1.05 + gain * math.sqrt(max(0.0, progress)) + dice.gauss(0, 0.04) + (0.2 if chat.target == LARGE_NAME else 0)
+    )
+    tokens = max(40, round(len(text) / 3.6))
+    seconds = tokens / (plain * ratio)
+    per_round = 1 + (ratio - 1) * 1.7
+    rounds = round(tokens / per_round)
+    accepted = tokens - rounds
+    runs = origins_of(text, dice)
+    recalled = sum(run.num_characters for run in runs if run.origin is Origin.RECALL)
+    guessed = sum(run.num_characters for run in runs if run.origin is not Origin.TARGET)
+    by_recall = round(accepted * recalled / max(1, guessed))
+    return ReplyStatistics(
+        prompt_tokens=120,
+        evaluated_tokens=34,
+        reply_tokens=tokens,
+        prompt_s=0.21,
+        reply_s=seconds,
+        stop_reason=StopReason.END,
+        context_used=120 + tokens,
+        context_size=8192,
+        num_rounds=rounds,
+        num_drafted=round(accepted / 0.71),
+        num_accepted=accepted,
+        plain_tokens_per_s=plain,
+        plain_error=0.04,
+        draft_s=seconds * 0.14,
+        check_s=seconds * 0.79,
+        drafter_accepted=accepted - by_recall,
+        recall_accepted=by_recall,
+        kind=chat.kind,
+        origins=runs,
+    )
+
+
+def _learning_times(now: datetime) -> Sequence[tuple[int, datetime]]:
+    return [(number, now - timedelta(days=days)) for number, days in ((1, 31), (2, 19), (3, 8))]
+
+
+def _keep_learned(repository: Repository, now: datetime) -> None:
+    vocabulary = "a vocabulary of pictures"
+    laws = np.tile(np.arange(4, dtype=np.int32), (12, 1))
+    reply = VerifiedReply(np.arange(12, dtype=np.int32), laws, np.full((12, 4), -1.5, np.float16))
+    answers = [
+        message.id
+        for summary in repository.list_conversations()
+        for message in repository.open_conversation(summary.id).messages
+        if message.target_name == LARGE_NAME
+    ]
+    for message_id in answers:
+        repository.save_lesson(vocabulary, message_id, replace(reply), 400)
+        repository.save_recall(vocabulary, {message_id: list(range(240))})
+    for number, (before, after) in enumerate(((0.62, 0.71), (0.62, 0.78), (0.63, 0.84)), start=1):
+        repository.save_adapter(vocabulary, "a drafter of pictures", before, after, 24, 48 * number, b"weights")
+    for days in range(31):
+        if days % 3:
+            repository.add_learning_time((now - timedelta(days=days)).date(), 7.0 + (days % 7))
+
+
+def keep_adapters(bridge: EngineBridge, folder: Path) -> None:
+    """For the model and the drafter that are loaded, as learning would; the last one is in use."""
+    drafting = bridge._engine._parts._learning._drafting
+    assert drafting is not None
+    adapter = drafting.make_learner().adapters[0].to_bytes()
+    pair = drafting.target_fingerprint, drafting.drafter_fingerprint
+    with closing(Repository.open(folder)) as repository:
+        numbers = [
+            repository.save_adapter(*pair, 0.58, after, 24, num_learned, adapter).number
+            for after, num_learned in ((0.66, 41), (0.73, 96), (0.79, 152))
+        ]
+    now = datetime.now(UTC)
+    with closing(sqlite3.connect(folder / FILE_NAME)) as connection, connection:
+        for number, days in zip(numbers, (27, 15, 4), strict=True):
+            at = (now - timedelta(days=days)).replace(tzinfo=None).isoformat(" ")
+            connection.execute("UPDATE adapters SET created_at = ? WHERE id = ?", (at, number))

@@ -1,0 +1,134 @@
+"""The app as it is put together for users, on made-up chats, held still for a picture."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QImage, QPainter
+from PySide6.QtWidgets import QApplication, QWidget
+
+from app.assembled import Assembled
+from app.engine_bridge import EngineBridge
+from engine import Command, Compare, EngineConfig, ListHubFiles, SearchHub, StopSignal
+from engine.comparison import Comparison, RunFigures, Side
+from engine.config import SpeculationSettings
+from engine.events import CompareFinished, CompareText, Event, HubFilesListed, HubSearched
+from tests.pictures.content import COMPARED_TEXT, HUB_FILES, HUB_MODELS
+
+_PATIENCE_S = 120.0
+_SETTLING_S = 0.3
+_MOST_COLOURS = 256
+SCHEMES = ("light", "dark")
+
+
+class PictureBridge(EngineBridge):
+    """The real engine, but for what needs a network or depends on what else the machine does."""
+
+    def post(self, command: Command) -> StopSignal:
+        events = _made_up(command)
+        if not events:
+            return super().post(command)
+        for event in events:
+            self.happened.emit(event)
+        return StopSignal()
+
+
+class Studio:
+    """One open window. Closes with `close`."""
+
+    def __init__(self, application: QApplication, folder: Path, out: Path, wanted: str) -> None:
+        """Of pictures whose names do not begin with `wanted` nothing is kept."""
+        self._application = application
+        self._out = out
+        self._wanted = wanted
+        self.app = Assembled(application, folder, SpeculationSettings(), make_bridge=PictureBridge)
+        self.window = self.app.window
+        self.events: list[Event] = []
+        self.app.bridge.happened.connect(self.events.append, Qt.ConnectionType.QueuedConnection)
+
+    def until(self, is_so: Callable[[], bool]) -> None:
+        """Raises TimeoutError."""
+        end = time.monotonic() + _PATIENCE_S
+        while not is_so():
+            if time.monotonic() > end:
+                raise TimeoutError("The window did not come to show what is to be in the picture.")
+            self._application.processEvents()
+            time.sleep(0.005)
+
+    def heard(self, kind: type[Event]) -> bool:
+        return any(isinstance(event, kind) for event in self.events)
+
+    def rest(self) -> None:
+        """Whatever is on its way to the screen comes there."""
+        end = time.monotonic() + _SETTLING_S
+        self.until(lambda: time.monotonic() > end)
+
+    def wants(self, name: str) -> bool:
+        return name.startswith(self._wanted)
+
+    def shoot(self, name: str, widget: QWidget, *above: QWidget) -> None:
+        """In light and dark; with menus that are open `above` it."""
+        if not self.wants(name):
+            return
+        for scheme in SCHEMES:
+            self.app.theme.choose(scheme, 100)
+            self.rest()
+            picture = widget.grab()
+            painter = QPainter(picture)
+            for popup in above:
+                painter.drawPixmap(popup.mapToGlobal(QPoint()) - widget.mapToGlobal(QPoint()), popup.grab())
+            painter.end()
+            path = self._out / f"{name}-{scheme}.png"
+            if not _with_few_colours(picture.toImage()).save(str(path)):
+                raise OSError(f"{path} cannot be written.")
+        self.app.theme.choose("light", 100)
+
+    def close(self) -> None:
+        self.window.close()
+        self.app.close()
+        for each in (self.window, self.app.theme, self.app):
+            each.deleteLater()
+        self.rest()
+
+
+def _with_few_colours(image: QImage) -> QImage:
+    """The colours that are there most, and for others the nearest of these: a third of the size."""
+    image = image.convertToFormat(QImage.Format.Format_RGB32)
+    pixels = np.frombuffer(image.constBits(), np.uint32).reshape(image.height(), image.width())
+    colours, places, counts = np.unique(pixels, return_inverse=True, return_counts=True)
+    kept = colours[np.argsort(counts)[::-1][:_MOST_COLOURS]]
+
+    def parts(values: np.ndarray) -> np.ndarray:
+        return np.stack([(values >> shift) & 0xFF for shift in (16, 8, 0)], axis=1).astype(np.int32)
+
+    distances = np.abs(parts(colours)[:, None] - parts(kept)[None]).sum(axis=2)
+    indices = distances.argmin(axis=1).astype(np.uint8)[places].reshape(pixels.shape)
+    few = QImage(image.width(), image.height(), QImage.Format.Format_Indexed8)
+    few.setColorTable([int(colour) | 0xFF000000 for colour in kept])
+    rows = np.frombuffer(few.bits(), np.uint8).reshape(few.height(), few.bytesPerLine())
+    rows[:, : few.width()] = indices
+    return few
+
+
+def _made_up(command: Command) -> tuple[Event, ...]:
+    match command:
+        case SearchHub(words):
+            return (HubSearched(words, HUB_MODELS),)
+        case ListHubFiles(repository):
+            return (HubFilesListed(repository, HUB_FILES),)
+        case Compare():
+            return _comparison(command)
+    return ()
+
+
+def _comparison(command: Compare) -> tuple[Event, ...]:
+    plain = tuple(RunFigures(128, 128 / speed, speed, 127) for speed in (40.8, 41.3))
+    sped_up = tuple(RunFigures(128, 128 / speed, speed, 71, 92, 57) for speed in (62.7, 61.9))
+    texts = [
+        CompareText(side, 0, COMPARED_TEXT, figures[0]) for side, figures in zip(Side, (plain, sped_up), strict=True)
+    ]
+    return (*texts, CompareFinished(command, Comparison(plain, sped_up, True, False, None)))
