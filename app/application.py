@@ -16,7 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from app import system_libraries
-from engine.config import EngineConfig, SpeculationSettings, data_dir
+from engine.config import EngineConfig, SamplingSettings, SpeculationSettings, TargetSettings, data_dir
 from engine.errors import MendableError
 
 _SIGNAL_INTERVAL_MS = 250
@@ -128,6 +128,7 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
     history = HistoryController(window, bridge, theme)
     comparing = CompareController(window, bridge, lambda: controller.reply_settings, lambda: controller.system_prompt)
     history.compare_requested.connect(comparing.open)
+    controller.loading_begun.connect(comparing.stop)
     SearchController(window, bridge)
     attachments = AttachmentsController(window, bridge)
     ExchangeController(window, bridge, attachments)
@@ -148,9 +149,16 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
         drafters.start()
         controller.start(target or settings.target)
         if library is None:
-            sampling = settings.reply_settings().sampling
-            library = connect_library(window, theme, bridge, controller, folder, settings.target_settings(), sampling)
+            library = connect_library(window, theme, bridge, controller, folder, *for_all())
+            keeper.changed.connect(follow)
         library.start()
+
+    def for_all() -> tuple[TargetSettings, SamplingSettings]:
+        return keeper.settings.target_settings(), keeper.settings.reply_settings().sampling
+
+    def follow() -> None:
+        if library is not None:
+            library.set_for_all(*for_all())
 
     StoreTrouble(window, bridge, folder, begin)
     QTimer.singleShot(0, controller, begin)

@@ -11,7 +11,30 @@ from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
 from engine import ReadHistory
-from engine.events import ConversationDeleted, DrafterLearned, Event, Failed, HistoryRead, ReplyFinished
+from engine.events import (
+    ConversationDeleted,
+    ConversationForgotten,
+    ConversationsImported,
+    DrafterLearned,
+    Event,
+    EverythingForgotten,
+    Failed,
+    HistoryRead,
+    LearnedForgotten,
+    ProfileImported,
+    ReplyFinished,
+)
+
+_CHANGES = (
+    ReplyFinished
+    | DrafterLearned
+    | ConversationDeleted
+    | ConversationForgotten
+    | ConversationsImported
+    | EverythingForgotten
+    | LearnedForgotten
+    | ProfileImported
+)
 
 if TYPE_CHECKING:
     from app.dialogs.history.page import HistoryPage
@@ -74,7 +97,7 @@ class HistoryController(QObject):
             case Failed(sentence, ReadHistory()):
                 self._is_reading = False
                 self.page.show_failure(sentence)
-            case ReplyFinished() | DrafterLearned() | ConversationDeleted() if self.page.isVisible():
+            case _ if isinstance(event, _CHANGES) and self.page.isVisible():
                 self._read()
 
     def _read(self) -> None:

@@ -126,6 +126,7 @@ class ChatService:
         file = resolve_target(command.target, self._repository)
         record = self._repository.target_at(file.path)
         settings = command.settings.filled_up(record.options.settings) if record else command.settings
+        settings = settings.filled_up(command.for_all)
         if not command.anyway:
             check_memory(file.path, settings, record.facts if record else "")
         self._emit(TargetLoading(file.name, 0.0))

@@ -19,6 +19,7 @@ class LoadTarget:
     target: str
     settings: TargetSettings = TargetSettings()  # what is None here is as the user set it for this target
     anyway: bool = False  # also where it is going to take more memory than there is
+    for_all: TargetSettings = TargetSettings()  # what the user set for no target in particular
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,7 +338,8 @@ class Compare:
     system_prompt: str = ""  # without a conversation
 
 
-ChatCommand = LoadTarget | Send | Regenerate | EditPrompt | ContinueReply | UseDrafter | RememberMore | Compare
+ReplyCommand = Send | Regenerate | EditPrompt | ContinueReply
+ChatCommand = LoadTarget | ReplyCommand | UseDrafter | RememberMore | Compare
 StoreCommand = (
     ListConversations
     | OpenConversation

@@ -18,7 +18,7 @@ from app.history_controller import HistoryController
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
 from engine import EngineConfig, ReadHistory
-from engine.events import DrafterLearned, Event, Failed, HistoryRead
+from engine.events import DrafterLearned, Event, EverythingForgotten, Failed, HistoryRead, LearnedForgotten
 from engine.history import History
 from tests.fakes.bridge import FakeBridge
 from tests.fakes.ear import Ear
@@ -138,3 +138,12 @@ def test_a_new_store_has_no_history(qtbot: QtBot, window: MainWindow, keeper: Th
     with qtbot.waitSignal(ear.heard, timeout=30_000):
         page = opened(controller, window)
     assert page.empty.text().startswith("No reply has been kept yet.")
+
+
+@pytest.mark.parametrize("event", [EverythingForgotten(1), LearnedForgotten()])
+def test_what_is_forgotten_leaves_the_page_at_once(
+    controller: HistoryController, window: MainWindow, bridge: FakeBridge, event: Event
+) -> None:
+    opened(controller, window)
+    tell(bridge, HistoryRead(history()), event)
+    assert bridge.posted == [ReadHistory()] * 2
