@@ -65,34 +65,12 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
     from PySide6.QtCore import QTimer
     from PySide6.QtWidgets import QApplication
 
-    from app.attachments_controller import AttachmentsController
-    from app.branch_controller import BranchController
-    from app.chat_controller import ChatController
-    from app.compare_controller import CompareController
-    from app.conversation_controller import ConversationController
-    from app.draft_keeper import DraftKeeper
-    from app.drafter_controller import DrafterController
-    from app.engine_bridge import EngineBridge
-    from app.exchange_controller import ExchangeController
-    from app.first_start import FirstStart
-    from app.forget_controller import ForgetController
+    from app.first_paint import wait_for_first_paint
     from app.garbage import InterfaceGarbage
-    from app.history_controller import HistoryController
-    from app.library import connect_library
-    from app.library_controller import LibraryController
     from app.logs import log_to_file
     from app.main_window import MainWindow
-    from app.notifier import Notifier
-    from app.personal_controller import PersonalController
-    from app.remembering import Remembering
-    from app.search_controller import SearchController
     from app.settings import SettingsFile
-    from app.settings_controller import SettingsController
-    from app.settings_keeper import SettingsKeeper
-    from app.smoke import SmokeRun, smoke_settings
-    from app.store_trouble import StoreTrouble
     from app.theme import apply_theme
-    from app.token_counting import TokenCounting
     from app.translation import install_translations
 
     application = QApplication([sys.argv[0]])
@@ -106,7 +84,34 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
     theme = apply_theme(application, settings.theme, settings.text_size)
     window = MainWindow(theme, version("slipstream"))
     window.restore(settings.window)
+    window.transcript.welcome.show_introduction(not settings.has_chatted)
     window.show()
+    wait_for_first_paint(window)
+
+    # All of this is made when the window is seen already.
+    from app.attachments_controller import AttachmentsController
+    from app.branch_controller import BranchController
+    from app.chat_controller import ChatController
+    from app.compare_controller import CompareController
+    from app.conversation_controller import ConversationController
+    from app.draft_keeper import DraftKeeper
+    from app.drafter_controller import DrafterController
+    from app.engine_bridge import EngineBridge
+    from app.exchange_controller import ExchangeController
+    from app.first_start import FirstStart
+    from app.forget_controller import ForgetController
+    from app.history_controller import HistoryController
+    from app.library import connect_library
+    from app.library_controller import LibraryController
+    from app.notifier import Notifier
+    from app.personal_controller import PersonalController
+    from app.remembering import Remembering
+    from app.search_controller import SearchController
+    from app.settings_controller import SettingsController
+    from app.settings_keeper import SettingsKeeper
+    from app.smoke import SmokeRun, smoke_settings
+    from app.store_trouble import StoreTrouble
+    from app.token_counting import TokenCounting
 
     bridge = EngineBridge(EngineConfig(folder, speculation, settings.learning_settings()))
     controller = ChatController(
