@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from threading import current_thread
 from typing import cast
 
 import pytest
@@ -120,6 +121,23 @@ def test_the_window_is_up_without_plots() -> None:
         "sys.exit(','.join({'pyqtgraph', 'numpy', 'torch', 'sqlalchemy'} & set(sys.modules)) or 0)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_plots_are_imported_beside_the_interface_thread_when_they_are_first_wanted(
+    qtbot: QtBot, controller: HistoryController, window: MainWindow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[str] = []
+
+    def importing(_name: str) -> None:
+        threads.append(current_thread().name)
+
+    monkeypatch.delitem(sys.modules, "app.dialogs.history.page")
+    monkeypatch.setattr("app.history_controller.import_module", importing)
+    window.history_action.trigger()
+    window.history_action.trigger()
+    assert controller.page is None
+    qtbot.waitUntil(lambda: controller.page is not None and controller.page.isVisible())
+    assert threads == ["importing"], "twice asked for, once imported"
 
 
 # With the real engine
