@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from app import system_libraries
-from engine.config import EngineConfig, SpeculationSettings, data_dir
+from engine.config import SpeculationSettings, data_dir
 from engine.errors import MendableError
 
 _SIGNAL_INTERVAL_MS = 250
@@ -64,10 +64,9 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
     from PySide6.QtCore import QTimer
     from PySide6.QtWidgets import QApplication
 
-    from app.assembled import Assembled
+    from app.first_paint import open_window
     from app.garbage import InterfaceGarbage
     from app.logs import log_to_file
-    from app.smoke import SmokeRun, smoke_settings
     from app.translation import install_translations
 
     application = QApplication([sys.argv[0]])
@@ -76,7 +75,13 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
     InterfaceGarbage(application)
     log_to_file(folder)
     install_translations(application)
-    assembled = Assembled(application, folder, speculation, target, smoke_settings() if smoke else None)
+    opened = open_window(application, folder)
+
+    from app.assembled import Assembled
+    from app.smoke import SmokeRun, smoke_settings
+
+    # Imported and made when the window is seen already.
+    assembled = Assembled(opened, folder, speculation, target, smoke_settings() if smoke else None)
     check = SmokeRun(assembled.window, assembled.bridge, smoke) if smoke else None
 
     signal.signal(signal.SIGINT, lambda _number, _frame: assembled.window.close())

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Slot
-from PySide6.QtWidgets import QApplication
 
 from app.attachments_controller import AttachmentsController
 from app.branch_controller import BranchController
@@ -19,35 +17,33 @@ from app.draft_keeper import DraftKeeper
 from app.drafter_controller import DrafterController
 from app.engine_bridge import EngineBridge
 from app.exchange_controller import ExchangeController
+from app.first_paint import OpenedWindow
 from app.first_start import FirstStart
 from app.forget_controller import ForgetController
 from app.history_controller import HistoryController
 from app.library import connect_library
 from app.library_controller import LibraryController
-from app.main_window import MainWindow
 from app.notifier import Notifier
 from app.personal_controller import PersonalController
 from app.remembering import Remembering
 from app.search_controller import SearchController
-from app.settings import SettingsFile
 from app.settings_controller import SettingsController
 from app.settings_keeper import SettingsKeeper
 from app.store_trouble import StoreTrouble
-from app.theme import apply_theme
 from app.token_counting import TokenCounting
-from engine import EngineConfig, ReplySettings
+from engine import EngineConfig, ReplySettings, SamplingSettings, TargetSettings
 from engine.config import SpeculationSettings
 
 
 class Assembled(QObject):
-    """Shows the window when it is made, and wakes the engine when events are processed, after the first paint.
+    """Gives a window its life, and wakes the engine when events are processed.
 
-    Belongs to the application; `close` ends it, and so does closing the window.
+    Belongs to the window; `close` ends it, and so does closing the window.
     """
 
     def __init__(
         self,
-        application: QApplication,
+        opened: OpenedWindow,
         folder: Path,
         speculation: SpeculationSettings,
         target: str | None = None,
@@ -56,16 +52,12 @@ class Assembled(QObject):
     ) -> None:
         """`folder` is the one that everything is kept in. `target` and `reply_settings` hold this once; None: the
         user's own."""
-        super().__init__(application)
-        settings_file = SettingsFile(folder)
-        settings, complaint = settings_file.load()
+        super().__init__(opened.window)
+        settings = opened.settings
         self._folder = folder
         self._target = target or settings.target
-        self.theme = apply_theme(application, settings.theme, settings.text_size)
-        self.window = window = MainWindow(self.theme, version("slipstream"))
-        window.restore(settings.window)
-        window.show()
-
+        self.theme = opened.theme
+        self.window = window = opened.window
         self.bridge = bridge = make_bridge(EngineConfig(folder, speculation, settings.learning_settings()))
         self.chat = chat = ChatController(
             window,
@@ -80,13 +72,14 @@ class Assembled(QObject):
         self.conversation = ConversationController(window, bridge, chat)
         TokenCounting(window.prompt_box, bridge)
 
-        self.keeper = SettingsKeeper(settings_file, settings, self)
+        self.keeper = SettingsKeeper(opened.settings_file, settings, self)
         self._drafts = DraftKeeper(window.prompt_box, bridge, chat, settings.draft, self.keeper.keep_draft)
         self.drafters = DrafterController(window, bridge, folder, settings.drafter)
         self.personal = PersonalController(window, bridge, settings.learning_settings())
         self.history = HistoryController(window, bridge, self.theme)
         self.comparing = CompareController(window, bridge, lambda: chat.reply_settings, lambda: chat.system_prompt)
         self.history.compare_requested.connect(self.comparing.open)
+        chat.loading_begun.connect(self.comparing.stop)
         SearchController(window, bridge)
         self.attachments = AttachmentsController(window, bridge)
         self.exchange = ExchangeController(window, bridge, self.attachments)
@@ -95,8 +88,8 @@ class Assembled(QObject):
         self._remembering = Remembering(window, bridge, self.keeper, chat, self.drafters, self.personal)
         FirstStart(window, bridge, self.keeper)
         Notifier(window, bridge, self.keeper)
-        if complaint:
-            window.toasts.show_error(complaint)
+        if opened.complaint:
+            window.toasts.show_error(opened.complaint)
         self.library: LibraryController | None = None  # until the engine is awake
         StoreTrouble(window, bridge, folder, self._begin)
         window.closing.connect(self._on_closing)
@@ -109,15 +102,23 @@ class Assembled(QObject):
     @Slot()
     def _begin(self) -> None:
         """Also once more, when the store could not be opened and is tried again."""
-        settings = self.keeper.settings
         self.drafters.start()
         self.chat.start(self._target)
         if self.library is None:
-            sampling = settings.reply_settings().sampling
             self.library = connect_library(
-                self.window, self.theme, self.bridge, self.chat, self._folder, settings.target_settings(), sampling
+                self.window, self.theme, self.bridge, self.chat, self._folder, *self._for_all()
             )
+            self.keeper.changed.connect(self._follow)
         self.library.start()
+
+    def _for_all(self) -> tuple[TargetSettings, SamplingSettings]:
+        settings = self.keeper.settings
+        return settings.target_settings(), settings.reply_settings().sampling
+
+    @Slot()
+    def _follow(self) -> None:
+        if self.library is not None:
+            self.library.set_for_all(*self._for_all())
 
     @Slot()
     def _on_closing(self) -> None:

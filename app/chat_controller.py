@@ -146,7 +146,9 @@ class ChatController(QObject):
         self._reply_settings = reply_settings
         self._target_settings = target_settings
         self._system_prompt = system_prompt
-        self._own_settings: dict[str, TargetSettings] = {}  # of single targets, by name or path
+        self._own_settings: dict[
+            str, TargetSettings
+        ] = {}  # of single targets, by name or path; the store knows them too
         self._target: TargetInfo | None = None
         self._loading: _Loading | None = None
         self._open_id: int | None = None
@@ -226,7 +228,7 @@ class ChatController(QObject):
     def load_target(self, target: str, anyway: bool = False) -> None:
         self._cancel_loading()
         own = self._own_settings.get(target, TargetSettings())
-        command = LoadTarget(target, own.filled_up(self._target_settings), anyway)
+        command = LoadTarget(target, own, anyway, self._target_settings)
         self._loading = _Loading(command, self._bridge.post(command))
         self.loading_begun.emit(self._target_settings)
         if self._reply is None:
@@ -412,6 +414,7 @@ class ChatController(QObject):
     def _on_everything_forgotten(self) -> None:
         self._deleted.clear()
         self._last_finished = None
+        self.next_chat = None
         self._window.restore_action.setEnabled(False)
         self._window.toasts.clear()  # some of them would bring a conversation back
         self._window.prompt_box.set_text("")
@@ -456,8 +459,9 @@ class ChatController(QObject):
             self._open_id = message.conversation_id
             self._show_incognito(reply.incognito)
             self._window.conversations.set_chosen(message.conversation_id)
-            self.next_chat = None
             self.begun.emit(message.conversation_id)
+        if reply.conversation_id is None:
+            self.next_chat = None  # also where the user has gone elsewhere meanwhile
         reply.conversation_id = message.conversation_id
         reply.prompt_id = message.id
         self._window.toasts.clear_errors()
@@ -496,8 +500,8 @@ class ChatController(QObject):
                 self._on_loading_failed(event.command, event.sentence)
                 return
             case Send(prompt):
-                if self._reply is not None and self._reply.prompt_id is None and not window.prompt_box.text:
-                    window.prompt_box.set_text(prompt)  # nothing the user wrote is lost
+                if self._reply is not None and self._reply.prompt_id is None:
+                    self._give_back(prompt, self._reply)
                 self._on_reply_failed()
             case Regenerate() | EditPrompt() | ContinueReply():
                 self._on_reply_failed()
@@ -511,6 +515,17 @@ class ChatController(QObject):
             case _:
                 pass
         window.toasts.show_error(event.sentence)
+
+    def _give_back(self, prompt: str, reply: _ReplyUnderWay) -> None:
+        """Nothing the user wrote is lost, and nothing gets into another chat."""
+        is_same = reply.conversation_id == self._open_id and (
+            self._open_id is not None or reply.incognito == self._incognito
+        )
+        if is_same and not self._window.prompt_box.text:
+            self._window.prompt_box.set_text(prompt)
+        else:
+            copy = partial(QGuiApplication.clipboard().setText, prompt)
+            self._window.toasts.show_info("A message was not sent.", "Copy it", copy, _UNDO_MS)
 
     def _on_reply_failed(self) -> None:
         """Shows what was kept: the prompt at least, and after regenerating the reply that was there before."""

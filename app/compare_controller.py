@@ -12,7 +12,7 @@ from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from engine import Compare, ReplySettings, SamplingSettings, StopSignal
 from engine.comparison import Side
-from engine.events import CompareFinished, CompareText, Event, Failed
+from engine.events import CompareFinished, CompareText, ConversationForgotten, Event, EverythingForgotten, Failed
 from engine.records import Role
 
 _EXAMPLE = "Write a Python class for a stack with push, pop and peek, and then the same class with type hints."
@@ -41,13 +41,14 @@ class CompareController(QObject):
         self._num_finished = 0  # replies of it
         self.dialog = CompareDialog(window)
         self.dialog.start_requested.connect(self._start)
-        self.dialog.stop_requested.connect(self._stop)
-        self.dialog.finished.connect(self._stop)
+        self.dialog.stop_requested.connect(self.stop)
+        self.dialog.finished.connect(self.stop)
         window.compare_action.triggered.connect(self.open)
-        window.prompt_box.submitted.connect(self._stop)  # nobody waits for a reply because of a comparison
-        window.transcript.regenerate_requested.connect(self._stop)
-        window.transcript.continue_requested.connect(self._stop)
-        window.transcript.revision_submitted.connect(self._stop)
+        window.prompt_box.submitted.connect(self.stop)  # nobody waits for a reply because of a comparison
+        window.prompt_box.stop_requested.connect(self.stop)
+        window.transcript.regenerate_requested.connect(self.stop)
+        window.transcript.continue_requested.connect(self.stop)
+        window.transcript.revision_submitted.connect(self.stop)
         bridge.happened.connect(self._on_event, Qt.ConnectionType.QueuedConnection)
 
     @Slot()
@@ -82,7 +83,8 @@ class CompareController(QObject):
         )
 
     @Slot()
-    def _stop(self) -> None:
+    def stop(self) -> None:
+        """Something else is to be done that would have to wait for it."""
         if self._stop_signal is not None:
             self._stop_signal.set()
 
@@ -99,6 +101,10 @@ class CompareController(QObject):
             case Failed(sentence, Compare()):
                 self._end()
                 self.dialog.show_result(sentence, ())
+            case ConversationForgotten(summary) if summary.id == self._conversation_id:
+                self._forget()
+            case EverythingForgotten():
+                self._forget()
 
     def _on_text(self, event: CompareText) -> None:
         dialog = self.dialog
@@ -112,6 +118,13 @@ class CompareController(QObject):
             dialog.show_figures(event.side, running_words(event.figures))
         written = 0.0 if event.is_finished else min(1.0, event.figures.num_tokens / dialog.num_tokens)
         dialog.show_progress((self._num_finished + written) / NUM_REPLIES)
+
+    def _forget(self) -> None:
+        """What the dialog shows was said in a chat that is gone."""
+        self.stop()
+        self._conversation_id = None
+        self.dialog.show_prompt(_EXAMPLE, False)
+        self.dialog.clear()
 
     def _end(self) -> None:
         self._stop_signal = None

@@ -107,7 +107,9 @@ class DraftKeeper(QObject):
                 self._kept.pop(summary.id, None)
             case EverythingForgotten():
                 self._drafts = {None: ""}
-                self._kept = {None: self._kept[None]}  # the window's own is emptied with the box
+                self._kept = {None: self._kept[None]}
+                self._show("")
+                self.keep()  # the window's own is on the disk, too
 
     def _show(self, text: str) -> None:
         if text != self._prompt_box.text:

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QMessageBox
 
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
-from engine import ForgetConversation, Regenerate, Send
+from engine import ForgetConversation, ReplyCommand
 from engine.events import ConversationForgotten, Event, Failed, PromptKept, ReplyFinished, ReplyStarted
 
 _WHAT_GOES = (
@@ -65,10 +65,15 @@ class ForgetController(QObject):
                 self._answering = message.conversation_id
             case ReplyStarted(conversation_id):
                 self._answering = conversation_id
-            case ReplyFinished() | Failed(command=Send() | Regenerate()):
-                self._answering = None
-                if self._waiting is not None:
-                    self._bridge.post(ForgetConversation(self._waiting))
-                    self._waiting = None
+            case ReplyFinished():
+                self._on_reply_ended()
+            case Failed(_, command) if isinstance(command, ReplyCommand):
+                self._on_reply_ended()
             case ConversationForgotten(summary):
                 self._window.toasts.show_info(f"“{summary.title}” is gone for good.")
+
+    def _on_reply_ended(self) -> None:
+        self._answering = None
+        if self._waiting is not None:
+            self._bridge.post(ForgetConversation(self._waiting))
+            self._waiting = None

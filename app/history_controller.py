@@ -2,16 +2,44 @@
 
 from __future__ import annotations
 
+import sys
+from importlib import import_module
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
+from shiboken6 import isValid
 
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
 from engine import ReadHistory
-from engine.events import ConversationDeleted, DrafterLearned, Event, Failed, HistoryRead, ReplyFinished
+from engine.events import (
+    ConversationDeleted,
+    ConversationForgotten,
+    ConversationsImported,
+    DrafterLearned,
+    Event,
+    EverythingForgotten,
+    Failed,
+    HistoryRead,
+    LearnedForgotten,
+    ProfileImported,
+    ReplyFinished,
+)
+
+_PAGE = "app.dialogs.history.page"  # brings pyqtgraph along, which the window does without
+_CHANGES = (
+    ReplyFinished
+    | DrafterLearned
+    | ConversationDeleted
+    | ConversationForgotten
+    | ConversationsImported
+    | EverythingForgotten
+    | LearnedForgotten
+    | ProfileImported
+)
 
 if TYPE_CHECKING:
     from app.dialogs.history.page import HistoryPage
@@ -25,6 +53,7 @@ class HistoryController(QObject):
     """
 
     compare_requested = Signal()
+    _imported = Signal()
 
     def __init__(self, window: MainWindow, bridge: EngineBridge, keeper: ThemeKeeper) -> None:
         super().__init__(window)
@@ -33,14 +62,35 @@ class HistoryController(QObject):
         self._keeper = keeper
         self._is_reading = False
         self._is_stale = False  # something has changed since it was asked for
+        self._importing: Thread | None = None
         self.page: HistoryPage | None = None
+        self._imported.connect(self._show, Qt.ConnectionType.QueuedConnection)
         window.history_action.triggered.connect(self._open)
         bridge.happened.connect(self._on_event, Qt.ConnectionType.QueuedConnection)
 
     @Slot()
     def _open(self) -> None:
+        """What the page is made of is imported beside the interface thread, when it is wanted for the first time."""
+        if _PAGE in sys.modules and self._importing is None:
+            self._show()
+        elif self._importing is None:
+            self._importing = Thread(target=self._import, name="importing", daemon=True)
+            self._importing.start()
+
+    def _import(self) -> None:
+        try:
+            import_module(_PAGE)
+        finally:
+            if isValid(self):
+                self._imported.emit()
+
+    @Slot()
+    def _show(self) -> None:
+        if self._importing is not None:
+            self._importing.join()  # it has nothing left to do
+            self._importing = None
         if self.page is None:
-            # Here, because it brings pyqtgraph and numpy along, which the window does without.
+            # Here, because it is imported already.
             from app.dialogs.history.page import HistoryPage
 
             self.page = HistoryPage(self._keeper, self._window)
@@ -74,7 +124,7 @@ class HistoryController(QObject):
             case Failed(sentence, ReadHistory()):
                 self._is_reading = False
                 self.page.show_failure(sentence)
-            case ReplyFinished() | DrafterLearned() | ConversationDeleted() if self.page.isVisible():
+            case _ if isinstance(event, _CHANGES) and self.page.isVisible():
                 self._read()
 
     def _read(self) -> None:

@@ -23,6 +23,7 @@ from engine import (
     ListTargets,
     LoadTarget,
     RemoveTarget,
+    SamplingSettings,
     TargetOptions,
     TargetSettings,
 )
@@ -62,6 +63,11 @@ class LibraryController(QObject):
         self.dialog = dialog
         self._connect()
 
+    def set_for_all(self, settings: TargetSettings, sampling: SamplingSettings) -> None:
+        """What holds from now on for targets that nothing is set for alone."""
+        self._settings_for_all = settings
+        self.dialog.library.set_for_all(sampling)
+
     @Slot()
     def start(self) -> None:
         """Has the library listed: at first, and whenever it is opened, for files may have come and gone."""
@@ -96,6 +102,7 @@ class LibraryController(QObject):
     def choose(self, path: Path) -> None:
         """Loads the model, after a question if it may not fit."""
         if path == self._in_use:
+            self._chosen = None
             self._window.target_bar.cancel_requested.emit()  # whatever is being loaded in its place
         else:
             self._load(path)

@@ -12,7 +12,7 @@ from app.engine_bridge import EngineBridge
 from app.icons import app_icon
 from app.main_window import MainWindow
 from app.settings_keeper import SettingsKeeper
-from engine import Regenerate, Send
+from engine import ReplyCommand
 from engine.events import Event, Failed, PromptKept, ReplyFinished, ReplyStarted
 from engine.records import Message, StopReason
 
@@ -46,7 +46,7 @@ class Notifier(QObject):
             case ReplyFinished(message):
                 self._on_finished(message)
                 self._begun_s = None
-            case Failed(_, Send() | Regenerate()):
+            case Failed(_, command) if isinstance(command, ReplyCommand):
                 self._begun_s = None
 
     def _on_finished(self, message: Message) -> None:

@@ -16,6 +16,7 @@ from engine.events import (
     ConversationsFound,
     ConversationsImported,
     Event,
+    EverythingForgotten,
 )
 from engine.records import SearchHit
 
@@ -70,6 +71,11 @@ class SearchController(QObject):
             case ConversationChanged() | ConversationDeleted() | ConversationForgotten() | ConversationsImported():
                 if self._words:
                     self._again.request()
+            case EverythingForgotten():
+                self._wanted = None
+                if self._words:
+                    self._window.conversations.show_hits(())  # at once: they hold what was said
+                    self._post()
 
     def _post(self) -> None:
         if self._stop is not None:

@@ -100,7 +100,7 @@ class Theme:
         template = (THEMES / "style.qss").read_text("utf-8")
         colours = {field.name: str(getattr(self, field.name)) for field in fields(self)}
         words = {**colours, "themes": Path(str(THEMES)).as_posix()}  # where pictures lie
-        scaled = re.sub(r"\b(\d+)px", lambda match: f"{_scaled(int(match[1]), scale)}px", template)
+        scaled = re.sub(r"\b(\d+)(px|pt)", lambda match: f"{_scaled(int(match[1]), scale)}{match[2]}", template)
         return re.sub(r"@([a-z_]+)", lambda match: words[match[1]], scaled)
 
 
@@ -182,6 +182,7 @@ class ThemeKeeper(QObject):
 
     def _apply(self) -> None:
         self._icons.clear()
+        self._app.setStyleSheet("")  # Qt takes twice as long to put one sheet in the place of another
         font = QFont(self._usual_font)
         font.setPointSizeF(font.pointSizeF() * self._scale)
         if font != self._app.font():

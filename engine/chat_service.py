@@ -125,7 +125,8 @@ class ChatService:
         _check_cancelled(command, stop)
         file = resolve_target(command.target, self._repository)
         record = self._repository.target_at(file.path)
-        settings = record.options.settings.filled_up(command.settings) if record else command.settings
+        settings = command.settings.filled_up(record.options.settings) if record else command.settings
+        settings = settings.filled_up(command.for_all)
         if not command.anyway:
             check_memory(file.path, settings, record.facts if record else "")
         self._emit(TargetLoading(file.name, 0.0))

@@ -17,8 +17,9 @@ class LoadTarget:
     """`target` is `starter`, the name of a target loaded before, or a path."""
 
     target: str
-    settings: TargetSettings = TargetSettings()  # for all targets; what the user set for this one comes first
+    settings: TargetSettings = TargetSettings()  # then what the user set for this target, then `for_all`
     anyway: bool = False  # also where it is going to take more memory than there is
+    for_all: TargetSettings = TargetSettings()  # what the user set for no target in particular
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,7 +338,8 @@ class Compare:
     system_prompt: str = ""  # without a conversation
 
 
-ChatCommand = LoadTarget | Send | Regenerate | EditPrompt | ContinueReply | UseDrafter | RememberMore | Compare
+ReplyCommand = Send | Regenerate | EditPrompt | ContinueReply
+ChatCommand = LoadTarget | ReplyCommand | UseDrafter | RememberMore | Compare
 StoreCommand = (
     ListConversations
     | OpenConversation

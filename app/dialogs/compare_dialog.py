@@ -55,7 +55,7 @@ class CompareDialog(QDialog):
         self.prompt.setAccessibleName("Prompt")
         self.prompt.setPlaceholderText("A prompt to compare with")
         self.prompt.setTabChangesFocus(True)
-        self.prompt.setProperty("kind", "framed")
+        self.prompt.setProperty("kind", "field")
         self.prompt.setFixedHeight(self.prompt.fontMetrics().lineSpacing() * _PROMPT_LINES + 22)
         self.prompt.textChanged.connect(self._show_state)
         self.in_chat = QCheckBox("After what was said in the chat", self)
@@ -140,7 +140,7 @@ class CompareDialog(QDialog):
         text.setReadOnly(True)
         text.setTabChangesFocus(True)
         text.setAccessibleName(f"{name} reply")
-        text.setProperty("kind", "framed")
+        text.setProperty("kind", "field")
         return text
 
     def _figures(self) -> QLabel:

@@ -168,6 +168,7 @@ class SettingRow(OptionRow):
             return choice
         if setting.kind is Kind.TEXT:
             text = QPlainTextEdit(self)
+            text.setProperty("kind", "field")
             text.setTabChangesFocus(True)
             text.textChanged.connect(self._pause.start)
             return text

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QMessageBox, QPushButto
 from pytestqt.qtbot import QtBot
 
 from app.assembled import Assembled
+from app.first_paint import open_window
 from app.settings import AppSettings, SettingsFile
 from app.widgets.message_view import PromptView, ReplyView
 from engine import starter_path
@@ -49,7 +50,7 @@ class Desk:
     def __init__(self, qtbot: QtBot, qapp: QApplication, folder: Path) -> None:
         self._qtbot = qtbot
         self._is_open = True
-        self.app = Assembled(qapp, folder, SpeculationSettings())
+        self.app = Assembled(open_window(qapp, folder), folder, SpeculationSettings())
         self.window = self.app.window
         self._ear = Ear(self.app.bridge)  # after the controllers: what the test hears, the window has heard
         qtbot.addWidget(self.window)

@@ -19,7 +19,6 @@ from app.dialogs.shortcuts_dialog import ShortcutsDialog
 from app.setting import Group
 from app.translation import install_translations
 from engine.events import (
-    ConversationOpened,
     ConversationsFound,
     HistoryRead,
     LearnedRead,

@@ -16,8 +16,17 @@ import numpy as np
 from gguf import GGMLQuantizationType, GGUFWriter
 
 from app.engine_bridge import EngineBridge
-from engine.records import HubFile, HubModel, Origin, OriginRun, ReplyStatistics, Role, StopReason, TextKind
-from engine.records import VerifiedReply
+from engine.records import (
+    HubFile,
+    HubModel,
+    Origin,
+    OriginRun,
+    ReplyStatistics,
+    Role,
+    StopReason,
+    TextKind,
+    VerifiedReply,
+)
 from engine.storage import Repository
 from engine.storage.repository import FILE_NAME
 

@@ -13,7 +13,8 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from app.assembled import Assembled
 from app.engine_bridge import EngineBridge
-from engine import Command, Compare, EngineConfig, ListHubFiles, SearchHub, StopSignal
+from app.first_paint import open_window
+from engine import Command, Compare, ListHubFiles, SearchHub, StopSignal
 from engine.comparison import Comparison, RunFigures, Side
 from engine.config import SpeculationSettings
 from engine.events import CompareFinished, CompareText, Event, HubFilesListed, HubSearched
@@ -45,7 +46,7 @@ class Studio:
         self._application = application
         self._out = out
         self._wanted = wanted
-        self.app = Assembled(application, folder, SpeculationSettings(), make_bridge=PictureBridge)
+        self.app = Assembled(open_window(application, folder), folder, SpeculationSettings(), make_bridge=PictureBridge)
         self.window = self.app.window
         self.events: list[Event] = []
         self.app.bridge.happened.connect(self.events.append, Qt.ConnectionType.QueuedConnection)

@@ -38,6 +38,8 @@ class LibraryDialog(QDialog):
         self.library.find_requested.connect(self.show_hub)
         self.hub = HubPage(keeper, host, self)
         self.tabs = QTabWidget(self)
+        self.tabs.setProperty("kind", "pages")
+        self.tabs.tabBar().setProperty("kind", "pages")
         self.tabs.setDocumentMode(True)
         self.tabs.tabBar().setDrawBase(False)
         for page, name in ((self.library, "Your models"), (self.hub, "Find models")):

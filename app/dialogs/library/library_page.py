@@ -95,6 +95,11 @@ class LibraryPage(QWidget):
         self._show_rows()
         self._show_pointed_at()
 
+    def set_for_all(self, sampling: SamplingSettings) -> None:
+        """What holds for all chats is another now; so is what any of them takes, if it is asked for again."""
+        self.details.form.sampling.set_for_all(sampling)
+        self._ask_for_estimate()
+
     def show_estimate(self, path: Path, settings: TargetSettings, estimate: MemoryEstimate) -> None:
         """If it is still what is shown. `settings` are the model's own."""
         if self.target is not None and self.target.path == path and self.details.form.options.settings == settings:

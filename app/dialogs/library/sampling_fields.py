@@ -69,6 +69,12 @@ class SamplingFields(QWidget):
         grid.setColumnStretch(4, 1)
         self.show_sampling(None)
 
+    def set_for_all(self, sampling: SamplingSettings) -> None:
+        """What holds for all chats is another now."""
+        self._for_all = sampling
+        if self._sampling is None:
+            self.show_sampling(None)
+
     @property
     def sampling(self) -> SamplingSettings | None:
         """None: as for all chats."""

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.branch_controller import BranchController
-from app.chat_controller import ChatController
+from app.chat_controller import ChatController, NextChat
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper, load_theme
@@ -26,6 +26,7 @@ from engine import (
     ListConversations,
     LoadTarget,
     OpenConversation,
+    OwnSampling,
     Regenerate,
     RenameConversation,
     ReplySettings,
@@ -150,7 +151,7 @@ def answered(desk: Desk, conversation_id: int = 7) -> tuple[Message, Message]:
 
 
 def test_starting_lists_what_was_kept_and_loads_the_target(desk: Desk) -> None:
-    assert desk.take() == [ListConversations(), LoadTarget("starter", TARGET_SETTINGS)]
+    assert desk.take() == [ListConversations(), LoadTarget("starter", for_all=TARGET_SETTINGS)]
     desk.write("Hi")
     assert desk.take() == [], "nothing is sent before a target is ready"
     assert desk.window.prompt_box.text == "Hi", "and nothing typed is lost"
@@ -410,9 +411,9 @@ def test_a_cancelled_loading_does_not_count_for_the_same_target_chosen_again(rea
 def test_a_failed_start_falls_back_to_the_starter(desk: Desk) -> None:
     desk.take()
     desk.controller.load_target("/models/gone.gguf")
-    assert desk.take() == [LoadTarget("/models/gone.gguf", TARGET_SETTINGS)]
+    assert desk.take() == [LoadTarget("/models/gone.gguf", for_all=TARGET_SETTINGS)]
     desk.tell(Failed("There is no such file; choose another.", desk.bridge.loads[-1]))
-    assert desk.take() == [LoadTarget(STARTER, TARGET_SETTINGS)]
+    assert desk.take() == [LoadTarget(STARTER, for_all=TARGET_SETTINGS)]
     desk.tell(Failed("The starter model is not installed.", desk.bridge.loads[-1]))
     assert desk.take() == []
     desk.write("Hi")
@@ -504,3 +505,28 @@ def test_a_growing_reply_that_is_opened_again_keeps_its_colours(ready: Desk) -> 
     html = block.toHtml()
     theme = load_theme("light")
     assert html.index(theme.origin_drafter) < html.index("red ") < html.index(theme.origin_recall)
+
+
+def test_a_prompt_that_was_not_sent_comes_back_in_its_own_chat_only(ready: Desk) -> None:
+    ready.window.conversations.incognito_requested.emit()
+    ready.write("secret")
+    (command,) = ready.take()
+    ready.window.conversations.new_requested.emit()
+    ready.tell(Failed("Something is wrong; try again.", command))
+    assert ready.window.prompt_box.text == "", "what is begun there is kept on the disk"
+    told = {toast.words.text(): toast for toast in ready.window.toasts.shown}
+    button = told["A message was not sent."].action_button
+    assert button is not None
+    button.click()
+    assert QApplication.clipboard().text() == "secret"
+
+
+def test_what_the_next_chat_was_to_have_ends_with_it_also_if_the_user_leaves_it(ready: Desk) -> None:
+    ready.controller.next_chat = NextChat("Speak French.", OwnSampling())
+    ready.write("Hi")
+    ready.window.conversations.chosen.emit(1)
+    ready.tell(PromptKept(prompt(70, 7)), ReplyFinished(reply(71, prompt(70, 7))))
+    ready.window.conversations.new_requested.emit()
+    ready.take()
+    ready.write("Hi")
+    assert ready.take() == [Send("Hi", None, ready.settings, "Be kind.")]

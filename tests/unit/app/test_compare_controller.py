@@ -17,7 +17,7 @@ from app.main_window import MainWindow
 from app.theme import ThemeKeeper
 from engine import Compare, ReplySettings, SamplingSettings
 from engine.comparison import Comparison, RunFigures, Side, TextFork
-from engine.events import CompareFinished, CompareText, Event, Failed
+from engine.events import CompareFinished, CompareText, Event, EverythingForgotten, Failed
 from engine.records import Message, Role
 from tests.fakes.bridge import FakeBridge
 
@@ -201,3 +201,21 @@ def test_opened_again_it_shows_what_is_under_way(desk: Desk) -> None:
 def test_what_came_of_it_is_said_honestly(comparison: Comparison, sentence: str, reason: str) -> None:
     assert result(comparison) == sentence
     assert reasons(comparison)[0].startswith(reason)
+
+
+def test_nothing_is_left_of_a_chat_that_is_forgotten(desk: Desk) -> None:
+    desk.open("Secret.", "Yes.")
+    desk.press()
+    desk.tell(CompareText(Side.PLAIN, 0, "La la.", RunFigures(2, 0.1, 10.0)), CompareFinished(desk.command, WHOLE))
+    desk.tell(EverythingForgotten(1))
+    assert desk.dialog.prompt.toPlainText().startswith("Write a Python class")
+    assert desk.dialog.texts[Side.PLAIN].toPlainText() == ""
+    desk.press()
+    assert desk.command.conversation_id is None
+
+
+def test_whoever_needs_the_model_does_not_wait_for_it(desk: Desk) -> None:
+    desk.open("Sing.")
+    desk.press()
+    desk.window.prompt_box.stop_requested.emit()
+    assert desk.bridge.stops[-1].is_set()

@@ -16,7 +16,7 @@ from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
 from engine import EngineConfig, KeepDraft, ReplySettings, TargetSettings
-from engine.events import ConversationOpened, Event, PromptKept, TargetInfo, TargetReady
+from engine.events import ConversationOpened, Event, EverythingForgotten, PromptKept, TargetInfo, TargetReady
 from engine.records import Conversation, ConversationSummary, Message, Role
 from engine.storage import Repository
 from tests.fakes.bridge import FakeBridge
@@ -151,3 +151,14 @@ def test_what_is_written_last_of_all_is_there_after_a_restart(window: MainWindow
     repository = Repository.open(tmp_path)
     assert repository.open_conversation(number).draft == "unsent"
     repository.close()
+
+
+def test_what_was_begun_is_forgotten_with_everything_also_on_the_disk(window: MainWindow) -> None:
+    desk = Desk(window, "secret")
+    desk.go_to(1, "another")
+    desk.tell(EverythingForgotten(1))
+    assert desk.box.text == ""
+    assert desk.kept_new == [""]
+    desk.go_to(2, "")
+    desk.go_to(None)
+    assert desk.box.text == ""

@@ -20,6 +20,7 @@ from app.forget_controller import ForgetController
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
 from engine import (
+    ContinueReply,
     ExportConversations,
     ForgetConversation,
     ImportConversations,
@@ -41,6 +42,7 @@ from engine.events import (
     Failed,
     PromptKept,
     ReplyFinished,
+    ReplyStarted,
     TargetInfo,
     TargetReady,
     TextFileRead,
@@ -333,3 +335,12 @@ def test_a_reply_under_way_is_stopped_first(window: MainWindow, bridge: FakeBrid
     tell(bridge, ReplyFinished(Message(6, 1, 5, Role.ASSISTANT, "Hel", NOW)))
     assert bridge.posted[-1] == ForgetConversation(1)
     assert isinstance(bridge.loads[0], LoadTarget)
+
+
+def test_a_reply_that_fails_is_no_longer_waited_for(window: MainWindow, bridge: FakeBridge) -> None:
+    tell(bridge, ReplyStarted(1, 5, 10, 0))
+    window.conversations.forget_requested.emit(1)
+    answer(window, "Forget at once")
+    assert bridge.posted == []
+    tell(bridge, Failed("It broke; try again.", ContinueReply(1, ReplySettings())))
+    assert bridge.posted == [ForgetConversation(1)]

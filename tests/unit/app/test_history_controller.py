@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from threading import current_thread
 from typing import cast
 
 import pytest
@@ -18,7 +19,7 @@ from app.history_controller import HistoryController
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
 from engine import EngineConfig, ReadHistory
-from engine.events import DrafterLearned, Event, Failed, HistoryRead
+from engine.events import DrafterLearned, Event, EverythingForgotten, Failed, HistoryRead, LearnedForgotten
 from engine.history import History
 from tests.fakes.bridge import FakeBridge
 from tests.fakes.ear import Ear
@@ -122,6 +123,23 @@ def test_the_window_is_up_without_plots() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_plots_are_imported_beside_the_interface_thread_when_they_are_first_wanted(
+    qtbot: QtBot, controller: HistoryController, window: MainWindow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[str] = []
+
+    def importing(_name: str) -> None:
+        threads.append(current_thread().name)
+
+    monkeypatch.delitem(sys.modules, "app.dialogs.history.page")
+    monkeypatch.setattr("app.history_controller.import_module", importing)
+    window.history_action.trigger()
+    window.history_action.trigger()
+    assert controller.page is None
+    qtbot.waitUntil(lambda: controller.page is not None and controller.page.isVisible())
+    assert threads == ["importing"], "twice asked for, once imported"
+
+
 # With the real engine
 
 
@@ -138,3 +156,12 @@ def test_a_new_store_has_no_history(qtbot: QtBot, window: MainWindow, keeper: Th
     with qtbot.waitSignal(ear.heard, timeout=30_000):
         page = opened(controller, window)
     assert page.empty.text().startswith("No reply has been kept yet.")
+
+
+@pytest.mark.parametrize("event", [EverythingForgotten(1), LearnedForgotten()])
+def test_what_is_forgotten_leaves_the_page_at_once(
+    controller: HistoryController, window: MainWindow, bridge: FakeBridge, event: Event
+) -> None:
+    opened(controller, window)
+    tell(bridge, HistoryRead(history()), event)
+    assert bridge.posted == [ReadHistory()] * 2

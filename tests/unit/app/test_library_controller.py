@@ -346,3 +346,22 @@ def test_what_fails_is_told_where_the_user_looks(desk: Desk) -> None:
     desk.tell(Failed("mamba cannot be deleted.", RemoveTarget(MAMBA.path, True)))
     assert desk.dialog.words.text() == "mamba cannot be deleted."
     assert desk.window.toasts.shown == ()
+
+
+def test_what_holds_for_all_may_change_meanwhile(desk: Desk) -> None:
+    desk.window.library_action.trigger()
+    form = desk.dialog.library.details.form
+    desk.library.set_for_all(TargetSettings(threads=5), SamplingSettings(temperature=1.5))
+    assert form.sampling.temperature.value() == 1.5
+    assert desk.bridge.posted[-1] == EstimateMemory(STARTER_TARGET.path, TargetSettings(threads=5))
+    form.sampling.preset.setCurrentText("Own figures")
+    form.sampling.preset.activated.emit(form.sampling.preset.currentIndex())
+    assert form.sampling.sampling == SamplingSettings(temperature=1.5)
+
+
+def test_a_model_that_is_still_looked_at_gives_way_to_the_one_in_use(desk: Desk) -> None:
+    num_loads = len(desk.bridge.loads)
+    desk.library.choose(QWEN.path)
+    desk.library.choose(STARTER_TARGET.path)
+    desk.estimated(QWEN.path, SMALL)
+    assert len(desk.bridge.loads) == num_loads

@@ -19,7 +19,8 @@ from app.notifier import Notifier
 from app.settings import AppSettings, SettingsFile
 from app.settings_keeper import SettingsKeeper
 from app.theme import ThemeKeeper
-from engine.events import Event, PromptKept, ReplyFinished
+from engine import Command, ContinueReply, EditPrompt, ReplySettings
+from engine.events import Event, Failed, PromptKept, ReplyFinished, ReplyStarted
 from engine.records import ConversationSummary, StopReason
 from tests.fakes.bridge import FakeBridge
 from tests.unit.app.widgets.messages import STATISTICS, prompt, reply
@@ -153,3 +154,14 @@ def test_an_icon_is_in_the_tray_only_while_a_message_waits(
         icon.messageClicked.emit()
     notice.hide()
     assert not icon.isVisible()
+
+
+@pytest.mark.parametrize("command", [ContinueReply(1, ReplySettings()), EditPrompt(1, 1, "Hi", ReplySettings())])
+def test_time_that_a_failed_reply_took_is_not_the_next_ones(desk: Desk, command: Command) -> None:
+    desk.tell(PromptKept(prompt(1)))
+    desk.tell(Failed("It broke; try again.", command))
+    desk.now_s += 100
+    desk.tell(ReplyStarted(1, 1, 10, 0))
+    desk.now_s += 1
+    desk.tell(ReplyFinished(reply(2)))
+    assert desk.notice.shown == []

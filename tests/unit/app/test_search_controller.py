@@ -17,7 +17,14 @@ from app.search_controller import SearchController
 from app.theme import ThemeKeeper
 from app.widgets.flash import Flash
 from engine import OpenConversation, ReplySettings, SearchConversations, TargetSettings
-from engine.events import ConversationDeleted, ConversationOpened, ConversationsFound, ConversationsListed, Event
+from engine.events import (
+    ConversationDeleted,
+    ConversationOpened,
+    ConversationsFound,
+    ConversationsListed,
+    Event,
+    EverythingForgotten,
+)
 from engine.records import Conversation, ConversationSummary, SearchHit
 from tests.fakes.bridge import FakeBridge
 from tests.unit.app.widgets.messages import conversation
@@ -132,3 +139,11 @@ def test_what_changes_meanwhile_is_looked_for_again(qtbot: QtBot, window: MainWi
     assert bridge.posted == [SearchConversations("zebra")] * 2
     tell(bridge, ConversationsFound("zebra", HITS[1:]))
     assert window.conversations.results.view.currentIndex().row() == 0, "the same one is marked"
+
+
+def test_nothing_is_left_of_what_was_found_when_everything_is_forgotten(
+    qtbot: QtBot, window: MainWindow, bridge: FakeBridge
+) -> None:
+    write(qtbot, window, "zebra")
+    tell(bridge, ConversationsFound("zebra", HITS), EverythingForgotten(2))
+    assert window.conversations.results.model.rowCount() == 0

@@ -142,7 +142,7 @@ def test_the_model_follows_when_it_is_loaded_again(desk: Desk) -> None:
     desk.type("threads", "3")
     assert not dialog.loading.isHidden()
     dialog.load_button.click()
-    assert desk.bridge.loads[-1] == LoadTarget("/t.gguf", TargetSettings(threads=3))
+    assert desk.bridge.loads[-1] == LoadTarget("/t.gguf", for_all=TargetSettings(threads=3))
     assert dialog.loading.isHidden()
 
 
@@ -151,7 +151,7 @@ def test_a_model_that_is_still_being_loaded_begins_anew(desk: Desk) -> None:
     desk.open()
     desk.type("threads", "3")
     desk.controller.dialog.load_button.click()
-    assert desk.bridge.loads[-1] == LoadTarget("/other.gguf", TargetSettings(threads=3))
+    assert desk.bridge.loads[-1] == LoadTarget("/other.gguf", for_all=TargetSettings(threads=3))
 
 
 def test_reset_of_one_is_offered_only_where_it_differs(desk: Desk) -> None:

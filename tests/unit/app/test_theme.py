@@ -10,6 +10,7 @@ from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+import app
 from app.icons import ICONS, app_icon
 from app.theme import ThemeKeeper, load_theme
 
@@ -122,3 +123,17 @@ def test_another_keeper_begins_with_the_usual_size(qapp: QApplication, keeper: T
     assert qapp.font().pointSizeF() == pytest.approx(usual * 1.2)
     other.choose("light", 100)
     other.deleteLater()
+
+
+def test_every_kind_that_the_app_uses_has_a_rule_and_no_rule_is_there_twice() -> None:
+    """Rules get lost, and are written twice, when the sheet is changed in two places at once."""
+    sheet = re.sub(r"/\*.*?\*/", "", load_theme("light").style_sheet(), flags=re.DOTALL)
+    selectors = [" ".join(selector.split()) for selector in re.findall(r"([^{}]+)\{", sheet)]
+    assert sorted(set(selectors)) == sorted(selectors)
+    ruled = set(re.findall(r'\[kind="([\w-]+)"\]', sheet))
+    used = set()
+    for file in (Path(app.__file__).parent).rglob("*.py"):
+        source = file.read_text("utf-8")
+        used |= set(re.findall(r'(?:setProperty\("kind", |kind=)"([\w-]+)"', source))
+        used |= set(re.findall(r'\bbutton\(.*, "([\w-]+)", ', source))
+    assert used - ruled == set()

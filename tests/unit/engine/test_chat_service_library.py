@@ -89,3 +89,11 @@ def test_a_new_conversation_keeps_the_system_prompt_of_the_target(desk: Desk, ta
     changed = desk.told(ConversationChanged)[0]
     assert isinstance(changed, ConversationChanged)
     assert desk.repository.open_conversation(changed.conversation.id).system_prompt == "Be brief."
+
+
+def test_settings_for_all_hold_only_where_nothing_is_set_for_the_target(desk: Desk, target: FakeTarget) -> None:
+    path = add(desk, target)
+    desk.repository.add_target("fake", path, 1)
+    desk.repository.change_target_options(path, TargetOptions(TargetSettings(context_size=512)))
+    desk.do(LoadTarget("fake", for_all=TargetSettings(context_size=64, threads=1)))
+    assert desk.settings == [TargetSettings(context_size=512, threads=1)]

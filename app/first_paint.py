@@ -1,0 +1,64 @@
+"""Lets the window be seen before anything else is imported or made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from PySide6.QtCore import QEvent, QEventLoop, QObject, QTimer, Signal
+from PySide6.QtWidgets import QApplication, QWidget
+
+from app.main_window import MainWindow
+from app.settings import AppSettings, SettingsFile
+from app.theme import ThemeKeeper, apply_theme
+
+PATIENCE_MS = 500  # a window that begins behind others or as an icon is not painted
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedWindow:
+    """A window that is shown and does nothing yet, and the settings that it was shown with."""
+
+    window: MainWindow
+    theme: ThemeKeeper
+    settings_file: SettingsFile
+    settings: AppSettings
+    complaint: str  # about settings that could not be used; usually empty
+
+
+def open_window(application: QApplication, folder: Path) -> OpenedWindow:
+    """`folder` is the one that everything is kept in. Returns when the window is painted."""
+    settings_file = SettingsFile(folder)
+    settings, complaint = settings_file.load()
+    theme = apply_theme(application, settings.theme, settings.text_size)
+    window = MainWindow(theme, version("slipstream"))
+    window.restore(settings.window)
+    window.transcript.welcome.show_introduction(not settings.has_chatted)
+    window.show()
+    wait_for_first_paint(window)
+    return OpenedWindow(window, theme, settings_file, settings, complaint)
+
+
+class _Watcher(QObject):
+    """Signals:
+    painted(): the widget is being painted.
+    """
+
+    painted = Signal()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Paint:
+            self.painted.emit()
+        return super().eventFilter(watched, event)
+
+
+def wait_for_first_paint(window: QWidget) -> None:
+    """Returns when the window is painted, or after some patience. What the user does meanwhile waits."""
+    loop = QEventLoop()
+    watcher = _Watcher()
+    watcher.painted.connect(loop.quit)
+    window.installEventFilter(watcher)
+    QTimer.singleShot(PATIENCE_MS, loop, loop.quit)
+    loop.exec(QEventLoop.ProcessEventsFlag.ExcludeUserInputEvents)
+    window.removeEventFilter(watcher)
