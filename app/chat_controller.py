@@ -146,7 +146,7 @@ class ChatController(QObject):
         self._reply_settings = reply_settings
         self._target_settings = target_settings
         self._system_prompt = system_prompt
-        self._own_settings: dict[
+        self._own_settings: dict[str, TargetSettings] = {}  # of single targets, by name or path
             str, TargetSettings
         ] = {}  # of single targets, by name or path; the store knows them too
         self._target: TargetInfo | None = None

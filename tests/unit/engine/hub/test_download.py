@@ -255,4 +255,4 @@ def test_a_search_that_was_stopped_asks_nobody(hub: FakeHub) -> None:
     stop.set()
     told: list[Event] = []
     SearchService(told.append).handle(SearchHub("tiny"), stop)
-    assert told == hub.asked == []
+    assert (told, hub.asked) == ([], [])
