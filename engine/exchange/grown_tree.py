@@ -12,6 +12,7 @@ from engine.records import ConversationTree, Role, TreeMessage
 
 MOST_MESSAGES = 20_000  # of a conversation
 MOST_CHARACTERS = 32 * 2**20  # of all its messages: branches of joined turns repeat what stands before them
+_BETWEEN = "\n\n"  # turns that are joined
 EARLIEST = datetime(1990, 1, 1, tzinfo=UTC)
 LATEST = datetime(2200, 1, 1, tzinfo=UTC)
 
@@ -133,11 +134,11 @@ def _with_joined_texts(
             number = joined_to[number]
             pieces[-1] = pieces[-1].lstrip()
             pieces.append(messages[number].text.rstrip())
-            num_characters += len(pieces[-1])
+            num_characters += len(pieces[-1]) + len(_BETWEEN)
         num_characters += len(message.text)
         if num_characters > MOST_CHARACTERS:
             raise Unsound("too much text")
-        kept.append(replace(message, text="\n\n".join(reversed(pieces))))
+        kept.append(replace(message, text=_BETWEEN.join(reversed(pieces))))
     return kept
 
 

@@ -255,4 +255,5 @@ def test_a_search_that_was_stopped_asks_nobody(hub: FakeHub) -> None:
     stop.set()
     told: list[Event] = []
     SearchService(told.append).handle(SearchHub("tiny"), stop)
-    assert (told, hub.asked) == ([], [])
+    assert told == []
+    assert hub.asked == []
