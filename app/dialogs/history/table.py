@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QFocusEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
 
 from app.dialogs.history.figures import Row
 from app.dialogs.history.wording import HOW_COMPARED, cells
+from app.widgets.keyboard_focus import show_keyboard_focus
 
 _COLUMNS = (
     ("Kind", "What a reply mostly is, told by its text; older replies count as prose"),
@@ -61,6 +63,14 @@ class FiguresTable(QTableWidget):
         height = self.horizontalHeader().sizeHint().height() + 2 * self.frameWidth()
         height += sum(self.rowHeight(number) for number in range(min(self.rowCount(), _MOST_ROWS_SHOWN)))
         self.setFixedHeight(height + 2)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        show_keyboard_focus(self, event)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        show_keyboard_focus(self, event)
 
     def _add_name(self, name: str) -> None:
         number = self.rowCount()
