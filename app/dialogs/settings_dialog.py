@@ -144,7 +144,7 @@ class SettingsDialog(QDialog):
             title = translate("Settings", group.value)
             self.pages.addItem(QListWidgetItem(title))
             heading = QLabel(title, inside)
-            heading.setProperty("kind", "heading")
+            heading.setProperty("kind", "group")
             heading.setIndent(0)
             column.addWidget(heading)
             rows = QVBoxLayout()

@@ -48,7 +48,6 @@ _SIZE_PX = (900, 820)
 _LEAST_TABLE_PX = 712
 _PLOT_PX = 240
 _RECENT_DAYS = 7
-_TITLE_SCALE = 1.25
 _CSV_NAME = "slipstream-speed.csv"
 
 
@@ -69,11 +68,7 @@ class HistoryPage(QDialog):
         self.resize(*_SIZE_PX)
         self._history = History()
         self._rows: tuple[figures.Row, ...] = ()
-        self.headline = words("", self)
-        font = self.headline.font()
-        font.setPointSizeF(font.pointSizeF() * _TITLE_SCALE)
-        font.setWeight(font.Weight.DemiBold)
-        self.headline.setFont(font)
+        self.headline = words("", self, kind="heading")
         self.headline.setToolTip(_wrapped(HOW_COMPARED))
         self.before = words("", self, kind="quiet")
         self.before.setToolTip(_wrapped(HOW_COMPARED))
