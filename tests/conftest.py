@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +25,14 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 # How long an example takes depends on what else the machine does; that it ends is what counts.
 hypothesis.settings.register_profile("patient", deadline=None)
 hypothesis.settings.load_profile("patient")
+
+
+def pytest_unconfigure() -> None:
+    """llama-cpp-python opens /dev/null twice when it is imported; left open, Python warns of it as it ends."""
+    opened = sys.modules.get("llama_cpp._utils")
+    if opened is not None:
+        opened.outnull_file.close()
+        opened.errnull_file.close()
 
 
 @pytest.fixture(autouse=True)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from app.dialogs.parts import button, words
 from app.learned_view import AdapterView, ModelView, PairView
 from app.widgets.elided_label import ElidedLabel
+from app.widgets.scrolling_page import ScrollingPage
 
 _ROW_PX = 28
 _LINK_PX = 8  # beside the words of a link
@@ -15,11 +16,12 @@ _NOTHING = (
     "Nothing is learned yet. Chat for a while: recall remembers what was said at once, and after some tens of replies "
     "the drafter guesses better too."
 )
+_NAME = "What is learned"
 _READING = "Looking at what is learned…"
 _UNREAD = "What is learned cannot be read."
 
 
-class LearnedPage(QScrollArea):
+class LearnedPage(ScrollingPage):
     """Shows what it is given.
 
     Signals:
@@ -29,10 +31,7 @@ class LearnedPage(QScrollArea):
     adapter_chosen = Signal(str, str, object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setWidgetResizable(True)
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        super().__init__(_NAME, parent=parent)
         self.cards: tuple[ModelCard, ...] = ()
         self._models: tuple[ModelView, ...] | None = None
         self._is_busy = False

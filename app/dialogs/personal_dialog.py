@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QScrollArea, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QTabWidget, QVBoxLayout, QWidget
 
 from app.dialogs.forget_page import ForgetPage
 from app.dialogs.learned_page import LearnedPage
@@ -12,6 +12,7 @@ from app.dialogs.learning_page import LearningPage
 from app.dialogs.parts import button, words
 from app.dialogs.profile_page import ProfilePage
 from app.dropped_files import DroppedFiles
+from app.widgets.scrolling_page import ScrollingPage
 from engine import LearningSettings
 
 _WIDTH_PX = 600
@@ -32,7 +33,6 @@ class PersonalDialog(QDialog):
     def __init__(self, settings: LearningSettings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setWindowTitle("Personalization")
-        self.setMinimumWidth(_WIDTH_PX)
         self.resize(_WIDTH_PX, _HEIGHT_PX)
         self.setAcceptDrops(True)
         self.learned = LearnedPage(self)
@@ -51,7 +51,7 @@ class PersonalDialog(QDialog):
             (self.profile, "Profile"),
             (self.forget, "Forget"),
         ):
-            self._shown[page] = page if page is self.learned else _scrolling(page, self)
+            self._shown[page] = page if page is self.learned else ScrollingPage(name, page, self)
             self.pages.addTab(self._shown[page], name)
         self.status = QFrame(self)
         self.status.setProperty("kind", "toast")
@@ -118,13 +118,3 @@ class PersonalDialog(QDialog):
     @Slot()
     def _on_undo(self) -> None:
         self.undo_requested.emit()
-
-
-def _scrolling(page: QWidget, parent: QWidget) -> QScrollArea:
-    """So that long sentences have room in a small window."""
-    area = QScrollArea(parent)
-    area.setWidgetResizable(True)
-    area.setFrameShape(QFrame.Shape.NoFrame)
-    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-    area.setWidget(page)
-    return area

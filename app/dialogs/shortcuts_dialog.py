@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QDialog, QFrame, QGridLayout, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from app.dialogs.parts import button, fit_to_screen
 from app.shortcuts import Shortcut, native
 from app.theme import ThemeKeeper
+from app.widgets.scrolling_page import ScrollingPage
 
 _SIZE_PX = (520, 560)
 
@@ -45,14 +46,7 @@ class ShortcutsDialog(QDialog):
             if shortcut.keys:
                 self._add(shortcut.keys, shortcut.words)
         self._grid.setRowStretch(self._grid.rowCount(), 1)
-        area = QScrollArea(self)
-        area.setWidget(inside)
-        area.setWidgetResizable(True)
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        area.setAccessibleName(self.windowTitle())
-        area.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        area.setProperty("kind", "page")
+        area = ScrollingPage(self.windowTitle(), inside, self)
         self.change_button = button(self.tr("Change…"), "outlined", self)
         self.change_button.clicked.connect(self._on_change)
         self.close_button = button(self.tr("Close"), "outlined", self)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QRectF, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QColor, QFont, QKeyEvent, QPainter
+from PySide6.QtGui import QColor, QFocusEvent, QFont, QKeyEvent, QPainter
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QFrame,
@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 
 from app.models.rows import Row, RowsModel
 from app.theme import ThemeKeeper
+from app.widgets.keyboard_focus import show_keyboard_focus
 
 _MARGIN_PX = 12
 _GAP_PX = 10
@@ -100,6 +101,14 @@ class RowsView(QListView):
             self.delete_pressed.emit()
         else:
             super().keyPressEvent(event)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        show_keyboard_focus(self, event)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        show_keyboard_focus(self, event)
 
     @Slot(QModelIndex)
     def _use(self, index: QModelIndex) -> None:

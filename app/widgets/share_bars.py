@@ -53,7 +53,8 @@ class ShareBars(QWidget):
         self.update()
 
     def sizeHint(self) -> QSize:
-        return QSize(320, max(0, len(self._bars) * self._row_px - _BETWEEN_PX))
+        widest = max(map(self._words_px, self._bars), default=0)
+        return QSize(widest, max(0, len(self._bars) * self._row_px - _BETWEEN_PX))
 
     def minimumSizeHint(self) -> QSize:
         return self.sizeHint()
@@ -81,6 +82,11 @@ class ShareBars(QWidget):
     @property
     def _row_px(self) -> int:
         return self._line_px + _GAP_PX + _BAR_PX + _BETWEEN_PX
+
+    def _words_px(self, bar: Bar) -> int:
+        metrics = self.fontMetrics()
+        parts = sum(3 * _GAP_PX + _DOT_PX + _GAP_PX + metrics.horizontalAdvance(part.words) for part in bar.parts)
+        return metrics.horizontalAdvance(bar.name) + parts + 1
 
     def _paint_words(self, painter: QPainter, bar: Bar, top: float) -> None:
         metrics = self.fontMetrics()
@@ -115,4 +121,5 @@ class ShareBars(QWidget):
     @Slot(Theme)
     def _on_theme(self, theme: Theme) -> None:
         self._theme = theme
+        self.updateGeometry()  # the text has another size
         self.update()

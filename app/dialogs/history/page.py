@@ -12,7 +12,6 @@ from PySide6.QtWidgets import (
     QFileDialog,
     QHBoxLayout,
     QLabel,
-    QScrollArea,
     QStackedLayout,
     QVBoxLayout,
     QWidget,
@@ -40,15 +39,15 @@ from app.dialogs.history.wording import (
 from app.dialogs.parts import button, words
 from app.theme import ThemeKeeper
 from app.widgets.plots import PlotMark, PlotPoint, RatioPlot
+from app.widgets.scrolling_page import ScrollingPage
 from app.widgets.share_bars import Bar, Part, ShareBars
 from engine.history import History, Portion, Tally, total
 from engine.records import TextKind
 
 _SIZE_PX = (900, 820)
-_LEAST_WIDTH_PX = 760  # for the table
+_LEAST_TABLE_PX = 712
 _PLOT_PX = 240
 _RECENT_DAYS = 7
-_TITLE_SCALE = 1.25
 _CSV_NAME = "slipstream-speed.csv"
 
 
@@ -66,15 +65,10 @@ class HistoryPage(QDialog):
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
         super().__init__(parent, Qt.WindowType.Window)
         self.setWindowTitle("Speed")
-        self.setMinimumWidth(_LEAST_WIDTH_PX)
         self.resize(*_SIZE_PX)
         self._history = History()
         self._rows: tuple[figures.Row, ...] = ()
-        self.headline = words("", self)
-        font = self.headline.font()
-        font.setPointSizeF(font.pointSizeF() * _TITLE_SCALE)
-        font.setWeight(font.Weight.DemiBold)
-        self.headline.setFont(font)
+        self.headline = words("", self, kind="heading")
         self.headline.setToolTip(_wrapped(HOW_COMPARED))
         self.before = words("", self, kind="quiet")
         self.before.setToolTip(_wrapped(HOW_COMPARED))
@@ -98,6 +92,7 @@ class HistoryPage(QDialog):
         self.bars = ShareBars(keeper, self)
         self.no_bars = words("Of these replies it is not known where the time went.", self, "quiet")
         self.table = FiguresTable(self)
+        self.table.setMinimumWidth(_LEAST_TABLE_PX)
         self.learned = words("", self)
         self.notice = words("", self, kind="quiet")  # what became of an export
         self.notice.hide()
@@ -174,11 +169,7 @@ class HistoryPage(QDialog):
         column.addWidget(_title("What was learned", self))
         column.addWidget(self.learned)
         column.addStretch(1)
-        scroll = QScrollArea(self)
-        scroll.setWidgetResizable(True)
-        scroll.setFrameShape(QScrollArea.Shape.NoFrame)
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        scroll.setWidget(inside)
+        scroll = ScrollingPage(self.windowTitle(), inside, self)
         nothing = QWidget(self)
         alone = QVBoxLayout(nothing)
         alone.setContentsMargins(80, 24, 80, 24)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QFocusEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
 
 from app.dialogs.history.figures import Row
 from app.dialogs.history.wording import HOW_COMPARED, cells
+from app.widgets.keyboard_focus import show_keyboard_focus
 
 _COLUMNS = (
     ("Kind", "What a reply mostly is, told by its text; older replies count as prose"),
@@ -47,7 +49,9 @@ class FiguresTable(QTableWidget):
         header_view = self.horizontalHeader()
         header_view.setHighlightSections(False)
         header_view.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-        header_view.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)  # also where text grows
+        self.verticalHeader().geometriesChanged.connect(self._fit_height)
+        header_view.geometriesChanged.connect(self._fit_height)
 
     def show_rows(self, rows: Sequence[Row]) -> None:
         self.clearSpans()
@@ -58,9 +62,24 @@ class FiguresTable(QTableWidget):
                 name = row.target_name
                 self._add_name(name)
             self._add(cells(row))
-        height = self.horizontalHeader().sizeHint().height() + 2 * self.frameWidth()
+        self._fit_height()
+
+    @Slot()
+    def _fit_height(self) -> None:
+        header_view = self.horizontalHeader()
+        height = header_view.sizeHint().height() + 2 * self.frameWidth()
+        if header_view.length() > self.viewport().width():
+            height += self.horizontalScrollBar().sizeHint().height()
         height += sum(self.rowHeight(number) for number in range(min(self.rowCount(), _MOST_ROWS_SHOWN)))
         self.setFixedHeight(height + 2)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        show_keyboard_focus(self, event)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        show_keyboard_focus(self, event)
 
     def _add_name(self, name: str) -> None:
         number = self.rowCount()

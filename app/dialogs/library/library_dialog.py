@@ -31,7 +31,7 @@ class LibraryDialog(QDialog):
     ) -> None:
         super().__init__(parent)
         self.setWindowTitle("Library")
-        self.setMinimumSize(620, 440)
+        self.setMinimumHeight(440)
         self.resize(920, 640)
         self.setAcceptDrops(True)
         self.library = LibraryPage(keeper, sampling_for_all, self)

@@ -143,8 +143,6 @@ class LibraryPage(QWidget):
         splitter = QSplitter(Qt.Orientation.Horizontal, self)
         splitter.setHandleWidth(1)
         splitter.setChildrenCollapsible(False)
-        left.setMinimumWidth(220)
-        self.details.setMinimumWidth(340)
         splitter.addWidget(left)
         splitter.addWidget(self.details)
         splitter.setStretchFactor(1, 1)

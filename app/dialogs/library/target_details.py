@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QFormLayout, QFrame, QHBoxLayout, QLabel, QLineEdit, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFormLayout, QFrame, QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
 
 from app.amounts import count_words, day_words, size_words
 from app.dialogs.library.options_form import OptionsForm
 from app.dialogs.parts import button, words
 from app.models.library_model import target_title
 from app.widgets.kinds import set_kind
+from app.widgets.scrolling_page import ScrollingPage
 from engine import SamplingSettings
 from engine.records import LibraryTarget
 
@@ -29,7 +30,7 @@ _NAMES = (
 )
 
 
-class TargetDetailsView(QScrollArea):
+class TargetDetailsView(ScrollingPage):
     """Shows one target, with its options below.
 
     Signals:
@@ -41,12 +42,9 @@ class TargetDetailsView(QScrollArea):
     remove_requested = Signal()
 
     def __init__(self, sampling_for_all: SamplingSettings, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__("About the model", parent=parent)
         self._target: LibraryTarget | None = None
-        self.setWidgetResizable(True)
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # Tab goes through what is in it, and scrolls
         inside = self._inside = QWidget(self)
         inside.setObjectName("inside")
         self.title = _Title(inside)

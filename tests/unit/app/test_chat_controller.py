@@ -8,7 +8,6 @@ from typing import cast
 
 import pytest
 from PySide6.QtCore import QCoreApplication
-from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.branch_controller import BranchController
@@ -119,8 +118,8 @@ class Desk:
 
 
 @pytest.fixture
-def desk(qtbot: QtBot, qapp: QApplication) -> Desk:
-    window = MainWindow(ThemeKeeper(qapp))
+def desk(qtbot: QtBot, keeper: ThemeKeeper) -> Desk:
+    window = MainWindow(keeper)
     qtbot.addWidget(window)
     window.show()
     desk = Desk(window)

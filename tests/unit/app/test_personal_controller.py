@@ -245,7 +245,7 @@ def test_a_profile_may_be_dropped_on_the_dialog_and_on_the_window(desk: Desk) ->
         assert desk.dialog.isVisible()
         desk.tell(ProfileShown(PROFILE, ProfileSummary(WHEN, "0.1.0", learned())))
         assert desk.dialog.profile.preview.isVisible(), "also where nothing is known yet"
-        assert not drop(receiver, Path("/x.txt"))
+    assert not drop(desk.dialog, Path("/x.txt")), "which the window would attach"
 
 
 def test_what_was_learned_is_forgotten_after_a_second_word(desk: Desk) -> None:

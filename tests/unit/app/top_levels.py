@@ -17,6 +17,7 @@ from app.dialogs.personal_dialog import PersonalDialog
 from app.dialogs.settings_dialog import SettingsDialog
 from app.dialogs.shortcuts_dialog import ShortcutsDialog
 from app.dialogs.store_dialog import StoreDialog
+from app.learned_view import model_views
 from app.main_window import MainWindow
 from app.setting import Group, shown_settings
 from app.settings import AppSettings
@@ -27,6 +28,9 @@ from engine import LearningSettings, SamplingSettings
 from engine.events import TargetInfo
 from engine.records import ConversationSummary
 from engine.speed import LiveFigures
+from tests.unit.app.dialogs.history.made import history
+from tests.unit.app.learned_made import IN_USE, learned
+from tests.unit.app.library_samples import TARGETS
 from tests.unit.app.widgets.messages import prompt, reply
 
 SENTENCE = "The store /data/slipstream.sqlite is damaged; put a backup in its place, or move it away."
@@ -88,6 +92,26 @@ def _shortcuts(keeper: ThemeKeeper) -> QWidget:
     return dialog
 
 
+def _personalization(keeper: ThemeKeeper) -> QWidget:  # noqa: ARG001
+    dialog = PersonalDialog(LearningSettings())
+    dialog.learned.show_models(model_views(learned(num_models=2), IN_USE, "Tiny"))
+    dialog.show_words("Learned from 12 replies.", can_undo=True)
+    return dialog
+
+
+def _library(keeper: ThemeKeeper) -> QWidget:
+    dialog = LibraryDialog(keeper, SamplingSettings(), "hub.example.org")
+    dialog.library.set_targets(TARGETS)
+    dialog.library.set_in_use(TARGETS[0].path, True)
+    return dialog
+
+
+def _speed(keeper: ThemeKeeper) -> QWidget:
+    page = HistoryPage(keeper)
+    page.show_history(history())
+    return page
+
+
 def _store(keeper: ThemeKeeper) -> QWidget:  # noqa: ARG001
     dialog = StoreDialog()
     dialog.show_sentence(SENTENCE)
@@ -100,11 +124,11 @@ TOP_LEVELS: dict[str, Callable[[ThemeKeeper], QWidget]] = {
     "main window, welcome": _welcome,
     "main window, loading": _loading,
     "drafter": lambda _keeper: DrafterDialog("built-in", ("JackFram/llama-68m",)),
-    "personalization": lambda _keeper: PersonalDialog(LearningSettings()),
-    "library": lambda keeper: LibraryDialog(keeper, SamplingSettings(), "hub.example.org"),
+    "personalization": _personalization,
+    "library": _library,
     "this chat": lambda _keeper: ConversationDialog(),
     "comparison": lambda _keeper: CompareDialog(),
-    "speed": HistoryPage,
+    "speed": _speed,
     "shortcuts": _shortcuts,
     "store": _store,
     "settings, chat": lambda keeper: _settings(keeper, Group.CHAT),
