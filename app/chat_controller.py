@@ -147,8 +147,6 @@ class ChatController(QObject):
         self._target_settings = target_settings
         self._system_prompt = system_prompt
         self._own_settings: dict[str, TargetSettings] = {}  # of single targets, by name or path
-            str, TargetSettings
-        ] = {}  # of single targets, by name or path; the store knows them too
         self._target: TargetInfo | None = None
         self._loading: _Loading | None = None
         self._open_id: int | None = None

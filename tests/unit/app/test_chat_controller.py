@@ -8,6 +8,7 @@ from typing import cast
 
 import pytest
 from PySide6.QtCore import QCoreApplication
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.branch_controller import BranchController
