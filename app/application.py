@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from app import system_libraries
-from engine.config import EngineConfig, SpeculationSettings, data_dir
+from engine.config import SpeculationSettings, data_dir
 from engine.errors import MendableError
 
 _SIGNAL_INTERVAL_MS = 250

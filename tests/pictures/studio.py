@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from app.assembled import Assembled
 from app.engine_bridge import EngineBridge
-from engine import Command, Compare, EngineConfig, ListHubFiles, SearchHub, StopSignal
+from engine import Command, Compare, ListHubFiles, SearchHub, StopSignal
 from engine.comparison import Comparison, RunFigures, Side
 from engine.config import SpeculationSettings
 from engine.events import CompareFinished, CompareText, Event, HubFilesListed, HubSearched
