@@ -132,7 +132,7 @@ def _branches(studio: Studio, _folder: Path) -> None:
 def _search(studio: Studio, _folder: Path) -> None:
     _open(studio, CODE_CHAT)
     studio.window.conversations.begin_search()
-    studio.window.conversations.search.setText("train")
+    studio.window.conversations.search.setText("boat")
     studio.until(lambda: studio.heard(ConversationsFound))
     studio.shoot("search", studio.window)
     studio.window.conversations.search.leave()

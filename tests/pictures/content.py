@@ -8,7 +8,7 @@ import random
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -123,8 +123,8 @@ should like to order all three desks.
 With kind regards"""
 
 _RAINBOW = """Sunlight enters a raindrop, is bent, reflected at its back and bent again on the way out. Red is bent a
-little less than blue, so every colour leaves at an angle of its own: about 42 degrees for red, 40 for blue. You see each
-colour from those drops that stand at its angle, which makes the bow."""
+little less than blue, so every colour leaves at an angle of its own: about 42 degrees for red, 40 for blue. You see
+each colour from those drops that stand at its angle, which makes the bow."""
 
 CODE_CHAT = Chat(
     0.02,
@@ -157,14 +157,31 @@ _MODELS = (  # name, architecture, layers, width, tokens in the vocabulary, weig
     ("Llama-3.2-3B-Instruct-Q4_K_M", "llama", 28, 3072, 128_256, 3_213_000_000, 2_019_000_000),
     ("gemma-2-2b-it-Q4_K_M", "gemma2", 26, 2304, 256_000, 2_614_000_000, 1_708_000_000),
 )
-_OLDER = (
-    ("What to cook for the garden club", _MEAL, TextKind.LISTS),
-    ("A class for a stack", _STACK, TextKind.CODE),
-    ("Reply to the carpenter", _LETTER, TextKind.PROSE),
-    ("Walks near Windermere", _TRAIN, TextKind.LISTS),
-    ("Why the sky is blue", _RAINBOW, TextKind.PROSE),
-    ("A queue for the print server", _QUEUE, TextKind.CODE),
-    ("A trip with the children", _TRAIN_WITH_CHILDREN, TextKind.LISTS),
+_OLDER = tuple(
+    (title, text, kind)
+    for titles in zip(
+        ("What to cook for the garden club", "Cheap suppers", "A menu for Sunday", "Meals without meat"),
+        ("A class for a stack", "Undo and redo", "History of a browser", "Tests for the stack"),
+        ("Reply to the carpenter", "Order for the library", "Thank you to Ms Turner", "Delivery a week earlier"),
+        ("Walks near Windermere", "Maps for Loughrigg Fell", "A rainy weekend", "Boats on the lake"),
+        ("Why the sky is blue", "How a prism works", "Light in a raindrop", "What makes a halo"),
+        ("A queue for the print server", "Who comes first?", "Jobs in their order", "A ring buffer"),
+        ("A trip with the children", "Half-term plans", "Ducks and boats", "Aquariums up north"),
+        strict=True,
+    )
+    for title, (text, kind) in zip(
+        titles,
+        (
+            (_MEAL, TextKind.LISTS),
+            (_STACK, TextKind.CODE),
+            (_LETTER, TextKind.PROSE),
+            (_TRAIN, TextKind.LISTS),
+            (_RAINBOW, TextKind.PROSE),
+            (_QUEUE, TextKind.CODE),
+            (_TRAIN_WITH_CHILDREN, TextKind.LISTS),
+        ),
+        strict=True,
+    )
 )
 
 NOTES_FILE = """# Garden club, 3 March
@@ -283,10 +300,12 @@ def _keep(repository: Repository, chat: Chat, now: datetime, dice: random.Random
     summary = repository.create_conversation(chat.title or chat.turns[0][0], "")
     at = now - timedelta(days=chat.days_ago, minutes=len(chat.turns) * 2)
     parent: int | None = None
+    before_last: int | None = None
     for place, turn in enumerate((*chat.turns, *chat.versions)):
-        if place >= len(chat.turns):
-            parent = first_parent
-        first_parent = parent
+        if place < len(chat.turns):
+            before_last = parent
+        else:
+            parent = before_last
         for role, text in zip((Role.USER, Role.ASSISTANT), turn, strict=True):
             at += timedelta(seconds=45)
             figures = None if role is Role.USER else _statistics(chat, text, dice)
@@ -350,7 +369,7 @@ def _keep_learned(repository: Repository, now: datetime) -> None:
         if message.target_name == LARGE_NAME
     ]
     for message_id in answers:
-        repository.save_lesson(vocabulary, message_id, replace(reply), 400)
+        repository.save_lesson(vocabulary, message_id, reply, 400)
         repository.save_recall(vocabulary, {message_id: list(range(240))})
     for number, (before, after) in enumerate(((0.62, 0.71), (0.62, 0.78), (0.63, 0.84)), start=1):
         repository.save_adapter(vocabulary, "a drafter of pictures", before, after, 24, 48 * number, b"weights")

@@ -29,6 +29,7 @@ _MOST_CONTEXT = 1_048_576  # where a model does not say what it was trained for
 _MOST_THREADS = 1024
 _MOST_LAYERS = 1000
 _AUTOMATIC = "Automatic"
+_FIELD_PX = 130
 _PROMPT_PX = 84
 _ABOUT_CONTEXT = (
     "How many tokens of a chat the model sees at once; a token is about three quarters of a word. More takes "
@@ -136,7 +137,7 @@ class OptionsForm(QWidget):
         field.setAccessibleName(name)
         field.setToolTip(about)
         field.setProperty("kind", "field")
-        field.setButtonSymbols(QSpinBox.ButtonSymbols.NoButtons)
+        field.setMinimumWidth(_FIELD_PX)
         field.setAlignment(Qt.AlignmentFlag.AlignRight)
         field.setKeyboardTracking(False)
         field.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # the wheel scrolls the page

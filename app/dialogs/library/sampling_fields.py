@@ -12,6 +12,7 @@ from engine import SamplingSettings
 
 _AS_FOR_ALL = "As for all chats"
 _OWN = "Own figures"
+_FIELD_PX = 100
 
 
 class SamplingFields(QWidget):
@@ -106,7 +107,7 @@ class SamplingFields(QWidget):
         field.setAccessibleName(words)
         field.setToolTip(about)
         field.setProperty("kind", "field")
-        field.setButtonSymbols(QSpinBox.ButtonSymbols.NoButtons)
+        field.setMinimumWidth(_FIELD_PX)
         field.setAlignment(Qt.AlignmentFlag.AlignRight)
         field.setKeyboardTracking(False)
         field.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # the wheel scrolls the page
