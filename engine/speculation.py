@@ -132,8 +132,8 @@ class Speculation:
         self._rounds_until_words = _ROUNDS_BETWEEN_WORDS
         name = max(activity.shares, key=activity.shares.__getitem__, default="")
         if sum(activity.shares.values()) >= _DRAFTING_SHARE:
-            who = "the drafter" if name == "drafter" else name.replace("and drafter", "and the drafter")
-            state = f"Drafting {max(1, round(activity.length))} ahead with {who}."
+            guess = "guess" if " and " in name else "guesses"
+            state = f"{name.capitalize()} {guess} {max(1, round(activity.length))} ahead."
         elif self._trouble:
             state = self._trouble
         elif not self.is_drafting:

@@ -461,8 +461,8 @@ def test_what_drafts_ahead_or_why_nothing_does_is_shown(desk: Desk) -> None:
     assert words.words == "The drafter is being loaded."
     desk.tell(SpeculationChanged("another", "Of a target that is gone.", False))
     assert words.words == "The drafter is being loaded."
-    desk.tell(SpeculationChanged("b", "Drafting ahead with the drafter.", True))
-    assert words.words == "Drafting ahead with the drafter."
+    desk.tell(SpeculationChanged("b", "Drafter guesses 3 ahead.", True))
+    assert words.words == "Drafter guesses 3 ahead."
 
 
 def test_the_meter_tells_of_the_open_chat_alone(ready: Desk) -> None:

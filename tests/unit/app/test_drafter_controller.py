@@ -75,8 +75,8 @@ def test_the_menu_opens_the_dialog_with_what_is_in_use(desk: Desk, bridge: FakeB
     info = TargetInfo("Tiny", "/t.gguf", "llama", 1000, 10, 2, speculation="The drafter is being loaded.")
     tell(bridge, TargetReady(info, LoadTarget("t")))
     assert desk.words == "In use: the built-in drafter. The drafter is being loaded."
-    tell(bridge, SpeculationChanged("Tiny", "Drafting ahead with the drafter.", True))
-    assert desk.words == "In use: the built-in drafter. Drafting ahead with the drafter."
+    tell(bridge, SpeculationChanged("Tiny", "Drafter guesses 3 ahead.", True))
+    assert desk.words == "In use: the built-in drafter. Drafter guesses 3 ahead."
 
 
 def test_the_choice_of_before_is_told_to_the_engine_at_once(

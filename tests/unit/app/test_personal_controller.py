@@ -323,7 +323,7 @@ def test_what_is_shown_follows_what_is_learned_and_loaded(desk: Desk) -> None:
     ready = SpeculationChanged("Tiny", "The drafter is ready.", True)
     for events, num_asked in (
         ([DrafterLearned(3, 1.0, 2.0, 5, False)], 1),
-        ([ready, SpeculationChanged("Tiny", "Drafting 3 ahead.", True)], 2),
+        ([ready, SpeculationChanged("Tiny", "Drafter guesses 3 ahead.", True)], 2),
         ([READY], 3),
     ):
         desk.tell(*events)

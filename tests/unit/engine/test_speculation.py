@@ -116,15 +116,15 @@ def test_it_says_who_drafts_how_far_and_what_that_brings() -> None:
     assert watched.told == []  # nothing before a while
     watched.play(1, stands=True)
     # Four tokens in a round that takes 1.1 s, where plain decoding takes 1 s for each.
-    assert watched.told == ["Drafting 3 ahead with recall."]
+    assert watched.told == ["Recall guesses 3 ahead."]
     slow = Watched(GENTLE)
     slow.speculation.begin(FakeSlow(0.9, 0.1), 0.1)
     slow.play(64, stands=True)
-    assert "ahead with the drafter." in slow.told[-1]
+    assert slow.told[-1].startswith("Drafter guesses ")
     both = Watched(GENTLE, FakeRecall((7, 8), (0.95, 0.95)))
     both.speculation.begin(FakeSlow(0.9, 0.1), 0.1)
     both.play(64, stands=True)
-    assert "ahead with recall and the drafter." in both.told[-1]
+    assert both.told[-1].startswith("Recall and drafter guess ")
 
 
 def test_it_says_so_when_drafting_does_not_pay_any_more() -> None:
@@ -147,7 +147,7 @@ def test_what_is_wrong_with_the_drafter_is_said_again_when_recall_rests() -> Non
     watched = Watched(GENTLE, recall)
     watched.speculation.give_up("The drafter is broken.")
     watched.play(32, stands=True)
-    assert watched.told[-1].startswith("Drafting 2 ahead with recall")
+    assert watched.told[-1].startswith("Recall guesses 2 ahead")
     recall.tokens = ()
     watched.play(200, stands=True)
     assert watched.told[-1] == "The drafter is broken."

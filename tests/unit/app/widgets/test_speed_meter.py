@@ -100,7 +100,7 @@ def test_without_a_reply_only_the_sentence_is_there(meter: SpeedMeter) -> None:
 
 
 def test_nothing_moves_while_figures_change(meter: SpeedMeter) -> None:
-    meter.set_words("Drafting 3 ahead with recall.")
+    meter.set_words("Recall guesses 3 ahead.")
     meter.show_reply(KEPT)
     parts = (meter.speed, meter.ratio, meter.rounds, meter.accepted, meter.words, meter.gauge, meter.context)
 
@@ -119,7 +119,7 @@ def test_nothing_moves_while_figures_change(meter: SpeedMeter) -> None:
 
 
 def test_parts_leave_one_after_the_other_and_speed_and_ratio_never(meter: SpeedMeter) -> None:
-    meter.set_words("Drafting 3 ahead with recall and the drafter.")
+    meter.set_words("Recall and drafter guess 3 ahead.")
     meter.show_live(LIVE, 8192)
     order = [meter.accepted, meter.context, meter.rounds, meter.sparkline, meter.words, meter.gauge]
     shown = len(order) + 1
