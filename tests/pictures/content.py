@@ -214,8 +214,8 @@ def fill_store(folder: Path) -> None:
     """Chats with replies and their figures, and what was learned for a model that is not loaded."""
     models = folder.parent / "models"
     models.mkdir(parents=True)
-    for name, *figures in _MODELS:
-        _write_model(models / f"{name}.gguf", name, *figures)
+    for model in _MODELS:
+        _write_model(models / f"{model[0]}.gguf", *model)
     dice = random.Random(7)
     now = datetime.now(UTC)
     with closing(Repository.open(folder)) as repository:

@@ -77,8 +77,8 @@ class HubPage(QWidget):
             f"Nothing was found for “{sought}”. Try fewer words." if sought else "The hub lists nothing.",
         )
         if models:
+            self.models_view.point_at_first()  # first: with the focus Qt would point at it and not mark it
             self.models_view.setFocus()
-            self.models_view.point_at_first()
 
     def show_search_failed(self, sentence: str) -> None:
         self.models.show_words(sentence)

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
-from PySide6.QtGui import QDragEnterEvent, QDropEvent
+from PySide6.QtGui import QAction, QDragEnterEvent, QDropEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QMessageBox
+from PySide6.QtWidgets import QApplication, QMenu, QMessageBox
 from pytestqt.qtbot import QtBot
 
 from app.main_window import MainWindow
@@ -117,3 +117,27 @@ def test_about_names_the_version(window: MainWindow) -> None:
     assert isinstance(box, QMessageBox)
     assert "1.2.3" in box.text()
     box.close()
+
+
+def leaves(menu: QMenu) -> list[QAction]:
+    found: list[QAction] = []
+    for action in menu.actions():
+        submenu = action.menu()
+        if isinstance(submenu, QMenu):
+            found += leaves(submenu)
+        elif not action.isSeparator():
+            found.append(action)
+    return found
+
+
+def test_the_menu_is_short_and_leads_to_everything(window: MainWindow) -> None:
+    menu = window.target_bar.menu_button.menu()
+    first = [action.text() for action in menu.actions() if not action.isSeparator()]
+    assert first == [
+        *("New chat", "New incognito chat", "Search chats"),
+        *("Library…", "Speed…", "Personalization…", "Settings…"),
+        *("&Chat", "&Model", "&View", "&Help", "Quit"),
+    ]
+    assert {action.text() for action in window.actions()} - {action.text() for action in leaves(menu)} == {
+        "Open the menu"
+    }
