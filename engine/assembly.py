@@ -17,12 +17,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.commands import (
+    ChangeConversation,
     ChatCommand,
     Command,
     CountTokens,
+    DeleteConversation,
     DownloadCommand,
     DownloadTarget,
     FileCommand,
+    ForgetConversation,
     ForgetEverything,
     HubCommand,
     KeepDraft,
@@ -30,7 +33,10 @@ from engine.commands import (
     LearningCommand,
     LibraryCommand,
     PersonalCommand,
+    RenameConversation,
+    RestoreConversation,
     SearchCommand,
+    ShowBranch,
     StoreCommand,
 )
 from engine.config import DistillSettings, EngineConfig, TargetSettings
@@ -126,9 +132,20 @@ class Engine:
         return all(ended)
 
 
+_OWED = (
+    KeepDraft
+    | RenameConversation
+    | DeleteConversation
+    | RestoreConversation
+    | ForgetConversation
+    | ChangeConversation
+    | ShowBranch
+)
+
+
 def _is_owed(command: Command) -> bool:
     """Whether it is carried out even when the app is being closed."""
-    return isinstance(command, KeepDraft)
+    return isinstance(command, _OWED)
 
 
 class _Parts:

@@ -102,7 +102,7 @@ def test_a_model_that_fits_is_loaded_with_its_own_settings(desk: Desk) -> None:
     desk.window.target_bar.picker.chosen.emit(QWEN.path)
     assert desk.bridge.posted == [EstimateMemory(QWEN.path, QWEN_SETTINGS)]
     desk.estimated(QWEN.path, SMALL)
-    assert desk.bridge.loads[-1] == LoadTarget(str(QWEN.path), QWEN_SETTINGS)
+    assert desk.bridge.loads[-1] == LoadTarget(str(QWEN.path), QWEN.options.settings, for_all=FOR_ALL)
     desk.tell(ready(QWEN, desk.bridge.loads[-1]))
     assert desk.chats.chosen_target == str(QWEN.path)
     rows = {row.key: row.tag for row in desk.window.target_bar.picker.view.rows.rows}
@@ -116,7 +116,7 @@ def test_one_that_does_not_fit_is_asked_about_in_numbers(desk: Desk) -> None:
     assert desk.question().text() == "mamba takes about 45.1 GB of memory, and 10.0 GB are free."
     num_loads = len(desk.bridge.loads)
     desk.answer("Load anyway")
-    assert desk.bridge.loads[num_loads:] == [LoadTarget(str(MAMBA.path), FOR_ALL, anyway=True)]
+    assert desk.bridge.loads[num_loads:] == [LoadTarget(str(MAMBA.path), anyway=True, for_all=FOR_ALL)]
 
 
 def test_a_file_from_elsewhere_that_was_refused_is_asked_about_too(desk: Desk) -> None:
@@ -126,7 +126,7 @@ def test_a_file_from_elsewhere_that_was_refused_is_asked_about_too(desk: Desk) -
     desk.estimated(Path("/elsewhere/huge.gguf"), LARGE)
     assert desk.question().text().startswith("huge takes about 45.1 GB")
     desk.answer("Load anyway")
-    assert desk.bridge.loads[-1] == LoadTarget("/elsewhere/huge.gguf", FOR_ALL, anyway=True)
+    assert desk.bridge.loads[-1] == LoadTarget("/elsewhere/huge.gguf", anyway=True, for_all=FOR_ALL)
 
 
 def test_one_that_failed_for_other_reasons_is_not_asked_about(desk: Desk) -> None:
@@ -226,7 +226,7 @@ def test_a_longer_context_is_estimated_and_loaded_on_a_press(desk: Desk) -> None
     assert form.load_again_button.isVisibleTo(form)
     QTest.mouseClick(form.load_again_button, Qt.MouseButton.LeftButton)
     desk.estimated(STARTER_TARGET.path, SMALL)
-    assert desk.bridge.loads[-1] == LoadTarget(STARTER, TargetSettings(context_size=4096, threads=3))
+    assert desk.bridge.loads[-1] == LoadTarget(STARTER, TargetSettings(context_size=4096), for_all=FOR_ALL)
     desk.tell(ready(STARTER_TARGET, desk.bridge.loads[-1]))
     assert not form.load_again_button.isVisibleTo(form)
 

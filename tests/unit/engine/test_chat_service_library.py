@@ -58,7 +58,7 @@ def test_settings_of_the_target_come_before_those_for_all(desk: Desk, target: Fa
     path = add(desk, target)
     desk.repository.add_target("fake", path, 1)
     desk.repository.change_target_options(path, TargetOptions(TargetSettings(context_size=512)))
-    desk.do(LoadTarget("fake", TargetSettings(context_size=2048, threads=1)))
+    desk.do(LoadTarget("fake", for_all=TargetSettings(context_size=2048, threads=1)))
     assert desk.settings == [TargetSettings(context_size=512, threads=1)]
 
 

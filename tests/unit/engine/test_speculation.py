@@ -132,7 +132,7 @@ def test_it_says_so_when_drafting_does_not_pay_any_more() -> None:
     slow = FakeSlow(0.9, 0.1)
     watched.speculation.begin(slow, 0.1)
     watched.play(32, stands=True)
-    assert watched.speculation.state.startswith("Drafting")
+    assert watched.speculation.state.startswith("Drafter guesses")
     slow.chance = 0.02
     watched.play(200, stands=False)
     assert watched.speculation.state == "Paused: this text is unpredictable."
