@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QFormLayout, QFrame, QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFormLayout, QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from app.amounts import count_words, day_words, size_words
 from app.dialogs.library.options_form import OptionsForm
+from app.dialogs.library.path_field import PathField
 from app.dialogs.parts import button, words
 from app.models.library_model import target_title
 from app.setting import QT_TRANSLATE_NOOP
@@ -117,10 +118,7 @@ class TargetDetailsView(ScrollingPage):
         self.values = [words("", self._inside) for _ in _NAMES]
         for name, value in zip(_NAMES, self.values, strict=True):
             facts.addRow(words(self.tr(name), self._inside, kind="quiet"), value)
-        self.file = QLineEdit(self._inside)  # a path has no spaces to break at, and is to be copied as it is
-        self.file.setReadOnly(True)
-        self.file.setProperty("kind", "fact")
-        self.file.setTextMargins(-2, 0, 0, 0)
+        self.file = PathField(self._inside)
         self.file.setAccessibleName(self.tr("File"))
         facts.addRow(words(self.tr("File"), self._inside, kind="quiet"), self.file)
         return facts
@@ -130,9 +128,7 @@ class TargetDetailsView(ScrollingPage):
         for row, name in enumerate(_NAMES):
             self.values[row].setText(told.get(name, ""))
             self.facts.setRowVisible(row, name in told)
-        self.file.setText(str(target.path))
-        self.file.setToolTip(str(target.path))
-        self.file.setCursorPosition(0)
+        self.file.show_path(str(target.path))
 
     @Slot()
     def _on_use(self) -> None:
