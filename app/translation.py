@@ -3,8 +3,8 @@
 Words are marked where they stand: `self.tr("…")` in a QObject, `translate("Context", "…")` elsewhere, and
 `QT_TRANSLATE_NOOP("Context", "…")` for words that are kept as data and translated where they are shown. What depends on
 a number has `%n` and is `self.tr("%n file(s)", "", number)`; English has forms of its own for that, which are written
-as `file(s)`, `box(es)` or `repl(y|ies)`. Where `{number}` stands for `%n`, thousands are set apart. Outside of a QObject
-such words take a `Words`. `make translations` collects them all.
+as `file(s)`, `box(es)` or `repl(y|ies)`. With `{number}` in place of `%n`, thousands can be set apart. Outside of a
+QObject such words take a `Words`. `make translations` collects them all.
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ translate = QCoreApplication.translate
 
 
 class Words:
-    """What `self.tr` is in a QObject, for a module that has none: what collects words sees in `translate` no number that
-    they depend on, but sees it in `tr`, and takes the name before the dot for the context. So an object has the name of
-    its context."""
+    """`self.tr` for a module without a QObject. What collects words sees in `translate` no number that they depend on,
+    but does in `tr`, and takes the name before the dot for the context; so an object has the name of its context."""
 
     def __init__(self, context: str) -> None:
         self._context = context

@@ -95,7 +95,8 @@ def test_without_a_translation_everything_is_english_and_plurals_are_right(
 def test_english_plurals_are_filled_in(tmp_path: Path) -> None:
     ts = tmp_path / "x.ts"
     ts.write_text(
-        '<TS version="2.1"><context><name>A</name><message numerus="yes"><source>%n box(es), file(s), repl(y|ies)</source>'
+        '<TS version="2.1"><context><name>A</name><message numerus="yes">'
+        "<source>%n box(es), file(s), repl(y|ies)</source>"
         '<translation type="unfinished"><numerusform/></translation></message></context></TS>'
     )
     runpy.run_path(str(SCRIPT))["fill_plurals"](ts)
