@@ -21,6 +21,11 @@ def count_words(count: float) -> str:
     return _scaled(count, _COUNTS, "") or f"{count:.0f}"
 
 
+def percent_words(share: float, num_decimals: int = 0) -> str:
+    """`71 %` of 0.71; no line breaks before the sign."""
+    return f"{100 * share:.{num_decimals}f}\u00a0%"
+
+
 def time_left_words(seconds: float) -> str:
     """`about 3 min left`."""
     if seconds < _MINUTE_S:

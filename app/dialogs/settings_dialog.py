@@ -155,6 +155,7 @@ class SettingsDialog(QDialog):
         column.addWidget(self.nothing)
         column.addStretch(1)
         area = QScrollArea(self)
+        area.setProperty("kind", "plain")
         area.setWidget(inside)
         area.setWidgetResizable(True)
         area.setFrameShape(QFrame.Shape.NoFrame)

@@ -128,10 +128,6 @@ class SettingRow(OptionRow):
             self._holder.hide()
         else:
             self._control.addWidget(self.control)
-        if setting.shown.unit:
-            unit = QLabel(translate("Settings", setting.shown.unit), self)
-            unit.setProperty("kind", "quiet")
-            self._control.addWidget(unit)
         self._fit()
         keeper.changed.connect(self._fit)
 
@@ -173,6 +169,7 @@ class SettingRow(OptionRow):
             text.textChanged.connect(self._pause.start)
             return text
         number = NumberField(setting, translate("Settings", setting.shown.unset), self)
+        number.set_unit(translate("Settings", setting.shown.unit) if setting.shown.unit else "")
         number.chosen.connect(self.chosen)
         number.refused.connect(self._on_refused)
         return number
@@ -202,7 +199,7 @@ class SettingRow(OptionRow):
         elif isinstance(self.control, QComboBox):
             self.control.setMinimumWidth(self._keeper.px(FIELD_PX))
         elif isinstance(self.control, NumberField):
-            self.control.setFixedWidth(self._keeper.px(FIELD_PX * 0.75))
+            self.control.setFixedWidth(self._keeper.px(FIELD_PX))
 
 
 class ShortcutRow(OptionRow):

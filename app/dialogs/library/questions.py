@@ -11,6 +11,7 @@ from app.amounts import size_words
 from app.dialogs.parts import button
 from app.downloads import Download
 from app.models.library_model import target_title
+from app.translation import translate
 from engine.records import LibraryTarget, MemoryEstimate
 
 
@@ -18,40 +19,49 @@ def ask_load_anyway(name: str, estimate: MemoryEstimate, parent: QWidget, on_yes
     taken, free = size_words(estimate.total), size_words(estimate.available)
     box = _box(
         parent,
-        "Not enough memory",
-        f"{name} takes about {taken} of memory, and {free} are free.",
-        f"{size_words(estimate.weights)} are its weights, {size_words(estimate.context)} hold the chat. Loaded "
-        "anyway, it may fail or slow down the whole machine. It helps to close other programs, or to set a shorter "
-        "context size.",
+        translate("Library", "Not enough memory"),
+        translate("Library", "{name} takes about {taken} of memory, and {free} are free.").format(
+            name=name, taken=taken, free=free
+        ),
+        translate(
+            "Library",
+            "{weights} are its weights, {context} hold the chat. Loaded anyway, it may fail or slow down the whole "
+            "machine. It helps to close other programs, or to set a shorter context size.",
+        ).format(weights=size_words(estimate.weights), context=size_words(estimate.context)),
     )
-    return _open(box, "Load anyway", on_yes)
+    return _open(box, translate("Library", "Load anyway"), on_yes)
 
 
 def ask_remove(target: LibraryTarget, is_in_use: bool, parent: QWidget, on_yes: Callable[[bool], None]) -> QMessageBox:
     """`on_yes` is told whether the file is to be deleted."""
     box = _box(
         parent,
-        "Remove a model",
-        f"Remove {target_title(target)} from the library?",
-        "Your chats with it stay. " + ("It goes on answering until you choose another model." if is_in_use else ""),
+        translate("Library", "Remove a model"),
+        translate("Library", "Remove {name} from the library?").format(name=target_title(target)),
+        translate("Library", "Your chats with it stay. It goes on answering until you choose another model.")
+        if is_in_use
+        else translate("Library", "Your chats with it stay."),
     )
-    delete = QCheckBox(f"Also delete the file for good ({size_words(target.size_bytes)})", box)
+    delete_words = translate("Library", "Also delete the file for good ({size})")
+    delete = QCheckBox(delete_words.format(size=size_words(target.size_bytes)), box)
     delete.setToolTip(str(target.path))
     delete.setEnabled(not is_in_use)
     if is_in_use:
-        delete.setText("The file cannot be deleted while the model is in use")
+        delete.setText(translate("Library", "The file cannot be deleted while the model is in use"))
     box.setCheckBox(delete)
-    return _open(box, "Remove", lambda: on_yes(delete.isChecked()))
+    return _open(box, translate("Library", "Remove"), lambda: on_yes(delete.isChecked()))
 
 
 def ask_discard(download: Download, parent: QWidget, on_yes: Callable[[], None]) -> QMessageBox:
     box = _box(
         parent,
-        "Discard a download",
-        f"Discard the {size_words(download.num_bytes)} that have arrived of {download.file.name}?",
-        "To have it later, all of it would have to be downloaded again.",
+        translate("Library", "Discard a download"),
+        translate("Library", "Discard the {size} that have arrived of {file}?").format(
+            size=size_words(download.num_bytes), file=download.file.name
+        ),
+        translate("Library", "To have it later, all of it would have to be downloaded again."),
     )
-    return _open(box, "Discard", on_yes)
+    return _open(box, translate("Library", "Discard"), on_yes)
 
 
 def _box(parent: QWidget, title: str, text: str, more: str) -> QMessageBox:
@@ -67,7 +77,7 @@ def _box(parent: QWidget, title: str, text: str, more: str) -> QMessageBox:
 
 def _open(box: QMessageBox, yes: str, on_yes: Callable[[], object]) -> QMessageBox:
     box.addButton(button(yes, "outlined", box), QMessageBox.ButtonRole.AcceptRole)
-    cancel = button("Cancel", "outlined", box)
+    cancel = button(translate("Library", "Cancel"), "outlined", box)
     box.addButton(cancel, QMessageBox.ButtonRole.RejectRole)
     box.setDefaultButton(cancel)
     box.setEscapeButton(cancel)

@@ -164,12 +164,12 @@ def test_opened_again_it_shows_what_is_under_way(desk: Desk) -> None:
         (
             Comparison((SLOW,), (QUICK,), True, True, TextFork(37, " that", "\nwhich", 0.312, 0.31)),
             "1.40× as fast; the texts part after 37 tokens.",
-            "There plain writing went on with “ that” (31.2%) and the other went on with “⏎which” (31.0%): nearly",
+            "There plain writing went on with “ that” (31.2\u00a0%) and the other went on with “⏎which” (31.0\u00a0%):",
         ),
         (
             Comparison((SLOW,), (QUICK,), True, True, TextFork(1, "", "a", 0.8, 0.1)),
             "1.40× as fast; the texts part after 1 token.",
-            "There plain writing ended (80.0%) and the other went on with “a” (10.0%). That is more than rounding",
+            "There plain writing ended (80.0\u00a0%) and the other went on with “a” (10.0\u00a0%). That is more than",
         ),
         (
             Comparison((SLOW,), (QUICK,), True, True, TextFork(5, "b", "a", 0.8, None)),
