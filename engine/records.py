@@ -359,6 +359,7 @@ class AdapterSummary:
     num_replies: int  # it was judged by
     num_learned: int  # replies it has learned from so far
     is_published: bool  # in use
+    ordinal: int = field(default=0, kw_only=True)  # among all that its target ever had here, from 1; 0: not counted
 
 
 @dataclass(frozen=True, slots=True)
