@@ -317,8 +317,9 @@ class ForgetLearned:
 
 @dataclass(frozen=True, slots=True)
 class ForgetEverything:
-    """All chats with their unsent prompts, and all that was learned, for good. Waits until no reply is under way.
-    Answered with `EverythingForgotten` and `ConversationsListed`."""
+    """All chats with their unsent prompts, and all that was learned, for good. Waits until no reply is under way;
+    imports that were begun before add nothing any more. Answered with `EverythingForgotten` and
+    `ConversationsListed`."""
 
 
 @dataclass(frozen=True, slots=True)

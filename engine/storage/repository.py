@@ -250,8 +250,9 @@ class Repository(TargetRepository, LearnedRepository):
             _find(connection, conversation_id)
             return read_tree(connection, conversation_id)
 
-    def add_trees(self, trees: Sequence[ConversationTree]) -> list[bool]:
-        """Adds all conversations that are not here yet, or none where it fails; which of them were added.
+    def add_trees(self, trees: Sequence[ConversationTree], check: Callable[[], None] = lambda: None) -> list[bool]:
+        """Adds all conversations that are not here yet, or none where it fails; which of them were added. `check` may
+        raise to have none added; it is asked when nobody else can write any more.
 
         In every tree parents stand before their children, and the head is one of its messages.
         """
@@ -259,6 +260,7 @@ class Repository(TargetRepository, LearnedRepository):
             known = KnownTrees(connection)
         is_new = [known.add(tree) for tree in trees]
         with self._writing() as connection:  # for a short time, as replies are kept meanwhile
+            check()
             write_trees(connection, [tree for tree, new in zip(trees, is_new, strict=True) if new])
         return is_new
 
@@ -349,8 +351,9 @@ def _find(connection: Connection, conversation_id: int, *, even_deleted: bool = 
     row = connection.execute(wanted).one_or_none() if conversation_id in _IDS else None
     if row is None or (row.deleted_at is not None and not even_deleted):
         raise ConversationMissing("This chat is no longer in the store.")
-    left = heads.from_json(row.left_heads)
-    return _Found(ConversationSummary(*row[:3]), *row[3:8], left_heads=left)
+    number, title, updated_at, system_prompt, head, deleted_at, sampling, draft, left = row
+    summary = ConversationSummary(number, title, updated_at)
+    return _Found(summary, system_prompt, head, deleted_at, sampling, draft, heads.from_json(left))
 
 
 def _opened(connection: Connection, found: _Found, head_message_id: int | None) -> Conversation:

@@ -35,7 +35,7 @@ from engine.numerics.vocabulary_map import fingerprint
 from engine.proposers.chooser import Chooser
 from engine.proposers.history import History
 from engine.recall import Recall
-from engine.records import Role, StopReason
+from engine.records import ConversationSummary, Role, StopReason
 from engine.speculation import Speculation
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
@@ -275,6 +275,26 @@ def test_a_deleted_conversation_is_refused_and_an_empty_one_cannot_be_regenerate
     talking.repository.delete_conversation(summary.id)
     with pytest.raises(ConversationMissing):
         talking.do(Send("Hi", summary.id, GREEDY))
+
+
+def test_of_a_reply_whose_conversation_is_forgotten_meanwhile_nothing_is_kept(talking: Desk) -> None:
+    talking.do(Send("Hi", None, GREEDY))
+    conversation_id = finished(talking).message.conversation_id
+    target = talking.targets[str(talking._folder / "fake.gguf")]
+    assert isinstance(target, FakeTarget)
+    forgotten: list[ConversationSummary] = []
+
+    def forget() -> None:
+        if not forgotten:
+            forgotten.append(talking.repository.forget_conversation(conversation_id))
+
+    target.on_evaluate = forget
+    talking.posted.clear()
+    with pytest.raises(ConversationMissing):
+        talking.do(Regenerate(conversation_id, GREEDY))
+    assert forgotten
+    assert talking.repository.list_conversations() == ()
+    assert not any(isinstance(command, RememberMore) for command in talking.posted), "nor remembered or learned from"
 
 
 def test_a_reply_is_kept_though_its_conversation_was_deleted_meanwhile(talking: Desk) -> None:
