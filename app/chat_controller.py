@@ -16,6 +16,7 @@ from engine import (
     STARTER,
     AddTargets,
     ChangeTargetOptions,
+    ChatSampling,
     Compare,
     ContinueReply,
     CountTokens,
@@ -197,6 +198,11 @@ class ChatController(QObject):
     def open_id(self) -> int | None:
         """Of the conversation that is shown; None for a new chat."""
         return self._open_id
+
+    @property
+    def sampling(self) -> ChatSampling:
+        """Where the chat that is shown has its own sampling from."""
+        return ChatSampling(self._open_id, self.next_chat.sampling if self.next_chat else OwnSampling())
 
     @property
     def reply_settings(self) -> ReplySettings:

@@ -328,6 +328,14 @@ class ReadHistory:
 
 
 @dataclass(frozen=True, slots=True)
+class ChatSampling:
+    """Where a chat has its own sampling from."""
+
+    conversation_id: int | None = None
+    own: OwnSampling = OwnSampling()  # of a chat that is not begun yet
+
+
+@dataclass(frozen=True, slots=True)
 class Compare:
     """Answer a prompt without guesses and with them, by turns, to see what they bring. Nothing of it is kept,
     remembered or learned from. Told with `CompareText` and, also when it is stopped, `CompareFinished`."""
@@ -337,6 +345,8 @@ class Compare:
     settings: ReplySettings  # its sampling counts; how long, who drafts and who learns is settled here
     num_tokens: int  # of a reply, at most
     system_prompt: str = ""  # without a conversation
+    sampled_as: ChatSampling | None = None  # as replies in this chat: what was set for the target, and then for the
+    # chat, comes before `settings`; None: `settings` alone
 
 
 ReplyCommand = Send | Regenerate | EditPrompt | ContinueReply

@@ -92,6 +92,15 @@ class Target(Protocol):
         """Forget all held tokens but the first `num_kept`. False where this target cannot: it then holds nothing."""
         ...
 
+    def save(self) -> object | None:
+        """A copy of what is held, for `restore`; None where nothing is, or a copy would take too much memory."""
+        ...
+
+    def restore(self, saved: object) -> bool:
+        """Hold what was held when this was saved, instead of what is held now. False where that fails: nothing is held
+        then."""
+        ...
+
     def close(self) -> None: ...
 
 
