@@ -510,7 +510,7 @@ def speculate(
     """
     from engine.pass_costs import measure_passes
     from engine.proposers.chooser import Chooser
-    from engine.proposers.history import History
+    from engine.proposers.suffix_lookup import SuffixLookup
     from engine.speculation import CANNOT_ROLL_BACK, Speculation
     from engine.target.interface import TargetFeature
 
@@ -519,7 +519,7 @@ def speculate(
         return Speculation.off("Speculation is switched off.")
     if TargetFeature.ROLLBACK not in target.features:
         return Speculation.off(CANNOT_ROLL_BACK)
-    speculation = Speculation(Chooser(measure_passes(target, stop), History(remembered)), on_changed)
+    speculation = Speculation(Chooser(measure_passes(target, stop), SuffixLookup(remembered)), on_changed)
 
     def begin() -> None:
         drafting = make_drafting(config, target, memory, lambda: speculation.is_closed)

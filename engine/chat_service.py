@@ -50,6 +50,7 @@ from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.target.interface import Interrupted, Target, TargetFeature
 from engine.targets import TargetFile, resolve_target
+from engine.titles import shortened
 from engine.token_counter import TokenCounter
 
 _logger = logging.getLogger("slipstream.chat")
@@ -435,5 +436,4 @@ def _joined(before: Message, reply: Reply) -> Reply:
 
 def _title(prompt: str) -> str:
     attachments, words = split_prompt(prompt)
-    line = " ".join(words.split()) or ", ".join(attachment.name for attachment in attachments)
-    return line if len(line) <= _TITLE_LENGTH else line[:_TITLE_LENGTH].rsplit(" ", 1)[0] + "…"
+    return shortened(words.strip() or ", ".join(attachment.name for attachment in attachments), _TITLE_LENGTH)

@@ -17,6 +17,9 @@ FloatRows = npt.NDArray[np.float32]  # shape (rows, vocabulary)
 FloatRow = npt.NDArray[np.float32]  # shape (vocabulary,)
 
 
+_MOST_BYTES_PER_TOKEN = 16
+
+
 class TargetFeature(StrEnum):
     """What a target may or may not offer; a proposer names those it needs."""
 
@@ -47,6 +50,11 @@ class TargetLimits:
     context_size: int  # tokens
     max_tokens: int  # of one pass
     max_rows: int  # of logits that one pass can return
+
+    @property
+    def max_bytes(self) -> int:
+        """Of a text that may fit into the context. A longer one never does, and would take long to tokenize."""
+        return _MOST_BYTES_PER_TOKEN * self.context_size
 
 
 @dataclass(frozen=True, slots=True)

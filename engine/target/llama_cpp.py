@@ -44,7 +44,6 @@ from engine.target.threads import usable_cores
 
 _logger = logging.getLogger("slipstream.llama_cpp")
 
-DEFAULT_CONTEXT_SIZE = 8192  # tokens; more costs memory that most chats never use
 MAX_TOKENS = 512  # of one pass: enough to keep every core busy
 MAX_ROWS = 64  # of logits: llama.cpp reserves rows × vocabulary floats for them
 
@@ -139,10 +138,7 @@ class LlamaCppTarget:
         model = open_model(path, settings, on_progress, stop)
         threads = settings.threads or usable_cores()
         parameters = context_parameters(threads)
-        trained = lib.llama_model_n_ctx_train(model)
-        parameters.n_ctx = settings.context_size or (
-            min(trained, DEFAULT_CONTEXT_SIZE) if trained > 0 else DEFAULT_CONTEXT_SIZE
-        )
+        parameters.n_ctx = settings.context_for(max(0, lib.llama_model_n_ctx_train(model)))
         parameters.n_batch = parameters.n_ubatch = MAX_TOKENS
         parameters.n_outputs_max = MAX_ROWS
         return cls(path, name, model, open_context(model, path, parameters), threads)

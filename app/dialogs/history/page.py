@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.amounts import day_words
 from app.dialogs.history import figures
 from app.dialogs.history.figures import Choice, Grouping
 from app.dialogs.history.table import FiguresTable
@@ -28,7 +29,6 @@ from app.dialogs.history.wording import (
     HOW_TIME_IS_PARTED,
     KINDS,
     csv_text,
-    day_words,
     duration,
     headline,
     learned_words,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Sequence
-from datetime import date, datetime
 
+from app.amounts import day_words
 from app.dialogs.history.figures import Grouping, Point, Row
-from engine.history import AdapterNote, History, Speedup, Tally
+from engine.history import AdapterNote, History, Tally, TotalSpeedup
 from engine.records import TextKind
 
 NOTHING = "–"
@@ -37,7 +37,7 @@ _CSV_FIELDS = (
 )
 
 
-def headline(speedup: Speedup | None, when: str) -> str:
+def headline(speedup: TotalSpeedup | None, when: str) -> str:
     """`when`: as in `Over the last 7 days`."""
     if speedup is None:
         return f"{when} no reply could be compared with writing without guesses."
@@ -52,7 +52,7 @@ def headline(speedup: Speedup | None, when: str) -> str:
     return f"{came}; guessing cost about {duration(-speedup.saved_s)}."
 
 
-def ratio_words(speedup: Speedup) -> str:
+def ratio_words(speedup: TotalSpeedup) -> str:
     return f"{speedup.ratio:.2f}× ± {speedup.error:.2f}" if speedup.error > 0 else f"{speedup.ratio:.2f}×"
 
 
@@ -74,10 +74,6 @@ def count(number: int, one: str, many: str) -> str:
     return f"{number:,} {one if number == 1 else many}"
 
 
-def day_words(day: date) -> str:
-    return f"{day.day} {day:%B %Y}"
-
-
 def point_words(point: Point, grouping: Grouping) -> str:
     first, last = day_words(point.first.day), day_words(point.last.day)
     when = first if first == last else f"{first} to {last}"
@@ -96,7 +92,7 @@ def plot_words(points: Sequence[Point], grouping: Grouping) -> str:
 
 def note_words(note: AdapterNote) -> str:
     """Of a line in the plot."""
-    return f"Learned since {_moment(note.created_at)}: {note.before:.2f} → {note.after:.2f} guesses stand in a round"
+    return f"Learned since {day_words(note.created_at)}: {note.before:.2f} → {note.after:.2f} guesses stand in a round"
 
 
 def cells(row: Row) -> tuple[str, ...]:
@@ -140,7 +136,7 @@ def learned_words(history: History) -> tuple[str, ...]:
         state = ", in use" if note.is_published else ""
         models = f" for {' and '.join(note.target_names)}" if note.target_names else ""
         lines.append(
-            f"{_moment(note.created_at)}{models}: after {count(note.num_learned, 'reply', 'replies')}, "
+            f"{day_words(note.created_at)}{models}: after {count(note.num_learned, 'reply', 'replies')}, "
             f"{note.before:.2f} → {note.after:.2f} guesses stand in each round{state}."
         )
     return tuple(lines) or ("Nothing has been learned yet.",)
@@ -174,7 +170,3 @@ def csv_text(rows: Iterable[Row]) -> str:
 
 def _exact(number: float) -> str:
     return f"{number:.6g}"
-
-
-def _moment(at: datetime) -> str:
-    return day_words(at.astimezone().date())

@@ -33,7 +33,7 @@ from engine.events import (
 from engine.learning_service import LearningService
 from engine.numerics.vocabulary_map import fingerprint
 from engine.proposers.chooser import Chooser
-from engine.proposers.history import History
+from engine.proposers.suffix_lookup import SuffixLookup
 from engine.recall import Recall
 from engine.records import ConversationSummary, Role, StopReason
 from engine.speculation import Speculation
@@ -89,7 +89,7 @@ class Desk:
         if stop.is_set():
             raise Interrupted
         if self.drafts_from_recall:
-            return Speculation(Chooser(FREE, History(self.recall.indexes)))
+            return Speculation(Chooser(FREE, SuffixLookup(self.recall.indexes)))
         return Speculation.off(f"Nothing drafts in this test, {drafter} either.")
 
     def told(self, kind: type[Event]) -> list[Event]:
