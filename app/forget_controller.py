@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QObject, Qt, Slot
-from PySide6.QtWidgets import QMessageBox
 
+from app.dialogs.question_box import ask, question_box
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from engine import ForgetConversation
@@ -35,19 +35,9 @@ class ForgetController(QObject):
         if row is None:
             return
         title = self._window.conversations.model.summary(row).title
-        box = QMessageBox(self._window)
-        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        box.setWindowTitle("Forget at once")
-        box.setTextFormat(Qt.TextFormat.PlainText)
-        box.setText(f"Forget “{title}” for good?")
-        box.setInformativeText(f"{_WHAT_GOES}\n\n{_WHAT_STAYS}")
-        forget = box.addButton("Forget at once", QMessageBox.ButtonRole.DestructiveRole)
-        forget.setProperty("kind", "outlined")
-        cancel = box.addButton(QMessageBox.StandardButton.Cancel)
-        box.setDefaultButton(cancel)
-        box.setEscapeButton(cancel)
-        forget.clicked.connect(lambda: self._forget(conversation_id))
-        box.open()
+        text, more = f"Forget “{title}” for good?", f"{_WHAT_GOES}\n\n{_WHAT_STAYS}"
+        box = question_box(self._window, "Forget at once", text, more)
+        ask(box, "Forget at once", lambda: self._forget(conversation_id))
 
     def _forget(self, conversation_id: int) -> None:
         """Also while it is being answered: that reply is given up, and nothing of it is kept."""

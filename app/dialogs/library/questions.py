@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QCheckBox, QMessageBox, QWidget
 
 from app.amounts import size_words
-from app.dialogs.parts import button
+from app.dialogs.question_box import ask, question_box
 from app.downloads import Download
 from app.models.library_model import target_title
 from engine.records import LibraryTarget, MemoryEstimate
@@ -16,7 +15,7 @@ from engine.records import LibraryTarget, MemoryEstimate
 
 def ask_load_anyway(name: str, estimate: MemoryEstimate, parent: QWidget, on_yes: Callable[[], None]) -> QMessageBox:
     taken, free = size_words(estimate.total), size_words(estimate.available)
-    box = _box(
+    box = question_box(
         parent,
         "Not enough memory",
         f"{name} takes about {taken} of memory, and {free} are free.",
@@ -24,12 +23,12 @@ def ask_load_anyway(name: str, estimate: MemoryEstimate, parent: QWidget, on_yes
         "anyway, it may fail or slow down the whole machine. It helps to close other programs, or to set a shorter "
         "context size.",
     )
-    return _open(box, "Load anyway", on_yes)
+    return ask(box, "Load anyway", on_yes)
 
 
 def ask_remove(target: LibraryTarget, is_in_use: bool, parent: QWidget, on_yes: Callable[[bool], None]) -> QMessageBox:
     """`on_yes` is told whether the file is to be deleted."""
-    box = _box(
+    box = question_box(
         parent,
         "Remove a model",
         f"Remove {target_title(target)} from the library?",
@@ -41,36 +40,14 @@ def ask_remove(target: LibraryTarget, is_in_use: bool, parent: QWidget, on_yes: 
     if is_in_use:
         delete.setText("The file cannot be deleted while the model is in use")
     box.setCheckBox(delete)
-    return _open(box, "Remove", lambda: on_yes(delete.isChecked()))
+    return ask(box, "Remove", lambda: on_yes(delete.isChecked()))
 
 
 def ask_discard(download: Download, parent: QWidget, on_yes: Callable[[], None]) -> QMessageBox:
-    box = _box(
+    box = question_box(
         parent,
         "Discard a download",
         f"Discard the {size_words(download.num_bytes)} that have arrived of {download.file.name}?",
         "To have it later, all of it would have to be downloaded again.",
     )
-    return _open(box, "Discard", on_yes)
-
-
-def _box(parent: QWidget, title: str, text: str, more: str) -> QMessageBox:
-    box = QMessageBox(parent)
-    box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    box.setIcon(QMessageBox.Icon.NoIcon)
-    box.setWindowTitle(title)
-    box.setTextFormat(Qt.TextFormat.PlainText)
-    box.setText(text)
-    box.setInformativeText(more)
-    return box
-
-
-def _open(box: QMessageBox, yes: str, on_yes: Callable[[], object]) -> QMessageBox:
-    box.addButton(button(yes, "outlined", box), QMessageBox.ButtonRole.AcceptRole)
-    cancel = button("Cancel", "outlined", box)
-    box.addButton(cancel, QMessageBox.ButtonRole.RejectRole)
-    box.setDefaultButton(cancel)
-    box.setEscapeButton(cancel)
-    box.accepted.connect(on_yes)
-    box.open()
-    return box
+    return ask(box, "Discard", on_yes)
