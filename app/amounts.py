@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
 
 _SIZES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 _COUNTS = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k"))
@@ -38,9 +38,10 @@ def time_left_words(seconds: float) -> str:
     return "more than a day left"
 
 
-def day_words(time: datetime) -> str:
-    """`3 March 2026`, on this machine's calendar."""
-    day = time.astimezone() if time.tzinfo else time
+def day_words(day: date) -> str:
+    """`3 March 2026`; of a moment with a time zone, on this machine's calendar."""
+    if isinstance(day, datetime) and day.tzinfo:
+        day = day.astimezone()
     return f"{day.day} {day:%B %Y}"
 
 

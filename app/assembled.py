@@ -77,7 +77,9 @@ class Assembled(QObject):
         self.drafters = DrafterController(window, bridge, folder, settings.drafter)
         self.personal = PersonalController(window, bridge, settings.learning_settings())
         self.history = HistoryController(window, bridge, self.theme)
-        self.comparing = CompareController(window, bridge, lambda: chat.reply_settings, lambda: chat.system_prompt)
+        self.comparing = CompareController(
+            window, bridge, lambda: chat.reply_settings, lambda: chat.system_prompt, lambda: chat.sampling
+        )
         self.history.compare_requested.connect(self.comparing.open)
         chat.loading_begun.connect(self.comparing.stop)
         SearchController(window, bridge)

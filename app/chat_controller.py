@@ -16,6 +16,7 @@ from engine import (
     STARTER,
     AddTargets,
     ChangeTargetOptions,
+    ChatSampling,
     Compare,
     ContinueReply,
     CountTokens,
@@ -98,6 +99,7 @@ class _ReplyUnderWay:
     conversation_id: int | None  # None until a new conversation is kept
     incognito: bool = False  # where it begins a conversation
     prompt_id: int | None = None  # of the message being answered, once it is known
+    is_forgotten: bool = False  # with its conversation
     begun: str = ""  # the reply that it goes on from
     pieces: list[str] = field(default_factory=list)
     origins: list[OriginRun] = field(default_factory=list)  # of the pieces
@@ -198,6 +200,11 @@ class ChatController(QObject):
         return self._open_id
 
     @property
+    def sampling(self) -> ChatSampling:
+        """Where the chat that is shown has its own sampling from."""
+        return ChatSampling(self._open_id, self.next_chat.sampling if self.next_chat else OwnSampling())
+
+    @property
     def reply_settings(self) -> ReplySettings:
         return self._reply_settings
 
@@ -210,16 +217,20 @@ class ChatController(QObject):
         """Whether the conversation that is shown is being answered."""
         return self._reply is not None and self._reply.conversation_id == self._open_id
 
-    def answer(self, command: Regenerate | EditPrompt | ContinueReply, begun: str = "") -> bool:
-        """Has a reply written in the conversation that is shown, unless one is under way or no model is there. `begun`
-        is the reply that it goes on from."""
+    def answer(
+        self, command: Regenerate | EditPrompt | ContinueReply, prompt_id: int | None = None, begun: str = ""
+    ) -> bool:
+        """Has a reply written in the conversation that is shown, unless one is under way or no model is there.
+        `prompt_id` is of the message that is answered, where it is kept already, and `begun` the reply that it goes on
+        from."""
         if self._reply is not None:
             self._window.toasts.show_info("Wait for the reply to end, or stop it with Esc.")
             return False
         if self._target is None:
             self._window.toasts.show_info("The model is still loading; try again when it is ready.")
             return False
-        self._begin_reply(_ReplyUnderWay(self._bridge.post(command), self._open_id, begun=begun))
+        stop = self._bridge.post(command)
+        self._begin_reply(_ReplyUnderWay(stop, self._open_id, prompt_id=prompt_id, begun=begun))
         return True
 
     @Slot(str)
@@ -367,7 +378,7 @@ class ChatController(QObject):
                     self._show_incognito(conversation.summary.incognito)
                 self._on_opened(conversation)
             case ConversationForgotten(summary):
-                self._take_away(summary)
+                self._on_forgotten(summary)
             case PromptKept(message, siblings):
                 self._on_prompt_kept(message, siblings)
             case ReplyStarted():
@@ -418,6 +429,12 @@ class ChatController(QObject):
         self._window.prompt_box.set_text("")
         self._begin_chat()
 
+    def _on_forgotten(self, summary: ConversationSummary) -> None:
+        if self._reply is not None and self._reply.conversation_id == summary.id:
+            self._reply.stop.set()
+            self._reply.is_forgotten = True
+        self._take_away(summary)
+
     def _take_away(self, summary: ConversationSummary) -> None:
         was_open = summary.id == self._open_id
         self._window.conversations.remove(summary.id)
@@ -463,12 +480,14 @@ class ChatController(QObject):
         reply.conversation_id = message.conversation_id
         reply.prompt_id = message.id
         self._window.toasts.clear_errors()
-        if message.conversation_id == self._open_id and not self._is_shown(message):
+        if message.conversation_id != self._open_id:
+            return
+        if not self._is_shown(message):
             if not self._window.transcript.cut_after(message.parent_id):
                 self._bridge.post(OpenConversation(message.conversation_id))  # another branch is shown
                 return
             self._window.transcript.append_message(message, siblings)
-            self._window.transcript.begin_reply()
+        self._window.transcript.begin_reply()
 
     def _on_text(self, event: ReplyText) -> None:
         if self._reply is not None:
@@ -494,6 +513,9 @@ class ChatController(QObject):
         if isinstance(event.command, _TOLD_ELSEWHERE):
             return
         match event.command:
+            case Send() | Regenerate() | EditPrompt() | ContinueReply() if self._reply and self._reply.is_forgotten:
+                self._end_reply()  # there is nothing to tell, and nothing to bring back
+                return
             case LoadTarget():
                 self._on_loading_failed(event.command, event.sentence)
                 return

@@ -84,6 +84,12 @@ def profile_view(
     )
 
 
+def ordinal_of(learned: LearnedSummary, number: int) -> int:
+    """What an adapter is called by; its number in the store, where it is not known."""
+    known = (each for found in learned.adapters.values() for each in found)
+    return next((each.ordinal for each in known if each.number == number), number)
+
+
 def day(moment: datetime) -> str:
     local = moment.astimezone()
     return f"{local.day} {_MONTHS[local.month - 1]} {local.year}"
@@ -136,7 +142,7 @@ def _adapter_views(adapters: Sequence[AdapterSummary]) -> Iterator[AdapterView]:
     for each in adapters:
         yield AdapterView(
             each.number,
-            f"Adapter {each.number}",
+            f"Adapter {each.ordinal}",
             day(each.created_at),
             f"{each.before:.2f} → {each.after:.2f}",
             f"Guesses that stand in each round, before it learned and with this adapter, on "

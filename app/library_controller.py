@@ -83,6 +83,7 @@ class LibraryController(QObject):
         picker.library_requested.connect(self._open)
         window.library_action.triggered.connect(self._open)
         window.models_action.triggered.connect(self.dialog.open_hub)
+        window.target_bar.cancel_requested.connect(self._give_up)
         page.use_requested.connect(self.choose)
         page.load_again_requested.connect(self._load_again)
         page.options_changed.connect(self._change_options)
@@ -102,10 +103,14 @@ class LibraryController(QObject):
     def choose(self, path: Path) -> None:
         """Loads the model, after a question if it may not fit."""
         if path == self._in_use:
-            self._chosen = None
             self._window.target_bar.cancel_requested.emit()  # whatever is being loaded in its place
         else:
             self._load(path)
+
+    @Slot()
+    def _give_up(self) -> None:
+        """Nothing is to be loaded any more, and nothing is to be asked about it."""
+        self._chosen = self._refused = None
 
     @Slot(object)
     def _load_again(self, path: Path) -> None:
@@ -161,6 +166,7 @@ class LibraryController(QObject):
         self._bridge.post(RemoveTarget(path, delete_file and path != self._in_use))
 
     def _load(self, path: Path) -> None:
+        self._refused = None  # another one is wanted now
         self._chosen = self._estimate_command(path)
         self._bridge.post(self._chosen)
 
@@ -174,6 +180,7 @@ class LibraryController(QObject):
             case MemoryEstimated(command, estimate):
                 self._on_estimated(command, estimate)
             case TargetReady(target):
+                self._refused = None
                 self._in_use = Path(target.path)
                 self._loaded_with = None if self._targets is None else self._own_settings(self._in_use)
                 self._show_in_use()
@@ -182,7 +189,7 @@ class LibraryController(QObject):
             case TargetDownloaded():
                 self._adding = None  # what is new now was not added by hand
                 self._bridge.post(ListTargets())
-            case Failed(_, LoadTarget(target, _, False)) if target != STARTER:
+            case Failed(_, LoadTarget(target, _, False), False) if target != STARTER:
                 self._refused = self._estimate_command(Path(target))  # was it for want of memory?
                 self._bridge.post(self._refused)
             case Failed(_, EstimateMemory() as command) if command == self._chosen:

@@ -81,6 +81,7 @@ class MainWindow(QMainWindow):
         self.conversations.clicked.connect(self.prompt_box.setFocus)
         self.conversations.incognito_requested.connect(self.prompt_box.setFocus)
         self.conversations.left.connect(self.prompt_box.setFocus)
+        self.conversations.has_current_changed.connect(self._enable_current)
         keeper.changed.connect(self._fit)
         self._fit()
         KeyHint(self.target_bar.sidebar_button, self.sidebar_action)
@@ -89,6 +90,7 @@ class MainWindow(QMainWindow):
         KeyHint(self.prompt_box.attach_button, self.attach_action)
         KeyHint(self.conversations.new_button, self.new_action)
         self.set_busy(False)
+        self._enable_current(False)
         self.prompt_box.setFocus()
 
     def set_busy(self, busy: bool) -> None:
@@ -311,6 +313,12 @@ class MainWindow(QMainWindow):
         KeyHint(self.target_bar.menu_button, self.menu_action)
 
     # What actions do
+
+    @Slot(bool)
+    def _enable_current(self, has_current: bool) -> None:
+        """Whether a chat is open that can be acted on."""
+        for action in (self.rename_action, self.export_action, self.delete_action, self.forget_action):
+            action.setEnabled(has_current)
 
     @Slot()
     def _on_new(self) -> None:

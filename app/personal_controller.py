@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, Qt, Slot
 
 from app.dialogs.personal_dialog import PersonalDialog
 from app.engine_bridge import EngineBridge
-from app.learned_view import model_views, profile_view, size
+from app.learned_view import model_views, ordinal_of, profile_view, size
 from app.main_window import MainWindow
 from app.profile_text import outcome_line
 from engine import (
@@ -179,7 +179,9 @@ class PersonalController(QObject):
                 self._read_again()
 
     def _on_adapter_used(self, command: UseAdapter, before: int | None) -> None:
-        what = "The drafter as it came" if command.number is None else f"Adapter {command.number}"
+        what = "The drafter as it came"
+        if command.number is not None:
+            what = f"Adapter {ordinal_of((self._learned or _NOTHING_KNOWN).summary, command.number)}"
         is_loaded = self._learned is not None and self._learned.in_use == (
             command.target_fingerprint,
             command.drafter_fingerprint,

@@ -28,6 +28,8 @@ from engine.commands import (
     ForgetConversation,
     ForgetEverything,
     HubCommand,
+    ImportConversations,
+    ImportProfile,
     KeepDraft,
     KeepNgrams,
     LearningCommand,
@@ -101,6 +103,9 @@ class Engine:
     def post(self, command: Command) -> StopSignal:
         """Have the command carried out. Setting the returned signal ends it early; the engine then says how far it
         came."""
+        if isinstance(command, ForgetEverything):  # what was begun before is forgotten with the rest
+            self._files.stop(ImportConversations)
+            self._personal.stop(ImportProfile)
         if isinstance(command, ChatCommand | ForgetEverything):  # which no reply may come after
             worker = self._chat
         elif isinstance(command, LibraryCommand):
@@ -216,9 +221,9 @@ class _Parts:
         assert isinstance(command, LibraryCommand)
         self._open_library().handle(command, stop)
 
-    def handle_personal(self, command: Command, _stop: StopSignal) -> None:
+    def handle_personal(self, command: Command, stop: StopSignal) -> None:
         assert isinstance(command, PersonalCommand)
-        self._open_personal().handle(command)
+        self._open_personal().handle(command, stop)
 
     def handle_hub(self, command: Command, stop: StopSignal) -> None:
         assert isinstance(command, HubCommand)
@@ -505,7 +510,7 @@ def speculate(
     """
     from engine.pass_costs import measure_passes
     from engine.proposers.chooser import Chooser
-    from engine.proposers.history import History
+    from engine.proposers.suffix_lookup import SuffixLookup
     from engine.speculation import CANNOT_ROLL_BACK, Speculation
     from engine.target.interface import TargetFeature
 
@@ -514,7 +519,7 @@ def speculate(
         return Speculation.off("Speculation is switched off.")
     if TargetFeature.ROLLBACK not in target.features:
         return Speculation.off(CANNOT_ROLL_BACK)
-    speculation = Speculation(Chooser(measure_passes(target, stop), History(remembered)), on_changed)
+    speculation = Speculation(Chooser(measure_passes(target, stop), SuffixLookup(remembered)), on_changed)
 
     def begin() -> None:
         drafting = make_drafting(config, target, memory, lambda: speculation.is_closed)

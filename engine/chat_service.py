@@ -21,7 +21,7 @@ from engine.commands import (
     UseDrafter,
 )
 from engine.comparing import compare
-from engine.config import ReplySettings, TargetOptions, TargetSettings
+from engine.config import OwnSampling, ReplySettings, TargetOptions, TargetSettings
 from engine.drafter_choice import BUILT_IN
 from engine.errors import ConversationMissing, LoadCancelled, NoTarget, NothingToAdd
 from engine.events import (
@@ -50,6 +50,7 @@ from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.target.interface import Interrupted, Target, TargetFeature
 from engine.targets import TargetFile, resolve_target
+from engine.titles import shortened
 from engine.token_counter import TokenCounter
 
 _logger = logging.getLogger("slipstream.chat")
@@ -260,10 +261,8 @@ class ChatService:
         """`before` is the reply that is to go on. Nobody learns from what follows, as its beginning is no answer to the
         turns alone; it is remembered as any other."""
         learns = settings.learns and not conversation.summary.incognito
-        sampling = self._target_options().sampling or settings.sampling
-        settings = conversation.sampling.over(replace(settings, sampling=sampling))
         settings = replace(
-            settings,
+            self._sampled(settings, conversation.sampling),
             learns=learns and before is None,
             keeps_laws=learns and before is None and self._learning.wants_laws,
         )
@@ -303,8 +302,12 @@ class ChatService:
         answered = set(self._repository.conversations_with_prompt(command.prompt))
         if conversation is not None:
             answered.add(conversation.summary.id)
+        settings = command.settings
+        if command.sampled_as is not None:
+            chat = self._opened(command.sampled_as.conversation_id)
+            settings = self._sampled(settings, chat.sampling if chat else command.sampled_as.own)
         with self._recall.without(sorted(answered)):
-            comparison = compare(writer, turns, command, stop, self._emit)
+            comparison = compare(writer, turns, replace(command, settings=settings), stop, self._emit)
         self._emit(CompareFinished(command, comparison))
 
     def _end_unchanged(self, before: Message, reply: Reply) -> None:
@@ -327,6 +330,10 @@ class ChatService:
         target, _ = self._ready()
         record = self._repository.target_at(target.description.path)
         return record.options if record else TargetOptions()
+
+    def _sampled(self, settings: ReplySettings, own: OwnSampling) -> ReplySettings:
+        """As replies of the target in use are, in a chat with this of its own."""
+        return own.over(replace(settings, sampling=self._target_options().sampling or settings.sampling))
 
     def _opened(self, conversation_id: int | None) -> Conversation | None:
         return None if conversation_id is None else self._repository.open_conversation(conversation_id)
@@ -429,5 +436,4 @@ def _joined(before: Message, reply: Reply) -> Reply:
 
 def _title(prompt: str) -> str:
     attachments, words = split_prompt(prompt)
-    line = " ".join(words.split()) or ", ".join(attachment.name for attachment in attachments)
-    return line if len(line) <= _TITLE_LENGTH else line[:_TITLE_LENGTH].rsplit(" ", 1)[0] + "…"
+    return shortened(words.strip() or ", ".join(attachment.name for attachment in attachments), _TITLE_LENGTH)

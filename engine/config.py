@@ -13,6 +13,7 @@ from engine.errors import SettingInvalid
 
 DATA_DIR_VARIABLE = "SLIPSTREAM_DATA_DIR"
 STARTER = "starter"
+USUAL_CONTEXT = 8192  # tokens; more costs memory that most chats never use
 _LOWEST_TEMPERATURE = 1e-4  # below, it is greedy but for rounding
 
 
@@ -100,7 +101,7 @@ class OwnSampling:
 
 @dataclass(frozen=True, slots=True)
 class TargetSettings:
-    context_size: int | None = None  # tokens; None = what the model was trained for, at most 8,192
+    context_size: int | None = None  # tokens; None = what the model was trained for, at most USUAL_CONTEXT
     threads: int | None = None  # None = one per usable physical core
     gpu_layers: int | None = None  # None = all of them where the build has a GPU
 
@@ -111,6 +112,10 @@ class TargetSettings:
             _check("Threads", self.threads, 1, 1024)
         if self.gpu_layers is not None:
             _check("GPU layers", self.gpu_layers, 0, 100_000)
+
+    def context_for(self, trained: int) -> int:
+        """Tokens; `trained`: that the model was trained for, 0 where that is not known."""
+        return self.context_size or min(trained or USUAL_CONTEXT, USUAL_CONTEXT)
 
     def filled_up(self, others: TargetSettings) -> TargetSettings:
         """With those of the others where these say nothing."""

@@ -329,6 +329,7 @@ class Failed:
 
     sentence: str
     command: Command | None
+    is_stopped: bool = False  # its signal was set, so that somebody wanted it to end
 
 
 Event = (

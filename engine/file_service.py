@@ -70,7 +70,7 @@ class FileService:
 
         check()
         read = read_chats(command.path, check)
-        added = self._open_repository().add_trees(read.trees)
+        added = self._open_repository().add_trees(read.trees, check)
         known = [(LeftOut.KNOWN, tree.title) for tree, new in zip(read.trees, added, strict=True) if not new]
         self._emit(ConversationsImported(command.path, sum(added), (*known, *read.left_out)))
         if any(added) and self._learning.is_enabled:

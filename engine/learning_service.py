@@ -20,7 +20,7 @@ from engine.era import Era
 from engine.errors import AdapterUnusable, ConversationMissing, MendableError
 from engine.events import DrafterLearned, Listener
 from engine.learning_time import LearningTime
-from engine.records import AdapterRecord, ChatTurn, LessonRecord, Message, VerifiedReply
+from engine.records import AdapterRecord, ChatTurn, LessonRecord, Message, Role, VerifiedReply
 
 if TYPE_CHECKING:
     from engine.drafter.adapter import Adapter
@@ -174,7 +174,9 @@ class LearningService:
             return
         try:
             repository = self._open_repository()
-            repository.save_lesson(drafting.target_fingerprint, message.id, reply, _MOST_LESSONS)
+            system_prompt = next((turn.text for turn in turns if turn.role is Role.SYSTEM), "")
+            fingerprint = drafting.target_fingerprint
+            repository.save_lesson(fingerprint, message.id, reply, _MOST_LESSONS, system_prompt)
         except ConversationMissing:
             return  # deleted meanwhile
         except MendableError as error:

@@ -17,6 +17,7 @@ from engine.commands import (
     ShowProfile,
     UseAdapter,
 )
+from engine.errors import ImportCancelled
 from engine.events import (
     AdapterUsed,
     ConversationsListed,
@@ -31,6 +32,7 @@ from engine.events import (
 from engine.learning_service import LearningService
 from engine.profile.transfer import export_profile, read_profile, summarize_profile
 from engine.recall import Recall
+from engine.stop_signal import StopSignal
 from engine.storage import Repository
 
 
@@ -53,7 +55,7 @@ class PersonalService:
         self._emit = emit
         self._post = post
 
-    def handle(self, command: PersonalCommand) -> None:
+    def handle(self, command: PersonalCommand, stop: StopSignal | None = None) -> None:
         """Raises MendableError; what was changed until then is taken up all the same."""
         match command:
             case ReadLearned():
@@ -64,7 +66,7 @@ class PersonalService:
                 export_profile(self._repository, path, with_recall, overwrite=True)
                 self._emit(ProfileExported(path, path.stat().st_size, with_recall))
             case ImportProfile():
-                self._import(command)
+                self._import(command, stop)
             case UseAdapter():
                 self._use(command)
             case ForgetLearned():
@@ -79,9 +81,11 @@ class PersonalService:
                 self._emit(ConversationsListed(self._repository.list_conversations()))
                 self._tell()
 
-    def _import(self, command: ImportProfile) -> None:
+    def _import(self, command: ImportProfile, stop: StopSignal | None) -> None:
         learned = read_profile(command.path).learned  # before anybody has to wait
         with self._exchanging():
+            if stop is not None and stop.is_set():
+                raise ImportCancelled("The import was cancelled; nothing was added.")
             outcome = self._repository.add_learned(learned, command.replace)
         self._emit(ProfileImported(command.path, outcome, command.replace))
         self._tell()

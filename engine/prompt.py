@@ -21,8 +21,6 @@ _REPLY_TOKENS = 256
 _ROOMY_SHARE = 0.5
 # Without older turns a prompt may fill all but this; it must leave room for a sentence.
 _MIN_REPLY_TOKENS = 16
-# No prompt of that many bytes per token of the context fits; it is not even tokenized, which takes long for a huge one.
-_MOST_BYTES_PER_TOKEN = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +95,7 @@ class PromptBuilder:
 
     def _starts_worth_trying(self, turns: Sequence[ChatTurn]) -> list[int]:
         """Those of the possible starts whose text can fit at all. Raises PromptTooLong when not even the last can."""
-        limit = _MOST_BYTES_PER_TOKEN * self._target.limits.context_size
+        limit = self._target.limits.max_bytes
         others = [turn for turn in turns if turn.role is not Role.SYSTEM]
         sizes = [len(turn.text.encode("utf-8", "replace")) for turn in others]
         size_from = list(accumulate(reversed(sizes)))[::-1]  # of each turn and all after it

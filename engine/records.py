@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from engine.config import OwnSampling, TargetOptions
 from engine.figures import DecodingFigures
-from engine.speed import Speedup, compare
+from engine.speed import Speedup, speedup_of
 
 if TYPE_CHECKING:  # the window is up before numpy is needed
     import numpy as np
@@ -102,7 +102,7 @@ class ReplyStatistics:
         is not known well. The error is that of the plain speed alone."""
         if not self.num_drafted:
             return None
-        return compare(self.tokens_per_s, 0.0, self.plain_tokens_per_s, self.plain_error, self.reply_tokens)
+        return speedup_of(self.tokens_per_s, 0.0, self.plain_tokens_per_s, self.plain_error, self.reply_tokens)
 
     @property
     def tokens_per_round(self) -> float:
@@ -359,6 +359,7 @@ class AdapterSummary:
     num_replies: int  # it was judged by
     num_learned: int  # replies it has learned from so far
     is_published: bool  # in use
+    ordinal: int = field(default=0, kw_only=True)  # among all that its target ever had here, from 1; 0: not counted
 
 
 @dataclass(frozen=True, slots=True)

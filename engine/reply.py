@@ -101,7 +101,8 @@ class ReplyWriter:
         """What is written meanwhile belongs to no conversation: the next reply goes on from the one before."""
         left_out = self._left_out
         try:
-            yield
+            with self._session.aside():
+                yield
         finally:
             self._left_out = left_out
 

@@ -6,9 +6,6 @@ import threading
 
 from engine.target.interface import Target
 
-# As in `prompt.py`: so many bytes per token of the context never fit, and take long to tokenize.
-_MOST_BYTES_PER_TOKEN = 16
-
 
 class TokenCounter:
     """For the target in use. Tokenizing reads the vocabulary alone, which nothing ever changes, so that it may happen
@@ -36,7 +33,7 @@ class TokenCounter:
         with self._lock:
             if self._target is None:
                 return None
-            limit = _MOST_BYTES_PER_TOKEN * self._target.limits.context_size
+            limit = self._target.limits.max_bytes
             if len(text) > limit or len(text.encode("utf-8", "replace")) > limit:
                 return None
             return len(self._target.tokenize(text))

@@ -58,7 +58,7 @@ class Worker:
         self._on_end = on_end
         self._inbox: queue.SimpleQueue[tuple[Command, StopSignal] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
-        self._unfinished: set[StopSignal] = set()
+        self._unfinished: dict[StopSignal, Command] = {}
         self._closing = False
         self._name = name
         self._thread: threading.Thread | None = None
@@ -73,9 +73,16 @@ class Worker:
             if self._closing:
                 stop.set()
                 return stop
-            self._unfinished.add(stop)
+            self._unfinished[stop] = command
         self._inbox.put((command, stop))
         return stop
+
+    def stop(self, kind: type) -> None:
+        """Ends the commands of this kind that were posted until now, also those that have not begun yet."""
+        with self._lock:
+            for stop, command in self._unfinished.items():
+                if isinstance(command, kind):
+                    stop.set()
 
     def end(self) -> None:
         """Ends everything that was posted, and then the thread; `join` waits for that."""
@@ -99,7 +106,7 @@ class Worker:
             if awaited or self._is_owed(command):
                 self._carry_out(command, stop)
             with self._lock:
-                self._unfinished.discard(stop)
+                self._unfinished.pop(stop, None)
         self._on_end()
 
     def _carry_out(self, command: Command, stop: StopSignal) -> None:
@@ -107,10 +114,9 @@ class Worker:
             self._handle(command, stop)
         except MendableError as error:
             _logger.info("%s: %s", type(command).__name__, error)
-            self._emit(Failed(str(error), command))
+            self._emit(Failed(str(error), command, stop.is_set()))
         except Exception as error:
             _logger.exception("%s failed", type(command).__name__)
             reason = ": ".join(filter(None, (type(error).__name__, str(error).split("\n")[0][:_REASON_LENGTH])))
-            self._emit(
-                Failed(f"Something went wrong inside Slipstream ({reason}). What was kept is safe; try again.", command)
-            )
+            sentence = f"Something went wrong inside Slipstream ({reason}). What was kept is safe; try again."
+            self._emit(Failed(sentence, command, stop.is_set()))

@@ -40,6 +40,7 @@ class ConversationList(QWidget):
         incognito_requested(): a new chat is to begin that leaves no trace.
         export_requested(int), forget_requested(int): a conversation is to go to a file, or to go for good.
         left(): the user is done with searching; the keyboard may go elsewhere.
+        has_current_changed(bool): whether there is a conversation that `rename_current` and its like act on.
     """
 
     chosen = Signal(int)
@@ -51,6 +52,7 @@ class ConversationList(QWidget):
     export_requested = Signal(int)
     forget_requested = Signal(int)
     left = Signal()
+    has_current_changed = Signal(bool)
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -134,6 +136,7 @@ class ConversationList(QWidget):
             self.view.clearSelection()
         else:
             self.view.setCurrentIndex(self.model.index(row))
+        self.has_current_changed.emit(row is not None)
 
     def show_hits(self, hits: tuple[SearchHit, ...]) -> None:
         """What was found, in place of the conversations until the search field is empty again."""
@@ -175,6 +178,7 @@ class ConversationList(QWidget):
 
     @Slot(QModelIndex, QModelIndex)
     def _on_current_changed(self, current: QModelIndex, previous: QModelIndex) -> None:  # noqa: ARG002
+        self.has_current_changed.emit(current.isValid())
         if not current.isValid():
             return
         conversation_id = current.data(ConversationsModel.IdRole)

@@ -13,7 +13,6 @@ from engine.library.architecture import Memory
 from engine.library.facts import TargetFacts
 from engine.records import MemoryEstimate
 
-USUAL_CONTEXT = 8192  # tokens; as `target/llama_cpp.py` chooses
 _PASS_TOKENS = 512  # of one pass, and
 _PASS_ROWS = 64  # of its logits, likewise
 _FLOAT_BYTES = 4
@@ -24,8 +23,7 @@ _STEP = 256  # tokens, that llama.cpp rounds a context up to
 
 def context_size(facts: TargetFacts, settings: TargetSettings) -> int:
     """Tokens, as loading would choose."""
-    trained = facts.details.trained_context if facts.details else 0
-    return settings.context_size or min(trained or USUAL_CONTEXT, USUAL_CONTEXT)
+    return settings.context_for(facts.details.trained_context if facts.details else 0)
 
 
 def estimate(facts: TargetFacts, settings: TargetSettings, loaded_bytes: int = 0) -> MemoryEstimate:

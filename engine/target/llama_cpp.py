@@ -13,10 +13,12 @@ import os
 import sys
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import psutil
 from llama_cpp import llama_cpp as lib
 
@@ -42,9 +44,10 @@ from engine.target.threads import usable_cores
 
 _logger = logging.getLogger("slipstream.llama_cpp")
 
-DEFAULT_CONTEXT_SIZE = 8192  # tokens; more costs memory that most chats never use
 MAX_TOKENS = 512  # of one pass: enough to keep every core busy
 MAX_ROWS = 64  # of logits: llama.cpp reserves rows × vocabulary floats for them
+
+_MOST_SAVED = 0.25  # of the memory that is free, for a copy of what is held
 
 _ABORTED = 2  # what llama_decode returns when the abort callback ended it
 _NO_SLOT = 1
@@ -81,6 +84,16 @@ def _native_is_set() -> Any:
 
 
 _IS_SET = _native_is_set()
+
+
+@dataclass(frozen=True, slots=True)
+class _SavedState:
+    state: npt.NDArray[np.uint8]  # as llama.cpp writes it, shape (bytes,)
+    num_held: int
+
+
+def _bytes_of(state: npt.NDArray[np.uint8]) -> Any:
+    return state.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
 
 
 class LlamaCppTarget:
@@ -125,10 +138,7 @@ class LlamaCppTarget:
         model = open_model(path, settings, on_progress, stop)
         threads = settings.threads or usable_cores()
         parameters = context_parameters(threads)
-        trained = lib.llama_model_n_ctx_train(model)
-        parameters.n_ctx = settings.context_size or (
-            min(trained, DEFAULT_CONTEXT_SIZE) if trained > 0 else DEFAULT_CONTEXT_SIZE
-        )
+        parameters.n_ctx = settings.context_for(max(0, lib.llama_model_n_ctx_train(model)))
         parameters.n_batch = parameters.n_ubatch = MAX_TOKENS
         parameters.n_outputs_max = MAX_ROWS
         return cls(path, name, model, open_context(model, path, parameters), threads)
@@ -184,6 +194,23 @@ class LlamaCppTarget:
             return True
         self._clear()
         return False
+
+    def save(self) -> _SavedState | None:
+        size = lib.llama_state_seq_get_size(self._context, _SEQUENCE)
+        if not self._num_held or size > _MOST_SAVED * psutil.virtual_memory().available:
+            return None
+        state = np.empty(size, np.uint8)
+        written = lib.llama_state_seq_get_data(self._context, _bytes_of(state), size, _SEQUENCE)
+        return _SavedState(state[:written], self._num_held) if written else None
+
+    def restore(self, saved: object) -> bool:
+        assert isinstance(saved, _SavedState)
+        self._clear()
+        if not lib.llama_state_seq_set_data(self._context, _bytes_of(saved.state), len(saved.state), _SEQUENCE):
+            self._clear()
+            return False
+        self._num_held = saved.num_held
+        return True
 
     def close(self) -> None:
         if self._context is not None:

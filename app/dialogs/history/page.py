@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.amounts import percent_words
+from app.amounts import day_words, percent_words
 from app.dialogs.history import figures
 from app.dialogs.history.figures import Choice, Grouping
 from app.dialogs.history.table import FiguresTable
@@ -28,7 +28,6 @@ from app.dialogs.history.wording import (
     HOW_TIME_IS_PARTED,
     KINDS,
     csv_text,
-    day_words,
     duration,
     headline,
     kind_words,

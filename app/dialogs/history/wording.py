@@ -5,14 +5,12 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Sequence
-from datetime import date, datetime, time
 
-from app import amounts
-from app.amounts import percent_words
+from app.amounts import day_words, percent_words
 from app.dialogs.history.figures import Grouping, Point, Row
 from app.setting import QT_TRANSLATE_NOOP
 from app.translation import Words, translate
-from engine.history import AdapterNote, History, Speedup, Tally
+from engine.history import AdapterNote, History, Tally, TotalSpeedup
 from engine.records import TextKind
 
 Speed = Words("Speed")
@@ -51,7 +49,7 @@ _CSV_FIELDS = (
 )
 
 
-def headline(speedup: Speedup | None, when: str) -> str:
+def headline(speedup: TotalSpeedup | None, when: str) -> str:
     """`when`: as in `Over the last 7 days`."""
     if speedup is None:
         return Speed.tr("{when} no reply could be compared with writing without guesses.").format(when=when)
@@ -73,7 +71,7 @@ def headline(speedup: Speedup | None, when: str) -> str:
     )
 
 
-def ratio_words(speedup: Speedup) -> str:
+def ratio_words(speedup: TotalSpeedup) -> str:
     return f"{speedup.ratio:.2f}× ± {speedup.error:.2f}" if speedup.error > 0 else f"{speedup.ratio:.2f}×"
 
 
@@ -95,10 +93,6 @@ def duration(seconds: float) -> str:
         return Speed.tr("{hours} h {minutes} min").format(hours=hours, minutes=minutes)
     hours = round(seconds / 3600)
     return Speed.tr("{number} hour(s)", "", hours).format(number=f"{hours:,}")
-
-
-def day_words(day: date) -> str:
-    return amounts.day_words(datetime.combine(day, time()))
 
 
 def point_words(point: Point, grouping: Grouping) -> str:
@@ -127,7 +121,7 @@ def plot_words(points: Sequence[Point], grouping: Grouping) -> str:
 def note_words(note: AdapterNote) -> str:
     """Of a line in the plot."""
     return Speed.tr("Learned since {day}: {before} → {after} guesses stand in a round").format(
-        day=amounts.day_words(note.created_at), before=f"{note.before:.2f}", after=f"{note.after:.2f}"
+        day=day_words(note.created_at), before=f"{note.before:.2f}", after=f"{note.after:.2f}"
     )
 
 
@@ -191,7 +185,7 @@ def _adapter_words(note: AdapterNote) -> str:
         if note.is_published:
             words = Speed.tr("{day}: after {replies}, {before} → {after} guesses stand in each round, in use.")
     return words.format(
-        day=amounts.day_words(note.created_at),
+        day=day_words(note.created_at),
         models=_listed(note.target_names),
         replies=_replies(note.num_learned),
         before=f"{note.before:.2f}",

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QCheckBox, QMessageBox, QWidget
 
 from app.amounts import size_words
-from app.dialogs.parts import button
+from app.dialogs.question_box import ask, question_box
 from app.downloads import Download
 from app.models.library_model import target_title
 from app.translation import translate
@@ -17,7 +16,7 @@ from engine.records import LibraryTarget, MemoryEstimate
 
 def ask_load_anyway(name: str, estimate: MemoryEstimate, parent: QWidget, on_yes: Callable[[], None]) -> QMessageBox:
     taken, free = size_words(estimate.total), size_words(estimate.available)
-    box = _box(
+    box = question_box(
         parent,
         translate("Library", "Not enough memory"),
         translate("Library", "{name} takes about {taken} of memory, and {free} are free.").format(
@@ -29,12 +28,12 @@ def ask_load_anyway(name: str, estimate: MemoryEstimate, parent: QWidget, on_yes
             "machine. It helps to close other programs, or to set a shorter context size.",
         ).format(weights=size_words(estimate.weights), context=size_words(estimate.context)),
     )
-    return _open(box, translate("Library", "Load anyway"), on_yes)
+    return ask(box, translate("Library", "Load anyway"), on_yes)
 
 
 def ask_remove(target: LibraryTarget, is_in_use: bool, parent: QWidget, on_yes: Callable[[bool], None]) -> QMessageBox:
     """`on_yes` is told whether the file is to be deleted."""
-    box = _box(
+    box = question_box(
         parent,
         translate("Library", "Remove a model"),
         translate("Library", "Remove {name} from the library?").format(name=target_title(target)),
@@ -49,11 +48,11 @@ def ask_remove(target: LibraryTarget, is_in_use: bool, parent: QWidget, on_yes: 
     if is_in_use:
         delete.setText(translate("Library", "The file cannot be deleted while the model is in use"))
     box.setCheckBox(delete)
-    return _open(box, translate("Library", "Remove"), lambda: on_yes(delete.isChecked()))
+    return ask(box, translate("Library", "Remove"), lambda: on_yes(delete.isChecked()))
 
 
 def ask_discard(download: Download, parent: QWidget, on_yes: Callable[[], None]) -> QMessageBox:
-    box = _box(
+    box = question_box(
         parent,
         translate("Library", "Discard a download"),
         translate("Library", "Discard the {size} that have arrived of {file}?").format(
@@ -61,26 +60,4 @@ def ask_discard(download: Download, parent: QWidget, on_yes: Callable[[], None])
         ),
         translate("Library", "To have it later, all of it would have to be downloaded again."),
     )
-    return _open(box, translate("Library", "Discard"), on_yes)
-
-
-def _box(parent: QWidget, title: str, text: str, more: str) -> QMessageBox:
-    box = QMessageBox(parent)
-    box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    box.setIcon(QMessageBox.Icon.NoIcon)
-    box.setWindowTitle(title)
-    box.setTextFormat(Qt.TextFormat.PlainText)
-    box.setText(text)
-    box.setInformativeText(more)
-    return box
-
-
-def _open(box: QMessageBox, yes: str, on_yes: Callable[[], object]) -> QMessageBox:
-    box.addButton(button(yes, "outlined", box), QMessageBox.ButtonRole.AcceptRole)
-    cancel = button(translate("Library", "Cancel"), "outlined", box)
-    box.addButton(cancel, QMessageBox.ButtonRole.RejectRole)
-    box.setDefaultButton(cancel)
-    box.setEscapeButton(cancel)
-    box.accepted.connect(on_yes)
-    box.open()
-    return box
+    return ask(box, translate("Library", "Discard"), on_yes)

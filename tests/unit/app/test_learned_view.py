@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from app.learned_view import counted, day, model_views, profile_view, size
+from app.learned_view import counted, day, model_views, ordinal_of, profile_view, size
 from engine.learned import ProfileSummary, RecallSize
 from tests.unit.app.learned_made import IN_USE, NOTHING, WHEN, adapters, learned
 
@@ -27,6 +27,14 @@ def test_a_model_is_told_in_plain_words_and_numbers() -> None:
         (None, "", "", False),
     ]
     assert "on 24 replies that it did not learn from" in pair.adapters[0].about
+
+
+def test_the_first_adapter_of_a_model_is_its_first_whatever_its_number_in_the_store() -> None:
+    summary = replace(learned(), adapters={("v0", "d"): adapters(2, 8, first=7)})
+    (view,) = model_views(summary, IN_USE, "Tiny")
+    assert [each.name for each in view.pairs[0].adapters] == ["Adapter 2", "Adapter 1", "The drafter as it came"]
+    assert ordinal_of(summary, 7) == 1
+    assert ordinal_of(summary, 99) == 99, "not known any more"
 
 
 def test_the_drafter_as_it_came_is_in_use_where_no_adapter_is() -> None:

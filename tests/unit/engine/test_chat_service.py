@@ -33,9 +33,9 @@ from engine.events import (
 from engine.learning_service import LearningService
 from engine.numerics.vocabulary_map import fingerprint
 from engine.proposers.chooser import Chooser
-from engine.proposers.history import History
+from engine.proposers.suffix_lookup import SuffixLookup
 from engine.recall import Recall
-from engine.records import Role, StopReason
+from engine.records import ConversationSummary, Role, StopReason
 from engine.speculation import Speculation
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
@@ -89,7 +89,7 @@ class Desk:
         if stop.is_set():
             raise Interrupted
         if self.drafts_from_recall:
-            return Speculation(Chooser(FREE, History(self.recall.indexes)))
+            return Speculation(Chooser(FREE, SuffixLookup(self.recall.indexes)))
         return Speculation.off(f"Nothing drafts in this test, {drafter} either.")
 
     def told(self, kind: type[Event]) -> list[Event]:
@@ -275,6 +275,26 @@ def test_a_deleted_conversation_is_refused_and_an_empty_one_cannot_be_regenerate
     talking.repository.delete_conversation(summary.id)
     with pytest.raises(ConversationMissing):
         talking.do(Send("Hi", summary.id, GREEDY))
+
+
+def test_of_a_reply_whose_conversation_is_forgotten_meanwhile_nothing_is_kept(talking: Desk) -> None:
+    talking.do(Send("Hi", None, GREEDY))
+    conversation_id = finished(talking).message.conversation_id
+    target = talking.targets[str(talking._folder / "fake.gguf")]
+    assert isinstance(target, FakeTarget)
+    forgotten: list[ConversationSummary] = []
+
+    def forget() -> None:
+        if not forgotten:
+            forgotten.append(talking.repository.forget_conversation(conversation_id))
+
+    target.on_evaluate = forget
+    talking.posted.clear()
+    with pytest.raises(ConversationMissing):
+        talking.do(Regenerate(conversation_id, GREEDY))
+    assert forgotten
+    assert talking.repository.list_conversations() == ()
+    assert not any(isinstance(command, RememberMore) for command in talking.posted), "nor remembered or learned from"
 
 
 def test_a_reply_is_kept_though_its_conversation_was_deleted_meanwhile(talking: Desk) -> None:

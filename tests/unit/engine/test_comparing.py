@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from engine.commands import Compare, LoadTarget, Send
+from engine.commands import ChatSampling, Compare, LoadTarget, Send
 from engine.comparison import Comparison, Side
-from engine.config import ReplySettings, SamplingSettings
+from engine.config import OwnSampling, ReplySettings, SamplingSettings, TargetOptions
 from engine.errors import ConversationMissing, NoTarget, PromptTooLong
 from engine.events import CompareFinished, CompareText, ReplyFinished, ReplyStarted
 from engine.stop_signal import StopSignal
@@ -124,6 +125,46 @@ def test_the_chat_goes_on_as_if_nothing_had_been(desk: Desk, load: Callable[[Fak
     assert third.statistics is not None
     assert third.statistics.left_out_messages == 2, "had it been forgotten, more would have left than need be"
     assert len(desk.repository.open_conversation(chat).messages) == 6
+
+
+def test_what_was_held_of_the_chat_is_held_afterwards(desk: Desk, load: Callable[[FakeTarget], FakeTarget]) -> None:
+    target = load(FakeTarget(says("Yes.")))
+    chat = send(desk, "One?").message.conversation_id
+    held = target.held.copy()
+    compare(desk, "Something else altogether.", num_tokens=4)
+    assert target.held == held
+    second = send(desk, "Two?", chat).message.statistics
+    assert second is not None
+    assert second.evaluated_tokens <= second.prompt_tokens - len(held)
+    target.save = lambda: None  # type: ignore[method-assign]  # no memory is left for it
+    compare(desk, "Something else altogether.", num_tokens=4)
+    assert send(desk, "Three?", chat).message.text == "Yes."
+
+
+def test_it_is_sampled_as_the_chat_would_be_answered(desk: Desk, load: Callable[[FakeTarget], FakeTarget]) -> None:
+    fake = load(FakeTarget(says("Yes.")))
+    warm = ReplySettings(SamplingSettings(temperature=1.0))
+
+    def is_greedy(sampled_as: ChatSampling | None) -> bool:
+        desk.do(Compare("Sing.", None, warm, 4, sampled_as=sampled_as))
+        (told,) = desk.told(CompareFinished)
+        assert isinstance(told, CompareFinished)
+        return told.comparison.is_greedy
+
+    chat = send(desk, "One?").message.conversation_id
+    assert not is_greedy(None)
+    assert not is_greedy(ChatSampling(chat))
+    assert is_greedy(ChatSampling(None, OwnSampling(temperature=0)))
+    desk.repository.change_conversation(chat, "", OwnSampling(temperature=0))
+    assert is_greedy(ChatSampling(chat))
+    desk.repository.change_conversation(chat, "", OwnSampling())
+    (target,) = desk.repository.list_targets()
+    fake.description = replace(fake.description, path=target.path)
+    desk.repository.change_target_options(target.path, TargetOptions(sampling=SamplingSettings(temperature=0)))
+    assert is_greedy(ChatSampling(chat))
+    assert not is_greedy(None)
+    desk.repository.change_conversation(chat, "", OwnSampling(temperature=0.5))
+    assert not is_greedy(ChatSampling(chat)), "what is set for the chat counts for more"
 
 
 def test_it_answers_in_place_of_the_last_prompt_of_a_chat(desk: Desk, load: Callable[[FakeTarget], FakeTarget]) -> None:

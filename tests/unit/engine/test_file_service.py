@@ -102,6 +102,21 @@ def test_an_incognito_chat_is_exported_where_it_is_named(desk: Desk, tmp_path: P
         desk.files.handle(ExportConversations(path, None, ExportFormat.JSON, overwrite=True), StopSignal())
 
 
+def test_what_is_cancelled_when_it_is_read_and_not_yet_added_adds_nothing(desk: Desk, tmp_path: Path) -> None:
+    number, path, stop = desk.chat("kept", "one"), tmp_path / "chats.json", StopSignal()
+    desk.files.handle(ExportConversations(path, None, ExportFormat.JSON), StopSignal())
+    desk.repository.forget_conversation(number)
+
+    def open_repository() -> Repository:
+        stop.set()  # everything is to be forgotten, say
+        return desk.repository
+
+    files = FileService(open_repository, desk.learning, desk.events.append, desk.posted.append)
+    with pytest.raises(ImportCancelled):
+        files.handle(ImportConversations(path), stop)
+    assert desk.repository.list_conversations() == ()
+
+
 def test_what_is_refused_or_cancelled_adds_nothing(desk: Desk, tmp_path: Path) -> None:
     path = tmp_path / "chats.json"
     path.write_text('[{"messages": [{"role": "user", "content": "Hi"}]}, {"mess')

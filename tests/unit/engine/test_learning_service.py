@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from engine import learning_service
-from engine.config import LearningSettings, SpeculationSettings
+from engine.config import LearningSettings, OwnSampling, SpeculationSettings
 from engine.drafter.adapter import Adapter
 from engine.drafting import Drafting, open_drafting
 from engine.errors import StoreUnusable
@@ -20,7 +20,7 @@ from engine.events import DrafterLearned, Event
 from engine.learned import Learned
 from engine.learning.learner import Learner, Trial
 from engine.learning_service import LearningService
-from engine.records import Message, NgramRecord, Role
+from engine.records import ChatTurn, Message, NgramRecord, Role
 from engine.storage import Repository
 from tests.unit.engine.learning.made import TARGET, drafter_folder
 from tests.unit.engine.learning.test_learner import FOXES, QUICK, TURNS, reply
@@ -316,6 +316,21 @@ def test_what_another_target_wrote_is_no_lesson_for_this_one(homes: Callable[...
     message = home.repository.add_message(chat.id, None, Role.ASSISTANT, "text")
     home.service.take(message, TURNS, reply(FOXES[0]), other)
     assert home.repository.load_lessons(home.drafting.target_fingerprint) == ()
+
+
+def test_a_reply_is_learned_from_as_it_was_asked_for_whatever_its_chat_is_told_meanwhile(
+    homes: Callable[..., Home],
+) -> None:
+    home = homes(replace(ALWAYS, enabled=False))
+    home.service.open(home.drafting)
+    chat = home.repository.create_conversation("chat", "Be kind.")
+    prompt = home.repository.add_message(chat.id, None, Role.USER, "Hi")
+    home.repository.change_conversation(chat.id, "Be brief.", OwnSampling())  # while the reply was written
+    message = home.repository.add_message(chat.id, prompt.id, Role.ASSISTANT, FOXES[0].decode())
+    turns = (ChatTurn(Role.SYSTEM, "Be kind."), ChatTurn(Role.USER, "Hi"))
+    home.service.take(message, turns, reply(FOXES[0]), TARGET)
+    (lesson,) = home.repository.load_lessons(home.drafting.target_fingerprint)
+    assert lesson.turns == turns
 
 
 def test_between_two_targets_nothing_is_learned_and_who_learned_before_can_go_on(homes: Callable[..., Home]) -> None:

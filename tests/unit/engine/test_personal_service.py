@@ -21,7 +21,7 @@ from engine.commands import (
     UseAdapter,
 )
 from engine.config import LearningSettings
-from engine.errors import AdapterMissing, ProfileUnusable
+from engine.errors import AdapterMissing, ImportCancelled, ProfileUnusable
 from engine.events import (
     AdapterUsed,
     ConversationsListed,
@@ -38,6 +38,7 @@ from engine.learning_service import LearningService
 from engine.personal_service import PersonalService
 from engine.recall import Recall
 from engine.records import NgramRecord, Role
+from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.vocabulary_name import vocabulary_fingerprint
 from tests.fakes.target import FakeTarget
@@ -201,3 +202,14 @@ def test_everything_is_forgotten(desk: Desk) -> None:
     assert desk.num_found() == 0
     assert not desk.recall.catch_up()
     assert desk.num_found() == 0
+
+
+def test_a_profile_whose_import_is_ended_when_everything_is_forgotten_adds_nothing(
+    desk: Desk, other: Desk, tmp_path: Path
+) -> None:
+    path, stop = tmp_path / "me.slipstream", StopSignal()
+    desk.service.handle(ExportProfile(path))
+    stop.set()
+    with pytest.raises(ImportCancelled):
+        other.service.handle(ImportProfile(path), stop)
+    assert other.repository.summarize_learned().vocabularies == ()

@@ -15,7 +15,7 @@ from engine.config import ReplySettings, SamplingSettings
 from engine.errors import ConversationMissing, StoreUnusable
 from engine.numerics.vocabulary_map import fingerprint
 from engine.proposers.chooser import Chooser
-from engine.proposers.history import History
+from engine.proposers.suffix_lookup import SuffixLookup
 from engine.recall import Recall
 from engine.records import ChatTurn, Message, RecallText, Reply, Role
 from engine.reply import ReplyWriter
@@ -118,7 +118,7 @@ def caught_up(recall: Recall) -> int:
 
 def write(recall: Recall, target: FakeTarget, prompt: str) -> Reply:
     target.roll_back(0)
-    writer = ReplyWriter(target, Speculation(Chooser(FREE, History(recall.indexes))))
+    writer = ReplyWriter(target, Speculation(Chooser(FREE, SuffixLookup(recall.indexes))))
     settings = ReplySettings(SamplingSettings(temperature=0))
     prepared = writer.prepare([ChatTurn(Role.USER, prompt)])
     return writer.write(prepared, settings, StopSignal(), RecordingListener())

@@ -10,7 +10,7 @@ from engine.config import ReplySettings, SamplingSettings
 from engine.numerics.draft_length import FixedCosts
 from engine.numerics.suffix_index import SuffixIndex
 from engine.proposers.chooser import Chooser
-from engine.proposers.history import History
+from engine.proposers.suffix_lookup import SuffixLookup
 from engine.records import ChatTurn, Reply, Role, StopReason, TextKind
 from engine.reply import ReplyWriter
 from engine.speculation import Speculation
@@ -42,7 +42,7 @@ def live(listener: RecordingListener) -> str:
 
 def recalling(*texts: str) -> Speculation:
     index = [SuffixIndex([[*text.encode()] for text in texts])]
-    return choosing(History(lambda: index))
+    return choosing(SuffixLookup(lambda: index))
 
 
 @pytest.mark.parametrize("guess", ["".join(signs) for signs in product("bx", repeat=4)])
@@ -66,7 +66,7 @@ TEXT = "the thing in the inn, then nothing; the theme: haha — thé 🙂 end"
 def test_what_two_guessed_one_after_the_other_is_told_apart() -> None:
     target = FakeTarget(says(TEXT))
     index = [SuffixIndex([[*TEXT[20:40].encode()]])]
-    speculation = choosing(History(lambda: index), neural_proposer(target.vocabulary, guesses(TEXT)))
+    speculation = choosing(SuffixLookup(lambda: index), neural_proposer(target.vocabulary, guesses(TEXT)))
     reply, listener = write(target, speculation)
     told = spelled(reply.statistics.origins)
     assert reply.text == TEXT

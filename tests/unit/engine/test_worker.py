@@ -37,6 +37,28 @@ def test_commands_are_carried_out_in_order_on_another_thread() -> None:
     assert close(worker, 2.0)
 
 
+def test_a_failure_says_whether_it_was_wanted_to_end_and_a_kind_can_be_ended_alone() -> None:
+    events = EventQueue()
+
+    def handle(command: Command, stop: StopSignal) -> None:
+        if isinstance(command, OpenConversation):
+            while not stop.is_set():
+                time.sleep(0.001)
+            raise NoTarget("It was ended.")
+
+    worker = Worker("busy", handle, events)
+    worker.start()
+    other = worker.post(ListConversations())
+    worker.post(OpenConversation(1))
+    waiting = worker.post(OpenConversation(2))
+    worker.stop(OpenConversation)
+    assert waiting.is_set()
+    assert not other.is_set()
+    for number in (1, 2):
+        assert events.wait_for(Failed) == Failed("It was ended.", OpenConversation(number), is_stopped=True)
+    assert close(worker, 2.0)
+
+
 def test_a_failure_becomes_a_sentence_and_the_next_command_is_carried_out(caplog: pytest.LogCaptureFixture) -> None:
     events = EventQueue()
 

@@ -41,7 +41,7 @@ _PRIORS = (
 )
 
 
-class History:
+class SuffixLookup:
     """Implements `engine.proposers.interface.Proposer`."""
 
     name = "recall"
