@@ -10,14 +10,6 @@ from app.main_window import MainWindow
 from engine import ForgetConversation, ReplyCommand
 from engine.events import ConversationForgotten, Event, Failed, PromptKept, ReplyFinished, ReplyStarted
 
-_WHAT_GOES = (
-    "Its text is removed from this computer now, with what recall and learning keep of it. This cannot be undone."
-)
-_WHAT_STAYS = (
-    "Adapters that were already learned stay, and so do n-grams: how often pieces of words followed each other, in all "
-    "chats together."
-)
-
 
 class ForgetController(QObject):
     """Connects the list of conversations with one engine."""
@@ -39,11 +31,19 @@ class ForgetController(QObject):
         title = self._window.conversations.model.summary(row).title
         box = QMessageBox(self._window)
         box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        box.setWindowTitle("Forget at once")
+        box.setWindowTitle(self.tr("Forget at once"))
         box.setTextFormat(Qt.TextFormat.PlainText)
-        box.setText(f"Forget “{title}” for good?")
-        box.setInformativeText(f"{_WHAT_GOES}\n\n{_WHAT_STAYS}")
-        forget = box.addButton("Forget at once", QMessageBox.ButtonRole.DestructiveRole)
+        box.setText(self.tr("Forget “{title}” for good?").format(title=title))
+        goes = self.tr(
+            "Its text is removed from this computer now, with what recall and learning keep of it. "
+            "This cannot be undone."
+        )
+        stays = self.tr(
+            "Adapters that were already learned stay, and so do n-grams: how often pieces of words followed each "
+            "other, in all chats together."
+        )
+        box.setInformativeText(f"{goes}\n\n{stays}")
+        forget = box.addButton(self.tr("Forget at once"), QMessageBox.ButtonRole.DestructiveRole)
         forget.setProperty("kind", "outlined")
         cancel = box.addButton(QMessageBox.StandardButton.Cancel)
         box.setDefaultButton(cancel)
@@ -70,7 +70,7 @@ class ForgetController(QObject):
             case Failed(_, command) if isinstance(command, ReplyCommand):
                 self._on_reply_ended()
             case ConversationForgotten(summary):
-                self._window.toasts.show_info(f"“{summary.title}” is gone for good.")
+                self._window.toasts.show_info(self.tr("“{title}” is gone for good.").format(title=summary.title))
 
     def _on_reply_ended(self) -> None:
         self._answering = None

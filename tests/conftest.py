@@ -18,6 +18,8 @@ from engine.target.interface import Target
 from engine.targets import starter_path
 
 if TYPE_CHECKING:
+    from PySide6.QtWidgets import QApplication
+
     from tests.fakes.hub import FakeHub
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
@@ -46,6 +48,18 @@ def _garbage_on_this_thread() -> Iterator[None]:
     gc.disable()
     yield
     gc.collect(1)  # all that came into being since the last test
+
+
+@pytest.fixture(scope="session")
+def qapp(qapp: QApplication) -> QApplication:
+    """In English, whatever the system speaks: `2 files`, not `2 file(s)`."""
+    # Here, because most tests do without Qt.
+    from PySide6.QtCore import QLocale
+
+    from app.translation import install_translations
+
+    install_translations(qapp, QLocale(QLocale.Language.English))
+    return qapp
 
 
 @pytest.fixture(scope="session")
