@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -111,10 +112,13 @@ def test_nothing_moves_while_figures_change(meter: SpeedMeter, qtbot: QtBot) -> 
         layout.activate()
         return [(part.x(), part.width()) for part in parts]
 
+    def shows(words: str) -> bool:
+        return meter.speed.text() == words
+
     before = places()
     for speed, words, accepted in ((3.31, "3.3 tok/s", 0), (10_000, "10,000 tok/s", 180), (600, "600 tok/s", 9)):
         meter.show_live(replace(LIVE, tokens_per_s=speed, mean_tokens_per_s=speed, num_accepted=accepted), 8192)
-        qtbot.waitUntil(lambda words=words: meter.speed.text() == words)
+        qtbot.waitUntil(partial(shows, words))
         assert places() == before
         for part in (meter.speed, meter.ratio, meter.rounds, meter.accepted, meter.context):
             assert part.sizeHint().width() <= part.width() + 1, part.text()
