@@ -86,7 +86,7 @@ class CodeBlockView(QFrame):
         """
         if language != self._language:
             self._language = language
-            self._name.setText(language or "text")
+            self._name.setText(language or self.tr("text"))
         if code != self._code:
             self._write(code)
         if marks != self._marks:
