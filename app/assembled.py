@@ -27,6 +27,7 @@ from app.notifier import Notifier
 from app.personal_controller import PersonalController
 from app.remembering import Remembering
 from app.search_controller import SearchController
+from app.settings import not_saved
 from app.settings_controller import SettingsController
 from app.settings_keeper import SettingsKeeper
 from app.store_trouble import StoreTrouble
@@ -129,5 +130,5 @@ class Assembled(QObject):
         try:
             self.keeper.close()
         except OSError as error:
-            print(f"The settings could not be saved: {error.strerror}.", file=sys.stderr)
+            print(not_saved(error), file=sys.stderr)
         self.bridge.close()

@@ -224,10 +224,10 @@ class ChatController(QObject):
         `prompt_id` is of the message that is answered, where it is kept already, and `begun` the reply that it goes on
         from."""
         if self._reply is not None:
-            self._window.toasts.show_info("Wait for the reply to end, or stop it with Esc.")
+            self._window.toasts.show_info(self.tr("Wait for the reply to end, or stop it with Esc."))
             return False
         if self._target is None:
-            self._window.toasts.show_info("The model is still loading; try again when it is ready.")
+            self._window.toasts.show_info(self.tr("The model is still loading; try again when it is ready."))
             return False
         stop = self._bridge.post(command)
         self._begin_reply(_ReplyUnderWay(stop, self._open_id, prompt_id=prompt_id, begun=begun))
@@ -418,7 +418,8 @@ class ChatController(QObject):
         self._deleted.append(summary)
         self._window.restore_action.setEnabled(True)
         undo = partial(self._restore, summary)
-        self._window.toasts.show_info(f"“{summary.title}” was deleted.", "Undo", undo, _UNDO_MS)
+        words = self.tr("“{title}” was deleted.").format(title=summary.title)
+        self._window.toasts.show_info(words, self.tr("Undo"), undo, _UNDO_MS)
 
     def _on_everything_forgotten(self) -> None:
         self._deleted.clear()
@@ -545,7 +546,7 @@ class ChatController(QObject):
             self._window.prompt_box.set_text(prompt)
         else:
             copy = partial(QGuiApplication.clipboard().setText, prompt)
-            self._window.toasts.show_info("A message was not sent.", "Copy it", copy, _UNDO_MS)
+            self._window.toasts.show_info(self.tr("A message was not sent."), self.tr("Copy it"), copy, _UNDO_MS)
 
     def _on_reply_failed(self) -> None:
         """Shows what was kept: the prompt at least, and after regenerating the reply that was there before."""
@@ -554,8 +555,8 @@ class ChatController(QObject):
         if reply is not None and reply.pieces:  # it could not be kept; it is still the user's
             text = "".join(reply.pieces)
             self._window.toasts.show_info(
-                "The unfinished reply was not kept.",
-                "Copy it",
+                self.tr("The unfinished reply was not kept."),
+                self.tr("Copy it"),
                 lambda: QGuiApplication.clipboard().setText(text),
                 _UNDO_MS,
             )
@@ -617,12 +618,17 @@ class ChatController(QObject):
         """Once for every time that more messages leave."""
         if conversation_id == self._open_id and num_left_out > self._told_left_out:
             self._told_left_out = num_left_out
-            what = (
-                "oldest message no longer fits"
-                if num_left_out == 1
-                else f"{num_left_out} oldest messages no longer fit"
-            )
-            self._window.transcript.show_note(f"The {what} into the model's context; it does not see them any more.")
+            if num_left_out == 1:
+                words = self.tr(
+                    "The oldest message no longer fits into the model's context; it does not see them any more."
+                )
+            else:
+                words = self.tr(
+                    "The %n oldest messages no longer fit into the model's context; it does not see them any more.",
+                    "",
+                    num_left_out,
+                )
+            self._window.transcript.show_note(words)
 
     def _show_statistics(self, message: Message | None) -> None:
         if message is None or message.statistics is None:

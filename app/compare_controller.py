@@ -15,9 +15,7 @@ from engine.comparison import Side
 from engine.events import CompareFinished, CompareText, ConversationForgotten, Event, EverythingForgotten, Failed
 from engine.records import Role
 
-_EXAMPLE = "Write a Python class for a stack with push, pop and peek, and then the same class with type hints."
 _GREEDY = ReplySettings(SamplingSettings(temperature=0))
-_WAITING = "Waiting for the model: it reads the prompt, or finishes what it writes for you."
 
 
 class CompareController(QObject):
@@ -60,7 +58,7 @@ class CompareController(QObject):
         if not self.dialog.isVisible() and self._stop_signal is None:
             prompts = [message for message in self._window.transcript.messages if message.role is Role.USER]
             self._conversation_id = prompts[-1].conversation_id if prompts else None
-            self.dialog.show_prompt(prompts[-1].text if prompts else _EXAMPLE, bool(prompts))
+            self.dialog.show_prompt(prompts[-1].text if prompts else self._example(), bool(prompts))
             self.dialog.clear()
         self.dialog.show()
         self.dialog.raise_()
@@ -74,7 +72,9 @@ class CompareController(QObject):
         self._num_finished = 0
         dialog.clear()
         dialog.show_running(True)
-        dialog.show_result(_WAITING, ())
+        dialog.show_result(
+            self.tr("Waiting for the model: it reads the prompt, or finishes what it writes for you."), ()
+        )
         in_chat = self._conversation_id if dialog.in_chat.isChecked() else None
         own = dialog.own_sampling.isChecked()
         self._stop_signal = self._bridge.post(
@@ -129,9 +129,14 @@ class CompareController(QObject):
         """What the dialog shows was said in a chat that is gone."""
         self.stop()
         self._conversation_id = None
-        self.dialog.show_prompt(_EXAMPLE, False)
+        self.dialog.show_prompt(self._example(), False)
         self.dialog.clear()
 
     def _end(self) -> None:
         self._stop_signal = None
         self.dialog.show_running(False)
+
+    def _example(self) -> str:
+        return self.tr(
+            "Write a Python class for a stack with push, pop and peek, and then the same class with type hints."
+        )

@@ -10,14 +10,6 @@ from app.main_window import MainWindow
 from engine import ForgetConversation
 from engine.events import ConversationForgotten, Event
 
-_WHAT_GOES = (
-    "Its text is removed from this computer now, with what recall and learning keep of it. This cannot be undone."
-)
-_WHAT_STAYS = (
-    "Adapters that were already learned stay, and so do n-grams: how often pieces of words followed each other, in all "
-    "chats together."
-)
-
 
 class ForgetController(QObject):
     """Connects the list of conversations with one engine."""
@@ -35,9 +27,18 @@ class ForgetController(QObject):
         if row is None:
             return
         title = self._window.conversations.model.summary(row).title
-        text, more = f"Forget “{title}” for good?", f"{_WHAT_GOES}\n\n{_WHAT_STAYS}"
-        box = question_box(self._window, "Forget at once", text, more)
-        ask(box, "Forget at once", lambda: self._forget(conversation_id))
+        text = self.tr("Forget “{title}” for good?").format(title=title)
+        goes = self.tr(
+            "Its text is removed from this computer now, with what recall and learning keep of it. "
+            "This cannot be undone."
+        )
+        stays = self.tr(
+            "Adapters that were already learned stay, and so do n-grams: how often pieces of words followed each "
+            "other, in all chats together."
+        )
+        forget = self.tr("Forget at once")
+        box = question_box(self._window, forget, text, f"{goes}\n\n{stays}")
+        ask(box, forget, lambda: self._forget(conversation_id))
 
     def _forget(self, conversation_id: int) -> None:
         """Also while it is being answered: that reply is given up, and nothing of it is kept."""
@@ -47,4 +48,4 @@ class ForgetController(QObject):
     def _on_event(self, event: Event) -> None:
         match event:
             case ConversationForgotten(summary):
-                self._window.toasts.show_info(f"“{summary.title}” is gone for good.")
+                self._window.toasts.show_info(self.tr("“{title}” is gone for good.").format(title=summary.title))

@@ -14,7 +14,7 @@ from app.dialogs.library.questions import ask_load_anyway, ask_remove
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.models.library_model import target_title
-from app.widgets.target_bar import MODEL_FILES
+from app.widgets.target_bar import model_files
 from engine import (
     STARTER,
     AddTargets,
@@ -122,19 +122,19 @@ class LibraryController(QObject):
 
     @Slot()
     def _add_files(self) -> None:
-        paths, _ = QFileDialog.getOpenFileNames(self._front(), "Add model files", "", MODEL_FILES)
+        paths, _ = QFileDialog.getOpenFileNames(self._front(), self.tr("Add model files"), "", model_files())
         self._add(tuple(Path(path) for path in paths))
 
     @Slot()
     def _add_folder(self) -> None:
-        folder = QFileDialog.getExistingDirectory(self._front(), "Add a folder of models")
+        folder = QFileDialog.getExistingDirectory(self._front(), self.tr("Add a folder of models"))
         self._add((Path(folder),) if folder else ())
 
     @Slot(object)
     def _add(self, paths: tuple[Path, ...]) -> None:
         if paths:
             self._adding = frozenset(target.path for target in self._targets or ())
-            self.dialog.show_words("Looking at what is to be added…")
+            self.dialog.show_words(self.tr("Looking at what is to be added…"))
             self._bridge.post(AddTargets(paths))
 
     @Slot(object, TargetOptions)
@@ -220,17 +220,22 @@ class LibraryController(QObject):
         if new:
             self.dialog.library.point_at(new[0].path)
         if len(new) == 1:
-            words = f"{target_title(new[0])} is in the library now."
+            words = self.tr("{name} is in the library now.").format(name=target_title(new[0]))
+        elif new:
+            words = self.tr("%n models were added.", "", len(new))
         else:
-            words = f"{len(new)} models were added." if new else "Nothing new was found: all of it is in the library."
+            words = self.tr("Nothing new was found: all of it is in the library.")
         if left_out:
-            files = "One file was" if len(left_out) == 1 else f"{len(left_out)} files were"
-            words += f" {files} left out: {left_out[0]}"
+            if len(left_out) == 1:
+                more = self.tr("One file was left out: {reason}")
+            else:
+                more = self.tr("%n files were left out: {reason}", "", len(left_out))
+            words = f"{words} {more.format(reason=left_out[0])}"
         self.dialog.show_words(words)
         if self.dialog.isVisible():
             return
         if len(new) == 1 and not new[0].problem:
-            self._window.toasts.show_info(words, "Use it now", partial(self.choose, new[0].path))
+            self._window.toasts.show_info(words, self.tr("Use it now"), partial(self.choose, new[0].path))
         else:
             self._window.toasts.show_info(words)
 

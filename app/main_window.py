@@ -184,68 +184,68 @@ class MainWindow(QMainWindow):
         self._foot.setMaximumWidth(self._keeper.px(COLUMN_PX) + 2 * MARGIN_PX)
 
     def _make_actions(self) -> None:
-        self.new_action = self._action("New chat", "Ctrl+N")
+        self.new_action = self._action(self.tr("New chat"), "Ctrl+N")
         self.new_action.triggered.connect(self._on_new)
-        self.incognito_action = self._action("New incognito chat", "Ctrl+Shift+N")
+        self.incognito_action = self._action(self.tr("New incognito chat"), "Ctrl+Shift+N")
         self.incognito_action.triggered.connect(self.conversations.incognito_requested)
-        self.search_action = self._action("Search chats")
+        self.search_action = self._action(self.tr("Search chats"))
         self.search_action.setShortcuts([QKeySequence("Ctrl+F"), QKeySequence("Ctrl+K")])
         self.search_action.triggered.connect(self.conversations.begin_search)
-        self.attach_action = self._action("Attach a text file…", "Ctrl+Shift+A")
+        self.attach_action = self._action(self.tr("Attach a text file…"), "Ctrl+Shift+A")
         self.attach_action.triggered.connect(self.prompt_box.attach_requested)
-        self.import_action = self._action("Import chats…")
-        self.export_all_action = self._action("Export all chats…")
-        self.export_action = self._action("Export this chat…")
+        self.import_action = self._action(self.tr("Import chats…"))
+        self.export_all_action = self._action(self.tr("Export all chats…"))
+        self.export_action = self._action(self.tr("Export this chat…"))
         self.export_action.triggered.connect(self.conversations.export_current)
-        self.forget_action = self._action("Forget this chat at once…")
+        self.forget_action = self._action(self.tr("Forget this chat at once…"))
         self.forget_action.triggered.connect(self.conversations.forget_current)
-        self.choose_action = self._action("Choose a model")
+        self.choose_action = self._action(self.tr("Choose a model"))
         self.choose_action.setShortcuts([QKeySequence("Ctrl+M"), QKeySequence("Ctrl+Shift+M")])
         self.choose_action.triggered.connect(self.target_bar.open_picker)
-        self.library_action = self._action("Library…")
-        self.models_action = self._action("Find models…")
-        self.open_action = self._action("Open a model file…", "Ctrl+O")
+        self.library_action = self._action(self.tr("Library…"))
+        self.models_action = self._action(self.tr("Find models…"))
+        self.open_action = self._action(self.tr("Open a model file…"), "Ctrl+O")
         self.open_action.triggered.connect(self.target_bar.choose)
-        self.quit_action = self._action("Quit", QKeySequence(QKeySequence.StandardKey.Quit))
+        self.quit_action = self._action(self.tr("Quit"), QKeySequence(QKeySequence.StandardKey.Quit))
         self.quit_action.triggered.connect(self.close)
-        self.stop_action = self._action("Stop the reply")
+        self.stop_action = self._action(self.tr("Stop the reply"))
         self.stop_action.setShortcuts([QKeySequence("Esc"), QKeySequence("Ctrl+.")])
         self.stop_action.triggered.connect(self.prompt_box.stop_requested)
-        self.regenerate_action = self._action("Write the last reply again", "Ctrl+R")
+        self.regenerate_action = self._action(self.tr("Write the last reply again"), "Ctrl+R")
         self.regenerate_action.triggered.connect(self._on_regenerate)
-        self.continue_action = self._action("Continue the last reply", "Ctrl+Shift+R")
+        self.continue_action = self._action(self.tr("Continue the last reply"), "Ctrl+Shift+R")
         self.continue_action.triggered.connect(self._on_continue)
-        self.conversation_action = self._action("Settings of this chat…", "Ctrl+Shift+,")
+        self.conversation_action = self._action(self.tr("Settings of this chat…"), "Ctrl+Shift+,")
         self.conversation_action.setMenuRole(QAction.MenuRole.NoRole)
-        self.rename_action = self._action("Rename this chat")
+        self.rename_action = self._action(self.tr("Rename this chat"))
         self.rename_action.triggered.connect(self.conversations.rename_current)
-        self.delete_action = self._action("Delete this chat")
+        self.delete_action = self._action(self.tr("Delete this chat"))
         self.delete_action.triggered.connect(self.conversations.delete_current)
-        self.restore_action = self._action("Bring back the last deleted chat", "Ctrl+Shift+T")
+        self.restore_action = self._action(self.tr("Bring back the last deleted chat"), "Ctrl+Shift+T")
         self.restore_action.setEnabled(False)
-        self.starter_action = self._action("Use the starter model")
-        self.drafter_action = self._action("Drafter…")
+        self.starter_action = self._action(self.tr("Use the starter model"))
+        self.drafter_action = self._action(self.tr("Drafter…"))
         self.drafter_action.setMenuRole(QAction.MenuRole.NoRole)
-        self.personal_action = self._action("Personalization…", "Ctrl+Shift+P")
+        self.personal_action = self._action(self.tr("Personalization…"), "Ctrl+Shift+P")
         self.personal_action.setMenuRole(QAction.MenuRole.NoRole)
-        self.settings_action = self._action("Settings…", "Ctrl+,")
+        self.settings_action = self._action(self.tr("Settings…"), "Ctrl+,")
         self.settings_action.setMenuRole(QAction.MenuRole.PreferencesRole)
-        self.larger_action = self._action("Larger text", "Ctrl++")
+        self.larger_action = self._action(self.tr("Larger text"), "Ctrl++")
         self.larger_action.setShortcuts([QKeySequence("Ctrl++"), QKeySequence("Ctrl+=")])
-        self.smaller_action = self._action("Smaller text", "Ctrl+-")
-        self.usual_size_action = self._action("Usual text size", "Ctrl+0")
-        self.sidebar_action = self._action("Show or hide the sidebar", "Ctrl+B")
+        self.smaller_action = self._action(self.tr("Smaller text"), "Ctrl+-")
+        self.usual_size_action = self._action(self.tr("Usual text size"), "Ctrl+0")
+        self.sidebar_action = self._action(self.tr("Show or hide the sidebar"), "Ctrl+B")
         self.sidebar_action.triggered.connect(self.toggle_sidebar)
-        self.origins_action = self._action("Colour by who guessed it", "Ctrl+Shift+O")
+        self.origins_action = self._action(self.tr("Colour by who guessed it"), "Ctrl+Shift+O")
         self.origins_action.setCheckable(True)
         self.origins_action.toggled.connect(self.transcript.set_colouring)
-        self.focus_action = self._action("Go to the message box", "Ctrl+L")
+        self.focus_action = self._action(self.tr("Go to the message box"), "Ctrl+L")
         self.focus_action.triggered.connect(self.prompt_box.setFocus)
-        self.history_action = self._action("Speed…", "Ctrl+Shift+S")
-        self.compare_action = self._action("Compare plain and sped up…")
-        self.shortcuts_action = self._action("Keyboard shortcuts", "F1")
+        self.history_action = self._action(self.tr("Speed…"), "Ctrl+Shift+S")
+        self.compare_action = self._action(self.tr("Compare plain and sped up…"))
+        self.shortcuts_action = self._action(self.tr("Keyboard shortcuts"), "F1")
         self.shortcuts_action.triggered.connect(self._show_shortcuts)
-        self.about_action = self._action("About Slipstream")
+        self.about_action = self._action(self.tr("About Slipstream"))
         self.about_action.triggered.connect(self._show_about)
         self.about_action.setMenuRole(QAction.MenuRole.AboutRole)
         self.quit_action.setMenuRole(QAction.MenuRole.QuitRole)
@@ -268,7 +268,7 @@ class MainWindow(QMainWindow):
         pages = (self.library_action, self.history_action, self.personal_action, self.settings_action)
         submenus: tuple[tuple[str, tuple[tuple[QAction, ...], ...]], ...] = (
             (
-                "&Chat",
+                self.tr("&Chat"),
                 (
                     (self.conversation_action, self.attach_action),
                     (self.stop_action, self.regenerate_action, self.continue_action),
@@ -277,7 +277,7 @@ class MainWindow(QMainWindow):
                 ),
             ),
             (
-                "&Model",
+                self.tr("&Model"),
                 (
                     (self.choose_action, self.starter_action),
                     (self.open_action, self.models_action),
@@ -285,16 +285,16 @@ class MainWindow(QMainWindow):
                 ),
             ),
             (
-                "&View",
+                self.tr("&View"),
                 (
                     (self.sidebar_action, self.focus_action, self.origins_action),
                     (self.larger_action, self.smaller_action, self.usual_size_action),
                 ),
             ),
-            ("&Help", ((self.shortcuts_action, self.about_action),)),
+            (self.tr("&Help"), ((self.shortcuts_action, self.about_action),)),
         )
         if self.menuBar().isNativeMenuBar():  # the bar at the top of the screen
-            _fill(self.menuBar().addMenu("&File"), (chats, pages, (self.quit_action,)))
+            _fill(self.menuBar().addMenu(self.tr("&File")), (chats, pages, (self.quit_action,)))
             for name, groups in submenus:
                 _fill(self.menuBar().addMenu(name), groups)
             self.target_bar.menu_button.hide()
@@ -307,7 +307,7 @@ class MainWindow(QMainWindow):
         menu.addSeparator()
         menu.addAction(self.quit_action)  # last, as everywhere
         self.target_bar.menu_button.setMenu(menu)
-        self.menu_action = self._action("Open the menu", "F10")
+        self.menu_action = self._action(self.tr("Open the menu"), "F10")
         self.menu_action.setObjectName("menu")
         self.menu_action.triggered.connect(self.target_bar.menu_button.showMenu)
         KeyHint(self.target_bar.menu_button, self.menu_action)
@@ -351,9 +351,12 @@ class MainWindow(QMainWindow):
     @Slot()
     def _show_about(self) -> None:
         self._show_box(
-            "About Slipstream",
-            f"<h3>Slipstream {self._version}</h3><p>Chat with language models on your own computer.<br>"
-            "Nothing you write leaves it.</p>",
+            self.tr("About Slipstream"),
+            "<h3>Slipstream {version}</h3><p>{what}<br>{where}</p>".format(
+                version=self._version,
+                what=self.tr("Chat with language models on your own computer."),
+                where=self.tr("Nothing you write leaves it."),
+            ),
         )
 
     def _show_box(self, title: str, html: str) -> None:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Base64Bytes, BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from app.setting import QT_TRANSLATE_NOOP, Group, Shown
+from app.translation import translate
 from engine import BUILT_IN, STARTER, LearningSettings, ReplySettings, SamplingSettings, TargetSettings
 from engine.errors import SettingInvalid
 
@@ -238,7 +239,8 @@ class SettingsFile:
         except FileNotFoundError:
             return AppSettings(), ""
         except OSError as error:
-            return AppSettings(), f"{self._path} cannot be read ({error.strerror}); the usual settings are used."
+            sentence = translate("Settings", "{file} cannot be read ({reason}); the usual settings are used.")
+            return AppSettings(), sentence.format(file=self._path, reason=error.strerror)
         try:
             return AppSettings.model_validate_json(content), ""
         except ValidationError as error:
@@ -250,15 +252,16 @@ class SettingsFile:
         """All fields but those that are wrong."""
         wrong = {str(detail["loc"][0]) for detail in error.errors() if detail["loc"]}
         if not wrong:
-            return (
-                AppSettings(),
-                f"The settings make no sense and are the usual ones now; the file is kept as {aside.name}.",
+            sentence = translate(
+                "Settings", "The settings make no sense and are the usual ones now; the file is kept as {file}."
             )
+            return AppSettings(), sentence.format(file=aside.name)
         fields = {name: value for name, value in json.loads(content).items() if name not in wrong}
-        sentence = (
-            f"In the settings these make no sense and are the usual ones now: {', '.join(sorted(wrong))}; "
-            f"the file is kept as {aside.name}."
+        sentence = translate(
+            "Settings",
+            "In the settings these make no sense and are the usual ones now: {names}; the file is kept as {file}.",
         )
+        sentence = sentence.format(names=", ".join(sorted(wrong)), file=aside.name)
         return AppSettings.model_validate_json(json.dumps(fields)), sentence
 
     def save(self, settings: AppSettings) -> None:
@@ -282,3 +285,8 @@ class SettingsFile:
         with contextlib.suppress(OSError):  # then it stays where it is until the next save
             self._path.replace(aside)
         return aside
+
+
+def not_saved(error: OSError) -> str:
+    """A sentence for the user."""
+    return translate("Settings", "The settings could not be saved: {reason}.").format(reason=error.strerror)

@@ -60,13 +60,13 @@ class ConversationList(QWidget):
         self._chosen_id: int | None = None
         self.setObjectName("sidebar")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        self.new_button = QPushButton("New chat", self)
+        self.new_button = QPushButton(self.tr("New chat"), self)
         self.new_button.setProperty("kind", "new")
         self.new_button.setCursor(Qt.CursorShape.PointingHandCursor)
-        self.new_button.setToolTip("Begin a new chat  (Ctrl+N)")
+        self.new_button.setToolTip(self.tr("Begin a new chat  (Ctrl+N)"))
         self.new_button.clicked.connect(self._on_new)
         self.incognito_button = IconButton(
-            keeper, "incognito", "Begin a new incognito chat  (Ctrl+Shift+N)", kind="beside", parent=self
+            keeper, "incognito", self.tr("Begin a new incognito chat  (Ctrl+Shift+N)"), kind="beside", parent=self
         )
         self.incognito_button.clicked.connect(self.incognito_requested)
         self.search = SearchField(keeper, self)
@@ -202,11 +202,11 @@ class ConversationList(QWidget):
             return
         conversation_id = index.data(ConversationsModel.IdRole)
         menu = QMenu(self)
-        rename = menu.addAction("Rename")
-        export = menu.addAction("Export…")
+        rename = menu.addAction(self.tr("Rename"))
+        export = menu.addAction(self.tr("Export…"))
         menu.addSeparator()
-        delete = menu.addAction("Delete")
-        forget = menu.addAction("Forget at once…")
+        delete = menu.addAction(self.tr("Delete"))
+        forget = menu.addAction(self.tr("Forget at once…"))
         action = menu.exec(self.view.viewport().mapToGlobal(position))
         menu.deleteLater()
         row = self.model.row_of(conversation_id)  # the list may have changed while the menu was open
@@ -250,7 +250,7 @@ class _View(QListView):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setProperty("kind", "conversations")
-        self.setAccessibleName("Chats")
+        self.setAccessibleName(self.tr("Chats"))
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setMouseTracking(True)
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)

@@ -140,7 +140,7 @@ def test_a_finished_reply_keeps_its_widget(transcript: Transcript) -> None:
     transcript.finish_reply(reply(1, "some *words*"))
     assert reply_views(transcript) == [view]
     assert view.footer is not None
-    assert view.footer.facts.words == "SmolLM2  ·  214 tokens  ·  31 tok/s  ·  stopped"
+    assert view.footer.facts.words == "SmolLM2  ·  214 tokens  ·  30.9 tok/s  ·  stopped"
 
 
 def test_the_final_text_replaces_what_was_streamed(transcript: Transcript) -> None:
@@ -158,7 +158,7 @@ def test_progress_is_shown_until_the_first_text(transcript: Transcript) -> None:
     transcript.show_prompt_progress(40, 100)
     (view,) = reply_views(transcript)
     assert view._waiting is not None
-    assert view._waiting.words == "Reading the prompt… 40 %"
+    assert view._waiting.words == "Reading the prompt… 40\u00a0%"
     transcript.append_reply_text("text")
     assert view._waiting is None
 
