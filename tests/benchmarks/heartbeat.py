@@ -1,7 +1,7 @@
 """How long the interface thread is held up: a timer that should beat every millisecond, and by how much it is late.
 
-Beside the time by the clock stands what the thread itself computed meanwhile. Where both are long, our own work held the
-thread up; where only the clock's is, it waited for Python's lock or for a processor core.
+Beside the time by the clock stands what the thread itself computed meanwhile. Where both are long, our own work held
+the thread up; where only the clock's is, it waited for Python's lock or for a processor core.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
     python -m tests.benchmarks.interface
 
-Opens 2,000 messages in the real window, scrolls through them as a wheel does and as somebody who drags the bar, then
+Opens 2,000 messages in the real window, scrolls through them as a wheel does and as somebody who drags the bar, slowly
+and from one end to the other, then
 streams a reply of 3,000 tokens at 500 pieces per second while a precise timer beats every millisecond; the longest
 pause between two beats, less the millisecond, is how long the interface was held up. A frame of scrolling is the time
 from a new position to its pixels. Behind each time by the clock stands what the interface thread computed itself, which
@@ -35,6 +36,7 @@ FRAME_BAR_MS = 1000 / 60
 BEHIND_BAR_MS = 100.0
 NUM_FRAMES = 600
 WHEEL_PX = 120
+SLOW_PX = 60  # of a dragged bar, in a frame
 
 PROSE = (
     "A rainbow appears when **sunlight** meets raindrops. Each drop bends the light, spreads it into its colours and "
@@ -133,9 +135,11 @@ def open_ms(window: MainWindow, messages: tuple[Message, ...]) -> tuple[float, f
     return (perf_counter() - started) * 1000, (thread_time() - own) * 1000
 
 
-def frames_ms(window: MainWindow, places: list[int]) -> tuple[list[float], list[float]]:
-    """Of scrolling to one place after the other: by the clock, and of the thread's own work; each sorted."""
+def frames_ms(window: MainWindow, places: list[int], dragging: bool = False) -> tuple[list[float], list[float]]:
+    """Of scrolling to one place after the other: by the clock, and of the thread's own work; each sorted. `dragging`:
+    with the bar held by the mouse."""
     bar = window.transcript.column.verticalScrollBar()
+    bar.setSliderDown(dragging)
     times, own_times = [], []
     for place in places:
         began, own = perf_counter(), thread_time()
@@ -146,6 +150,14 @@ def frames_ms(window: MainWindow, places: list[int]) -> tuple[list[float], list[
         times.append((perf_counter() - began) * 1000)
         own_times.append((thread_time() - own) * 1000)
     return sorted(times), sorted(own_times)
+
+
+def settled_ms(window: MainWindow) -> float:
+    """From letting the bar go until every row in sight is there, of the thread's own work."""
+    own = thread_time()
+    window.transcript.column.verticalScrollBar().setSliderDown(False)
+    window.repaint()
+    return (thread_time() - own) * 1000
 
 
 def stream(window: MainWindow, pieces: list[str]) -> tuple[Heartbeat, float]:
@@ -170,15 +182,22 @@ def main() -> int:
     QApplication.processEvents()
     print(f"window until painted:          {(perf_counter() - started) * 1000:7.1f} ms")
     opened_ms, own_ms = open_ms(window, conversation())
-    print(f"{NUM_MESSAGES:,} messages until painted:  {opened_ms:7.1f} ms  (bar {OPEN_BAR_MS:.0f} ms; own {own_ms:.1f})")
+    print(
+        f"{NUM_MESSAGES:,} messages until painted:  {opened_ms:7.1f} ms  (bar {OPEN_BAR_MS:.0f} ms; own {own_ms:.1f})"
+    )
     again_ms, own_ms = open_ms(window, conversation())
     print(f"the same again, warm:          {again_ms:7.1f} ms  (own {own_ms:.1f})")
     end = window.transcript.column.verticalScrollBar().maximum()
     wheel = frames_ms(window, [max(0, end - number * WHEEL_PX) for number in range(NUM_FRAMES)])
-    dragged = frames_ms(window, [end * number // NUM_FRAMES for number in range(NUM_FRAMES)])
-    for name, (times, own_times) in (("by the wheel", wheel), ("by dragging ", dragged)):
-        print(f"a frame {name}:          {_frames_words(times)}")
+    slowly = frames_ms(window, [end // 3 + SLOW_PX * number for number in range(NUM_FRAMES)], dragging=True)
+    slowly_settled_ms = settled_ms(window)
+    flying = frames_ms(window, [end * number // NUM_FRAMES for number in range(NUM_FRAMES)], dragging=True)
+    flying_settled_ms = settled_ms(window)
+    ways = (("by the wheel:  ", wheel), ("dragged slowly:", slowly), ("flying:        ", flying))
+    for name, (times, own_times) in ways:
+        print(f"a frame {name}        {_frames_words(times)}")
         print(f"    of which own work:         {_frames_words(own_times)}")
+    print(f"let go, own work until all is there: {slowly_settled_ms:.1f} ms slowly, {flying_settled_ms:.1f} ms flying")
     heartbeat, behind_ms = stream(window, reply_pieces())
     longest_ms, rare_ms = heartbeat.longest_ms(), heartbeat.percentile_ms(0.99)
     print(
