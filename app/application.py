@@ -19,7 +19,7 @@ from engine.config import SpeculationSettings, data_dir
 from engine.errors import MendableError
 
 _SIGNAL_INTERVAL_MS = 250
-_LOCK_INTERVAL_S = 0.001  # after which a thread that computes in Python lets another one on; see 0016-window.md
+LOCK_INTERVAL_S = 0.001  # after which a thread that computes in Python lets another one on; see 0016-window.md
 _HEADLESS_PLATFORMS = ("offscreen", "minimal", "vnc")
 
 
@@ -31,7 +31,7 @@ def run(target: str | None, smoke: Path | None, speculation: SpeculationSettings
     """Opens the window and returns the exit code when it is closed. Raises CannotOpenWindow."""
     check_machine()
     logging.raiseExceptions = False  # a full disk is no reason to fill the terminal
-    sys.setswitchinterval(_LOCK_INTERVAL_S)
+    sys.setswitchinterval(LOCK_INTERVAL_S)
     with _data_folder(temporary=smoke is not None) as folder:
         return _run(folder, target, smoke, speculation)
 
