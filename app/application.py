@@ -19,6 +19,7 @@ from engine.config import SpeculationSettings, data_dir
 from engine.errors import MendableError
 
 _SIGNAL_INTERVAL_MS = 250
+LOCK_INTERVAL_S = 0.001  # after which a thread that computes in Python lets another one on; see 0016-window.md
 _HEADLESS_PLATFORMS = ("offscreen", "minimal", "vnc")
 
 
@@ -30,6 +31,7 @@ def run(target: str | None, smoke: Path | None, speculation: SpeculationSettings
     """Opens the window and returns the exit code when it is closed. Raises CannotOpenWindow."""
     check_machine()
     logging.raiseExceptions = False  # a full disk is no reason to fill the terminal
+    sys.setswitchinterval(LOCK_INTERVAL_S)
     with _data_folder(temporary=smoke is not None) as folder:
         return _run(folder, target, smoke, speculation)
 
@@ -66,6 +68,7 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
 
     from app.first_paint import open_window
     from app.garbage import InterfaceGarbage
+    from app.in_pieces import import_in_pieces
     from app.logs import log_to_file
     from app.translation import install_translations
 
@@ -76,6 +79,7 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
     log_to_file(folder)
     install_translations(application)
     opened = open_window(application, folder)
+    import_in_pieces()
 
     from app.assembled import Assembled
     from app.smoke import SmokeRun, smoke_settings

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Slot
@@ -27,7 +28,7 @@ from app.notifier import Notifier
 from app.personal_controller import PersonalController
 from app.remembering import Remembering
 from app.search_controller import SearchController
-from app.settings import not_saved
+from app.settings import SettingsFile, not_saved
 from app.settings_controller import SettingsController
 from app.settings_keeper import SettingsKeeper
 from app.store_trouble import StoreTrouble
@@ -54,11 +55,14 @@ class Assembled(QObject):
         """`folder` is the one that everything is kept in. `target` and `reply_settings` hold this once; None: the
         user's own."""
         super().__init__(opened.window)
-        settings = opened.settings
+        settings_file = SettingsFile(folder)
+        settings, complaint = settings_file.load()
+        opened.theme.choose(settings.theme, settings.text_size)  # the same, unless the file was mended
         self._folder = folder
         self._target = target or settings.target
         self.theme = opened.theme
         self.window = window = opened.window
+        window.set_version(version("slipstream"))
         self.bridge = bridge = make_bridge(EngineConfig(folder, speculation, settings.learning_settings()))
         self.chat = chat = ChatController(
             window,
@@ -73,7 +77,7 @@ class Assembled(QObject):
         self.conversation = ConversationController(window, bridge, chat)
         TokenCounting(window.prompt_box, bridge)
 
-        self.keeper = SettingsKeeper(opened.settings_file, settings, self)
+        self.keeper = SettingsKeeper(settings_file, settings, self)
         self._drafts = DraftKeeper(window.prompt_box, bridge, chat, settings.draft, self.keeper.keep_draft)
         self.drafters = DrafterController(window, bridge, folder, settings.drafter)
         self.personal = PersonalController(window, bridge, settings.learning_settings())
@@ -91,8 +95,8 @@ class Assembled(QObject):
         self._remembering = Remembering(window, bridge, self.keeper, chat, self.drafters, self.personal)
         FirstStart(window, bridge, self.keeper)
         Notifier(window, bridge, self.keeper)
-        if opened.complaint:
-            window.toasts.show_error(opened.complaint)
+        if complaint:
+            window.toasts.show_error(complaint)
         self.library: LibraryController | None = None  # until the engine is awake
         StoreTrouble(window, bridge, folder, self._begin)
         window.closing.connect(self._on_closing)
@@ -107,6 +111,10 @@ class Assembled(QObject):
         """Also once more, when the store could not be opened and is tried again."""
         self.drafters.start()
         self.chat.start(self._target)
+        QTimer.singleShot(0, self, self._begin_library)  # much to build: a turn of its own
+
+    @Slot()
+    def _begin_library(self) -> None:
         if self.library is None:
             self.library = connect_library(
                 self.window, self.theme, self.bridge, self.chat, self._folder, *self._for_all()

@@ -93,6 +93,10 @@ class MainWindow(QMainWindow):
         self._enable_current(False)
         self.prompt_box.setFocus()
 
+    def set_version(self, version: str) -> None:
+        """What the app says about itself."""
+        self._version = version
+
     def set_busy(self, busy: bool) -> None:
         """Whether a reply is under way."""
         self.prompt_box.set_busy(busy)

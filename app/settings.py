@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Base64Bytes, BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from app.look import SETTINGS_FILE
 from app.setting import QT_TRANSLATE_NOOP, Group, Shown
 from app.translation import translate
 from engine import BUILT_IN, STARTER, LearningSettings, ReplySettings, SamplingSettings, TargetSettings
@@ -230,7 +231,7 @@ class SettingsFile:
     """Reads and writes the settings of one data folder. A file that makes no sense is set aside, never lost."""
 
     def __init__(self, data_dir: Path) -> None:
-        self._path = data_dir / "settings.json"
+        self._path = data_dir / SETTINGS_FILE
 
     def load(self) -> tuple[AppSettings, str]:
         """The settings, and a sentence about what could not be used, if anything."""

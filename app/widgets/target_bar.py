@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
@@ -12,7 +14,9 @@ from app.widgets.elided_label import ElidedLabel
 from app.widgets.icon_button import IconButton
 from app.widgets.name_button import NameButton
 from app.widgets.target_picker import TargetPicker
-from engine.events import TargetInfo
+
+if TYPE_CHECKING:  # needed only once there is a target
+    from engine.events import TargetInfo
 
 _PROGRESS_STEPS = 1_000
 
