@@ -16,6 +16,7 @@ from engine import (
     STARTER,
     AddTargets,
     ChangeTargetOptions,
+    CheckForUpdate,
     Compare,
     ContinueReply,
     CountTokens,
@@ -37,6 +38,7 @@ from engine import (
     OwnSampling,
     PersonalCommand,
     ReadHistory,
+    ReadRuntime,
     Regenerate,
     RemoveTarget,
     RenameConversation,
@@ -89,6 +91,8 @@ _TOLD_ELSEWHERE = (
     | DownloadTarget
     | DiscardDownload
     | ListDownloads
+    | CheckForUpdate
+    | ReadRuntime
 )
 
 

@@ -32,6 +32,7 @@ from engine.commands import (
     AddTargets,
     ChangeConversation,
     ChangeTargetOptions,
+    CheckForUpdate,
     Command,
     Compare,
     ContinueReply,
@@ -59,6 +60,7 @@ from engine.commands import (
     PersonalCommand,
     ReadHistory,
     ReadLearned,
+    ReadRuntime,
     ReadTextFile,
     Regenerate,
     RemoveTarget,
@@ -86,6 +88,7 @@ from engine.config import (
     TargetOptions,
     TargetSettings,
     data_dir,
+    update_url,
 )
 from engine.drafter_choice import BUILT_IN, HUB_EXAMPLES, drafter_folder, hub_name
 from engine.learning.invent_progress import InventProgress
@@ -104,6 +107,7 @@ __all__ = [
     "BenchOrder",
     "ChangeConversation",
     "ChangeTargetOptions",
+    "CheckForUpdate",
     "Command",
     "Compare",
     "ContinueReply",
@@ -140,6 +144,7 @@ __all__ = [
     "PersonalCommand",
     "ReadHistory",
     "ReadLearned",
+    "ReadRuntime",
     "ReadTextFile",
     "Regenerate",
     "RemoveTarget",
@@ -181,6 +186,7 @@ __all__ = [
     "starter_path",
     "summarize_learned",
     "summarize_profile",
+    "update_url",
     "use_adapter",
 ]
 

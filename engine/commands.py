@@ -338,6 +338,18 @@ class Compare:
     system_prompt: str = ""  # without a conversation
 
 
+@dataclass(frozen=True, slots=True)
+class CheckForUpdate:
+    """Ask the site of this build for its newest version. Answered with `UpdateChecked`."""
+
+    by_hand: bool = False  # the user has just asked for it, and waits for the answer
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRuntime:
+    """Answered with `RuntimeRead`: what runs the models."""
+
+
 ReplyCommand = Send | Regenerate | EditPrompt | ContinueReply
 ChatCommand = LoadTarget | ReplyCommand | UseDrafter | RememberMore | Compare
 StoreCommand = (
@@ -376,4 +388,6 @@ Command = (
     | LearningCommand
     | FileCommand
     | PersonalCommand
+    | CheckForUpdate
+    | ReadRuntime
 )
