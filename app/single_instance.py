@@ -28,7 +28,7 @@ _PAUSE_S = 0.05
 _CONNECT_MS = 500
 _SILENCE_MS = 5_000  # after which a peer that says nothing is left
 _MOST_PEERS = 8
-_LONGEST_PATH = 70  # of a socket; Qt needs a longer one for a moment, and systems allow about a hundred bytes
+_LONGEST_PATH = 100  # bytes of a socket: what all systems allow, and a little less
 _OK = b"ok\n"
 
 
