@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from importlib.metadata import version
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
 from app import system_libraries
@@ -141,7 +142,11 @@ def _show(
         CrashController(assembled.window, assembled.keeper, watch)
         _listen(application, assembled, request, lock, folder)
 
-    signal.signal(signal.SIGINT, lambda _number, _frame: assembled.window.close())
+    def close_soon(_number: int, _frame: FrameType | None) -> None:
+        """Not here and now: this runs in the middle of whatever Python does."""
+        QTimer.singleShot(0, assembled.window, assembled.window.close)
+
+    signal.signal(signal.SIGINT, close_soon)
     awake = QTimer(assembled)
     awake.timeout.connect(lambda: None)  # Python looks at signals only when Python code runs, however little
     awake.start(_SIGNAL_INTERVAL_MS)

@@ -84,7 +84,7 @@ class HelpController(QObject):
         facts = [
             (self.tr("Licence"), _licence()),
             (self.tr("Models run with"), build),
-            (self.tr("Which uses"), "" if runtime is None else ", ".join(runtime.features)),
+            (self.tr("Features in use"), "" if runtime is None else ", ".join(runtime.features)),
             (self.tr("Built on"), f"Python {platform.python_version()}, Qt {qVersion()}"),
             (self.tr("Everything is kept in"), str(self._data_dir)),
         ]

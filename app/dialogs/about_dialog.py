@@ -81,6 +81,10 @@ class AboutDialog(QDialog):
             label.setProperty("kind", "quiet")
             self._grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)
             self._grid.addWidget(words(told, self), row, 1)
+        layout = self.layout()
+        if layout is not None:
+            width = self.minimumWidth()
+            self.resize(width, layout.totalHeightForWidth(width))
 
     @Slot()
     def _copy(self) -> None:

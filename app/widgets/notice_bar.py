@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QResizeEvent
+from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from app.theme import ThemeKeeper
 from app.widgets.icon_button import IconButton
 
 Action = tuple[str, Callable[[], None]]  # the words on a button, and what it does
 _ICON_PX = 18
+_REST_PX = 90  # what is neither words nor buttons
+_LEAST_PX = 320  # for the words beside the buttons
 
 
 class NoticeBar(QFrame):
@@ -34,23 +36,47 @@ class NoticeBar(QFrame):
         self.words.setTextFormat(Qt.TextFormat.PlainText)
         self.words.setAlignment(Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft)
         self.buttons: list[QPushButton] = []
-        row = QHBoxLayout(self)
-        row.setContentsMargins(16, 7, 10, 7)
-        row.setSpacing(9)
-        row.addWidget(self._sign)
-        row.addWidget(self.words, 1)
+        self._side = QWidget(self)
+        row = QHBoxLayout(self._side)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(4)
         for words, act in actions:
-            button = QPushButton(words, self)
+            button = QPushButton(words, self._side)
             button.setProperty("kind", "link")
             button.setCursor(Qt.CursorShape.PointingHandCursor)
             button.clicked.connect(act)
             row.addWidget(button)
             self.buttons.append(button)
+        row.addStretch(1)
         self.close_button = IconButton(keeper, "close", self.tr("Dismiss"), icon_px=15, parent=self)
         self.close_button.clicked.connect(self.closed)
-        row.addWidget(self.close_button)
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(16, 7, 10, 7)
+        self._grid.setHorizontalSpacing(9)
+        self._grid.setVerticalSpacing(2)
+        self._grid.setColumnStretch(1, 1)
+        self._grid.addWidget(self._sign, 0, 0)
+        self._grid.addWidget(self.words, 0, 1)
+        self._grid.addWidget(self._side, 0, 2)
+        self._grid.addWidget(self.close_button, 0, 3)
+        self._is_below = False  # the buttons, and not beside the words
         keeper.changed.connect(self._draw)
+        keeper.changed.connect(self._place)
         self._draw()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._place()
+
+    @Slot()
+    def _place(self) -> None:
+        """Where the words would have little room, the buttons stand below them."""
+        words_px = self.words.fontMetrics().horizontalAdvance(self.words.text())
+        room_px = self.width() - self._side.sizeHint().width() - self._keeper.px(_REST_PX)
+        is_below = room_px < min(words_px, self._keeper.px(_LEAST_PX))
+        if is_below != self._is_below:
+            self._is_below = is_below
+            self._grid.addWidget(self._side, *((1, 1) if is_below else (0, 2)))
 
     @Slot()
     def _draw(self) -> None:

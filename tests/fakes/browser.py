@@ -21,7 +21,9 @@ class Browser(QObject):
         QDesktopServices.setUrlHandler(self._scheme, self, "take")
         return self
 
-    def __exit__(self, _kind: type[BaseException] | None, _error: BaseException | None, _t: TracebackType | None) -> None:
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _t: TracebackType | None
+    ) -> None:
         QDesktopServices.unsetUrlHandler(self._scheme)
 
     @Slot(QUrl)

@@ -64,7 +64,9 @@ def test_what_an_error_came_from_is_told_too() -> None:
 
 
 def test_the_user_has_no_name() -> None:
-    assert without_home("/home/alice/x, /media/alice/y, C:\\Users\\alice\\z") == "~/x, /media/user/y, C:\\Users\\user\\z"
+    assert (
+        without_home("/home/alice/x, /media/alice/y, C:\\Users\\alice\\z") == "~/x, /media/user/y, C:\\Users\\user\\z"
+    )
 
 
 def test_of_the_log_remains_what_happened_and_where() -> None:
@@ -195,7 +197,10 @@ def run(folder: Path, code: str) -> int:
     ("code", "sentence"),
     [
         ("os.kill(os.getpid(), signal.SIGSEGV)", "Fatal Python error: Segmentation fault"),
-        ("os.environ['QT_QPA_PLATFORM'] = 'nowhere'; QGuiApplication([])", "no Qt platform plugin could be initialized"),
+        (
+            "os.environ['QT_QPA_PLATFORM'] = 'nowhere'; QGuiApplication([])",
+            "no Qt platform plugin could be initialized",
+        ),
     ],
 )
 def test_a_crash_of_a_library_is_a_report_at_the_next_start(tmp_path: Path, code: str, sentence: str) -> None:

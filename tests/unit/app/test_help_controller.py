@@ -41,11 +41,11 @@ def test_about_tells_what_runs_the_models(window: MainWindow, keeper: ThemeKeepe
     bridge.happened.emit(RuntimeRead(Runtime("llama-cpp-python 9.9", ("AVX2", "FMA"))))
     QCoreApplication.processEvents()
     assert dict(dialog.facts)["Models run with"] == "llama-cpp-python 9.9"
-    assert dict(dialog.facts)["Which uses"] == "AVX2, FMA"
+    assert dict(dialog.facts)["Features in use"] == "AVX2, FMA"
     assert dict(dialog.facts)["Everything is kept in"] == str(tmp_path)
     dialog.copy_button.click()
     assert "Slipstream 1.2.3\n" in QGuiApplication.clipboard().text()
-    assert "Which uses: AVX2, FMA" in QGuiApplication.clipboard().text()
+    assert "Features in use: AVX2, FMA" in QGuiApplication.clipboard().text()
     dialog.close()
     assert controller.dialog is None
     window.about_action.trigger()

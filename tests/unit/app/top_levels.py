@@ -78,7 +78,7 @@ def _about(keeper: ThemeKeeper) -> QWidget:
     dialog.show_facts(
         (
             ("Models run with", "llama-cpp-python 0.3.36"),
-            ("Which uses", "CPU, SSE3, SSSE3, AVX, AVX2, F16C, FMA, BMI2, LLAMAFILE, OPENMP, REPACK"),
+            ("Features in use", "CPU, SSE3, SSSE3, AVX, AVX2, F16C, FMA, BMI2, LLAMAFILE, OPENMP, REPACK"),
             ("Built on", "Python 3.11.7, Qt 6.11.3"),
             ("Everything is kept in", "/home/somebody/.local/share/slipstream"),
         )

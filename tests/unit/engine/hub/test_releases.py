@@ -84,8 +84,8 @@ def test_a_newer_version_is_told_with_its_page(site: Site) -> None:
 
 
 def test_nothing_about_the_user_is_sent(site: Site) -> None:
-    site.answer = lambda handler: handler.lead("/other") if handler.path == "/latest" else handler.tell(
-        {"tag_name": "0.2"}
+    site.answer = lambda handler: (
+        handler.lead("/other") if handler.path == "/latest" else handler.tell({"tag_name": "0.2"})
     )
     ask(f"{site.url}/latest")
     assert len(site.asked) == 2
@@ -137,7 +137,8 @@ def test_garbage_is_a_sentence(site: Site, told: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "page", ["https://evil.example/x", "http://127.0.0.1:1/x", "javascript:alert(1)", "file:///etc/passwd", 7, "http://[x"]
+    "page",
+    ["https://evil.example/x", "http://127.0.0.1:1/x", "javascript:alert(1)", "file:///etc/passwd", 7, "http://[x"],
 )
 def test_a_page_elsewhere_is_not_believed(site: Site, page: object) -> None:
     site.answer = lambda handler: handler.tell({"tag_name": "v0.2.0", "html_url": page})
