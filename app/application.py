@@ -43,10 +43,10 @@ def run(
     what was asked for. Raises CannotOpenWindow, InstanceSilent and DataFolderUnusable."""
     check_machine()
     logging.raiseExceptions = False  # a full disk is no reason to fill the terminal
+    if smoke is not None:  # leaves nothing in the user's own folder
+        with tempfile.TemporaryDirectory(prefix="slipstream-") as folder:
+            return _run(Path(folder), target, smoke, speculation, OpenRequest(), None)
     with _said_to_somebody():
-        if smoke is not None:  # leaves nothing in the user's own folder
-            with tempfile.TemporaryDirectory(prefix="slipstream-") as folder:
-                return _run(Path(folder), target, smoke, speculation, OpenRequest(), None)
         return _run_alone(data_dir(), target, speculation, request or OpenRequest.of(()))
 
 

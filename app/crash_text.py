@@ -32,6 +32,7 @@ _PLAIN_ERRORS = frozenset(
 _CPU_FEATURES = re.compile(r"(sse[34]|ssse3|avx|f16c|fma|bmi2|amx|vnni|neon|asimd|sve|i8mm|dotprod|fphp)")
 _LOG_LINE = re.compile(r"(?P<when>[\d-]{10} [\d:,]+) (?P<level>[A-Z]+) (?P<name>\S+) (?P<thread>[^:]*): (?P<words>.*)")
 _FRAME_LINE = re.compile(r'\s+File "[^"]*", line \d+, in \S+$')
+_DETAILS = re.compile(r': |["“/\\]')  # what follows may name a file or a chat
 _LLAMA_LOG = "slipstream.llama_cpp"  # tells of files of models and of memory only
 _MOST_WORDS = 500  # characters of one line
 
@@ -98,7 +99,7 @@ def _log_line(line: str) -> str:
     told = _LOG_LINE.match(line)
     if told is None:
         return line if _FRAME_LINE.match(line) else ""  # of a traceback, whose last line may hold anything
-    words = told["words"] if told["name"] == _LLAMA_LOG else told["words"].split(": ")[0]
+    words = told["words"] if told["name"] == _LLAMA_LOG else _DETAILS.split(told["words"])[0]
     return f"{told['when']} {told['level']} {told['name']} {told['thread']}: {words[:_MOST_WORDS]}"
 
 

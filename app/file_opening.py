@@ -26,8 +26,9 @@ class FileOpening(QObject):
     def answer(self, request: OpenRequest) -> None:
         """The window comes to the front, and opens the files."""
         if request.token:
-            os.environ["XDG_ACTIVATION_TOKEN"] = request.token  # Qt takes it from there, once
+            os.environ["XDG_ACTIVATION_TOKEN"] = request.token  # where Qt looks for it
         self._window.come_forward()
+        os.environ.pop("XDG_ACTIVATION_TOKEN", None)  # it holds once
         self.open(request.files)
 
     def open(self, files: tuple[Path, ...]) -> None:

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QPushBut
 from app.theme import ThemeKeeper
 from app.widgets.icon_button import IconButton
 
-Action = tuple[str, Callable[[], None]]  # the words on a button, and what it does
+Action = tuple[str, Callable[[], object]]  # the words on a button, and what it does
 _ICON_PX = 18
 _REST_PX = 90  # what is neither words nor buttons
 _LEAST_PX = 320  # for the words beside the buttons

@@ -18,7 +18,7 @@ class Browser(QObject):
         self.opened: list[QUrl] = []
 
     def __enter__(self) -> Self:
-        QDesktopServices.setUrlHandler(self._scheme, self, "take")
+        QDesktopServices.setUrlHandler(self._scheme, self, "take")  # type: ignore[arg-type] # the types say bytes
         return self
 
     def __exit__(

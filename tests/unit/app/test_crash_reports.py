@@ -72,6 +72,7 @@ def test_the_user_has_no_name() -> None:
 def test_of_the_log_remains_what_happened_and_where() -> None:
     lines = [
         f"2026-01-02 03:04:05,678 INFO slipstream.worker slipstream-files: ImportConversations: {SECRET}.json is odd.",
+        f"2026-01-02 03:04:06,000 WARNING slipstream.learning slipstream-chat: The file /x/{SECRET} is odd",
         "2026-01-02 03:04:06,000 WARNING slipstream.llama_cpp slipstream-chat: load: file /home/alice/x.gguf: odd",
         "2026-01-02 03:04:07,000 ERROR slipstream.worker slipstream-chat: Send failed",
         "Traceback (most recent call last):",
@@ -82,6 +83,7 @@ def test_of_the_log_remains_what_happened_and_where() -> None:
     ]
     assert log_tail(lines).splitlines() == [
         "2026-01-02 03:04:05,678 INFO slipstream.worker slipstream-files: ImportConversations",
+        "2026-01-02 03:04:06,000 WARNING slipstream.learning slipstream-chat: The file ",
         "2026-01-02 03:04:06,000 WARNING slipstream.llama_cpp slipstream-chat: load: file ~/x.gguf: odd",
         "2026-01-02 03:04:07,000 ERROR slipstream.worker slipstream-chat: Send failed",
         '  File "~/app/engine/worker.py", line 7, in run',

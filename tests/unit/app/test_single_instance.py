@@ -144,7 +144,7 @@ def test_one_that_hangs_is_told_of_in_a_sentence(folder: Path, hold: Callable[[s
     deaf.bind(str(folder / "running.sock"))
     deaf.listen()
     hold(str(folder / "running.sock"))
-    with pytest.raises(InstanceSilent, match="is open already with the chats in .*, but does not answer"):
+    with pytest.raises(InstanceSilent, match=r"is open already with the chats in .*, but does not answer"):
         hand_over(InstanceLock(folder), folder, OpenRequest(), answer_s=0.2)
     deaf.close()
     with pytest.raises(InstanceSilent):

@@ -14,11 +14,12 @@ from app.settings import AppSettings, SettingsFile
 from app.settings_keeper import SettingsKeeper
 from app.theme import ThemeKeeper
 from app.update_controller import DAY_S, SUBJECT, UpdateController, update_description
-from engine import CheckForUpdate
+from engine import CheckForUpdate, EngineConfig, update_url
 from engine.events import Event, Failed, UpdateChecked
 from engine.records import Release
 from tests.fakes.bridge import FakeBridge
 from tests.fakes.browser import Browser
+from tests.fakes.site import serving
 
 URL = "https://api.example.org/latest"
 NEWER = Release("1.3.0", "https://example.org/1.3.0")
@@ -118,3 +119,19 @@ def test_a_build_without_an_address_says_so(window: MainWindow, tmp_path: Path) 
     assert not window.update_action.isVisible()
     assert "no address to ask" in update_description("")
     assert "api.example.org is asked" in update_description(URL)
+
+
+def test_the_real_engine_asks_the_site_of_the_build(
+    qtbot: QtBot, window: MainWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving() as site:
+        monkeypatch.setenv("SLIPSTREAM_UPDATE_URL", f"{site.url}/latest")
+        site.answer = lambda visit: visit.tell({"tag_name": "v99.0"})
+        bridge = EngineBridge(EngineConfig(tmp_path))
+        keeper = SettingsKeeper(SettingsFile(tmp_path), AppSettings())
+        UpdateController(window, bridge, keeper, update_url())
+        window.update_action.trigger()
+        qtbot.waitUntil(lambda: SUBJECT in window.notices.shown, timeout=30_000)
+        assert window.notices.shown[SUBJECT].words.text().startswith("Slipstream 99.0 is available")
+        assert len(site.asked) == 1
+        assert bridge.close()

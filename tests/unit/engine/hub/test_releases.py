@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import threading
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator
 
 import pytest
 
@@ -13,64 +10,13 @@ from engine.errors import UpdateUnknown
 from engine.hub.releases import newer_release
 from engine.records import Release
 from engine.stop_signal import StopSignal
-
-
-class Site(ThreadingHTTPServer):
-    daemon_threads = False
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.url = f"http://127.0.0.1:{self.server_port}"
-        self.asked: list[dict[str, str]] = []
-        self.answer: Callable[[_Handler], None] = lambda handler: handler.tell({"tag_name": "v0.2.0"})
-        self.over = threading.Event()
-
-    def handle_error(self, *_told: object) -> None:
-        """Whoever is cut off has not failed."""
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: Site
-
-    def do_GET(self) -> None:
-        self.server.asked.append({name.lower(): value for name, value in self.headers.items()})
-        self.server.answer(self)
-
-    def tell(self, told: object, status: int = 200) -> None:
-        body = told if isinstance(told, bytes) else json.dumps(told).encode()
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
-        self.send_header("Set-Cookie", "who=you")
-        self.end_headers()
-        self.wfile.write(body)
-
-    def lead(self, place: str) -> None:
-        self.send_response(302)
-        self.send_header("Location", place)
-        self.send_header("Set-Cookie", "who=you")
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def flood(self) -> None:
-        self.send_response(200)
-        self.end_headers()
-        while not self.server.over.is_set():
-            self.wfile.write(b" " * 65536)
-
-    def log_message(self, *_told: object) -> None:
-        """Nothing on the terminal."""
+from tests.fakes.site import Site, serving
 
 
 @pytest.fixture
 def site() -> Iterator[Site]:
-    site = Site()
-    thread = threading.Thread(target=lambda: site.serve_forever(poll_interval=0.01))
-    thread.start()
-    yield site
-    site.over.set()
-    site.shutdown()
-    thread.join()
-    site.server_close()
+    with serving() as site:
+        yield site
 
 
 def ask(url: str, current: str = "0.1.0", timeout_s: float = 5) -> Release | None:
@@ -150,12 +96,11 @@ def test_a_page_elsewhere_is_not_believed(site: Site, page: object) -> None:
 
 
 def test_a_redirect_to_another_site_is_not_followed(site: Site) -> None:
-    other = Site()
-    site.answer = lambda handler: handler.lead(f"{other.url}/latest")
-    with pytest.raises(UpdateUnknown, match="did not tell"):
-        ask(site.url)
+    with serving() as other:
+        site.answer = lambda handler: handler.lead(f"{other.url}/latest")
+        with pytest.raises(UpdateUnknown, match="did not tell"):
+            ask(site.url)
     assert other.asked == []
-    other.server_close()
 
 
 def test_a_circle_of_redirects_ends(site: Site) -> None:
@@ -172,7 +117,7 @@ def test_a_huge_answer_is_cut_off(site: Site) -> None:
 
 
 def test_a_silent_site_is_not_waited_for(site: Site) -> None:
-    site.answer = lambda handler: None if handler.server.over.wait(30) else None
+    site.answer = lambda handler: handler.say_nothing()
     with pytest.raises(UpdateUnknown, match="could not be asked"):
         ask(site.url, timeout_s=0.2)
 
