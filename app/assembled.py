@@ -18,9 +18,11 @@ from app.draft_keeper import DraftKeeper
 from app.drafter_controller import DrafterController
 from app.engine_bridge import EngineBridge
 from app.exchange_controller import ExchangeController
+from app.file_opening import FileOpening
 from app.first_paint import OpenedWindow
 from app.first_start import FirstStart
 from app.forget_controller import ForgetController
+from app.help_controller import HelpController
 from app.history_controller import HistoryController
 from app.library import connect_library
 from app.library_controller import LibraryController
@@ -33,7 +35,8 @@ from app.settings_controller import SettingsController
 from app.settings_keeper import SettingsKeeper
 from app.store_trouble import StoreTrouble
 from app.token_counting import TokenCounting
-from engine import EngineConfig, ReplySettings, SamplingSettings, TargetSettings
+from app.update_controller import UpdateController
+from engine import EngineConfig, ReplySettings, SamplingSettings, TargetSettings, update_url
 from engine.config import SpeculationSettings
 
 
@@ -91,6 +94,9 @@ class Assembled(QObject):
         self.attachments = AttachmentsController(window, bridge)
         self.exchange = ExchangeController(window, bridge, self.attachments)
         ForgetController(window, bridge)
+        self.opening = FileOpening(window, self._use_model)
+        HelpController(window, self.theme, bridge, folder)
+        UpdateController(window, bridge, self.keeper, update_url())
         self.settings = SettingsController(window, self.theme, self.keeper, chat)
         self._remembering = Remembering(window, bridge, self.keeper, chat, self.drafters, self.personal)
         FirstStart(window, bridge, self.keeper)
@@ -125,6 +131,13 @@ class Assembled(QObject):
     def _for_all(self) -> tuple[TargetSettings, SamplingSettings]:
         settings = self.keeper.settings
         return settings.target_settings(), settings.reply_settings().sampling
+
+    def _use_model(self, path: Path) -> None:
+        """As if it had been chosen in the library, or dropped where there is none yet."""
+        if self.library is not None:
+            self.library.choose(path)
+        else:
+            self.chat.choose_target(str(path))
 
     @Slot()
     def _follow(self) -> None:

@@ -17,6 +17,7 @@ from engine import (
     AddTargets,
     ChangeTargetOptions,
     ChatSampling,
+    CheckForUpdate,
     Compare,
     ContinueReply,
     CountTokens,
@@ -38,6 +39,7 @@ from engine import (
     OwnSampling,
     PersonalCommand,
     ReadHistory,
+    ReadRuntime,
     Regenerate,
     RemoveTarget,
     RenameConversation,
@@ -90,6 +92,8 @@ _TOLD_ELSEWHERE = (
     | DownloadTarget
     | DiscardDownload
     | ListDownloads
+    | CheckForUpdate
+    | ReadRuntime
 )
 
 

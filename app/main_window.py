@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QByteArray, QDataStream, QIODevice, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence, QShowEvent
-from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QMenu, QMessageBox, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QMenu, QSplitter, QVBoxLayout, QWidget
 
 from app.dialogs.shortcuts_dialog import ShortcutsDialog
 from app.dropped_files import DroppedFiles
@@ -14,6 +14,7 @@ from app.shortcuts import Shortcuts, fixed_keys
 from app.theme import ThemeKeeper
 from app.widgets.conversation_list import ConversationList
 from app.widgets.incognito_banner import IncognitoBanner
+from app.widgets.notice_bar import NoticeBars
 from app.widgets.prompt_box import PromptBox
 from app.widgets.speed_meter import SpeedMeter
 from app.widgets.target_bar import TargetBar
@@ -45,7 +46,7 @@ class MainWindow(QMainWindow):
     def __init__(self, keeper: ThemeKeeper, version: str = "", parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._keeper = keeper
-        self._version = version
+        self.version = version
         self.setWindowTitle("Slipstream")
         self.setWindowIcon(app_icon())
         self.setMinimumSize(640, 480)
@@ -55,6 +56,7 @@ class MainWindow(QMainWindow):
         self.target_bar = TargetBar(keeper)
         self.incognito_banner = IncognitoBanner(keeper)
         self.incognito_banner.hide()
+        self.notices = NoticeBars(keeper)
         self.transcript = Transcript(keeper)
         self.toasts = Toasts(keeper)
         self.prompt_box = PromptBox(keeper)
@@ -95,7 +97,7 @@ class MainWindow(QMainWindow):
 
     def set_version(self, version: str) -> None:
         """What the app says about itself."""
-        self._version = version
+        self.version = version
 
     def set_busy(self, busy: bool) -> None:
         """Whether a reply is under way."""
@@ -127,6 +129,24 @@ class MainWindow(QMainWindow):
     def toggle_sidebar(self) -> None:
         self.conversations.setVisible(self.conversations.isHidden())
 
+    def take_files(self, dropped: DroppedFiles) -> None:
+        """Hands them to those they are meant for."""
+        if dropped.model:
+            self.target_bar.target_chosen.emit(dropped.model)
+        if dropped.profile:
+            self.profile_dropped.emit(dropped.profile)
+        if dropped.chats:
+            self.chats_dropped.emit(dropped.chats)
+        if dropped.texts:
+            self.texts_dropped.emit(list(dropped.texts))
+
+    def come_forward(self) -> None:
+        """In front of other windows, as far as the desktop lets it."""
+        self.setWindowState(self.windowState() & ~Qt.WindowState.WindowMinimized)
+        self.show()
+        self.raise_()
+        self.activateWindow()
+
     # Qt's own
 
     def showEvent(self, event: QShowEvent) -> None:
@@ -143,17 +163,9 @@ class MainWindow(QMainWindow):
 
     def dropEvent(self, event: QDropEvent) -> None:
         dropped = DroppedFiles.of(event.mimeData())
-        if dropped is None:
-            return
-        event.acceptProposedAction()
-        if dropped.model:
-            self.target_bar.target_chosen.emit(dropped.model)
-        if dropped.profile:
-            self.profile_dropped.emit(dropped.profile)
-        if dropped.chats:
-            self.chats_dropped.emit(dropped.chats)
-        if dropped.texts:
-            self.texts_dropped.emit(list(dropped.texts))
+        if dropped is not None:
+            event.acceptProposedAction()
+            self.take_files(dropped)
 
     # Arrangement
 
@@ -178,6 +190,7 @@ class MainWindow(QMainWindow):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addWidget(self.target_bar)
+        column.addWidget(self.notices)
         column.addWidget(self.incognito_banner)
         column.addWidget(self.transcript, 1)
         column.addLayout(centred)
@@ -249,8 +262,9 @@ class MainWindow(QMainWindow):
         self.compare_action = self._action(self.tr("Compare plain and sped up…"))
         self.shortcuts_action = self._action(self.tr("Keyboard shortcuts"), "F1")
         self.shortcuts_action.triggered.connect(self._show_shortcuts)
+        self.update_action = self._action(self.tr("Check for updates now"))
+        self.logs_action = self._action(self.tr("Open the log folder"))
         self.about_action = self._action(self.tr("About Slipstream"))
-        self.about_action.triggered.connect(self._show_about)
         self.about_action.setMenuRole(QAction.MenuRole.AboutRole)
         self.quit_action.setMenuRole(QAction.MenuRole.QuitRole)
 
@@ -295,7 +309,7 @@ class MainWindow(QMainWindow):
                     (self.larger_action, self.smaller_action, self.usual_size_action),
                 ),
             ),
-            (self.tr("&Help"), ((self.shortcuts_action, self.about_action),)),
+            (self.tr("&Help"), ((self.shortcuts_action, self.logs_action), (self.update_action, self.about_action))),
         )
         if self.menuBar().isNativeMenuBar():  # the bar at the top of the screen
             _fill(self.menuBar().addMenu(self.tr("&File")), (chats, pages, (self.quit_action,)))
@@ -351,25 +365,6 @@ class MainWindow(QMainWindow):
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.change_requested.connect(self.shortcut_settings_requested)
         dialog.open()
-
-    @Slot()
-    def _show_about(self) -> None:
-        self._show_box(
-            self.tr("About Slipstream"),
-            "<h3>Slipstream {version}</h3><p>{what}<br>{where}</p>".format(
-                version=self._version,
-                what=self.tr("Chat with language models on your own computer."),
-                where=self.tr("Nothing you write leaves it."),
-            ),
-        )
-
-    def _show_box(self, title: str, html: str) -> None:
-        box = QMessageBox(self)
-        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        box.setWindowTitle(title)
-        box.setTextFormat(Qt.TextFormat.RichText)
-        box.setText(html)
-        box.open()
 
 
 def _fill(menu: QMenu, groups: tuple[tuple[QAction, ...], ...]) -> None:

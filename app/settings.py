@@ -52,6 +52,12 @@ class AppSettings(BaseModel):
     ] = Field(
         default=15, ge=1, le=3600, description=QT_TRANSLATE_NOOP("Settings", "From your message to the reply's end.")
     )
+    check_updates: Annotated[bool, Shown(Group.GENERAL, QT_TRANSLATE_NOOP("Settings", "Check for updates"))] = Field(
+        default=False,
+        description=QT_TRANSLATE_NOOP(
+            "Settings", "Once a day, the site of this build is asked for the newest version. Off, nobody is asked."
+        ),
+    )
     theme: Annotated[
         Literal["system", "light", "dark"],
         Shown(
@@ -195,6 +201,8 @@ class AppSettings(BaseModel):
     )
     colour_origins: bool = Field(default=False, description="Whether replies show who guessed which part of them")
     draft: str = Field(default="", description="What was begun in a new chat and not sent")
+    update_checked_at: float = Field(default=0, ge=0, description="When updates were asked for last, as Unix time")
+    skipped_version: str = Field(default="", description="A newer version that the user does not want to hear of")
     window: Base64Bytes = Field(default=b"", description="Size and place of the window, as Qt saves it")
 
     @field_validator("temperature")

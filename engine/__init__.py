@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         ChangeConversation,
         ChangeTargetOptions,
         ChatSampling,
+        CheckForUpdate,
         Command,
         Compare,
         ContinueReply,
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
         PersonalCommand,
         ReadHistory,
         ReadLearned,
+        ReadRuntime,
         ReadTextFile,
         Regenerate,
         RemoveTarget,
@@ -90,6 +92,7 @@ if TYPE_CHECKING:
         TargetOptions,
         TargetSettings,
         data_dir,
+        update_url,
     )
     from engine.drafter_choice import BUILT_IN, HUB_EXAMPLES, drafter_folder, hub_name
     from engine.learning.invent_progress import InventProgress
@@ -109,6 +112,7 @@ __all__ = [
     "ChangeConversation",
     "ChangeTargetOptions",
     "ChatSampling",
+    "CheckForUpdate",
     "Command",
     "Compare",
     "ContinueReply",
@@ -145,6 +149,7 @@ __all__ = [
     "PersonalCommand",
     "ReadHistory",
     "ReadLearned",
+    "ReadRuntime",
     "ReadTextFile",
     "Regenerate",
     "RemoveTarget",
@@ -186,6 +191,7 @@ __all__ = [
     "starter_path",
     "summarize_learned",
     "summarize_profile",
+    "update_url",
     "use_adapter",
 ]
 

@@ -13,12 +13,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.commands import (
     ChangeConversation,
     ChatCommand,
+    CheckForUpdate,
     Command,
     CountTokens,
     DeleteConversation,
@@ -35,16 +37,26 @@ from engine.commands import (
     LearningCommand,
     LibraryCommand,
     PersonalCommand,
+    ReadRuntime,
     RenameConversation,
     RestoreConversation,
     SearchCommand,
     ShowBranch,
     StoreCommand,
 )
-from engine.config import DistillSettings, EngineConfig, TargetSettings
+from engine.config import DistillSettings, EngineConfig, TargetSettings, update_url
 from engine.drafter_choice import BUILT_IN, drafter_folder, fetched_folder, is_fetched
 from engine.errors import AdapterMissing, DrafterUnusable, LoadCancelled, MendableError
-from engine.events import DrafterFetched, DrafterFetching, Event, Listener, SpeculationChanged, TokensCounted
+from engine.events import (
+    DrafterFetched,
+    DrafterFetching,
+    Event,
+    Listener,
+    RuntimeRead,
+    SpeculationChanged,
+    TokensCounted,
+    UpdateChecked,
+)
 from engine.learning_service import LearningService
 from engine.loaded_target import LoadedTarget
 from engine.stop_signal import StopSignal
@@ -108,13 +120,13 @@ class Engine:
             self._personal.stop(ImportProfile)
         if isinstance(command, ChatCommand | ForgetEverything):  # which no reply may come after
             worker = self._chat
-        elif isinstance(command, LibraryCommand):
+        elif isinstance(command, LibraryCommand | ReadRuntime):
             worker = self._library
         elif isinstance(command, PersonalCommand):
             worker = self._personal
         elif isinstance(command, HubCommand):
             worker = self._hub
-        elif isinstance(command, SearchCommand):
+        elif isinstance(command, SearchCommand | CheckForUpdate):
             worker = self._search
         elif isinstance(command, DownloadCommand):
             worker = self._download
@@ -218,6 +230,11 @@ class _Parts:
         self._files.handle(command, stop)
 
     def handle_library(self, command: Command, stop: StopSignal) -> None:
+        if isinstance(command, ReadRuntime):  # holds also where no store can be opened
+            from engine.target.llama_cpp import read_runtime
+
+            self._emit(RuntimeRead(read_runtime()))
+            return
         assert isinstance(command, LibraryCommand)
         self._open_library().handle(command, stop)
 
@@ -237,6 +254,11 @@ class _Parts:
         DownloadService(kept_downloads(self._config), self._open_library(), self._emit).handle(command, stop)
 
     def handle_search(self, command: Command, stop: StopSignal) -> None:
+        if isinstance(command, CheckForUpdate):
+            from engine.hub.releases import newer_release
+
+            self._emit(UpdateChecked(command, newer_release(update_url(), version("slipstream"), stop)))
+            return
         assert isinstance(command, SearchCommand)
         from engine.hub_service import SearchService
 

@@ -349,6 +349,18 @@ class Compare:
     # chat, comes before `settings`; None: `settings` alone
 
 
+@dataclass(frozen=True, slots=True)
+class CheckForUpdate:
+    """Ask the site of this build for its newest version. Answered with `UpdateChecked`."""
+
+    by_hand: bool = False  # the user has just asked for it, and waits for the answer
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRuntime:
+    """Answered with `RuntimeRead`: what runs the models."""
+
+
 ReplyCommand = Send | Regenerate | EditPrompt | ContinueReply
 ChatCommand = LoadTarget | ReplyCommand | UseDrafter | RememberMore | Compare
 StoreCommand = (
@@ -387,4 +399,6 @@ Command = (
     | LearningCommand
     | FileCommand
     | PersonalCommand
+    | CheckForUpdate
+    | ReadRuntime
 )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.commands import Command, Compare, EstimateMemory, LoadTarget, UseAdapter
+from engine.commands import CheckForUpdate, Command, Compare, EstimateMemory, LoadTarget, UseAdapter
 from engine.comparison import Comparison, RunFigures, Side
 from engine.history import History
 from engine.learned import FingerprintPair, ImportOutcome, LearnedSummary, ProfileSummary
@@ -20,6 +20,8 @@ from engine.records import (
     MemoryEstimate,
     Message,
     OriginRun,
+    Release,
+    Runtime,
     SearchHit,
     TextFile,
 )
@@ -324,6 +326,17 @@ class EverythingForgotten:
 
 
 @dataclass(frozen=True, slots=True)
+class UpdateChecked:
+    command: CheckForUpdate
+    release: Release | None  # a newer one than this
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeRead:
+    runtime: Runtime
+
+
+@dataclass(frozen=True, slots=True)
 class Failed:
     """A command failed; the engine goes on with what it had. `sentence` says what to do about it."""
 
@@ -372,6 +385,8 @@ Event = (
     | AdapterUsed
     | LearnedForgotten
     | EverythingForgotten
+    | UpdateChecked
+    | RuntimeRead
     | Failed
 )
 

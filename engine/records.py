@@ -365,3 +365,19 @@ class AdapterSummary:
 @dataclass(frozen=True, slots=True)
 class AdapterRecord(AdapterSummary):
     weights: bytes = field(repr=False)  # a safetensors file
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A version of Slipstream that can be had."""
+
+    version: str
+    page: str  # where, for a browser
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """What runs the models."""
+
+    build: str  # of llama.cpp
+    features: tuple[str, ...]  # of the processor or the GPU that it uses, as llama.cpp names them

@@ -86,6 +86,12 @@ class OptionRow(QWidget):
         own = " ".join((self.name, self.description, page)).casefold()
         return all(word in own for word in words.casefold().split())
 
+    def describe(self, description: str) -> None:
+        """Says something else below the name than was known before."""
+        self.description = description
+        self._about.setText(description)
+        self._about.setVisible(bool(description))
+
     def show_problem(self, sentence: str) -> None:
         self.problem.setText(sentence)
         self.problem.setVisible(bool(sentence))
@@ -143,6 +149,10 @@ class SettingRow(OptionRow):
         elif isinstance(control, QPlainTextEdit) and control.toPlainText() != value:
             control.setPlainText(str(value))
         self.reset_button.setVisible(value != self.setting.default)
+
+    def describe(self, description: str) -> None:
+        super().describe(description)
+        self.control.setAccessibleDescription(description)
 
     def finish(self) -> None:
         """Takes text that was typed a moment ago."""

@@ -14,6 +14,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from engine.errors import (
     TargetUnreadable,
     TargetUnsupported,
 )
+from engine.records import Runtime
 from engine.stop_signal import StopSignal
 from engine.target.interface import (
     FloatRows,
@@ -74,6 +76,14 @@ def _receive_log(level: int, text: bytes | None, _user_data: object) -> None:
 _log_callback = lib.llama_log_callback(_receive_log)
 lib.llama_log_set(_log_callback, ctypes.c_void_p(0))
 lib.llama_backend_init()
+
+
+def read_runtime() -> Runtime:
+    """What this build of llama.cpp is, and what it uses of this machine."""
+    told = str(lib.llama_print_system_info() or b"", "utf-8", "replace")
+    parts = [part.split(" = ") for part in told.replace(":", "|").split("|")]
+    features = tuple(part[0].strip() for part in parts if len(part) == 2 and part[1].strip() == "1")
+    return Runtime(f"llama-cpp-python {version('llama-cpp-python')}", features)
 
 
 def _native_is_set() -> Any:

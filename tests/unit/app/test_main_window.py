@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QAction, QDragEnterEvent, QDropEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QMenu, QMessageBox
+from PySide6.QtWidgets import QApplication, QMenu
 from pytestqt.qtbot import QtBot
 
 from app.main_window import MainWindow
@@ -138,14 +138,6 @@ def test_what_acts_on_a_chat_can_be_chosen_where_one_is_open(window: MainWindow)
 def test_an_example_is_put_into_the_box(window: MainWindow) -> None:
     QTest.mouseClick(window.transcript.welcome.example_buttons[0], Qt.MouseButton.LeftButton)
     assert "rainbow" in window.prompt_box.text
-
-
-def test_about_names_the_version(window: MainWindow) -> None:
-    window.about_action.trigger()
-    box = window.findChild(QMessageBox)
-    assert isinstance(box, QMessageBox)
-    assert "1.2.3" in box.text()
-    box.close()
 
 
 def leaves(menu: QMenu) -> list[QAction]:
