@@ -33,6 +33,9 @@ class Memory:
     width: int  # numbers that stand for a token between two layers
     inner_width: int  # and inside one
     vocabulary_size: int
+    num_layers: int  # that repeat
+    layer_bytes: int  # of the weights, in all of these
+    output_bytes: int  # of the weights, behind them
 
 
 def no_chat(header: GgufHeader, name: str) -> str:
@@ -95,6 +98,9 @@ def memory_of(header: GgufHeader) -> Memory | None:
         width=width,
         inner_width=max(header.numbers(f"{architecture}.feed_forward_length", num_layers), default=0),
         vocabulary_size=vocabulary_size,
+        num_layers=num_layers,
+        layer_bytes=header.layer_bytes,
+        output_bytes=header.output_bytes,
     )
     biggest = max(memory.token_bytes, memory.state_bytes, memory.width, memory.inner_width, memory.vocabulary_size)
     return memory if biggest < _LARGEST else None

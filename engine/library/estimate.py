@@ -11,7 +11,8 @@ import psutil
 from engine.config import TargetSettings
 from engine.library.architecture import Memory
 from engine.library.facts import TargetFacts
-from engine.records import MemoryEstimate
+from engine.library.gpu_layers import room_on, share_of
+from engine.records import GpuShare, GpuSupport, MemoryEstimate
 
 USUAL_CONTEXT = 8192  # tokens; as `target/llama_cpp.py` chooses
 _PASS_TOKENS = 512  # of one pass, and
@@ -28,15 +29,27 @@ def context_size(facts: TargetFacts, settings: TargetSettings) -> int:
     return settings.context_size or min(trained or USUAL_CONTEXT, USUAL_CONTEXT)
 
 
-def estimate(facts: TargetFacts, settings: TargetSettings, loaded_bytes: int = 0) -> MemoryEstimate:
-    """`loaded_bytes`: what the target in use was estimated at, which goes when another one is loaded."""
+def estimate(
+    facts: TargetFacts,
+    settings: TargetSettings,
+    support: GpuSupport = GpuSupport(),
+    loaded: MemoryEstimate | None = None,
+) -> MemoryEstimate:
+    """`loaded`: what the target in use was estimated at, which goes when another one is loaded."""
     size = -(-context_size(facts, settings) // _STEP) * _STEP
     memory = facts.memory
+    context = 0 if memory is None else memory.token_bytes * size + memory.state_bytes
+    work = 0 if memory is None else _work(memory, size)
+    room = room_on(support, 0 if loaded is None else loaded.gpu.num_bytes)
+    share = GpuShare(support, room=room)
+    if memory is not None:
+        share = share_of(memory, context, work, settings.gpu_layers, support, room)
     return MemoryEstimate(
         weights=facts.stamp.size_bytes,
-        context=0 if memory is None else memory.token_bytes * size + memory.state_bytes,
-        work=0 if memory is None else _work(memory, size),
-        available=free_memory() + min(loaded_bytes, _own_memory()),
+        context=context,
+        work=work,
+        available=free_memory() + (0 if loaded is None else min(loaded.on_machine, _own_memory())),
+        gpu=share,
     )
 
 
