@@ -80,11 +80,14 @@ class TargetBar(QWidget):
             self._set_name("No model", "")
             self.description.set_words("Choose a model to begin")
         else:
-            self._set_name(
-                target.name,
+            facts = (
                 f"{target.path}\n{size_words(target.size_bytes)} on disk, {target.context_size:,} tokens of context, "
-                f"{target.threads} threads",
+                f"{target.threads} threads"
             )
+            if target.num_gpu_layers:
+                on_card = self.tr("Layers on {card}: {number}")
+                facts += "\n" + on_card.format(card=target.gpu, number=target.num_gpu_layers)
+            self._set_name(target.name, facts)
             self.description.set_words(target.description)
 
     def show_loading(self, name: str, progress: float) -> None:

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QLineEdit, QPushButto
 from app.amounts import size_words
 from app.models.library_model import target_rows
 from app.theme import ThemeKeeper
+from app.translation import translate
 from app.widgets.rows_view import RowsView
 from engine.records import LibraryTarget, MemoryEstimate
 
@@ -220,7 +221,14 @@ class TargetPicker(QFrame):
 
 def memory_words(estimate: MemoryEstimate) -> str:
     """What a model takes and what there is, in a sentence."""
-    taken, free = size_words(estimate.total), size_words(estimate.available)
-    if estimate.total > estimate.available:
+    taken, free = size_words(estimate.on_machine), size_words(estimate.available)
+    gpu = estimate.gpu
+    if gpu.num_bytes:
+        on_card, room, card = size_words(gpu.num_bytes), size_words(gpu.room), gpu.support.description
+        words = translate(
+            "TargetPicker", "Takes about {on_card} on {card} ({room} free) and {taken} of other memory ({free} free)."
+        )
+        return words.format(on_card=on_card, card=card, room=room, taken=taken, free=free)
+    if estimate.is_too_much:
         return f"Takes about {taken} of memory, more than the {free} that are free."
     return f"Takes about {taken} of memory; {free} are free."

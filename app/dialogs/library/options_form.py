@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.amounts import size_words
+from app.dialogs.library.gpu_note import GpuNote
 from app.dialogs.library.sampling_fields import SamplingFields
 from app.dialogs.parts import button, words
 from app.widgets.kinds import set_kind
@@ -36,7 +37,10 @@ _ABOUT_CONTEXT = (
     "more memory. Automatic: what it was trained for, at most 8,192."
 )
 _ABOUT_THREADS = "Processor cores that compute. Automatic: one per physical core."
-_ABOUT_LAYERS = "Layers of the model that are computed by a graphics card, where there is one. Automatic: all of them."
+_ABOUT_LAYERS = (
+    "Layers of the model that are computed by a graphics card, where there is one. Automatic: as many as there is room "
+    "for."
+)
 _ABOUT_PROMPT = "Told to the model first, in every new chat with it, instead of what is told in all chats."
 
 
@@ -65,6 +69,7 @@ class OptionsForm(QWidget):
         self.memory.setToolTip(
             "Estimated from the file's header and the context size; free is what programs may take now"
         )
+        self.gpu = GpuNote(self)
         self.when = words("These three hold from the next loading on.", self, kind="faint")
         self.load_again_button = button("Load again now", "outlined", self)
         self.load_again_button.clicked.connect(self._on_load_again)
@@ -108,7 +113,9 @@ class OptionsForm(QWidget):
             for what, size in (("weights", estimate.weights), ("context", estimate.context), ("work", estimate.work))
         )
         self.memory.setText(f"{memory_words(estimate)} ({parts})")
-        set_kind(self.memory, "warning" if estimate.total > estimate.available else "quiet")
+        set_kind(self.memory, "warning" if estimate.is_too_much else "quiet")
+        self.gpu.show_share(estimate.gpu)
+        self.gpu_layers.setEnabled(bool(estimate.gpu.support.devices))
 
     def show_no_estimate(self, sentence: str = "Looking how much memory it takes…") -> None:
         self.memory.setText(sentence)
@@ -164,6 +171,7 @@ class OptionsForm(QWidget):
         column.setSpacing(10)
         column.addWidget(_heading("Loading", self))
         column.addLayout(grid)
+        column.addWidget(self.gpu)
         column.addWidget(self.memory)
         column.addLayout(loading)
         column.addSpacing(4)

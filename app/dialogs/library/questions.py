@@ -11,15 +11,28 @@ from app.amounts import size_words
 from app.dialogs.parts import button
 from app.downloads import Download
 from app.models.library_model import target_title
+from app.translation import translate
 from engine.records import LibraryTarget, MemoryEstimate
 
 
 def ask_load_anyway(name: str, estimate: MemoryEstimate, parent: QWidget, on_yes: Callable[[], None]) -> QMessageBox:
-    taken, free = size_words(estimate.total), size_words(estimate.available)
+    taken, free = size_words(estimate.on_machine), size_words(estimate.available)
+    gpu = estimate.gpu
+    told = f"{name} takes about {taken} of memory, and {free} are free."
+    if gpu.num_bytes:
+        on_card, room = size_words(gpu.num_bytes), size_words(gpu.room)
+        words = translate(
+            "LibraryQuestions",
+            "{name} takes about {on_card} on {card}, where there is room for {room}, and {taken} of this machine's "
+            "memory, of which {free} are free.",
+        )
+        told = words.format(
+            name=name, on_card=on_card, card=gpu.support.description, room=room, taken=taken, free=free
+        )
     box = _box(
         parent,
         "Not enough memory",
-        f"{name} takes about {taken} of memory, and {free} are free.",
+        told,
         f"{size_words(estimate.weights)} are its weights, {size_words(estimate.context)} hold the chat. Loaded "
         "anyway, it may fail or slow down the whole machine. It helps to close other programs, or to set a shorter "
         "context size.",
