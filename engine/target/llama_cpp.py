@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import logging
 import os
+import platform
 import sys
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -30,6 +31,7 @@ from engine.errors import (
     TargetUnsupported,
 )
 from engine.stop_signal import StopSignal
+from engine.target import cpu_variants
 from engine.target.interface import (
     FloatRows,
     Interrupted,
@@ -71,6 +73,27 @@ def _receive_log(level: int, text: bytes | None, _user_data: object) -> None:
 _log_callback = lib.llama_log_callback(_receive_log)
 lib.llama_log_set(_log_callback, ctypes.c_void_p(0))
 lib.llama_backend_init()
+
+
+def _load_kernels() -> None:
+    """In a build that keeps the code for each kind of CPU in a library of its own: loads the one for this CPU."""
+    folder = Path(lib._base_path)
+    if not any(folder.glob("*ggml-cpu-*")):
+        return
+    # Asked of libllama, the only handle that surely leads to the copy of ggml it is linked with; Windows cannot do that.
+    ggml = ctypes.CDLL(str(folder / "ggml.dll")) if sys.platform == "win32" else lib._lib
+    if sys.platform != "linux" or platform.machine() != "x86_64":
+        ggml.ggml_backend_load_all_from_path.restype = None
+        ggml.ggml_backend_load_all_from_path(os.fsencode(folder))
+        return
+    ggml.ggml_backend_load.restype = ctypes.c_void_p
+    for library in cpu_variants.libraries(folder, cpu_variants.usable_flags()):
+        if ggml.ggml_backend_load(os.fsencode(library)):
+            _logger.info("computing with %s", library.name)
+            return
+
+
+_load_kernels()
 
 
 def _native_is_set() -> Any:
