@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -76,13 +77,14 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
     log_to_file(folder)
     install_translations(application)
     opened = open_window(application, folder)
+    painted_at = time.time()
 
     from app.assembled import Assembled
     from app.smoke import SmokeRun, smoke_settings
 
     # Imported and made when the window is seen already.
     assembled = Assembled(opened, folder, speculation, target, smoke_settings() if smoke else None)
-    check = SmokeRun(assembled.window, assembled.bridge, smoke) if smoke else None
+    check = SmokeRun(assembled.window, assembled.bridge, smoke, painted_at) if smoke else None
 
     signal.signal(signal.SIGINT, lambda _number, _frame: assembled.window.close())
     awake = QTimer(assembled)

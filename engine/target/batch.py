@@ -38,9 +38,7 @@ _NO_SLOT = 1  # what llama_decode returns when the context is full
 class BatchTarget:
     """Implements `engine.target.interface.ParallelTarget`."""
 
-    def __init__(
-        self, path: Path, name: str, model: Any, context: Any, threads: int, settings: TargetSettings
-    ) -> None:
+    def __init__(self, path: Path, name: str, model: Any, context: Any, threads: int, settings: TargetSettings) -> None:
         """Use `load`. Owns model and context from here on."""
         self._model = model
         self._context = context

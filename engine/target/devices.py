@@ -34,7 +34,9 @@ class _Properties(ctypes.Structure):
 def read_support() -> GpuSupport:
     """Asks the drivers how much memory is free, which takes some milliseconds; any thread may call it."""
     found = [_describe(_at("dev", place)) for place in range(_function("ggml_backend_dev_count", ctypes.c_size_t)())]
-    names = [_backend_name(_at("reg", place)) for place in range(_function("ggml_backend_reg_count", ctypes.c_size_t)())]
+    names = [
+        _backend_name(_at("reg", place)) for place in range(_function("ggml_backend_reg_count", ctypes.c_size_t)())
+    ]
     backends = tuple(name for name in names if name not in (*_NOT_GPUS, _REMOTE))
     return GpuSupport(backends, _chosen([each for each in found if each is not None]))
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import logging
 import os
+import platform
 import sys
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -32,6 +33,7 @@ from engine.errors import (
 )
 from engine.records import GpuSupport
 from engine.stop_signal import StopSignal
+from engine.target import cpu_variants
 from engine.target.devices import read_support
 from engine.target.interface import (
     FloatRows,
@@ -58,6 +60,8 @@ _LOG_LEVELS = {1: logging.DEBUG, 2: logging.DEBUG, 3: logging.INFO, 4: logging.W
 _GGML_ERROR = 4
 _GGML_CONTINUED = 5
 
+_NOT_FOR_CARDS = ("libggml-base", "libggml-cpu")
+
 _recent_errors: deque[str] = deque(maxlen=16)
 
 
@@ -76,6 +80,38 @@ lib.llama_log_set(_log_callback, ctypes.c_void_p(0))
 lib.llama_backend_init()
 
 
+def _load_kernels() -> None:
+    """In a build that keeps the code for each kind of CPU in a library of its own: loads the one for this CPU, and those
+    for graphics cards."""
+    folder = Path(lib._base_path)
+    if not any(folder.glob("*ggml-cpu-*")):
+        return
+    # Asked of libllama, the only handle that surely leads to the copy of ggml it is linked with; Windows cannot do that.
+    ggml = ctypes.CDLL(str(folder / "ggml.dll")) if sys.platform == "win32" else lib._lib
+    if sys.platform != "linux" or platform.machine() != "x86_64":
+        ggml.ggml_backend_load_all_from_path.restype = None
+        ggml.ggml_backend_load_all_from_path(os.fsencode(folder))
+        return
+    ggml.ggml_backend_load.restype = ctypes.c_void_p
+    for library in cpu_variants.libraries(folder, cpu_variants.usable_flags()):
+        if ggml.ggml_backend_load(os.fsencode(library)):
+            _logger.info("computing with %s", library.name)
+            break
+    for library in _card_libraries(folder):
+        if ggml.ggml_backend_load(os.fsencode(library)):
+            _logger.info("found %s", library.name)
+
+
+def _card_libraries(folder: Path) -> list[Path]:
+    """Those for graphics cards, which users may have put there; and the one that llama.cpp's own variable names."""
+    beside = (path for path in sorted(folder.glob("libggml-*.so")) if not path.stem.startswith(_NOT_FOR_CARDS))
+    named = os.environ.get("GGML_BACKEND_PATH")
+    return [*beside, *([Path(named)] if named else [])]
+
+
+_load_kernels()
+
+
 def _native_is_set() -> Any:
     """A native `bool is_set(void *flag)` for llama.cpp's abort callback: C's own strlen, which is 0 as long as the
     flag is an empty string. A Python callback would take the interpreter's lock five hundred times in every pass."""
@@ -89,9 +125,7 @@ _IS_SET = _native_is_set()
 class LlamaCppTarget:
     """Implements `engine.target.interface.Target`."""
 
-    def __init__(
-        self, path: Path, name: str, model: Any, context: Any, threads: int, settings: TargetSettings
-    ) -> None:
+    def __init__(self, path: Path, name: str, model: Any, context: Any, threads: int, settings: TargetSettings) -> None:
         """Use `load`. Owns model and context from here on, also when it raises."""
         self._model = model
         self._context = context

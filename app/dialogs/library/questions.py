@@ -26,9 +26,7 @@ def ask_load_anyway(name: str, estimate: MemoryEstimate, parent: QWidget, on_yes
             "{name} takes about {on_card} on {card}, where there is room for {room}, and {taken} of this machine's "
             "memory, of which {free} are free.",
         )
-        told = words.format(
-            name=name, on_card=on_card, card=gpu.support.description, room=room, taken=taken, free=free
-        )
+        told = words.format(name=name, on_card=on_card, card=gpu.support.description, room=room, taken=taken, free=free)
     box = _box(
         parent,
         "Not enough memory",
