@@ -20,6 +20,7 @@ _PASS_ROWS = 64  # of its logits, likewise
 _FLOAT_BYTES = 4
 _MASK_BYTES = 2
 _TOKEN_BYTES = 400  # of the vocabulary: texts, and the tables to find them by; measured
+_CPU_ONLY = GpuSupport()
 _STEP = 256  # tokens, that llama.cpp rounds a context up to
 
 
@@ -32,7 +33,7 @@ def context_size(facts: TargetFacts, settings: TargetSettings) -> int:
 def estimate(
     facts: TargetFacts,
     settings: TargetSettings,
-    support: GpuSupport = GpuSupport(),
+    support: GpuSupport = _CPU_ONLY,
     loaded: MemoryEstimate | None = None,
 ) -> MemoryEstimate:
     """`loaded`: what the target in use was estimated at, which goes when another one is loaded."""

@@ -37,8 +37,8 @@ def check_memory(path: Path, settings: TargetSettings, facts: str = "") -> None:
     way_out = "a smaller context size or quantization" if fits_smaller else "a smaller quantization"
     raise TargetTooLarge(
         f"{model_name(path)} with a context of {context_size(found, settings):,} tokens takes about "
-        f"{needed.on_machine / _GIB:.1f} GiB of memory, but {needed.available / _GIB:.1f} GiB are free; choose {way_out}, "
-        "close other programs, or load it anyway."
+        f"{needed.on_machine / _GIB:.1f} GiB of memory, but {needed.available / _GIB:.1f} GiB are free; choose "
+        f"{way_out}, close other programs, or load it anyway."
     )
 
 

@@ -33,10 +33,8 @@ class _Properties(ctypes.Structure):
 
 def read_support() -> GpuSupport:
     """Asks the drivers how much memory is free, which takes some milliseconds; any thread may call it."""
-    found = [_describe(_at("dev", place)) for place in range(_function("ggml_backend_dev_count", ctypes.c_size_t)())]
-    names = [
-        _backend_name(_at("reg", place)) for place in range(_function("ggml_backend_reg_count", ctypes.c_size_t)())
-    ]
+    found = [_describe(device) for device in _all_of("dev")]
+    names = [_backend_name(backend) for backend in _all_of("reg")]
     backends = tuple(name for name in names if name not in (*_NOT_GPUS, _REMOTE))
     return GpuSupport(backends, _chosen([each for each in found if each is not None]))
 
@@ -76,8 +74,11 @@ def _describe(device: Any) -> tuple[ComputeDevice, bytes | None] | None:
     return described, properties.device_id
 
 
-def _at(kind: str, place: int) -> Any:
-    return _function(f"ggml_backend_{kind}_get", ctypes.c_void_p, ctypes.c_size_t)(place)
+def _all_of(kind: str) -> list[Any]:
+    """All devices ("dev"), or all backends ("reg")."""
+    count = _function(f"ggml_backend_{kind}_count", ctypes.c_size_t)()
+    get = _function(f"ggml_backend_{kind}_get", ctypes.c_void_p, ctypes.c_size_t)
+    return [get(place) for place in range(count)]
 
 
 def _backend_name(backend: Any) -> str:

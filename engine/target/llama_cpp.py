@@ -81,12 +81,12 @@ lib.llama_backend_init()
 
 
 def _load_kernels() -> None:
-    """In a build that keeps the code for each kind of CPU in a library of its own: loads the one for this CPU, and those
-    for graphics cards."""
+    """In a build that keeps the code for each kind of CPU in a library of its own: loads the one for this CPU, and
+    those for graphics cards."""
     folder = Path(lib._base_path)
     if not any(folder.glob("*ggml-cpu-*")):
         return
-    # Asked of libllama, the only handle that surely leads to the copy of ggml it is linked with; Windows cannot do that.
+    # Asked of libllama, the only handle that surely leads to the copy of ggml it is linked with; not so on Windows.
     ggml = ctypes.CDLL(str(folder / "ggml.dll")) if sys.platform == "win32" else lib._lib
     if sys.platform != "linux" or platform.machine() != "x86_64":
         ggml.ggml_backend_load_all_from_path.restype = None
