@@ -311,6 +311,7 @@ class GpuShare:
     all_layers: int = 0  # that could, its output counted as one; 0: not known
     num_bytes: int = 0  # that they take there, with their part of the context and the buffers of a pass
     room: int = 0  # bytes for them
+    twice: int = 0  # of these bytes, those that the machine has to hold as well
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,7 +331,7 @@ class MemoryEstimate:
     @property
     def on_machine(self) -> int:
         """What is left for the machine's own memory."""
-        return max(0, self.total - self.gpu.num_bytes)
+        return max(0, self.total - self.gpu.num_bytes + self.gpu.twice)
 
     @property
     def is_too_much(self) -> bool:

@@ -39,6 +39,10 @@ def main() -> None:
     print(f"{FOLDER}: {megabytes(FOLDER):.0f} MB")
     if not options.folder_only and sys.platform == "linux":
         run(sys.executable, "packaging/linux/packages.py", FOLDER, ICONS, OUT, version())
+    if not options.folder_only and sys.platform == "darwin":
+        run("packaging/macos/make_dmg.sh", OUT / "Slipstream.app", OUT, version())
+    if not options.folder_only and sys.platform == "win32":
+        run("iscc", "/Qp", f"/DVersion={version()}", "packaging/windows/slipstream.iss")
 
 
 def version() -> str:

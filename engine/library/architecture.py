@@ -36,6 +36,7 @@ class Memory:
     num_layers: int  # that repeat
     layer_bytes: int  # of the weights, in all of these
     output_bytes: int  # of the weights, behind them
+    has_own_output: bool  # else the weights before the layers serve behind them, too
 
 
 def no_chat(header: GgufHeader, name: str) -> str:
@@ -101,6 +102,7 @@ def memory_of(header: GgufHeader) -> Memory | None:
         num_layers=num_layers,
         layer_bytes=header.layer_bytes,
         output_bytes=header.output_bytes,
+        has_own_output=header.has_own_output,
     )
     biggest = max(memory.token_bytes, memory.state_bytes, memory.width, memory.inner_width, memory.vocabulary_size)
     return memory if biggest < _LARGEST else None

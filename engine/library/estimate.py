@@ -44,7 +44,7 @@ def estimate(
     room = room_on(support, 0 if loaded is None else loaded.gpu.num_bytes)
     share = GpuShare(support, room=room)
     if memory is not None:
-        share = share_of(memory, context, work, settings.gpu_layers, support, room)
+        share = share_of(memory, context, _work_inside(memory, size), settings.gpu_layers, support, room)
     return MemoryEstimate(
         weights=facts.stamp.size_bytes,
         context=context,
@@ -61,10 +61,18 @@ def free_memory() -> int:
 
 
 def _work(memory: Memory, size: int) -> int:
-    logits = 2 * _PASS_ROWS * memory.vocabulary_size * _FLOAT_BYTES  # where they are computed, and where they are read
+    return _work_inside(memory, size) + _logits(memory) + memory.vocabulary_size * _TOKEN_BYTES
+
+
+def _work_inside(memory: Memory, size: int) -> int:
+    """Where it is computed; the logits are copied from there to where they are read."""
     inside = _PASS_TOKENS * (4 * memory.width + 2 * memory.inner_width) * _FLOAT_BYTES
     mask = _PASS_TOKENS * size * _MASK_BYTES
-    return logits + inside + mask + memory.vocabulary_size * _TOKEN_BYTES
+    return _logits(memory) + inside + mask
+
+
+def _logits(memory: Memory) -> int:
+    return _PASS_ROWS * memory.vocabulary_size * _FLOAT_BYTES
 
 
 def _own_memory() -> int:

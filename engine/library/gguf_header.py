@@ -53,6 +53,7 @@ class GgufHeader:
     type_bytes: dict[int, int]  # of every type of tensor that we know, the bytes that tensors of it take
     layer_bytes: int = 0  # of these, in the layers that repeat
     output_bytes: int = 0  # and in the matrix behind them, or, where there is none, the one before them in its place
+    has_own_output: bool = True  # whether there is one behind them
 
     def text(self, key: str) -> str:
         value = self.values.get(key)
@@ -149,7 +150,8 @@ class _HeaderReader:
             if start + end > self._size:
                 raise self._cut_short()
         output_bytes = ends.get(_OUTPUT, ends.get(_INPUT, 0))
-        return GgufHeader(values, num_tensors, num_weights, type_bytes, layer_bytes, output_bytes)
+        has_own_output = _OUTPUT in ends
+        return GgufHeader(values, num_tensors, num_weights, type_bytes, layer_bytes, output_bytes, has_own_output)
 
     def _value(self, kind: int) -> Scalar | ListOf:
         if kind == _STRING:

@@ -1,8 +1,8 @@
 """How many layers of a target go on the graphics cards, and what they take there.
 
 llama.cpp puts the output there first, then the last layers and those before them; each with its part of the context.
-What comes before the layers stays with the machine. Held against what llama.cpp told of a real offload: within 5 %
-(docs/gpu.md).
+What comes before the layers stays with the machine. Held against what llama.cpp told of the starter on a Vulkan device:
+weights and context to the byte, buffers of a pass up to twice as much.
 """
 
 from __future__ import annotations
@@ -39,4 +39,5 @@ def share_of(
         num_layers = next((count for count in range(all_layers, 0, -1) if taken(count) <= room), 0)
     else:
         num_layers = min(wanted, all_layers)
-    return GpuShare(support, num_layers, all_layers, taken(num_layers), room)
+    twice = memory.output_bytes if num_layers and not memory.has_own_output else 0
+    return GpuShare(support, num_layers, all_layers, taken(num_layers), room, twice)

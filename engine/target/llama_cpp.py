@@ -61,6 +61,7 @@ _GGML_ERROR = 4
 _GGML_CONTINUED = 5
 
 _NOT_FOR_CARDS = ("libggml-base", "libggml-cpu")
+_NO_DEVICES = (ctypes.c_void_p * 1)(None)  # graphics cards are left alone
 
 _recent_errors: deque[str] = deque(maxlen=16)
 
@@ -353,8 +354,7 @@ def trial(path: Path) -> str | None:
     """
     parameters = lib.llama_model_default_params()
     parameters.n_gpu_layers = 0
-    no_devices = (ctypes.c_void_p * 1)(None)
-    parameters.devices = ctypes.cast(no_devices, ctypes.c_void_p)  # graphics cards are left alone
+    parameters.devices = ctypes.cast(_NO_DEVICES, ctypes.c_void_p)
     parameters.use_extra_bufts = False  # read the weights as they lie in the file instead of arranging them for speed
     model = lib.llama_model_load_from_file(os.fsencode(path), parameters)
     if not model:
@@ -412,6 +412,8 @@ def open_model(path: Path, settings: TargetSettings, on_progress: Callable[[floa
     parameters.progress_callback = callback
     if settings.gpu_layers is not None:
         parameters.n_gpu_layers = settings.gpu_layers
+        if not settings.gpu_layers:  # llama.cpp would yet reserve memory there, and compute long prompts there
+            parameters.devices = ctypes.cast(_NO_DEVICES, ctypes.c_void_p)
     _recent_errors.clear()
     model = lib.llama_model_load_from_file(os.fsencode(path), parameters)
     if not model:
