@@ -42,7 +42,11 @@ def test_python_recipes_compile() -> None:
 def test_files_that_recipes_name_are_there() -> None:
     texts = [path.read_text(encoding="utf-8") for path in [*SCRIPTS, *WORKFLOWS, PACKAGING / "bundle.py"]]
     texts.append(INSTALLER.replace("\\", "/"))
-    named = {name for text in texts for name in re.findall(r"(?<![\w/$.}])(?:packaging|app|docs|tests)/[\w/.-]+\.[a-z0-9]+", text)}
+    named = {
+        name
+        for text in texts
+        for name in re.findall(r"(?<![\w/$.}])(?:packaging|app|docs|tests)/[\w/.-]+\.[a-z0-9]+", text)
+    }
     assert len(named) > 10
     assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
 

@@ -20,7 +20,7 @@ def test_a_build_for_the_cpu_says_so_and_leads_on(qtbot: QtBot, keeper: ThemeKee
     assert keeper  # the style is applied
     note = GpuNote()
     qtbot.addWidget(note)
-    assert not note.isVisibleTo(None), "nothing is known yet"
+    assert note.isHidden(), "nothing is known yet"
     note.show_share(GpuShare())
     assert note.sentence.text() == "This build of llama.cpp computes on the CPU only."
     note.help_button.click()
