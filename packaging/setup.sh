@@ -85,7 +85,7 @@ if [ "$also" = bundle ] && [ "$(uname -s)" = Linux ]; then
     TORCH_INDEX=${TORCH_INDEX-https://download.pytorch.org/whl/cpu}
 fi
 say "Installing packages"
-pip install --no-deps "$wheels"/llama_cpp_python-*.whl
+pip install --no-deps --force-reinstall "$wheels"/llama_cpp_python-*.whl # with other options it has the same version
 # shellcheck disable=SC2086 # no argument when unset
 pip install ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} -r packaging/requirements.txt ${also:+-r "packaging/requirements-$also.txt"}
 pip install --no-deps "$starter" # only its GGUF file is used, so none of what it depends on

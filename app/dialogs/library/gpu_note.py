@@ -42,17 +42,13 @@ class GpuNote(QWidget):
             return self.tr("Computed by {card}, as far as there is room.").format(card=card)
         if not share.num_layers:
             return self.tr("No layers go on {card}; the CPU computes.").format(card=card)
-        taken, room = size_words(share.num_bytes), size_words(share.room)
-        if share.num_layers == share.all_layers:
-            layers = self.tr("All {every} layers go on {card}")
-        else:
-            layers = self.tr("{number} of {every} layers go on {card}")
         if share.num_bytes > share.room:
-            rest = self.tr("they take about {taken}, more than the {room} there is room for.")
+            layers = self.tr("There is no room for {number} of {every} layers on {card}; choose fewer.")
+        elif share.num_layers == share.all_layers:
+            layers = self.tr("All {every} layers go on {card}.")
         else:
-            rest = self.tr("they take about {taken} of the {room} there is room for.")
-        told = layers.format(number=share.num_layers, every=share.all_layers, card=card)
-        return f"{told}: {rest.format(taken=taken, room=room)}"
+            layers = self.tr("{number} of {every} layers go on {card}.")
+        return layers.format(number=share.num_layers, every=share.all_layers, card=card)
 
     def _none_words(self, support: GpuSupport) -> str:
         if support.backends:
@@ -90,9 +86,9 @@ class GpuNote(QWidget):
         )
         vulkan = self.tr("For nearly every card:")
         cuda = self.tr("For cards by NVIDIA, with its CUDA toolkit installed:")
-        where = self.tr("In the folder of Slipstream's source, then start it from there with {command}.").format(
-            command="<code>make run</code>"
-        )
+        where = self.tr(
+            "Run one of these in the folder of Slipstream's source, then start it there with {command}."
+        ).format(command="<code>make run</code>")
         installed = self.tr(
             "An installed Slipstream takes the libraries of such a build from the folder that {variable} names."
         ).format(variable="<code>LLAMA_CPP_LIB_PATH</code>")
@@ -102,7 +98,7 @@ class GpuNote(QWidget):
             return f"<p>{why}</p><p>{mac}</p><p>{more}</p>"
         return (
             f"<p>{why}</p><p>{where}</p>"
-            f"<p>{vulkan}<br><code>CMAKE_ARGS=-DGGML_VULKAN=on make setup</code></p>"
-            f"<p>{cuda}<br><code>CMAKE_ARGS=-DGGML_CUDA=on make setup</code></p>"
+            f"<p>{vulkan}<br><code>CMAKE_ARGS=-DGGML_VULKAN=on make -B setup</code></p>"
+            f"<p>{cuda}<br><code>CMAKE_ARGS=-DGGML_CUDA=on make -B setup</code></p>"
             f"<p>{installed}</p><p>{more}</p>"
         )
