@@ -148,4 +148,4 @@ def test_a_release_is_only_drafted_and_only_for_a_tag() -> None:
 
 @pytest.mark.skipif(shutil.which("shellcheck") is None, reason="needs shellcheck")
 def test_scripts_are_clean() -> None:
-    subprocess.run(["shellcheck", *SCRIPTS], check=True)
+    subprocess.run(["shellcheck", "--severity=error", *SCRIPTS], check=True)
