@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -132,6 +133,7 @@ def _show(
     InterfaceGarbage(application)
     install_translations(application)
     opened = open_window(application, folder)
+    painted_at = time.time()
     import_in_pieces()
 
     from app.assembled import Assembled
@@ -140,7 +142,7 @@ def _show(
 
     # Imported and made when the window is seen already.
     assembled = Assembled(opened, folder, speculation, target, smoke_settings() if smoke else None)
-    check = SmokeRun(assembled.window, assembled.bridge, smoke) if smoke else None
+    check = SmokeRun(assembled.window, assembled.bridge, smoke, painted_at) if smoke else None
     if lock is not None:
         CrashController(assembled.window, assembled.keeper, watch)
         _listen(application, assembled, request, lock, folder)

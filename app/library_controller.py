@@ -246,7 +246,7 @@ class LibraryController(QObject):
         is_chosen, is_refused = command == self._chosen, command == self._refused
         if is_chosen or is_refused:
             self._chosen = self._refused = None
-        if (is_chosen or is_refused) and estimate.total > estimate.available:
+        if (is_chosen or is_refused) and estimate.is_too_much:
             target = self._find(command.path)
             name = command.path.stem if target is None else target_title(target)
             begin = partial(self._begin_loading, command.path, True)

@@ -46,7 +46,7 @@ from engine.commands import (
 )
 from engine.config import DistillSettings, EngineConfig, TargetSettings, update_url
 from engine.drafter_choice import BUILT_IN, drafter_folder, fetched_folder, is_fetched
-from engine.errors import AdapterMissing, DrafterUnusable, LoadCancelled, MendableError
+from engine.errors import AdapterMissing, CardsTooSmall, DrafterUnusable, LoadCancelled, MendableError
 from engine.events import (
     DrafterFetched,
     DrafterFetching,
@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     from engine.numerics.suffix_index import SuffixIndex
     from engine.personal_service import PersonalService
     from engine.recall import Recall
-    from engine.records import HubFile, NgramRecord, RecallText
+    from engine.records import GpuSupport, HubFile, NgramRecord, RecallText
     from engine.reply import ReplyWriter
     from engine.speculation import NgramMemory, Speculation
     from engine.storage import Repository
@@ -381,7 +381,13 @@ def make_library(
 ) -> LibraryService:
     from engine.library_service import LibraryService
 
-    return LibraryService(repository, kept_downloads(config), loaded or LoadedTarget(), emit)
+    return LibraryService(repository, kept_downloads(config), loaded or LoadedTarget(), emit, _gpu_support)
+
+
+def _gpu_support() -> GpuSupport:
+    from engine.target.llama_cpp import gpu_support
+
+    return gpu_support()
 
 
 @contextmanager
@@ -467,13 +473,20 @@ def forget_learned(config: EngineConfig) -> None:
 def load_file(
     file: TargetFile, settings: TargetSettings, on_progress: Callable[[float], None], stop: StopSignal
 ) -> Target:
-    """Loads a target with llama.cpp. Raises what `LlamaCppTarget.load` raises."""
+    """Loads a target with llama.cpp, as far as there is room on graphics cards if that is left to us, else on the CPU.
+    Raises what `LlamaCppTarget.load` raises."""
+    from engine.library.loading import fitted
     from engine.target.llama_cpp import LlamaCppTarget
     from engine.target.preflight import preflight
 
     if not file.trusted:
         preflight(file.path, stop)
-    return LlamaCppTarget.load(file.path, file.name, settings, on_progress, stop)
+    try:
+        return LlamaCppTarget.load(file.path, file.name, fitted(file.path, settings), on_progress, stop)
+    except CardsTooSmall:
+        if settings.gpu_layers is not None:
+            raise
+        return LlamaCppTarget.load(file.path, file.name, replace(settings, gpu_layers=0), on_progress, stop)
 
 
 def open_writer(

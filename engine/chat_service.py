@@ -17,6 +17,7 @@ from engine.commands import (
     LoadTarget,
     Regenerate,
     RememberMore,
+    ReplyCommand,
     Send,
     UseDrafter,
 )
@@ -87,6 +88,8 @@ class ChatService:
         self._emit = emit
         self._target: Target | None = None
         self._writer: ReplyWriter | None = None
+        self._loaded: LoadTarget | None = None  # by which the target came
+        self._left: LoadTarget | None = None  # by which the one came that left graphics cards for another
         self._drafter = BUILT_IN
 
     def handle(self, command: ChatCommand, stop: StopSignal) -> None:
@@ -97,6 +100,8 @@ class ChatService:
                 self._post(RememberMore())
             return
         with self._learning.pause():
+            if isinstance(command, ReplyCommand | Compare):
+                self._bring_back(stop)
             match command:
                 case LoadTarget():
                     self._load(command, stop)
@@ -122,7 +127,8 @@ class ChatService:
             self._target = self._writer = None
 
     def _load(self, command: LoadTarget, stop: StopSignal) -> None:
-        """The target in use stays until the new one is ready, so that a failure changes nothing."""
+        """The target in use stays until the new one is ready, so that a failure changes nothing; but it leaves
+        graphics cards at once, where there is rarely room for two."""
         _check_cancelled(command, stop)
         file = resolve_target(command.target, self._repository)
         record = self._repository.target_at(file.path)
@@ -131,6 +137,7 @@ class ChatService:
         if not command.anyway:
             check_memory(file.path, settings, record.facts if record else "")
         self._emit(TargetLoading(file.name, 0.0))
+        self._leave_cards()
         target = self._load_file(file, settings, _ProgressEvents(file.name, self._emit), stop)
         speculation: Speculation | None = None
         learned = self._learning.put_off()
@@ -148,11 +155,23 @@ class ChatService:
             raise
         self.close()
         self._target, self._writer = target, writer
+        self._loaded, self._left = command, None
         self._recall.open(target)
         self._counter.open(target)
-        self._emit(TargetReady(_describe(target, speculation), command))
+        self._emit(TargetReady(_describe(target, speculation, settings), command))
         self._repository.remember_target(file.name, file.path, file.path.stat().st_size)
         self._post(RememberMore())
+
+    def _leave_cards(self) -> None:
+        if self._target is not None and self._target.description.num_gpu_layers:
+            self._left = self._loaded
+            self._learning.put_off()
+            self.close()
+
+    def _bring_back(self, stop: StopSignal) -> None:
+        """The target that left for another, where that one could not be loaded: the window still shows it."""
+        if self._target is None and self._left is not None:
+            self._load(replace(self._left, anyway=True), stop)
 
     def _use_drafter(self, drafter: str, stop: StopSignal) -> None:
         """The target in use stays; what it held is read anew with the next prompt."""
@@ -386,7 +405,7 @@ def _check_cancelled(command: LoadTarget, stop: StopSignal) -> None:
         raise LoadCancelled(f"Loading {Path(command.target).name} was cancelled.")
 
 
-def _describe(target: Target, speculation: Speculation) -> TargetInfo:
+def _describe(target: Target, speculation: Speculation, settings: TargetSettings) -> TargetInfo:
     description = target.description
     return TargetInfo(
         name=description.name,
@@ -395,13 +414,22 @@ def _describe(target: Target, speculation: Speculation) -> TargetInfo:
         context_size=target.limits.context_size,
         size_bytes=description.size_bytes,
         threads=description.threads,
-        notice=" ".join(_notices(target)),
+        notice=" ".join(_notices(target, settings)),
         speculation=speculation.state,
         awaits_drafter=speculation.is_loading,
+        num_gpu_layers=description.num_gpu_layers,
+        gpu=description.gpu,
     )
 
 
-def _notices(target: Target) -> Iterator[str]:
+def _notices(target: Target, settings: TargetSettings) -> Iterator[str]:
+    description = target.description
+    if settings.gpu_layers is None and description.gpu and description.num_gpu_layers < description.num_layers:
+        some = f"Only {description.num_gpu_layers} of its {description.num_layers} layers fit"
+        yield (
+            f"{some if description.num_gpu_layers else 'None of its layers fits'} on {description.gpu}; the rest is "
+            "computed by the CPU, which takes longer. A smaller context size or quantization leaves room for more."
+        )
     if not target.description.chat_template:
         yield "This model brings no chat template; ChatML is used, which may not suit it."
     if TargetFeature.ROLLBACK not in target.features:

@@ -28,6 +28,10 @@ class TargetTooLarge(MendableError):
     """The model or its context does not fit into the memory of this machine."""
 
 
+class CardsTooSmall(TargetTooLarge):
+    """The layers that were to go on graphics cards do not fit there."""
+
+
 class LoadCancelled(MendableError):
     """The user cancelled the loading of a target."""
 

@@ -43,6 +43,8 @@ class TargetInfo:
     awaits_drafter: bool = (
         False  # one is still being loaded; `SpeculationChanged` tells when it is ready, or is not to be
     )
+    num_gpu_layers: int = 0  # on graphics cards
+    gpu: str = ""  # what these are called; empty where there are none
 
 
 @dataclass(frozen=True, slots=True)

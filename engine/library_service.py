@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
 
 from engine.commands import (
@@ -24,7 +25,7 @@ from engine.library.facts import TargetFacts, encode, facts_of
 from engine.library.scanning import find_models
 from engine.loaded_target import LoadedTarget
 from engine.model_files import is_gguf, model_name, part_paths
-from engine.records import LibraryTarget, MemoryEstimate, TargetRecord
+from engine.records import GpuSupport, LibraryTarget, MemoryEstimate, TargetRecord
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.targets import starter_file
@@ -35,11 +36,20 @@ _logger = logging.getLogger("slipstream.library")
 class LibraryService:
     """Any thread may call any method: all that lasts is in the store and on the disk."""
 
-    def __init__(self, repository: Repository, downloads: KeptDownloads, loaded: LoadedTarget, emit: Listener) -> None:
+    def __init__(
+        self,
+        repository: Repository,
+        downloads: KeptDownloads,
+        loaded: LoadedTarget,
+        emit: Listener,
+        gpu_support: Callable[[], GpuSupport] = GpuSupport,
+    ) -> None:
+        """`gpu_support` is asked whenever memory is estimated: what is free changes."""
         self._repository = repository
         self._downloads = downloads
         self._loaded = loaded
         self._emit = emit
+        self._gpu_support = gpu_support
 
     def handle(self, command: LibraryCommand, stop: StopSignal) -> None:
         match command:
@@ -109,7 +119,8 @@ class LibraryService:
         path = path.absolute()
         record = self._repository.target_at(path)
         settings = settings.filled_up(record.options.settings) if record else settings
-        return estimate(self._facts(path, record), settings, self._loaded_bytes())
+        support = self._gpu_support()
+        return estimate(self._facts(path, record), settings, support, self._loaded_estimate(support))
 
     def tell_downloads(self) -> None:
         self._emit(DownloadsListed(self._downloads.list()))
@@ -194,15 +205,15 @@ class LibraryService:
                 _logger.warning("what a header says was not kept: %s", error)
         return facts
 
-    def _loaded_bytes(self) -> int:
+    def _loaded_estimate(self, support: GpuSupport) -> MemoryEstimate | None:
         loaded = self._loaded.value
         if loaded is None:
-            return 0
+            return None
         path, settings = loaded
         try:
-            return estimate(self._facts(path, self._repository.target_at(path)), settings).total
+            return estimate(self._facts(path, self._repository.target_at(path)), settings, support)
         except MendableError:
-            return 0
+            return None
 
 
 def _are_same(path: Path, other: Path) -> bool:

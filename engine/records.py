@@ -273,6 +273,47 @@ class LibraryTarget:
     options: TargetOptions
 
 
+class DeviceKind(StrEnum):
+    GPU = "gpu"  # with memory of its own
+    INTEGRATED = "integrated"  # it shares the machine's memory
+
+
+@dataclass(frozen=True, slots=True)
+class ComputeDevice:
+    """A graphics card that llama.cpp can compute on."""
+
+    name: str  # llama.cpp's own, as in `Vulkan0`
+    description: str  # as its driver calls it
+    backend: str  # what llama.cpp reaches it by: `CUDA`, `Vulkan`, `Metal` …
+    kind: DeviceKind
+    total_memory: int  # bytes
+    free_memory: int  # bytes, when it was asked
+
+
+@dataclass(frozen=True, slots=True)
+class GpuSupport:
+    """What llama.cpp can compute on beside the CPU."""
+
+    backends: tuple[str, ...] = ()  # that it was built with; empty: for the CPU only
+    devices: tuple[ComputeDevice, ...] = ()  # that it would use, all together; empty: none was found
+
+    @property
+    def description(self) -> str:
+        return ", ".join(device.description for device in self.devices)
+
+
+@dataclass(frozen=True, slots=True)
+class GpuShare:
+    """What of a target goes on graphics cards."""
+
+    support: GpuSupport = GpuSupport()
+    num_layers: int = 0  # that go there
+    all_layers: int = 0  # that could, its output counted as one; 0: not known
+    num_bytes: int = 0  # that they take there, with their part of the context and the buffers of a pass
+    room: int = 0  # bytes for them
+    twice: int = 0  # of these bytes, those that the machine has to hold as well
+
+
 @dataclass(frozen=True, slots=True)
 class MemoryEstimate:
     """Bytes that a target is going to take."""
@@ -281,10 +322,21 @@ class MemoryEstimate:
     context: int  # what it holds of a conversation
     work: int  # buffers of a pass
     available: int  # free for programs on this machine now, what the loaded target takes included
+    gpu: GpuShare = GpuShare()
 
     @property
     def total(self) -> int:
         return self.weights + self.context + self.work
+
+    @property
+    def on_machine(self) -> int:
+        """What is left for the machine's own memory."""
+        return max(0, self.total - self.gpu.num_bytes + self.gpu.twice)
+
+    @property
+    def is_too_much(self) -> bool:
+        """For the machine, or for its graphics cards."""
+        return self.on_machine > self.available or self.gpu.num_bytes > self.gpu.room
 
 
 @dataclass(frozen=True, slots=True)

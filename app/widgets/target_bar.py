@@ -84,10 +84,11 @@ class TargetBar(QWidget):
             self._set_name(self.tr("No model"), "")
             self.description.set_words(self.tr("Choose a model to begin"))
         else:
-            self._set_name(
-                target.name,
-                f"{target.path}\n{self._facts(target)}",
-            )
+            facts = f"{target.path}\n{self._facts(target)}"
+            if target.num_gpu_layers:
+                on_card = self.tr("Layers on {card}: {number}")
+                facts += "\n" + on_card.format(card=target.gpu, number=target.num_gpu_layers)
+            self._set_name(target.name, facts)
             self.description.set_words(target.description)
 
     def show_loading(self, name: str, progress: float) -> None:

@@ -231,8 +231,15 @@ class TargetPicker(QFrame):
 
 def memory_words(estimate: MemoryEstimate) -> str:
     """What a model takes and what there is, in a sentence."""
-    taken, free = size_words(estimate.total), size_words(estimate.available)
-    if estimate.total > estimate.available:
+    taken, free = size_words(estimate.on_machine), size_words(estimate.available)
+    gpu = estimate.gpu
+    if gpu.num_bytes:
+        on_card, room, card = size_words(gpu.num_bytes), size_words(gpu.room), gpu.support.description
+        words = translate(
+            "TargetPicker", "Takes about {on_card} on {card} ({room} free) and {taken} of other memory ({free} free)."
+        )
+        return words.format(on_card=on_card, card=card, room=room, taken=taken, free=free)
+    if estimate.is_too_much:
         words = translate("TargetPicker", "Takes about {taken} of memory, more than the {free} that are free.")
     else:
         words = translate("TargetPicker", "Takes about {taken} of memory; {free} are free.")

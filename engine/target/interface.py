@@ -65,6 +65,9 @@ class TargetDescription:
     size_bytes: int  # of the weights
     threads: int
     chat_template: str | None
+    num_gpu_layers: int = 0  # on graphics cards, its output counted as one
+    num_layers: int = 0  # that could be there; 0: not known
+    gpu: str = ""  # what the cards are called; empty where there are none
 
 
 class Target(Protocol):

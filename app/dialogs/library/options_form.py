@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.amounts import size_words
+from app.dialogs.library.gpu_note import GpuNote
 from app.dialogs.library.sampling_fields import SamplingFields
 from app.dialogs.parts import button, words
 from app.setting import QT_TRANSLATE_NOOP
@@ -39,7 +40,8 @@ _ABOUT_CONTEXT = QT_TRANSLATE_NOOP(
 _ABOUT_THREADS = QT_TRANSLATE_NOOP("OptionsForm", "Processor cores that compute. Automatic: one per physical core.")
 _ABOUT_LAYERS = QT_TRANSLATE_NOOP(
     "OptionsForm",
-    "Layers of the model that are computed by a graphics card, where there is one. Automatic: all of them.",
+    "Layers of the model that are computed by a graphics card, where there is one. Automatic: as many as there is room "
+    "for.",
 )
 _ABOUT_PROMPT = QT_TRANSLATE_NOOP(
     "OptionsForm", "Told to the model first, in every new chat with it, instead of what is told in all chats."
@@ -71,6 +73,7 @@ class OptionsForm(QWidget):
         self.memory.setToolTip(
             self.tr("Estimated from the file's header and the context size; free is what programs may take now")
         )
+        self.gpu = GpuNote(self)
         self.when = words(self.tr("These three hold from the next loading on."), self, kind="faint")
         self.load_again_button = button(self.tr("Load again now"), "outlined", self)
         self.load_again_button.clicked.connect(self._on_load_again)
@@ -116,7 +119,9 @@ class OptionsForm(QWidget):
             work=size_words(estimate.work),
         )
         self.memory.setText(parts)
-        set_kind(self.memory, "warning" if estimate.total > estimate.available else "quiet")
+        set_kind(self.memory, "warning" if estimate.is_too_much else "quiet")
+        self.gpu.show_share(estimate.gpu)
+        self.gpu_layers.setEnabled(bool(estimate.gpu.support.devices))
 
     def show_no_estimate(self, sentence: str = "") -> None:
         """Why there is none; without a sentence, it is on its way."""
@@ -177,6 +182,7 @@ class OptionsForm(QWidget):
         column.setSpacing(10)
         column.addWidget(_heading(self.tr("Loading"), self))
         column.addLayout(grid)
+        column.addWidget(self.gpu)
         column.addWidget(self.memory)
         column.addLayout(loading)
         column.addSpacing(4)

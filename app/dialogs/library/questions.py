@@ -15,12 +15,25 @@ from engine.records import LibraryTarget, MemoryEstimate
 
 
 def ask_load_anyway(name: str, estimate: MemoryEstimate, parent: QWidget, on_yes: Callable[[], None]) -> QMessageBox:
-    taken, free = size_words(estimate.total), size_words(estimate.available)
+    taken, free = size_words(estimate.on_machine), size_words(estimate.available)
+    gpu = estimate.gpu
+    told = translate("Library", "{name} takes about {taken} of memory, and {free} are free.")
+    if gpu.num_bytes:
+        told = translate(
+            "Library",
+            "{name} takes about {on_card} on {card}, where there is room for {room}, and {taken} of this machine's "
+            "memory, of which {free} are free.",
+        )
     box = question_box(
         parent,
         translate("Library", "Not enough memory"),
-        translate("Library", "{name} takes about {taken} of memory, and {free} are free.").format(
-            name=name, taken=taken, free=free
+        told.format(
+            name=name,
+            taken=taken,
+            free=free,
+            on_card=size_words(gpu.num_bytes),
+            card=gpu.support.description,
+            room=size_words(gpu.room),
         ),
         translate(
             "Library",
