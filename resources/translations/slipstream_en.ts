@@ -1114,6 +1114,77 @@
         </message>
     </context>
     <context>
+        <name>GpuNote</name>
+        <message>
+            <source>How to use a graphics card…</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>Computed by {card}, as far as there is room.</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>No layers go on {card}; the CPU computes.</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>There is no room for {number} of {every} layers on {card}; choose fewer.</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>All {every} layers go on {card}.</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>{number} of {every} layers go on {card}.</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>llama.cpp was built for {backends}, but found no graphics card that it can use.</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>This build of llama.cpp computes on the CPU only.</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>{card} ({backend}): {free} of {total} of memory are free, as its driver tells</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>How to use a graphics card</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>Models run faster on a graphics card, as far as they fit into its memory. That takes a llama.cpp that was built for it.</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>For nearly every card:</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>For cards by NVIDIA, with its CUDA toolkit installed:</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>Run one of these in the folder of Slipstream's source, then start it there with {command}.</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>An installed Slipstream takes the libraries of such a build from the folder that {variable} names.</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>All steps are told in {file} of the source.</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>On Macs with an Apple chip, every build of llama.cpp uses it by itself.</source>
+            <translation type="unfinished" />
+        </message>
+    </context>
+    <context>
         <name>HelpController</name>
         <message>
             <source>There is no log: {folder} cannot be written; make room, or allow it to be written.</source>
@@ -1723,6 +1794,10 @@
             <translation type="unfinished" />
         </message>
         <message>
+            <source>{name} takes about {on_card} on {card}, where there is room for {room}, and {taken} of this machine's memory, of which {free} are free.</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
             <source>{weights} are its weights, {context} hold the chat. Loaded anyway, it may fail or slow down the whole machine. It helps to close other programs, or to set a shorter context size.</source>
             <translation type="unfinished" />
         </message>
@@ -2282,7 +2357,7 @@ The others cost a little time and are never shown.</numerusform>
             <translation type="unfinished" />
         </message>
         <message>
-            <source>Layers of the model that are computed by a graphics card, where there is one. Automatic: all of them.</source>
+            <source>Layers of the model that are computed by a graphics card, where there is one. Automatic: as many as there is room for.</source>
             <translation type="unfinished" />
         </message>
         <message>
@@ -3563,6 +3638,10 @@ Counted by the model's own tokens; when it is full, the oldest messages are left
             <translation type="unfinished" />
         </message>
         <message>
+            <source>Layers on {card}: {number}</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
             <source>Loading… {share}</source>
             <translation type="unfinished" />
         </message>
@@ -3701,6 +3780,10 @@ Counted by the model's own tokens; when it is full, the oldest messages are left
         </message>
         <message>
             <source>No model fits “{words}”.</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>Takes about {on_card} on {card} ({room} free) and {taken} of other memory ({free} free).</source>
             <translation type="unfinished" />
         </message>
         <message>

@@ -16,8 +16,15 @@ from app.theme import THEMES
 
 ROOT = Path(app.__file__).parent
 TERMINAL = "for the terminal, which speaks English"
+REPORT = "crash reports are read by those who mend the program"
+COMMAND = "commands, and words that come from elsewhere"
 UNTRANSLATED_FILES = {
     "application.py": "what is said before there is a window goes to the terminal",
+    "crash_folder.py": REPORT,
+    "crash_text.py": REPORT,
+    "crash_watch.py": REPORT,
+    "open_request.py": "read before there is a window",
+    "single_instance.py": "goes to the terminal, when another window is open already",
     "smoke.py": "a check of the machine, whose outcome goes to the terminal",
     "bench_command.py": TERMINAL,
     "bench_table.py": TERMINAL,
@@ -30,6 +37,10 @@ UNTRANSLATED_FILES = {
 }
 UNTRANSLATED_WORDS = {
     "Slipstream": "a name",
+    "Slipstream {}": "a name and a number",
+    "<code>make run</code>": COMMAND,
+    "<p>{}</p><p>{}</p><p>{}<br><code>CMAKE_ARGS=-DGGML_VULKAN=on make -B setup</code></p><p>{}<br><code>CMAKE_ARGS="
+    "-DGGML_CUDA=on make -B setup</code></p><p>{}</p><p>{}</p>": COMMAND,
     "<h3>Slipstream {version}</h3><p>{what}<br>{where}</p>": "a name, and words that come from elsewhere",
     "Value error, ": "taken off what pydantic says",
     "whole number": "tells kinds of settings apart, and is never shown",
