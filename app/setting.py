@@ -20,7 +20,7 @@ from annotated_types import Ge, Le
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from app.marked_words import QT_TRANSLATE_NOOP as QT_TRANSLATE_NOOP
+from app.marked_words import QT_TRANSLATE_NOOP
 
 SettingValue = bool | int | float | str | None
 Part = TypeVar("Part")

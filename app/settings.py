@@ -12,7 +12,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Base64Bytes, BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from app.look import SETTINGS_FILE
-from app.setting import QT_TRANSLATE_NOOP, Group, Shown
+from app.marked_words import QT_TRANSLATE_NOOP
+from app.setting import Group, Shown
 from app.translation import translate
 from engine import BUILT_IN, STARTER, LearningSettings, ReplySettings, SamplingSettings, TargetSettings
 from engine.errors import SettingInvalid

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 
 from app.dialogs.compare_wording import HOW_IT_IS_FAIR, HOW_SPEED_IS_MEASURED
 from app.dialogs.parts import button, words
-from app.setting import QT_TRANSLATE_NOOP
+from app.marked_words import QT_TRANSLATE_NOOP
 from app.throttle import Throttle
 from app.translation import translate
 from engine.comparison import Side

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from app.amounts import percent_words
-from app.setting import QT_TRANSLATE_NOOP
+from app.marked_words import QT_TRANSLATE_NOOP
 from app.translation import Words
 from engine.comparison import Comparison, RunFigures, Side, TextFork
 

@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.dialogs.parts import button, words
-from app.setting import QT_TRANSLATE_NOOP
+from app.marked_words import QT_TRANSLATE_NOOP
 from app.translation import translate
 from engine import OwnSampling, ReplySettings
 

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QPushBut
 
 from app.dialogs.parts import button, words
 from app.learned_view import AdapterView, ModelView, PairView
-from app.setting import QT_TRANSLATE_NOOP
+from app.marked_words import QT_TRANSLATE_NOOP
 from app.translation import translate
 from app.widgets.elided_label import ElidedLabel
 from app.widgets.scrolling_page import ScrollingPage

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QCheckBox, QFrame, QGridLayout, QLabel, QSlider, Q
 
 from app.amounts import percent_words
 from app.dialogs.parts import words
-from app.setting import QT_TRANSLATE_NOOP
+from app.marked_words import QT_TRANSLATE_NOOP
 from app.translation import translate
 from engine import LearningSettings
 

@@ -12,7 +12,7 @@ from app.dialogs.parts import button, words
 from app.dialogs.question import Question
 from app.dropped_files import PROFILE_SUFFIX
 from app.learned_view import ProfileView
-from app.setting import QT_TRANSLATE_NOOP
+from app.marked_words import QT_TRANSLATE_NOOP
 
 _INDENT_PX = 24
 _ABOUT_EXPORT = QT_TRANSLATE_NOOP(

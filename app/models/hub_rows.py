@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from app.amounts import count_words, day_words, size_words
 from app.hub_advice import FileAdvice, Fit
+from app.marked_words import QT_TRANSLATE_NOOP
 from app.models.rows import Row
-from app.setting import QT_TRANSLATE_NOOP
 from app.translation import Words, translate
 from engine.records import HubModel
 

@@ -5,8 +5,8 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
 from app.amounts import percent_words
+from app.marked_words import QT_TRANSLATE_NOOP
 from app.origin_marks import shares_of
-from app.setting import QT_TRANSLATE_NOOP
 from app.theme import ThemeKeeper
 from app.translation import translate
 from engine.records import Origin, OriginRun

@@ -9,8 +9,8 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from app.amounts import size_words
+from app.marked_words import QT_TRANSLATE_NOOP
 from app.models.library_model import target_rows
-from app.setting import QT_TRANSLATE_NOOP
 from app.theme import ThemeKeeper
 from app.translation import translate
 from app.widgets.rows_view import RowsView

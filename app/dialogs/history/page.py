@@ -37,7 +37,7 @@ from app.dialogs.history.wording import (
     point_words,
 )
 from app.dialogs.parts import button, words
-from app.setting import QT_TRANSLATE_NOOP
+from app.marked_words import QT_TRANSLATE_NOOP
 from app.theme import ThemeKeeper
 from app.translation import translate
 from app.widgets.plots import PlotMark, PlotPoint, RatioPlot

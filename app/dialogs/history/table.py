@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTab
 
 from app.dialogs.history.figures import Row
 from app.dialogs.history.wording import HOW_COMPARED, cells
-from app.setting import QT_TRANSLATE_NOOP
+from app.marked_words import QT_TRANSLATE_NOOP
 from app.translation import translate
 from app.widgets.keyboard_focus import show_keyboard_focus
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from app.amounts import day_words, percent_words
 from app.dialogs.history.figures import Grouping, Point, Row
-from app.setting import QT_TRANSLATE_NOOP
+from app.marked_words import QT_TRANSLATE_NOOP
 from app.translation import Words, translate
 from engine.history import AdapterNote, History, Tally, TotalSpeedup
 from engine.records import TextKind

@@ -11,8 +11,8 @@ from app.amounts import size_words
 from app.dialogs.library.downloads_panel import DownloadsPanel
 from app.dialogs.parts import button, words
 from app.hub_advice import FileAdvice
+from app.marked_words import QT_TRANSLATE_NOOP
 from app.models.hub_rows import hub_file_row, hub_model_row
-from app.setting import QT_TRANSLATE_NOOP
 from app.theme import ThemeKeeper
 from app.widgets.rows_or_words import RowsOrWords
 from app.widgets.rows_view import RowsView

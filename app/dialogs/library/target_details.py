@@ -9,8 +9,8 @@ from app.amounts import count_words, day_words, size_words
 from app.dialogs.library.options_form import OptionsForm
 from app.dialogs.library.path_field import PathField
 from app.dialogs.parts import button, words
+from app.marked_words import QT_TRANSLATE_NOOP
 from app.models.library_model import target_title
-from app.setting import QT_TRANSLATE_NOOP
 from app.translation import Words
 from app.widgets.kinds import set_kind
 from app.widgets.scrolling_page import ScrollingPage
