@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,14 +32,6 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     spread(config)
     keep_apart(config)
     gc.disable()
-
-
-def pytest_unconfigure() -> None:
-    """llama-cpp-python opens /dev/null twice when it is imported; left open, Python warns of it as it ends."""
-    opened = sys.modules.get("llama_cpp._utils")
-    if opened is not None:
-        opened.outnull_file.close()
-        opened.errnull_file.close()
 
 
 def pytest_collection_finish() -> None:
