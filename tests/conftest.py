@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,6 +44,9 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     """As in the app (`app/garbage.py`): what Qt owns is freed on the interface thread only. Here, and not in a fixture,
     because pytest holds the values of all fixtures until their end: windows and engines would outlive the whole run."""
     result = yield
+    qt = sys.modules.get("PySide6.QtCore")
+    if qt is not None and qt.QCoreApplication.instance() is not None:  # what is to go would keep what it knows
+        qt.QCoreApplication.sendPostedEvents(None, qt.QEvent.Type.DeferredDelete.value)
     is_last = nextitem is None or nextitem.path != item.path
     gc.collect(2 if is_last else 1)  # all that came into being since the last test; and what a module's fixtures held
     return result
