@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,10 @@ def distill(
         load_vocabulary(words).close()
     never = StopSignal()
 
+    @cache  # seconds
+    def open_source() -> GgufSource:
+        return GgufSource(file.path)
+
     def invent(corpus: Path, tell: Tell) -> None:
         from engine.learning.invent import invent as write_corpus
         from engine.target.batch import BatchTarget
@@ -67,8 +72,8 @@ def distill(
 
     @contextmanager
     def open_teacher() -> Iterator[Teacher]:
-        if _torch_can_read(file.path):
-            yield TorchTeacher(GgufSource(file.path))
+        if _torch_can_read(open_source):
+            yield TorchTeacher(open_source())
             return
         context = TargetSettings(context_size=_CONTEXT_SIZE)
         target: Target = LlamaCppTarget.load(file.path, file.name, context, lambda _progress: None, never)
@@ -83,13 +88,13 @@ def distill(
         figures = tuple(_judge(name, words, replies, drafter, open_bench) for name, words, replies in texts)
         return Judgement(minutes, measure_step(drafter) * 1e3, figures)
 
-    make_drafter(settings, TargetSide(file.path, vocabulary, invent, open_teacher, judge), folder, on_progress)
+    make_drafter(settings, TargetSide(open_source, vocabulary, invent, open_teacher, judge), folder, on_progress)
 
 
-def _torch_can_read(path: Path) -> bool:
+def _torch_can_read(open_source: Callable[[], GgufSource]) -> bool:
     """As the target itself does, and with the memory there is."""
     try:
-        source = GgufSource(path)
+        source = open_source()
     except TargetUnsupported:
         return False
     return not source.scales_positions and _BYTES_PER_WEIGHT * source.num_weights < free_memory()

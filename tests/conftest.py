@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from engine import StopSignal, TargetSettings
 from engine.config import DATA_DIR_VARIABLE
 from engine.target.interface import Target
 from engine.targets import starter_path
+from tests.processes import keep_apart, spread
 
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication
@@ -29,25 +30,33 @@ hypothesis.settings.register_profile("patient", deadline=None)
 hypothesis.settings.load_profile("patient")
 
 
-def pytest_unconfigure() -> None:
-    """llama-cpp-python opens /dev/null twice when it is imported; left open, Python warns of it as it ends."""
-    opened = sys.modules.get("llama_cpp._utils")
-    if opened is not None:
-        opened.outnull_file.close()
-        opened.errnull_file.close()
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks how many processes are wanted
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    spread(config)
+    keep_apart(config)
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # what exists by now is code and will stay: looking at it again would take longer than most tests
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, object, object]:
+    """As in the app (`app/garbage.py`): what Qt owns is freed on the interface thread only. Here, and not in a fixture,
+    because pytest holds the values of all fixtures until their end: windows and engines would outlive the whole run."""
+    result = yield
+    qt = sys.modules.get("PySide6.QtCore")
+    if qt is not None and qt.QCoreApplication.instance() is not None:  # what is to go would keep what it knows
+        qt.QCoreApplication.sendPostedEvents(None, qt.QEvent.Type.DeferredDelete.value)
+    is_last = nextitem is None or nextitem.path != item.path
+    gc.collect(2 if is_last else 1)  # all that came into being since the last test; and what a module's fixtures held
+    return result
 
 
 @pytest.fixture(autouse=True)
 def _own_data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(DATA_DIR_VARIABLE, str(tmp_path / "data"))
-
-
-@pytest.fixture(autouse=True)
-def _garbage_on_this_thread() -> Iterator[None]:
-    """As in the app (`app/garbage.py`): what Qt owns is freed on the interface thread only."""
-    gc.disable()
-    yield
-    gc.collect(1)  # all that came into being since the last test
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,7 @@ from engine.learning.samples import LabelTable, SampleMaker, spellings
 from engine.learning.source import GgufSource
 from engine.learning.teacher import OpenTeacher, label_lessons
 from engine.learning.training import Lessons, TrainingSettings, train
-from engine.learning.work import WorkFolder
+from engine.learning.work import WorkFolder, is_begun
 from engine.records import ChatTurn, Role
 from engine.target.interface import Vocabulary
 
@@ -40,7 +40,7 @@ Tell = Callable[[DistillProgress], None]
 class TargetSide:
     """What the making of a drafter needs of its target."""
 
-    path: Path
+    open_source: Callable[[], GgufSource]
     vocabulary: Vocabulary
     invent: Callable[[Path, Tell], None]  # writes a corpus into a folder, or goes on with it
     open_teacher: OpenTeacher
@@ -66,8 +66,10 @@ def make_drafter(settings: DistillSettings, target: TargetSide, folder: Path, on
         raise DrafterUnusable(f"{folder} exists already; remove it, or choose another folder.")
     with told_in_words(folder.parent):
         folder.parent.mkdir(parents=True, exist_ok=True)
+    identity, place = _identity(settings), settings.work or folder.with_name(folder.name + ".work")
+    is_begun(place, identity)  # told before anything takes long, and nothing is written for what cannot begin
     begin = _beginning(settings, target)
-    work = WorkFolder(settings.work or folder.with_name(folder.name + ".work"), _identity(settings))
+    work = WorkFolder(place, identity)
     if not settings.corpus:
         target.invent(work.corpus, on_progress)
     read = _read(settings, target, work, on_progress)
@@ -150,7 +152,7 @@ def _beginning(settings: DistillSettings, target: TargetSide) -> Callable[[Seque
     start = None if settings.start is None else read_drafter(settings.start)
     if start is not None and settings.layers is None:
         return lambda _lessons: start
-    source = GgufSource(target.path)
+    source = target.open_source()
     shape = CutShape(settings.layers, settings.vocabulary_size, settings.num_outputs, settings.feed_forward)
     check_cut(source, shape)
     return lambda lessons: cut_drafter(source, shape, (_text(lesson, target.vocabulary) for lesson in lessons), start)

@@ -12,6 +12,26 @@ from engine.learning.files import told_in_words, write_whole
 _ABOUT = "settings.json"
 
 
+def is_begun(path: Path, identity: Mapping[str, object]) -> bool:
+    """Whether there is something to go on with. Raises WorkUnusable as `WorkFolder` does, but writes nothing."""
+    about = path / _ABOUT
+    with told_in_words(path):
+        if about.exists():
+            if about.read_text("utf-8") != _told(identity):
+                raise WorkUnusable(
+                    f"{path} holds a drafter that was begun with other settings or texts; give the same ones to go on "
+                    "with it, or choose another folder with --work."
+                )
+            return True
+        if path.exists() and any(file.name != f"{_ABOUT}.part" for file in path.iterdir()):
+            raise WorkUnusable(f"{path} holds something else already; choose another folder with --work.")
+    return False
+
+
+def _told(identity: Mapping[str, object]) -> str:
+    return json.dumps(identity, indent=2) + "\n"
+
+
 class WorkFolder:
     """`corpus/` holds what the target wrote, `labels-…/` what it thought of given texts, `checkpoint.safetensors` the
     training, `drafter/` what came of it so far."""
@@ -20,20 +40,10 @@ class WorkFolder:
         """`identity`: all that must be the same for what is kept to be of use. Raises WorkUnusable when the folder was
         begun with another one, holds something else, or cannot be written."""
         self.path = path
-        about = path / _ABOUT
-        text = json.dumps(identity, indent=2) + "\n"
         with told_in_words(path):
             path.mkdir(parents=True, exist_ok=True)
-            is_begun = about.exists()
-            if is_begun and about.read_text("utf-8") != text:
-                raise WorkUnusable(
-                    f"{path} holds a drafter that was begun with other settings or texts; give the same ones to go on "
-                    "with it, or choose another folder with --work."
-                )
-            if not is_begun and any(file.name != f"{_ABOUT}.part" for file in path.iterdir()):
-                raise WorkUnusable(f"{path} holds something else already; choose another folder with --work.")
-        if not is_begun:
-            write_whole(about, text.encode())
+        if not is_begun(path, identity):
+            write_whole(path / _ABOUT, _told(identity).encode())
 
     @property
     def corpus(self) -> Path:

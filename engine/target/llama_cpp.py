@@ -7,6 +7,7 @@ them, and ignores whether a rollback worked.
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import logging
 import os
@@ -22,6 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import psutil
+from llama_cpp import _utils as lib_utils
 from llama_cpp import llama_cpp as lib
 
 from engine.config import TargetSettings
@@ -83,6 +85,9 @@ def _receive_log(level: int, text: bytes | None, _user_data: object) -> None:
 _log_callback = lib.llama_log_callback(_receive_log)
 lib.llama_log_set(_log_callback, ctypes.c_void_p(0))
 lib.llama_backend_init()
+# llama-cpp-python opens /dev/null twice as it is imported; left open, Python may warn of it as it ends.
+for _file in (lib_utils.outnull_file, lib_utils.errnull_file):
+    atexit.register(_file.close)
 
 
 def _load_kernels() -> None:

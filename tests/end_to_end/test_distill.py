@@ -108,11 +108,13 @@ def test_killed_it_goes_on_where_it_was(corpus: Path, tmp_path: Path) -> None:
     checkpoint = tmp_path / "drafter.work" / "checkpoint.safetensors"
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=os.environ) as process:
         deadline = time.monotonic() + _PATIENCE_S
-        while not checkpoint.exists():
-            assert process.poll() is None, process.stderr.read() if process.stderr else ""
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-        process.send_signal(signal.SIGKILL)
+        try:
+            while not checkpoint.exists():
+                assert process.poll() is None, process.stderr.read() if process.stderr else ""
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+        finally:
+            process.send_signal(signal.SIGKILL)
     assert not folder.exists()
     with safe_open(checkpoint, "pt") as file:
         state = json.loads(file.metadata()["state"])

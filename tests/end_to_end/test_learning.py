@@ -61,7 +61,7 @@ def figures(folder: Path, profile: Path | None) -> dict[str, Any]:
     prompts = folder / "prompts.jsonl"
     new = [f"Write the word {word} twenty times, each on a line of its own." for word in ("house", "river", "seven")]
     prompts.write_text("".join(json.dumps({"id": word, "turns": [word]}) + "\n" for word in new))
-    order = BenchOrder("starter", prompts, modes=("plain", "neural"), max_tokens=40, draft_length=3, profile=profile)
+    order = BenchOrder("starter", prompts, modes=("neural",), max_tokens=40, draft_length=3, profile=profile)
     measurement = open_bench(config(folder), order, StopSignal())
     try:
         modes: Any = measurement.run(StopSignal())["modes"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import subprocess
+import sys
 import threading
 import time
 
@@ -28,6 +30,11 @@ GREEDY = SamplingSettings(temperature=0)
 
 def written(writer: ReplyWriter, turns: list[ChatTurn], settings: ReplySettings) -> Reply:
     return writer.write(writer.prepare(turns), settings, StopSignal(), RecordingListener())
+
+
+def test_an_interpreter_that_had_it_ends_without_a_warning() -> None:
+    command = [sys.executable, "-W", "default", "-c", "import engine.target.llama_cpp"]
+    assert subprocess.run(command, capture_output=True, check=True, timeout=100).stderr == b""
 
 
 def test_it_describes_itself(fresh_starter: Target) -> None:

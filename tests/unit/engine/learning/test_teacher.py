@@ -11,6 +11,7 @@ import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
+from engine.config import TargetSettings
 from engine.learning.corpus import Lesson
 from engine.learning.labels import NUM_LIKELIEST, Labels, read_labels
 from engine.learning.progress import LabelProgress
@@ -18,6 +19,7 @@ from engine.learning.teacher import TargetTeacher, Teacher, TorchTeacher, label_
 from engine.records import ChatTurn, Role
 from engine.stop_signal import StopSignal
 from engine.target.interface import Target
+from engine.targets import starter_path
 from tests.unit.engine.drafter.checkpoints import random_llama, reference_logits
 
 
@@ -117,13 +119,24 @@ def test_reading_goes_on_after_the_last_whole_file(tmp_path: Path, monkeypatch: 
     assert label_lessons(lessons, _never, tmp_path, told.append) == files
 
 
+@pytest.fixture
+def narrow() -> Iterator[Target]:
+    """The starter with a context that is soon full, and yet takes more than one pass."""
+    from engine.target.llama_cpp import LlamaCppTarget
+
+    settings = TargetSettings(context_size=640)
+    target = LlamaCppTarget.load(starter_path(), "starter", settings, lambda _progress: None, StopSignal())
+    yield target
+    target.close()
+
+
 @pytest.mark.starter
-def test_what_is_beyond_the_context_of_a_target_says_nothing(fresh_starter: Target) -> None:
-    size = fresh_starter.limits.context_size
+def test_what_is_beyond_the_context_of_a_target_says_nothing(narrow: Target) -> None:
+    size = narrow.limits.context_size
     ids = np.full(size + 40, 100, np.int32)
     turns = (ChatTurn(Role.USER, "Hi"),)
     lessons = [Lesson(0, turns, ids, size + 10), Lesson(1, turns, ids[: size + 2], size - 1)]
-    (_, beyond), (_, partly) = TargetTeacher(fresh_starter, StopSignal()).think(lessons)
+    (_, beyond), (_, partly) = TargetTeacher(narrow, StopSignal()).think(lessons)
     assert np.isneginf(beyond.log_probabilities).all()
     assert np.isfinite(partly.log_probabilities[0]).all()
     assert np.isneginf(partly.log_probabilities[-1]).all()
