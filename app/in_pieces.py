@@ -23,7 +23,7 @@ PIECES = (
     "engine.learned",
     "engine.events",
     "engine.commands",
-    "engine.learning_service",
+    "engine.services.learning_service",
     "engine.assembly",
     "app.chat_controller",
     "app.conversation_controller",

@@ -99,9 +99,9 @@ if TYPE_CHECKING:
     from engine.learning.progress import DistillProgress, Judgement, LabelProgress, TrainingProgress
     from engine.measuring.costs import SimulatedCosts
     from engine.measuring.order import BenchOrder
+    from engine.services.worker import deep_thread
     from engine.stop_signal import StopSignal
     from engine.targets import starter_path
-    from engine.worker import deep_thread
 
 __all__ = [
     "BUILT_IN",
@@ -205,7 +205,7 @@ _HOMES = (
     "stop_signal",
     "commands",
     "assembly",
-    "worker",
+    "services.worker",
     "targets",
     "learning.progress",
     "learning.invent_progress",

@@ -57,32 +57,32 @@ from engine.events import (
     TokensCounted,
     UpdateChecked,
 )
-from engine.learning_service import LearningService
 from engine.loaded_target import LoadedTarget
+from engine.services.learning_service import LearningService
+from engine.services.worker import Worker
 from engine.stop_signal import StopSignal
-from engine.worker import Worker
 
 if TYPE_CHECKING:
-    from engine.chat_service import ChatService
     from engine.drafting import Drafting
-    from engine.file_service import FileService
     from engine.hub.kept import KeptDownloads
     from engine.learned import ImportOutcome, LearnedSummary, ProfileSummary
     from engine.learning.progress import DistillProgress
-    from engine.library_service import LibraryService
     from engine.measuring.measurement import Measurement
     from engine.measuring.order import BenchOrder
     from engine.numerics.suffix_index import SuffixIndex
-    from engine.personal_service import PersonalService
-    from engine.recall import Recall
     from engine.records import GpuSupport, HubFile, NgramRecord, RecallText
-    from engine.reply import ReplyWriter
+    from engine.replies.reply import ReplyWriter
+    from engine.services.chat_service import ChatService
+    from engine.services.file_service import FileService
+    from engine.services.library_service import LibraryService
+    from engine.services.personal_service import PersonalService
+    from engine.services.recall import Recall
+    from engine.services.store_service import StoreService
+    from engine.services.token_counter import TokenCounter
     from engine.speculation import NgramMemory, Speculation
     from engine.storage import Repository
-    from engine.store_service import StoreService
     from engine.target.interface import Target
     from engine.targets import TargetFile
-    from engine.token_counter import TokenCounter
 
 _CLOSING_PATIENCE_S = 1.8
 
@@ -193,7 +193,7 @@ class _Parts:
             return
         assert isinstance(command, ChatCommand)
         if self._chat is None:
-            from engine.chat_service import ChatService
+            from engine.services.chat_service import ChatService
 
             self._chat = ChatService(
                 self._open_repository(),
@@ -216,7 +216,7 @@ class _Parts:
             return
         assert isinstance(command, StoreCommand)
         if self._store is None:
-            from engine.store_service import StoreService
+            from engine.services.store_service import StoreService
 
             self._store = StoreService(self._open_repository(), self._open_recall(), self._learning, self._emit)
         self._store.handle(command, stop)
@@ -224,7 +224,7 @@ class _Parts:
     def handle_files(self, command: Command, stop: StopSignal) -> None:
         assert isinstance(command, FileCommand)
         if self._files is None:
-            from engine.file_service import FileService
+            from engine.services.file_service import FileService
 
             self._files = FileService(self._open_repository, self._learning, self._emit, self._post)
         self._files.handle(command, stop)
@@ -249,7 +249,7 @@ class _Parts:
 
     def handle_download(self, command: Command, stop: StopSignal) -> None:
         assert isinstance(command, DownloadCommand)
-        from engine.hub_service import DownloadService
+        from engine.services.hub_service import DownloadService
 
         DownloadService(kept_downloads(self._config), self._open_library(), self._emit).handle(command, stop)
 
@@ -260,7 +260,7 @@ class _Parts:
             self._emit(UpdateChecked(command, newer_release(update_url(), version("slipstream"), stop)))
             return
         assert isinstance(command, SearchCommand)
-        from engine.hub_service import SearchService
+        from engine.services.hub_service import SearchService
 
         SearchService(self._emit).handle(command, stop)
 
@@ -321,7 +321,7 @@ class _Parts:
             return self._library
 
     def _open_counter(self) -> TokenCounter:
-        from engine.token_counter import TokenCounter
+        from engine.services.token_counter import TokenCounter
 
         self._counter = TokenCounter()
         return self._counter
@@ -333,7 +333,7 @@ class _Parts:
         repository, recall = self._open_repository(), self._open_recall()
         with self._lock:
             if self._personal is None:
-                from engine.personal_service import PersonalService
+                from engine.services.personal_service import PersonalService
 
                 self._personal = PersonalService(repository, recall, self._learning, self._emit, self._post)
             return self._personal
@@ -349,7 +349,7 @@ class _Parts:
         repository = self._open_repository()
         with self._lock:
             if self._recall is None:
-                from engine.recall import Recall
+                from engine.services.recall import Recall
 
                 self._recall = Recall(repository)
             return self._recall
@@ -379,7 +379,7 @@ def kept_downloads(config: EngineConfig) -> KeptDownloads:
 def make_library(
     config: EngineConfig, repository: Repository, emit: Listener, loaded: LoadedTarget | None = None
 ) -> LibraryService:
-    from engine.library_service import LibraryService
+    from engine.services.library_service import LibraryService
 
     return LibraryService(repository, kept_downloads(config), loaded or LoadedTarget(), emit, _gpu_support)
 
@@ -406,7 +406,7 @@ def list_hub_files(repository: str) -> tuple[HubFile, ...]:
 
 def download_target(config: EngineConfig, file: HubFile, emit: Listener, stop: StopSignal) -> Path:
     """Brings a model here and adds it to the library. Raises FetchFailed, FetchCancelled and StoreUnusable."""
-    from engine.hub_service import DownloadService
+    from engine.services.hub_service import DownloadService
 
     with open_library(config, emit) as library:
         return DownloadService(kept_downloads(config), library, emit).handle(DownloadTarget(file), stop)
@@ -502,7 +502,7 @@ def open_writer(
     Raises what resolving and loading the target raise, TemplateFailed and StoreUnusable; DrafterUnusable for a drafter
     that was asked for by name.
     """
-    from engine.reply import ReplyWriter
+    from engine.replies.reply import ReplyWriter
     from engine.target.interface import Interrupted
 
     at_once = config.speculation.drafter is not None or config.speculation.device is not None  # asked for: no excuses

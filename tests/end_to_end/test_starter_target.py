@@ -15,7 +15,7 @@ from llama_cpp import llama_cpp as lib
 from engine.config import ReplySettings, SamplingSettings
 from engine.numerics.sampling import make_law
 from engine.records import ChatTurn, Reply, Role, StopReason
-from engine.reply import ReplyWriter
+from engine.replies.reply import ReplyWriter
 from engine.session import Session
 from engine.stop_signal import StopSignal
 from engine.target.interface import Interrupted, Target, TargetFeature

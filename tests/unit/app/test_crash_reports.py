@@ -76,7 +76,7 @@ def test_of_the_log_remains_what_happened_and_where() -> None:
         "2026-01-02 03:04:06,000 WARNING slipstream.llama_cpp slipstream-chat: load: file /home/alice/x.gguf: odd",
         "2026-01-02 03:04:07,000 ERROR slipstream.worker slipstream-chat: Send failed",
         "Traceback (most recent call last):",
-        '  File "/home/alice/app/engine/worker.py", line 7, in run',
+        '  File "/home/alice/app/engine/services/worker.py", line 7, in run',
         f"    raise ValueError({SECRET!r})",
         f"ValueError: {SECRET}",
         SECRET,
@@ -86,7 +86,7 @@ def test_of_the_log_remains_what_happened_and_where() -> None:
         "2026-01-02 03:04:06,000 WARNING slipstream.learning slipstream-chat: The file ",
         "2026-01-02 03:04:06,000 WARNING slipstream.llama_cpp slipstream-chat: load: file ~/x.gguf: odd",
         "2026-01-02 03:04:07,000 ERROR slipstream.worker slipstream-chat: Send failed",
-        '  File "~/app/engine/worker.py", line 7, in run',
+        '  File "~/app/engine/services/worker.py", line 7, in run',
     ]
 
 

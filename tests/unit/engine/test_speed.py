@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from engine.reply_pace import ReplyPace
+from engine.replies.reply_pace import ReplyPace
 from engine.speed import LiveFigures, speedup_of
 
 

@@ -18,8 +18,8 @@ from engine.hub import fetching
 from engine.hub.download import download_target
 from engine.hub.kept import KeptDownloads
 from engine.hub.search import list_files, search_models
-from engine.hub_service import SearchService
 from engine.records import HubFile
+from engine.services.hub_service import SearchService
 from engine.stop_signal import StopSignal
 from tests.fakes.gguf import TINY, gguf
 from tests.fakes.hub import FakeHub, serving

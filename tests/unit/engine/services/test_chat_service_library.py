@@ -15,11 +15,11 @@ from engine.errors import TargetTooLarge
 from engine.events import ConversationChanged, TargetReady
 from engine.library import estimate
 from engine.records import Reply
-from engine.reply import PreparedReply, ReplyWriter
+from engine.replies.reply import PreparedReply, ReplyWriter
 from engine.storage import Repository
 from tests.fakes.gguf import gguf
 from tests.fakes.target import FakeTarget, says
-from tests.unit.engine.test_chat_service import GREEDY, Desk
+from tests.unit.engine.services.test_chat_service import GREEDY, Desk
 
 
 @pytest.fixture

@@ -27,13 +27,13 @@ from engine.events import (
     Event,
     TextFileRead,
 )
-from engine.file_service import FileService
-from engine.learning_service import LearningService
-from engine.recall import Recall
 from engine.records import ExportFormat, LeftOut, Role, TextFile
+from engine.services.file_service import FileService
+from engine.services.learning_service import LearningService
+from engine.services.recall import Recall
+from engine.services.store_service import StoreService
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
-from engine.store_service import StoreService
 from tests.fakes.target import FakeTarget
 
 

@@ -9,8 +9,8 @@ import pytest
 from engine.commands import Command, ListConversations, OpenConversation
 from engine.errors import NoTarget
 from engine.events import ConversationsListed, Failed
+from engine.services.worker import Worker
 from engine.stop_signal import StopSignal
-from engine.worker import Worker
 from tests.fakes.listener import EventQueue
 
 

@@ -21,9 +21,9 @@ from engine.config import TargetOptions, TargetSettings
 from engine.errors import NothingAdded, TargetKept, TargetMissing
 from engine.events import Event, MemoryEstimated, TargetInfo, TargetReady, TargetsListed
 from engine.hub.kept import KeptDownloads
-from engine.library_service import LibraryService
 from engine.loaded_target import LoadedTarget
 from engine.records import LibraryTarget
+from engine.services.library_service import LibraryService
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from tests.fakes.gguf import write

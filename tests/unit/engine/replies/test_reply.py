@@ -9,7 +9,7 @@ import pytest
 from engine.config import ReplySettings, SamplingSettings
 from engine.errors import PromptTooLong, TemplateFailed
 from engine.records import ChatTurn, Reply, Role, StopReason
-from engine.reply import ReplyWriter
+from engine.replies.reply import ReplyWriter
 from engine.stop_signal import StopSignal
 from tests.fakes.listener import RecordingListener
 from tests.fakes.target import END, PIECES, START, FakeTarget, says

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from engine.token_counter import TokenCounter
+from engine.services.token_counter import TokenCounter
 from tests.fakes.target import FakeTarget
 
 

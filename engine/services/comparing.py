@@ -13,7 +13,7 @@ from engine.config import ReplySettings
 from engine.events import CompareText, Listener
 from engine.numerics.prefix import common_prefix_length
 from engine.records import ChatTurn, OriginRun, Reply, StopReason, VerifiedReply
-from engine.reply import ReplyWriter
+from engine.replies.reply import ReplyWriter
 from engine.speed import LiveFigures
 from engine.stop_signal import StopSignal
 
@@ -70,7 +70,7 @@ def _settings(command: Compare) -> ReplySettings:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Implements `engine.reply.ReplyListener`."""
+    """Implements `engine.replies.reply.ReplyListener`."""
 
     side: Side
     turn: int

@@ -9,7 +9,7 @@ from engine.events import HubFilesListed, HubSearched, Listener, TargetDownloade
 from engine.hub.download import download_target
 from engine.hub.kept import KeptDownloads
 from engine.hub.search import list_files, search_models
-from engine.library_service import LibraryService
+from engine.services.library_service import LibraryService
 from engine.stop_signal import StopSignal
 
 

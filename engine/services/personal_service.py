@@ -29,9 +29,9 @@ from engine.events import (
     ProfileImported,
     ProfileShown,
 )
-from engine.learning_service import LearningService
 from engine.profile.transfer import export_profile, read_profile, summarize_profile
-from engine.recall import Recall
+from engine.services.learning_service import LearningService
+from engine.services.recall import Recall
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 

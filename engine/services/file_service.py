@@ -8,8 +8,8 @@ from engine.commands import Command, ExportConversations, FileCommand, ImportCon
 from engine.errors import ChatsNotWritten, ConversationMissing, ImportCancelled
 from engine.events import ConversationsExported, ConversationsImported, Listener, TextFileRead
 from engine.exchange import read_chats, read_text, write_chats
-from engine.learning_service import LearningService
 from engine.records import ConversationTree, LeftOut
+from engine.services.learning_service import LearningService
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 

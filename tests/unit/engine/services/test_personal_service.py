@@ -34,10 +34,10 @@ from engine.events import (
     ProfileShown,
 )
 from engine.learned import ImportOutcome
-from engine.learning_service import LearningService
-from engine.personal_service import PersonalService
-from engine.recall import Recall
 from engine.records import NgramRecord, Role
+from engine.services.learning_service import LearningService
+from engine.services.personal_service import PersonalService
+from engine.services.recall import Recall
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.vocabulary_name import vocabulary_fingerprint

@@ -16,7 +16,7 @@ from engine.records import Message, Role, StopReason
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from tests.fakes.target import END, FakeTarget, says
-from tests.unit.engine.test_chat_service import Desk, finished
+from tests.unit.engine.services.test_chat_service import Desk, finished
 
 GREEDY = ReplySettings(SamplingSettings(temperature=0))
 SHORT = replace(GREEDY, max_tokens=4)

@@ -26,11 +26,11 @@ from engine.events import (
     ConversationsListed,
     Event,
 )
-from engine.learning_service import LearningService
-from engine.recall import Recall
 from engine.records import NgramRecord, Role
+from engine.services.learning_service import LearningService
+from engine.services.recall import Recall
+from engine.services.store_service import StoreService
 from engine.storage import Repository
-from engine.store_service import StoreService
 from tests.fakes.target import FakeTarget
 
 

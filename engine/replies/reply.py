@@ -12,17 +12,17 @@ from engine.config import ReplySettings
 from engine.decoding import Decoder
 from engine.errors import PromptTooLong
 from engine.learning.law_notes import LawNotes
-from engine.prompt import Prompt, PromptBuilder
 from engine.records import ChatTurn, Origin, OriginRun, Reply, ReplyStatistics, StopReason
-from engine.reply_pace import ReplyPace
+from engine.replies.prompt import Prompt, PromptBuilder
+from engine.replies.reply_pace import ReplyPace
+from engine.replies.text_kind import text_kind
+from engine.replies.text_origins import TextOrigins, origin_of
+from engine.replies.text_stream import TextStream
 from engine.session import Session
 from engine.speculation import Speculation
 from engine.speed import LiveFigures
 from engine.stop_signal import StopSignal
 from engine.target.interface import FloatRows, Interrupted, Target
-from engine.text_kind import text_kind
-from engine.text_origins import TextOrigins, origin_of
-from engine.text_stream import TextStream
 
 _SEEN_BEFORE_TOLD = 4  # rounds without a draft, before plain decoding counts as known
 _LONGEST_LOADING = 0.1  # of the time of a reply; when the drafter was loaded for longer, its speed is no measure

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import StoreUnusable
-from engine.learning_time import LearningTime
+from engine.services.learning_time import LearningTime
 from engine.storage import Repository
 
 

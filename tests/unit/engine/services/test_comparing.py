@@ -17,7 +17,7 @@ from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.target.interface import FloatRows
 from tests.fakes.target import FakeTarget, says
-from tests.unit.engine.test_chat_service import Desk
+from tests.unit.engine.services.test_chat_service import Desk
 
 GREEDY = ReplySettings(SamplingSettings(temperature=0))
 SONG = "row row row your boat row row row your boat row row row your boat."

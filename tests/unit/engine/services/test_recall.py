@@ -16,9 +16,9 @@ from engine.errors import ConversationMissing, StoreUnusable
 from engine.numerics.vocabulary_map import fingerprint
 from engine.proposers.chooser import Chooser
 from engine.proposers.suffix_lookup import SuffixLookup
-from engine.recall import Recall
 from engine.records import ChatTurn, Message, RecallText, Reply, Role
-from engine.reply import ReplyWriter
+from engine.replies.reply import ReplyWriter
+from engine.services.recall import Recall
 from engine.speculation import Speculation
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
@@ -229,7 +229,7 @@ def test_each_target_finds_its_own_memory_again(repository: FallibleRepository) 
 def test_catching_up_goes_in_slices_from_the_latest_message_on(
     repository: FallibleRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.recall._SLICE_S", 3600.0)
+    monkeypatch.setattr("engine.services.recall._SLICE_S", 3600.0)
     target = FakeTarget()
     ids = [say(repository, f"message {number}").id for number in range(20)]
     recall = opened(repository, target)
@@ -242,7 +242,7 @@ def test_catching_up_goes_in_slices_from_the_latest_message_on(
 
 
 def test_a_slice_ends_when_its_time_is_over(repository: FallibleRepository, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.recall._SLICE_S", -1.0)
+    monkeypatch.setattr("engine.services.recall._SLICE_S", -1.0)
     target = FakeTarget()
     ids = [say(repository, f"message {number}").id for number in range(3)]
     recall = opened(repository, target)
@@ -257,7 +257,7 @@ def test_a_slice_ends_when_its_time_is_over(repository: FallibleRepository, monk
 def test_catching_up_goes_on_after_the_next_start(
     open_store: Callable[[], FallibleRepository], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.recall._SLICE_S", -1.0)
+    monkeypatch.setattr("engine.services.recall._SLICE_S", -1.0)
     repository = open_store()
     for number in range(3):
         say(repository, f"message {number}")
@@ -272,8 +272,8 @@ def test_catching_up_goes_on_after_the_next_start(
 def test_catching_up_ends_when_as_much_is_remembered_as_may_be(
     repository: FallibleRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.recall._SLICE_S", -1.0)
-    monkeypatch.setattr("engine.recall.MOST_TOKENS", 20)
+    monkeypatch.setattr("engine.services.recall._SLICE_S", -1.0)
+    monkeypatch.setattr("engine.services.recall.MOST_TOKENS", 20)
     target = FakeTarget()
     ids = [say(repository, f"message {number}").id for number in range(5)]  # 9 tokens each
     recall = opened(repository, target)
@@ -284,7 +284,7 @@ def test_catching_up_ends_when_as_much_is_remembered_as_may_be(
 def test_messages_that_come_while_it_catches_up_are_remembered_once(
     repository: FallibleRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.recall._SLICE_S", -1.0)
+    monkeypatch.setattr("engine.services.recall._SLICE_S", -1.0)
     for number in range(3):
         say(repository, f"message {number}")
     recall = opened(repository)
@@ -471,7 +471,7 @@ def test_nothing_of_another_vocabulary_is_found_when_loading_fails_unexpectedly(
 def test_a_message_that_cannot_be_kept_does_not_hold_up_the_others(
     repository: FallibleRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.recall._SLICE_S", -1.0)
+    monkeypatch.setattr("engine.services.recall._SLICE_S", -1.0)
     ids = [say(repository, f"message {number}").id for number in range(3)]
     recall = opened(repository)
     repository.gone = frozenset({ids[1]})

@@ -12,14 +12,14 @@ from engine.numerics.suffix_index import SuffixIndex
 from engine.proposers.chooser import Chooser
 from engine.proposers.suffix_lookup import SuffixLookup
 from engine.records import ChatTurn, Reply, Role, StopReason, TextKind
-from engine.reply import ReplyWriter
+from engine.replies.reply import ReplyWriter
 from engine.speculation import Speculation
 from engine.stop_signal import StopSignal
 from tests.fakes.drafter import guesses
 from tests.fakes.listener import RecordingListener
 from tests.fakes.proposers import FakeRecall, choosing, drafting, neural_proposer
 from tests.fakes.target import FakeTarget, says
-from tests.unit.engine.test_text_origins import spelled
+from tests.unit.engine.replies.test_text_origins import spelled
 
 TURNS = [ChatTurn(Role.USER, "Say it.")]
 GREEDY = SamplingSettings(temperature=0)

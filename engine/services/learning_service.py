@@ -19,8 +19,8 @@ from engine.config import LearningSettings
 from engine.era import Era
 from engine.errors import AdapterUnusable, ConversationMissing, MendableError
 from engine.events import DrafterLearned, Listener
-from engine.learning_time import LearningTime
 from engine.records import AdapterRecord, ChatTurn, LessonRecord, Message, Role, VerifiedReply
+from engine.services.learning_time import LearningTime
 
 if TYPE_CHECKING:
     from engine.drafter.adapter import Adapter

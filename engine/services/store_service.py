@@ -31,9 +31,9 @@ from engine.events import (
     HistoryRead,
     Listener,
 )
-from engine.learning_service import LearningService
-from engine.recall import Recall
 from engine.records import NgramRecord
+from engine.services.learning_service import LearningService
+from engine.services.recall import Recall
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 

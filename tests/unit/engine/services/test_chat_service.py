@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from engine.chat_service import ChatService
 from engine.commands import ChatCommand, Command, LoadTarget, Regenerate, RememberMore, Send, UseDrafter
 from engine.config import LearningSettings, ReplySettings, SamplingSettings, TargetSettings
 from engine.errors import (
@@ -30,12 +29,13 @@ from engine.events import (
     TargetLoading,
     TargetReady,
 )
-from engine.learning_service import LearningService
 from engine.numerics.vocabulary_map import fingerprint
 from engine.proposers.chooser import Chooser
 from engine.proposers.suffix_lookup import SuffixLookup
-from engine.recall import Recall
 from engine.records import ConversationSummary, Role, StopReason
+from engine.services.chat_service import ChatService
+from engine.services.learning_service import LearningService
+from engine.services.recall import Recall
 from engine.speculation import Speculation
 from engine.stop_signal import StopSignal
 from engine.storage import Repository

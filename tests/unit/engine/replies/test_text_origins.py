@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from engine.numerics.draft import NO_DRAFT, Draft
 from engine.records import Origin, OriginRun
-from engine.text_origins import TextOrigins, origin_of
-from engine.text_stream import TextStream
+from engine.replies.text_origins import TextOrigins, origin_of
+from engine.replies.text_stream import TextStream
 
 ORIGINS = st.sampled_from(Origin)
 

@@ -14,7 +14,7 @@ from engine.errors import CardsTooSmall, NoTarget
 from engine.events import TargetReady
 from engine.storage import Repository
 from tests.fakes.target import FakeTarget, says
-from tests.unit.engine.test_chat_service import GREEDY, Desk, finished
+from tests.unit.engine.services.test_chat_service import GREEDY, Desk, finished
 
 TOO_SMALL = CardsTooSmall("other.gguf needs more memory of A card; choose fewer GPU layers for it.")
 

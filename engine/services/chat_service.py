@@ -21,7 +21,6 @@ from engine.commands import (
     Send,
     UseDrafter,
 )
-from engine.comparing import compare
 from engine.config import OwnSampling, ReplySettings, TargetOptions, TargetSettings
 from engine.drafter_choice import BUILT_IN
 from engine.errors import ConversationMissing, LoadCancelled, NoTarget, NothingToAdd
@@ -40,11 +39,13 @@ from engine.events import (
     TargetLoading,
     TargetReady,
 )
-from engine.learning_service import LearningService
 from engine.library.loading import check_memory, effective_system_prompt
-from engine.recall import Recall
 from engine.records import ChatTurn, Conversation, Message, Origin, OriginRun, Reply, Role, StopReason
-from engine.reply import PreparedReply, ReplyWriter
+from engine.replies.reply import PreparedReply, ReplyWriter
+from engine.services.comparing import compare
+from engine.services.learning_service import LearningService
+from engine.services.recall import Recall
+from engine.services.token_counter import TokenCounter
 from engine.speculation import Speculation
 from engine.speed import LiveFigures
 from engine.stop_signal import StopSignal
@@ -52,7 +53,6 @@ from engine.storage import Repository
 from engine.target.interface import Interrupted, Target, TargetFeature
 from engine.targets import TargetFile, resolve_target
 from engine.titles import shortened
-from engine.token_counter import TokenCounter
 
 _logger = logging.getLogger("slipstream.chat")
 

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine import learning_service
 from engine.config import LearningSettings, OwnSampling, SpeculationSettings
 from engine.drafter.adapter import Adapter
 from engine.drafting import Drafting, open_drafting
@@ -19,8 +18,9 @@ from engine.errors import StoreUnusable
 from engine.events import DrafterLearned, Event
 from engine.learned import Learned
 from engine.learning.learner import Learner, Trial
-from engine.learning_service import LearningService
 from engine.records import ChatTurn, Message, NgramRecord, Role
+from engine.services import learning_service
+from engine.services.learning_service import LearningService
 from engine.storage import Repository
 from tests.unit.engine.learning.made import TARGET, drafter_folder
 from tests.unit.engine.learning.test_learner import FOXES, QUICK, TURNS, reply
