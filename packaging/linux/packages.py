@@ -3,7 +3,7 @@
     python3 packaging/linux/packages.py FOLDER ICONS OUT VERSION
 
 FOLDER is dist/slipstream, ICONS holds `slipstream-16.png` and so on, OUT is where the packages go. Needs only the
-standard library and Debian's own tools (dpkg-deb, dpkg-shlibdeps), and no root. The same input makes the same files.
+standard library, Debian's own tools and objdump, and no root. The same input makes the same files.
 """
 
 from __future__ import annotations
@@ -28,10 +28,14 @@ APP_ID = "app.slipstream.Slipstream"
 INSTALLED = Path("opt/slipstream")
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 _ELF = b"\x7fELF"
-# What a window needs besides libraries: letters.
-RECOMMENDED = "fonts-dejavu-core | fonts-noto-core | fonts-liberation"
-# Loaded by name while the app runs, so that no analysis finds them.
-ALSO_NEEDED = ("libegl1", "libgl1", "libfontconfig1", "libfreetype6", "libx11-6")
+# Without any, Qt draws empty boxes.
+FONTS = "fonts-dejavu-core | fonts-noto-core | fonts-liberation"
+# Wanted only where the desktop runs on Wayland, and there on every desktop.
+WAYLAND = {
+    "libwayland-client.so.0": "libwayland-client0",
+    "libwayland-cursor.so.0": "libwayland-cursor0",
+    "libwayland-egl.so.1": "libwayland-egl1",
+}
 
 
 def main(folder: Path, icons: Path, out: Path, version: str) -> None:
@@ -40,7 +44,7 @@ def main(folder: Path, icons: Path, out: Path, version: str) -> None:
         root = Path(temporary) / "root"
         stage(folder, icons, root, version)
         architecture = ARCHITECTURES.get(platform.machine(), platform.machine())
-        write_control(root, version, architecture, dependencies(folder, Path(temporary)))
+        write_control(root, version, architecture, dependencies(folder))
         deb = out / f"slipstream_{version}_{architecture}.deb"
         # zstd: read by Debian 12 and Ubuntu 22.04 on, and several times as fast to unpack as xz.
         command = ["dpkg-deb", "--root-owner-group", "-Zzstd", "-z12", "--build", str(root), str(deb)]
@@ -89,37 +93,32 @@ def stage(folder: Path, icons: Path, root: Path, version: str) -> None:
                 os.utime(path, (made_at(), made_at()))
 
 
-def dependencies(folder: Path, scratch: Path) -> list[str]:
-    """The packages that hold the libraries which programs and libraries in `folder` want and do not find there."""
-    (scratch / "debian").mkdir()
-    _write(scratch / "debian/control", "Source: slipstream\n\nPackage: slipstream\nArchitecture: any\n")
-    files = sorted(elf_files(folder))
-    folders = sorted({str(path.parent) for path in files})
-    command = ["dpkg-shlibdeps", "-O", "--ignore-missing-info", "--warnings=0", *(f"-l{name}" for name in folders)]
-    found: set[str] = set()
-    for start in range(0, len(files), 200):  # as many as fit on a command line
-        batch = [f"-e{path}" for path in files[start : start + 200]]
-        result = subprocess.run([*command, *batch], cwd=scratch, capture_output=True, text=True, check=False)
-        if result.returncode:
-            raise SystemExit(result.stderr)
-        line = result.stdout.partition("shlibs:Depends=")[2]
-        found |= {part.strip() for part in line.split(",") if part.strip()}
-    return newest(found | set(ALSO_NEEDED))
+def dependencies(folder: Path) -> list[str]:
+    """The packages with the libraries that files in `folder` ask for and that do not lie there.
+
+    Not by dpkg-shlibdeps: it knows nothing of folders with libraries of their own, and gives up at Wayland's.
+    """
+    inside = {path.name for path in folder.rglob("*.so*")}
+    wanted: set[str] = set()
+    newest = (0,)
+    for path in elf_files(folder):
+        dump = subprocess.run(["objdump", "-p", str(path)], capture_output=True, text=True, check=True).stdout
+        wanted |= set(re.findall(r"NEEDED\s+(\S+)", dump)) - inside
+        newest = max(newest, *(version_of(found) for found in re.findall(r"GLIBC_([\d.]+)", dump)), (0,))
+    packages = {package_of(library) for library in wanted - WAYLAND.keys()} - {"libc6"}
+    return [f"libc6 (>= {'.'.join(map(str, newest))})", *sorted(packages)]
 
 
-def newest(found: set[str]) -> list[str]:
-    """One entry for each package: the one that asks for the newest version."""
-    best: dict[str, str] = {}
-    for entry in sorted(found):
-        name = entry.split(" ", 1)[0]
-        if name not in best or _wanted_version(entry) > _wanted_version(best[name]):
-            best[name] = entry
-    return [best[name] for name in sorted(best)]
+def version_of(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split("."))
 
 
-def _wanted_version(entry: str) -> tuple[int, ...]:
-    match = re.search(r"\(>= (?:\d+:)?([\d.]+)", entry)
-    return tuple(int(part) for part in match[1].split(".") if part) if match else ()
+def package_of(library: str) -> str:
+    command = ["dpkg-query", "--search", f"*/{library}"]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    if not answer:
+        raise SystemExit(f"No package here holds {library}, which the bundle needs; install it and try again.")
+    return answer.splitlines()[0].split(":")[0]
 
 
 def elf_files(folder: Path) -> Iterator[Path]:
@@ -137,8 +136,8 @@ def write_control(root: Path, version: str, architecture: str, depends: list[str
         "VERSION": version,
         "ARCHITECTURE": architecture,
         "SIZE": str(size // 1024),
-        "DEPENDS": ", ".join(depends),
-        "RECOMMENDS": RECOMMENDED,
+        "DEPENDS": ", ".join([*depends, FONTS]),
+        "RECOMMENDS": ", ".join(WAYLAND.values()),
     }
     _write(root / "DEBIAN/control", re.sub(r"@(\w+)@", lambda match: fields[match[1]], template))
     sums = [
@@ -194,4 +193,4 @@ def _md5(path: Path) -> str:
 
 
 if __name__ == "__main__":
-    main(*map(Path, sys.argv[1:4]), sys.argv[4])
+    main(*(Path(name).resolve() for name in sys.argv[1:4]), sys.argv[4])
