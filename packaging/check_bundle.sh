@@ -7,6 +7,9 @@
 # from a cold and a warm cache; an older version is upgraded and its chats are there; removing leaves them. The bars:
 # 1.2 GB unpacked, 2 s to the first window from a warm cache.
 set -euo pipefail
+if [ -z "${WITH_OWN_MOUNTS:-}" ]; then # which go when this ends
+    WITH_OWN_MOUNTS=yes exec unshare --mount --propagation private "$0" "$@"
+fi
 deb=$(realpath "$1")
 root=${2:-$(mktemp -d)/debian}
 here=$(cd "$(dirname "$0")" && pwd)
@@ -18,8 +21,6 @@ fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
 inside() { chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/home/user LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"; }
 # As a user, and with nothing but a loopback that is down.
 as_user() { inside unshare --net setpriv --reuid=1000 --regid=1000 --clear-groups "$@"; }
-leave() { umount -q "$root/proc" "$root/dev/shm" 2>/dev/null || true; }
-trap leave EXIT
 
 if ! [ -e "$root/etc/debian_version" ]; then
     say "A clean Debian in $root"
