@@ -30,6 +30,9 @@ CHATML = (
 )
 
 _PATIENCE_S = 2.0
+# Looked up at import: later the system's loader may be busy with torch's libraries, and who waits for it there holds
+# Python's lock for as long, some tenths of a second.
+_raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
 _MAX_GROWTH = 64  # characters of prompt per character of message
 _MAX_FRAME = 1_000_000  # characters a template may add by itself
 _MAX_INDENT = 100
@@ -83,7 +86,7 @@ def _time_limit(seconds: float) -> Iterator[None]:
     def interrupt() -> None:
         with lock:
             if not over:
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread_id), ctypes.py_object(_TooSlow))
+                _raise_in(ctypes.c_ulong(thread_id), ctypes.py_object(_TooSlow))
 
     timer = threading.Timer(seconds, interrupt)
     timer.daemon = True
@@ -95,7 +98,7 @@ def _time_limit(seconds: float) -> Iterator[None]:
             over = True
         timer.cancel()
         # One raised at the very last moment is withdrawn.
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread_id), None)
+        _raise_in(ctypes.c_ulong(thread_id), None)
 
 
 class ChatTemplate:
