@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SETUP_FILES := packaging/setup.sh packaging/requirements.txt packaging/build-constraints.txt pyproject.toml app/system_libraries.py
 export PYTHON
 
-.PHONY: run setup test lint types format translations bench clean
+.PHONY: run setup test lint types format translations bench bundle clean
 
 run: setup ## open the app on the starter model; ARGS="--help" and the like are passed on
 	$(BIN)/slipstream $(ARGS)
@@ -43,6 +43,9 @@ bench: $(VENV)/.installed-dev ## the figures of README's section on measuring
 	$(BIN)/python -m tests.benchmarks.interface
 	$(BIN)/python -m tests.benchmarks.end_to_end
 	$(BIN)/python -m tests.benchmarks.exactness
+
+bundle: ## the app for people without Python, in dist/: a folder, and what it is installed from (a .deb and a .tar.gz on Linux)
+	$(PYTHON) packaging/bundle.py $(ARGS)
 
 clean: ## remove what make made
 	rm -rf $(VENV) build dist *.egg-info

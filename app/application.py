@@ -10,15 +10,26 @@ import os
 import signal
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
 
 from app import system_libraries
+from app.instance_lock import InstanceLock
+from app.open_request import OpenRequest
 from engine.config import SpeculationSettings, data_dir
 from engine.errors import MendableError
 
+if TYPE_CHECKING:
+    from app.assembled import Assembled
+    from app.crash_watch import CrashWatch
+    from app.desktop_application import DesktopApplication
+
 _SIGNAL_INTERVAL_MS = 250
+LOCK_INTERVAL_S = 0.001  # after which a thread that computes in Python lets another one on; see 0016-window.md
 _HEADLESS_PLATFORMS = ("offscreen", "minimal", "vnc")
 
 
@@ -26,12 +37,19 @@ class CannotOpenWindow(MendableError):
     """This machine lacks something that a window needs."""
 
 
-def run(target: str | None, smoke: Path | None, speculation: SpeculationSettings) -> int:
-    """Opens the window and returns the exit code when it is closed. Raises CannotOpenWindow."""
+def run(
+    target: str | None, smoke: Path | None, speculation: SpeculationSettings, request: OpenRequest | None = None
+) -> int:
+    """Opens the window and returns the exit code when it is closed; or has the window that is open already take over
+    what was asked for. Raises CannotOpenWindow, InstanceSilent and DataFolderUnusable."""
     check_machine()
     logging.raiseExceptions = False  # a full disk is no reason to fill the terminal
-    with _data_folder(temporary=smoke is not None) as folder:
-        return _run(folder, target, smoke, speculation)
+    sys.setswitchinterval(LOCK_INTERVAL_S)
+    if smoke is not None:  # leaves nothing in the user's own folder
+        with tempfile.TemporaryDirectory(prefix="slipstream-") as folder:
+            return _run(Path(folder), target, smoke, speculation, OpenRequest(), None)
+    with _said_to_somebody():
+        return _run_alone(data_dir(), target, speculation, request or OpenRequest.of(()))
 
 
 def check_machine() -> None:
@@ -51,40 +69,89 @@ def check_machine() -> None:
 
 
 @contextmanager
-def _data_folder(temporary: bool) -> Iterator[Path]:
-    """A smoke run leaves nothing in the user's own folder."""
-    if temporary:
-        with tempfile.TemporaryDirectory(prefix="slipstream-") as folder:
-            yield Path(folder)
-    else:
-        yield data_dir()
+def _said_to_somebody() -> Iterator[None]:
+    """Whoever started the app by a click sees no terminal: a sentence is shown in a window as well."""
+    try:
+        yield
+    except MendableError as error:
+        in_terminal = sys.stderr is not None and sys.stderr.isatty()
+        if not in_terminal and os.environ.get("QT_QPA_PLATFORM", "").split(":")[0] not in _HEADLESS_PLATFORMS:
+            from app.last_words import show_sentence
+
+            show_sentence(str(error))
+        raise
 
 
-def _run(folder: Path, target: str | None, smoke: Path | None, speculation: SpeculationSettings) -> int:
+def _run_alone(folder: Path, target: str | None, speculation: SpeculationSettings, request: OpenRequest) -> int:
+    with closing(InstanceLock(folder)) as lock:
+        if not lock.take():
+            from app.single_instance import hand_over
+
+            if hand_over(lock, folder, request):
+                print("Slipstream is open already; its window comes to the front.")
+                if target is not None or not speculation.enabled:
+                    print("--target and --no-speculation hold for a new start; close that window first.")
+                return 0
+        return _run(folder, target, None, speculation, request, lock)
+
+
+def _run(
+    folder: Path,
+    target: str | None,
+    smoke: Path | None,
+    speculation: SpeculationSettings,
+    request: OpenRequest,
+    lock: InstanceLock | None,
+) -> int:
+    from app.crash_folder import CrashFolder
+    from app.crash_watch import watching
+    from app.logs import log_to_file
+
+    log_to_file(folder)
+    with watching(CrashFolder(folder)) as watch:
+        return _show(folder, target, smoke, speculation, request, lock, watch)
+
+
+def _show(
+    folder: Path,
+    target: str | None,
+    smoke: Path | None,
+    speculation: SpeculationSettings,
+    request: OpenRequest,
+    lock: InstanceLock | None,
+    watch: CrashWatch,
+) -> int:
     from PySide6.QtCore import QTimer
-    from PySide6.QtWidgets import QApplication
 
+    from app.desktop_application import DesktopApplication
     from app.first_paint import open_window
     from app.garbage import InterfaceGarbage
-    from app.logs import log_to_file
+    from app.in_pieces import import_in_pieces
     from app.translation import install_translations
 
-    application = QApplication([sys.argv[0]])
-    application.setApplicationName("Slipstream")
-    application.setDesktopFileName("slipstream")
+    application = DesktopApplication()
     InterfaceGarbage(application)
-    log_to_file(folder)
     install_translations(application)
     opened = open_window(application, folder)
+    painted_at = time.time()
+    import_in_pieces()
 
     from app.assembled import Assembled
+    from app.crash_controller import CrashController
     from app.smoke import SmokeRun, smoke_settings
 
     # Imported and made when the window is seen already.
     assembled = Assembled(opened, folder, speculation, target, smoke_settings() if smoke else None)
-    check = SmokeRun(assembled.window, assembled.bridge, smoke) if smoke else None
+    check = SmokeRun(assembled.window, assembled.bridge, smoke, painted_at) if smoke else None
+    if lock is not None:
+        CrashController(assembled.window, assembled.keeper, watch)
+        _listen(application, assembled, request, lock, folder)
 
-    signal.signal(signal.SIGINT, lambda _number, _frame: assembled.window.close())
+    def close_soon(_number: int, _frame: FrameType | None) -> None:
+        """Not here and now: this runs in the middle of whatever Python does."""
+        QTimer.singleShot(0, assembled.window, assembled.window.close)
+
+    signal.signal(signal.SIGINT, close_soon)
     awake = QTimer(assembled)
     awake.timeout.connect(lambda: None)  # Python looks at signals only when Python code runs, however little
     awake.start(_SIGNAL_INTERVAL_MS)
@@ -95,3 +162,19 @@ def _run(folder: Path, target: str | None, smoke: Path | None, speculation: Spec
     if check is not None and check.failure:
         raise CannotOpenWindow(check.failure)
     return code
+
+
+def _listen(
+    application: DesktopApplication, assembled: Assembled, request: OpenRequest, lock: InstanceLock, folder: Path
+) -> None:
+    """Opens what this start was asked for, and from then on what others are."""
+    from PySide6.QtCore import QTimer
+
+    from app.single_instance import OpenRequests
+
+    others = OpenRequests(lock, folder, assembled)
+    assembled.window.closing.connect(others.close)
+    others.asked.connect(assembled.opening.answer)
+    application.opened.connect(assembled.opening.answer)
+    files = (*request.files, *application.take_early())
+    QTimer.singleShot(0, assembled, lambda: assembled.opening.open(files))  # when the engine is awake

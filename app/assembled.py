@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Slot
@@ -17,9 +18,11 @@ from app.draft_keeper import DraftKeeper
 from app.drafter_controller import DrafterController
 from app.engine_bridge import EngineBridge
 from app.exchange_controller import ExchangeController
+from app.file_opening import FileOpening
 from app.first_paint import OpenedWindow
 from app.first_start import FirstStart
 from app.forget_controller import ForgetController
+from app.help_controller import HelpController
 from app.history_controller import HistoryController
 from app.library import connect_library
 from app.library_controller import LibraryController
@@ -27,11 +30,13 @@ from app.notifier import Notifier
 from app.personal_controller import PersonalController
 from app.remembering import Remembering
 from app.search_controller import SearchController
+from app.settings import SettingsFile, not_saved
 from app.settings_controller import SettingsController
 from app.settings_keeper import SettingsKeeper
 from app.store_trouble import StoreTrouble
 from app.token_counting import TokenCounting
-from engine import EngineConfig, ReplySettings, SamplingSettings, TargetSettings
+from app.update_controller import UpdateController
+from engine import EngineConfig, ReplySettings, SamplingSettings, TargetSettings, update_url
 from engine.config import SpeculationSettings
 
 
@@ -53,11 +58,14 @@ class Assembled(QObject):
         """`folder` is the one that everything is kept in. `target` and `reply_settings` hold this once; None: the
         user's own."""
         super().__init__(opened.window)
-        settings = opened.settings
+        settings_file = SettingsFile(folder)
+        settings, complaint = settings_file.load()
+        opened.theme.choose(settings.theme, settings.text_size)  # the same, unless the file was mended
         self._folder = folder
         self._target = target or settings.target
         self.theme = opened.theme
         self.window = window = opened.window
+        window.set_version(version("slipstream"))
         self.bridge = bridge = make_bridge(EngineConfig(folder, speculation, settings.learning_settings()))
         self.chat = chat = ChatController(
             window,
@@ -72,24 +80,29 @@ class Assembled(QObject):
         self.conversation = ConversationController(window, bridge, chat)
         TokenCounting(window.prompt_box, bridge)
 
-        self.keeper = SettingsKeeper(opened.settings_file, settings, self)
+        self.keeper = SettingsKeeper(settings_file, settings, self)
         self._drafts = DraftKeeper(window.prompt_box, bridge, chat, settings.draft, self.keeper.keep_draft)
         self.drafters = DrafterController(window, bridge, folder, settings.drafter)
         self.personal = PersonalController(window, bridge, settings.learning_settings())
         self.history = HistoryController(window, bridge, self.theme)
-        self.comparing = CompareController(window, bridge, lambda: chat.reply_settings, lambda: chat.system_prompt)
+        self.comparing = CompareController(
+            window, bridge, lambda: chat.reply_settings, lambda: chat.system_prompt, lambda: chat.sampling
+        )
         self.history.compare_requested.connect(self.comparing.open)
         chat.loading_begun.connect(self.comparing.stop)
         SearchController(window, bridge)
         self.attachments = AttachmentsController(window, bridge)
         self.exchange = ExchangeController(window, bridge, self.attachments)
         ForgetController(window, bridge)
+        self.opening = FileOpening(window, self._use_model)
+        HelpController(window, self.theme, bridge, folder)
+        UpdateController(window, bridge, self.keeper, update_url())
         self.settings = SettingsController(window, self.theme, self.keeper, chat)
         self._remembering = Remembering(window, bridge, self.keeper, chat, self.drafters, self.personal)
         FirstStart(window, bridge, self.keeper)
         Notifier(window, bridge, self.keeper)
-        if opened.complaint:
-            window.toasts.show_error(opened.complaint)
+        if complaint:
+            window.toasts.show_error(complaint)
         self.library: LibraryController | None = None  # until the engine is awake
         StoreTrouble(window, bridge, folder, self._begin)
         window.closing.connect(self._on_closing)
@@ -104,6 +117,10 @@ class Assembled(QObject):
         """Also once more, when the store could not be opened and is tried again."""
         self.drafters.start()
         self.chat.start(self._target)
+        QTimer.singleShot(0, self, self._begin_library)  # much to build: a turn of its own
+
+    @Slot()
+    def _begin_library(self) -> None:
         if self.library is None:
             self.library = connect_library(
                 self.window, self.theme, self.bridge, self.chat, self._folder, *self._for_all()
@@ -114,6 +131,13 @@ class Assembled(QObject):
     def _for_all(self) -> tuple[TargetSettings, SamplingSettings]:
         settings = self.keeper.settings
         return settings.target_settings(), settings.reply_settings().sampling
+
+    def _use_model(self, path: Path) -> None:
+        """As if it had been chosen in the library, or dropped where there is none yet."""
+        if self.library is not None:
+            self.library.choose(path)
+        else:
+            self.chat.choose_target(str(path))
 
     @Slot()
     def _follow(self) -> None:
@@ -127,5 +151,5 @@ class Assembled(QObject):
         try:
             self.keeper.close()
         except OSError as error:
-            print(f"The settings could not be saved: {error.strerror}.", file=sys.stderr)
+            print(not_saved(error), file=sys.stderr)
         self.bridge.close()

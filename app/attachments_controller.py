@@ -31,13 +31,13 @@ class AttachmentsController(QObject):
     def attach(self, paths: list[str]) -> None:
         room = MOST_FILES - len(self._window.prompt_box.chips.attachments)
         if len(paths) > room:
-            self._window.toasts.show_info(f"At most {MOST_FILES} files go along with a message.")
+            self._window.toasts.show_info(self.tr("At most %n files go along with a message.", "", MOST_FILES))
         for path in paths[:room]:
             self._bridge.post(ReadTextFile(Path(path)))
 
     @Slot()
     def _choose(self) -> None:
-        dialog = QFileDialog(self._window, "Attach text files")
+        dialog = QFileDialog(self._window, self.tr("Attach text files"))
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
         dialog.filesSelected.connect(self.attach)

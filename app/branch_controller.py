@@ -33,8 +33,9 @@ class BranchController(QObject):
         if message is None:
             return
         command = Regenerate(message.conversation_id, self._chat.reply_settings, message_id)
-        if self._chat.answer(command):
-            self._transcript.cut_after(message.id if message.role == Role.USER else message.parent_id)
+        prompt_id = message.id if message.role == Role.USER else message.parent_id
+        if self._chat.answer(command, prompt_id):
+            self._transcript.cut_after(prompt_id)
             self._transcript.begin_reply()
 
     @Slot()
@@ -43,7 +44,8 @@ class BranchController(QObject):
         if not messages or messages[-1].role == Role.USER:
             return
         last = messages[-1]
-        if self._chat.answer(ContinueReply(last.conversation_id, self._chat.reply_settings), last.text):
+        command = ContinueReply(last.conversation_id, self._chat.reply_settings)
+        if self._chat.answer(command, last.parent_id, last.text):
             self._transcript.cut_after(last.parent_id)
             self._transcript.begin_reply(last.text)
 

@@ -16,6 +16,8 @@ from engine import (
     STARTER,
     AddTargets,
     ChangeTargetOptions,
+    ChatSampling,
+    CheckForUpdate,
     Compare,
     ContinueReply,
     CountTokens,
@@ -37,6 +39,7 @@ from engine import (
     OwnSampling,
     PersonalCommand,
     ReadHistory,
+    ReadRuntime,
     Regenerate,
     RemoveTarget,
     RenameConversation,
@@ -89,6 +92,8 @@ _TOLD_ELSEWHERE = (
     | DownloadTarget
     | DiscardDownload
     | ListDownloads
+    | CheckForUpdate
+    | ReadRuntime
 )
 
 
@@ -98,6 +103,7 @@ class _ReplyUnderWay:
     conversation_id: int | None  # None until a new conversation is kept
     incognito: bool = False  # where it begins a conversation
     prompt_id: int | None = None  # of the message being answered, once it is known
+    is_forgotten: bool = False  # with its conversation
     begun: str = ""  # the reply that it goes on from
     pieces: list[str] = field(default_factory=list)
     origins: list[OriginRun] = field(default_factory=list)  # of the pieces
@@ -198,6 +204,11 @@ class ChatController(QObject):
         return self._open_id
 
     @property
+    def sampling(self) -> ChatSampling:
+        """Where the chat that is shown has its own sampling from."""
+        return ChatSampling(self._open_id, self.next_chat.sampling if self.next_chat else OwnSampling())
+
+    @property
     def reply_settings(self) -> ReplySettings:
         return self._reply_settings
 
@@ -210,16 +221,20 @@ class ChatController(QObject):
         """Whether the conversation that is shown is being answered."""
         return self._reply is not None and self._reply.conversation_id == self._open_id
 
-    def answer(self, command: Regenerate | EditPrompt | ContinueReply, begun: str = "") -> bool:
-        """Has a reply written in the conversation that is shown, unless one is under way or no model is there. `begun`
-        is the reply that it goes on from."""
+    def answer(
+        self, command: Regenerate | EditPrompt | ContinueReply, prompt_id: int | None = None, begun: str = ""
+    ) -> bool:
+        """Has a reply written in the conversation that is shown, unless one is under way or no model is there.
+        `prompt_id` is of the message that is answered, where it is kept already, and `begun` the reply that it goes on
+        from."""
         if self._reply is not None:
-            self._window.toasts.show_info("Wait for the reply to end, or stop it with Esc.")
+            self._window.toasts.show_info(self.tr("Wait for the reply to end, or stop it with Esc."))
             return False
         if self._target is None:
-            self._window.toasts.show_info("The model is still loading; try again when it is ready.")
+            self._window.toasts.show_info(self.tr("The model is still loading; try again when it is ready."))
             return False
-        self._begin_reply(_ReplyUnderWay(self._bridge.post(command), self._open_id, begun=begun))
+        stop = self._bridge.post(command)
+        self._begin_reply(_ReplyUnderWay(stop, self._open_id, prompt_id=prompt_id, begun=begun))
         return True
 
     @Slot(str)
@@ -367,7 +382,7 @@ class ChatController(QObject):
                     self._show_incognito(conversation.summary.incognito)
                 self._on_opened(conversation)
             case ConversationForgotten(summary):
-                self._take_away(summary)
+                self._on_forgotten(summary)
             case PromptKept(message, siblings):
                 self._on_prompt_kept(message, siblings)
             case ReplyStarted():
@@ -407,7 +422,8 @@ class ChatController(QObject):
         self._deleted.append(summary)
         self._window.restore_action.setEnabled(True)
         undo = partial(self._restore, summary)
-        self._window.toasts.show_info(f"“{summary.title}” was deleted.", "Undo", undo, _UNDO_MS)
+        words = self.tr("“{title}” was deleted.").format(title=summary.title)
+        self._window.toasts.show_info(words, self.tr("Undo"), undo, _UNDO_MS)
 
     def _on_everything_forgotten(self) -> None:
         self._deleted.clear()
@@ -417,6 +433,12 @@ class ChatController(QObject):
         self._window.toasts.clear()  # some of them would bring a conversation back
         self._window.prompt_box.set_text("")
         self._begin_chat()
+
+    def _on_forgotten(self, summary: ConversationSummary) -> None:
+        if self._reply is not None and self._reply.conversation_id == summary.id:
+            self._reply.stop.set()
+            self._reply.is_forgotten = True
+        self._take_away(summary)
 
     def _take_away(self, summary: ConversationSummary) -> None:
         was_open = summary.id == self._open_id
@@ -463,12 +485,14 @@ class ChatController(QObject):
         reply.conversation_id = message.conversation_id
         reply.prompt_id = message.id
         self._window.toasts.clear_errors()
-        if message.conversation_id == self._open_id and not self._is_shown(message):
+        if message.conversation_id != self._open_id:
+            return
+        if not self._is_shown(message):
             if not self._window.transcript.cut_after(message.parent_id):
                 self._bridge.post(OpenConversation(message.conversation_id))  # another branch is shown
                 return
             self._window.transcript.append_message(message, siblings)
-            self._window.transcript.begin_reply()
+        self._window.transcript.begin_reply()
 
     def _on_text(self, event: ReplyText) -> None:
         if self._reply is not None:
@@ -494,6 +518,9 @@ class ChatController(QObject):
         if isinstance(event.command, _TOLD_ELSEWHERE):
             return
         match event.command:
+            case Send() | Regenerate() | EditPrompt() | ContinueReply() if self._reply and self._reply.is_forgotten:
+                self._end_reply()  # there is nothing to tell, and nothing to bring back
+                return
             case LoadTarget():
                 self._on_loading_failed(event.command, event.sentence)
                 return
@@ -523,7 +550,7 @@ class ChatController(QObject):
             self._window.prompt_box.set_text(prompt)
         else:
             copy = partial(QGuiApplication.clipboard().setText, prompt)
-            self._window.toasts.show_info("A message was not sent.", "Copy it", copy, _UNDO_MS)
+            self._window.toasts.show_info(self.tr("A message was not sent."), self.tr("Copy it"), copy, _UNDO_MS)
 
     def _on_reply_failed(self) -> None:
         """Shows what was kept: the prompt at least, and after regenerating the reply that was there before."""
@@ -532,8 +559,8 @@ class ChatController(QObject):
         if reply is not None and reply.pieces:  # it could not be kept; it is still the user's
             text = "".join(reply.pieces)
             self._window.toasts.show_info(
-                "The unfinished reply was not kept.",
-                "Copy it",
+                self.tr("The unfinished reply was not kept."),
+                self.tr("Copy it"),
                 lambda: QGuiApplication.clipboard().setText(text),
                 _UNDO_MS,
             )
@@ -595,12 +622,17 @@ class ChatController(QObject):
         """Once for every time that more messages leave."""
         if conversation_id == self._open_id and num_left_out > self._told_left_out:
             self._told_left_out = num_left_out
-            what = (
-                "oldest message no longer fits"
-                if num_left_out == 1
-                else f"{num_left_out} oldest messages no longer fit"
-            )
-            self._window.transcript.show_note(f"The {what} into the model's context; it does not see them any more.")
+            if num_left_out == 1:
+                words = self.tr(
+                    "The oldest message no longer fits into the model's context; it does not see them any more."
+                )
+            else:
+                words = self.tr(
+                    "The %n oldest messages no longer fit into the model's context; it does not see them any more.",
+                    "",
+                    num_left_out,
+                )
+            self._window.transcript.show_note(words)
 
     def _show_statistics(self, message: Message | None) -> None:
         if message is None or message.statistics is None:

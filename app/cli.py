@@ -8,10 +8,12 @@ import os
 import sys
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
+from app.open_request import OpenRequest, is_there
 from engine.config import (
     STARTER,
     DistillSettings,
@@ -26,8 +28,21 @@ from engine.errors import MendableError
 
 _DEFAULTS = SamplingSettings()
 
+
+class _CommandsOrFiles(TyperGroup):
+    """`slipstream FILE…` is `slipstream open FILE…`: desktops start programs like that."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        file = Path(args[0])
+        if args[0] not in self.commands and (is_there(file) or file.name != args[0] or file.suffix):
+            args = ["open", *args]
+        return super().resolve_command(ctx, args)
+
+
 application = typer.Typer(
-    help="Chat with language models on your own machine. Without a command, the app opens.",
+    cls=_CommandsOrFiles,
+    help="Chat with language models on your own machine. Without a command, the app opens, and with files as well: "
+    "`slipstream FILE…`.",
     epilog="Everything stays on this machine, in the folder SLIPSTREAM_DATA_DIR names or the platform's own for data.",
     no_args_is_help=False,
     pretty_exceptions_enable=False,
@@ -125,6 +140,25 @@ def window(
         from app.application import run
 
         raise typer.Exit(run(target, smoke, SpeculationSettings(enabled=not no_speculation)))
+
+
+@application.command("open")
+def open_files(
+    context: typer.Context,
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="A model, a profile, exported chats, or texts to attach.")
+    ],
+) -> None:
+    """Open files in the app, as dropping them on its window does. `slipstream FILE…` does the same.
+
+    Example: slipstream open ~/models/tiny.gguf
+    """
+    from app.application import run
+
+    asked = OpenRequest.of(files)
+    options = context.parent.params if context.parent is not None else {}
+    speculation = SpeculationSettings(enabled=not options.get("no_speculation", False))
+    raise typer.Exit(run(options.get("target"), None, speculation, asked))
 
 
 @application.command()

@@ -10,14 +10,12 @@ from app.dialogs.compare_dialog import CompareDialog
 from app.dialogs.compare_wording import NUM_REPLIES, progress_words, reasons, result, running_words, side_words
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
-from engine import Compare, ReplySettings, SamplingSettings, StopSignal
+from engine import ChatSampling, Compare, ReplySettings, SamplingSettings, StopSignal
 from engine.comparison import Side
 from engine.events import CompareFinished, CompareText, ConversationForgotten, Event, EverythingForgotten, Failed
 from engine.records import Role
 
-_EXAMPLE = "Write a Python class for a stack with push, pop and peek, and then the same class with type hints."
 _GREEDY = ReplySettings(SamplingSettings(temperature=0))
-_WAITING = "Waiting for the model: it reads the prompt, or finishes what it writes for you."
 
 
 class CompareController(QObject):
@@ -29,13 +27,16 @@ class CompareController(QObject):
         bridge: EngineBridge,
         reply_settings: Callable[[], ReplySettings],
         system_prompt: Callable[[], str],
+        chat_sampling: Callable[[], ChatSampling],
     ) -> None:
-        """`reply_settings` and `system_prompt` give the user's own, for chats, when they are needed."""
+        """`reply_settings` and `system_prompt` give the user's own, for all chats, when they are needed, and
+        `chat_sampling` that of the chat that is open."""
         super().__init__(window)
         self._window = window
         self._bridge = bridge
         self._reply_settings = reply_settings
         self._system_prompt = system_prompt
+        self._chat_sampling = chat_sampling
         self._conversation_id: int | None = None  # that the prompt was taken from
         self._stop_signal: StopSignal | None = None  # of what is under way
         self._num_finished = 0  # replies of it
@@ -57,7 +58,7 @@ class CompareController(QObject):
         if not self.dialog.isVisible() and self._stop_signal is None:
             prompts = [message for message in self._window.transcript.messages if message.role is Role.USER]
             self._conversation_id = prompts[-1].conversation_id if prompts else None
-            self.dialog.show_prompt(prompts[-1].text if prompts else _EXAMPLE, bool(prompts))
+            self.dialog.show_prompt(prompts[-1].text if prompts else self._example(), bool(prompts))
             self.dialog.clear()
         self.dialog.show()
         self.dialog.raise_()
@@ -71,14 +72,19 @@ class CompareController(QObject):
         self._num_finished = 0
         dialog.clear()
         dialog.show_running(True)
-        dialog.show_result(_WAITING, ())
+        dialog.show_result(
+            self.tr("Waiting for the model: it reads the prompt, or finishes what it writes for you."), ()
+        )
+        in_chat = self._conversation_id if dialog.in_chat.isChecked() else None
+        own = dialog.own_sampling.isChecked()
         self._stop_signal = self._bridge.post(
             Compare(
                 prompt=dialog.prompt.toPlainText().strip(),
-                conversation_id=self._conversation_id if dialog.in_chat.isChecked() else None,
-                settings=self._reply_settings() if dialog.own_sampling.isChecked() else _GREEDY,
+                conversation_id=in_chat,
+                settings=self._reply_settings() if own else _GREEDY,
                 num_tokens=dialog.num_tokens,
                 system_prompt=self._system_prompt(),
+                sampled_as=(self._chat_sampling() if in_chat is None else ChatSampling(in_chat)) if own else None,
             )
         )
 
@@ -123,9 +129,14 @@ class CompareController(QObject):
         """What the dialog shows was said in a chat that is gone."""
         self.stop()
         self._conversation_id = None
-        self.dialog.show_prompt(_EXAMPLE, False)
+        self.dialog.show_prompt(self._example(), False)
         self.dialog.clear()
 
     def _end(self) -> None:
         self._stop_signal = None
         self.dialog.show_running(False)
+
+    def _example(self) -> str:
+        return self.tr(
+            "Write a Python class for a stack with push, pop and peek, and then the same class with type hints."
+        )

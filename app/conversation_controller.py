@@ -12,9 +12,6 @@ from engine import ChangeConversation, OpenConversation, OwnSampling
 from engine.events import ConversationOpened, Event
 from engine.records import Conversation
 
-_ABOUT = "This holds for the chat “{title}” alone, from its next reply on."
-_ABOUT_NEXT = "This holds for the chat that you begin next, and for no other."
-
 
 class ConversationController(QObject):
     """Connects the dialog with one engine; `chat` says which conversation is open."""
@@ -44,7 +41,8 @@ class ConversationController(QObject):
         self._shown = None
         chat = self._chat
         new = chat.next_chat or NextChat(chat.system_prompt, OwnSampling())
-        self._show("Settings of the next chat", _ABOUT_NEXT, new.system_prompt, new.sampling)
+        about = self.tr("This holds for the chat that you begin next, and for no other.")
+        self._show(self.tr("Settings of the next chat"), about, new.system_prompt, new.sampling)
 
     @Slot(object)
     def _on_event(self, event: Event) -> None:
@@ -52,8 +50,9 @@ class ConversationController(QObject):
             case ConversationOpened(Conversation() as conversation) if conversation.summary.id == self._wanted:
                 self._wanted = None
                 self._shown = conversation.summary.id
-                about = _ABOUT.format(title=conversation.summary.title)
-                self._show("Settings of this chat", about, conversation.system_prompt, conversation.sampling)
+                about = self.tr("This holds for the chat “{title}” alone, from its next reply on.")
+                about = about.format(title=conversation.summary.title)
+                self._show(self.tr("Settings of this chat"), about, conversation.system_prompt, conversation.sampling)
 
     @Slot()
     def _on_moved(self) -> None:

@@ -7,6 +7,7 @@ from enum import Enum, auto
 from pathlib import Path
 
 from app.amounts import size_words, time_left_words
+from app.translation import translate
 from engine.records import HubFile
 
 
@@ -39,20 +40,23 @@ class Download:
     def words(self) -> str:
         """How it stands, in a line."""
         whole = size_words(self.file.size_bytes)
-        so_far = f"{size_words(self.num_bytes)} of {whole}"
+        so_far = translate("Downloads", "{done} of {whole}").format(done=size_words(self.num_bytes), whole=whole)
         match self.state:
             case DownloadState.WAITING:
-                return f"Waiting to begin, {whole}" if not self.num_bytes else f"Waiting to go on, {so_far}"
+                if not self.num_bytes:
+                    return translate("Downloads", "Waiting to begin, {whole}").format(whole=whole)
+                return translate("Downloads", "Waiting to go on, {so_far}").format(so_far=so_far)
             case DownloadState.RUNNING:
                 if not self.bytes_per_s:
                     return so_far
                 left = time_left_words((self.file.size_bytes - self.num_bytes) / self.bytes_per_s)
-                return f"{so_far}, {size_words(self.bytes_per_s)} per second, {left}"
+                words = translate("Downloads", "{so_far}, {speed} per second, {left}")
+                return words.format(so_far=so_far, speed=size_words(self.bytes_per_s), left=left)
             case DownloadState.PAUSING:
-                return f"Pausing, {so_far}"
+                return translate("Downloads", "Pausing, {so_far}").format(so_far=so_far)
             case DownloadState.PAUSED:
-                return f"Paused, {so_far}"
+                return translate("Downloads", "Paused, {so_far}").format(so_far=so_far)
             case DownloadState.FAILED:
                 return self.problem
             case DownloadState.FINISHED:
-                return f"Downloaded and checked, {whole}"
+                return translate("Downloads", "Downloaded and checked, {whole}").format(whole=whole)

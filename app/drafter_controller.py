@@ -68,12 +68,12 @@ class DrafterController(QObject):
         if name is not None:
             self._fetch = self._bridge.post(FetchDrafter(name))
             self.dialog.show_downloading(True)
-            self.dialog.show_words(f"Asking the hub for {name}…")
+            self.dialog.show_words(self.tr("Asking the hub for {name}…").format(name=name))
             return
         try:
             drafter_folder(choice, self._data_dir)
         except DrafterUnusable as error:
-            self.dialog.show_words(str(error) if choice else "Choose a folder first.")
+            self.dialog.show_words(str(error) if choice else self.tr("Choose a folder first."))
         else:
             self._use(choice)
 
@@ -89,12 +89,15 @@ class DrafterController(QObject):
         match event:
             case DrafterFetching(name, _, num_bytes, total_bytes):
                 self.dialog.show_progress(num_bytes / total_bytes if total_bytes else 1.0)
-                self.dialog.show_words(f"Downloading {name}: {num_bytes / _MB:,.1f} of {total_bytes / _MB:,.1f} MB.")
+                words = self.tr("Downloading {name}: {done} of {total} MB.")
+                done, total = f"{num_bytes / _MB:,.1f}", f"{total_bytes / _MB:,.1f}"
+                self.dialog.show_words(words.format(name=name, done=done, total=total))
             case DrafterFetched(name):
                 self._end_fetch()
                 self._use(name)
                 if not self.dialog.isVisible():
-                    self._window.toasts.show_info(f"{name} is downloaded and drafts from now on.")
+                    words = self.tr("{name} is downloaded and drafts from now on.")
+                    self._window.toasts.show_info(words.format(name=name))
             case Failed(sentence, FetchDrafter()):
                 self._end_fetch()
                 self.dialog.show_words(sentence)
@@ -111,7 +114,7 @@ class DrafterController(QObject):
         self.choice = choice
         self._bridge.post(UseDrafter(choice))
         self.changed.emit()
-        self._set_state("It is loaded as soon as the model is there and writes nothing.")
+        self._set_state(self.tr("It is loaded as soon as the model is there and writes nothing."))
 
     def _end_fetch(self) -> None:
         self._fetch = None
@@ -123,5 +126,8 @@ class DrafterController(QObject):
             self._show_state()
 
     def _show_state(self) -> None:
-        words = "the built-in drafter" if self.choice == BUILT_IN else self.choice
-        self.dialog.show_words(f"In use: {words}. {self._state}".rstrip())
+        if self.choice == BUILT_IN:
+            words = self.tr("In use: the built-in drafter.")
+        else:
+            words = self.tr("In use: {name}.").format(name=self.choice)
+        self.dialog.show_words(f"{words} {self._state}".rstrip())

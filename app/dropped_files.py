@@ -1,7 +1,8 @@
-"""What files are meant for that are dropped on the window."""
+"""What files are meant for that are dropped on the window, or opened with the app."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
@@ -22,8 +23,13 @@ class DroppedFiles:
 
     @classmethod
     def of(cls, data: QMimeData) -> DroppedFiles | None:
+        """None for what is refused."""
+        return cls.of_paths([url.toLocalFile() for url in data.urls()])
+
+    @classmethod
+    def of_paths(cls, named: Sequence[str]) -> DroppedFiles | None:
         """By the names of local files. A model, a profile or a file of chats stands alone; None for what is refused."""
-        paths = tuple(url.toLocalFile() for url in data.urls())
+        paths = tuple(named)
         if not paths or not all(paths):
             return None
         kinds = {PurePath(path).suffix.lower() for path in paths}

@@ -13,27 +13,19 @@ from PySide6.QtWidgets import QFileDialog
 from app.attachments_controller import AttachmentsController
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
+from app.translation import Words
 from app.widgets.toast import Toast
 from engine import ExportConversations, ImportConversations, ListConversations, StopSignal
 from engine.events import ConversationsExported, ConversationsImported, Event, Failed
 from engine.records import ExportFormat, LeftOut
 
-_FILTERS = {
-    ExportFormat.JSON: "Chats, to be imported again (*.json)",
-    ExportFormat.MARKDOWN: "Text to read, in Markdown (*.md)",
-}
 _SUFFIXES = {ExportFormat.JSON: ".json", ExportFormat.MARKDOWN: ".md"}
-_IMPORTABLE = "Chats (*.json *.jsonl *.zip);;All files (*)"
-_REASONS = {
-    LeftOut.KNOWN: ("it is here already", "they are here already"),
-    LeftOut.EMPTY: ("it holds no messages", "they hold no messages"),
-    LeftOut.UNREADABLE: ("it is damaged", "they are damaged"),
-}
 _MOST_TITLES = 3  # that are named
 _UNFIT = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]+')  # for the name of a file, on some system
 _NAME_LENGTH = 80
 _LONG_MS = 30 * 60_000
 _TOLD_MS = 15_000
+Exchange = Words("Exchange")
 
 
 class ExchangeController(QObject):
@@ -58,7 +50,8 @@ class ExchangeController(QObject):
         if path in self._underway:
             return
         stop = self._bridge.post(ImportConversations(path))
-        toast = self._window.toasts.show_info(f"Importing chats from {path.name}…", "Cancel", stop.set, _LONG_MS)
+        words = self.tr("Importing chats from {file}…").format(file=path.name)
+        toast = self._window.toasts.show_info(words, self.tr("Cancel"), stop.set, _LONG_MS)
         self._underway[path] = stop, toast
 
     @Slot(int)
@@ -66,17 +59,18 @@ class ExchangeController(QObject):
         row = self._window.conversations.model.row_of(conversation_id)
         if row is not None:
             title = self._window.conversations.model.summary(row).title
-            self._choose("Export this chat", _file_name(title), (conversation_id,))
+            self._choose(self.tr("Export this chat"), _file_name(title), (conversation_id,))
 
     @Slot()
     def _choose_for_all(self) -> None:
-        self._choose("Export all chats", f"Chats {date.today().isoformat()}", None)
+        name = self.tr("Chats {date}").format(date=date.today().isoformat())
+        self._choose(self.tr("Export all chats"), name, None)
 
     def _choose(self, caption: str, name: str, conversation_ids: tuple[int, ...] | None) -> None:
         dialog = QFileDialog(self._window, caption, self._folder)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setNameFilters(list(_FILTERS.values()))
+        dialog.setNameFilters(list(_filters().values()))
         dialog.selectFile(f"{name}{_SUFFIXES[ExportFormat.JSON]}")
         dialog.filterSelected.connect(lambda _filter: _fit_suffix(dialog))
         dialog.fileSelected.connect(lambda path: self._export(path, dialog.selectedNameFilter(), conversation_ids))
@@ -87,14 +81,15 @@ class ExchangeController(QObject):
         form = next((form for form, suffix in _SUFFIXES.items() if path.suffix.lower() == suffix), None)
         overwrite = form is not None  # the dialog has asked, but about the name that was written there
         if form is None:
-            form = next(form for form, words in _FILTERS.items() if words == name_filter)
+            form = next(form for form, words in _filters().items() if words == name_filter)
             path = path.with_name(path.name + _SUFFIXES[form])
         self._folder = str(path.parent)
         self._bridge.post(ExportConversations(path, conversation_ids, form, overwrite))
 
     @Slot()
     def _choose_import(self) -> None:
-        dialog = QFileDialog(self._window, "Import chats", self._folder, _IMPORTABLE)
+        files = self.tr("Chats (*.json *.jsonl *.zip);;All files (*)")
+        dialog = QFileDialog(self._window, self.tr("Import chats"), self._folder, files)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
         dialog.fileSelected.connect(self.import_chats)
@@ -104,7 +99,8 @@ class ExchangeController(QObject):
     def _on_event(self, event: Event) -> None:
         match event:
             case ConversationsExported(path, num_conversations):
-                self._window.toasts.show_info(f"{_chats(num_conversations)} exported to {path.name}.")
+                words = self.tr("{number} chat(s) exported to {file}.", "", num_conversations)
+                self._window.toasts.show_info(words.format(number=f"{num_conversations:,}", file=path.name))
             case ConversationsImported(path, num_conversations, left_out):
                 self._end(path)
                 self._bridge.post(ListConversations())
@@ -119,7 +115,7 @@ class ExchangeController(QObject):
         elif path.suffix.lower() == ".zip":
             self._window.toasts.show_error(sentence)
         else:
-            attach = "Attach it as text"
+            attach = self.tr("Attach it as text")
             self._window.toasts.show_error(sentence, attach, lambda: self._attachments.attach([str(path)]))
 
     def _end(self, path: Path) -> bool:
@@ -137,27 +133,45 @@ def words_of_import(num_imported: int, left_out: Iterable[tuple[LeftOut, str]]) 
     titles: dict[LeftOut, list[str]] = {}
     for why, title in left_out:
         titles.setdefault(why, []).append(title)
-    parts = [f"Imported {_chats(num_imported)}" if num_imported else "Nothing was imported"]
-    for why, names in titles.items():
-        one, many = _REASONS[why]
-        was = "1 was left out because " + one if len(names) == 1 else f"{len(names)} were left out because {many}"
-        named = [f"“{name}”" for name in names if name][:_MOST_TITLES]
-        more = f" and {len(names) - len(named)} more" if len(names) > len(named) else ""
-        parts.append(was + (f" ({', '.join(named)}{more})" if named else ""))
-    return "; ".join(parts) + "."
+    if num_imported:
+        imported = Exchange.tr("Imported {number} chat(s)", "", num_imported).format(number=f"{num_imported:,}")
+    else:
+        imported = Exchange.tr("Nothing was imported")
+    return "; ".join([imported, *(_words_of_left_out(why, names) for why, names in titles.items())]) + "."
 
 
-def _chats(number: int) -> str:
-    return "1 chat" if number == 1 else f"{number:,} chats"
+def _words_of_left_out(why: LeftOut, titles: list[str]) -> str:
+    number = len(titles)
+    match why:
+        case LeftOut.KNOWN:
+            words = Exchange.tr("%n (was|were) left out because (it is|they are) here already", "", number)
+        case LeftOut.EMPTY:
+            words = Exchange.tr("%n (was|were) left out because (it holds|they hold) no messages", "", number)
+        case LeftOut.UNREADABLE:
+            words = Exchange.tr("%n (was|were) left out because (it is|they are) damaged", "", number)
+    named = [Exchange.tr("“{title}”").format(title=title) for title in titles if title][:_MOST_TITLES]
+    if not named:
+        return words
+    names = ", ".join(named)
+    if number > len(named):
+        names = Exchange.tr("{titles} and %n more", "", number - len(named)).format(titles=names)
+    return f"{words} ({names})"
+
+
+def _filters() -> dict[ExportFormat, str]:
+    return {
+        ExportFormat.JSON: Exchange.tr("Chats, to be imported again (*.json)"),
+        ExportFormat.MARKDOWN: Exchange.tr("Text to read, in Markdown (*.md)"),
+    }
 
 
 def _file_name(title: str) -> str:
-    return " ".join(_UNFIT.sub(" ", title).split())[:_NAME_LENGTH].strip(" .") or "Chat"
+    return " ".join(_UNFIT.sub(" ", title).split())[:_NAME_LENGTH].strip(" .") or Exchange.tr("Chat")
 
 
 def _fit_suffix(dialog: QFileDialog) -> None:
     """The name in the dialog follows the kind of file that is chosen."""
-    form = next(form for form, words in _FILTERS.items() if words == dialog.selectedNameFilter())
+    form = next(form for form, words in _filters().items() if words == dialog.selectedNameFilter())
     path = Path(next(iter(dialog.selectedFiles()), ""))
     if path.suffix.lower() in _SUFFIXES.values():
         dialog.selectFile(path.with_suffix(_SUFFIXES[form]).name)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QEventLoop, QObject, QTimer, Signal
 from PySide6.QtWidgets import QApplication, QWidget
 
+from app.look import read_look
 from app.main_window import MainWindow
-from app.settings import AppSettings, SettingsFile
 from app.theme import ThemeKeeper, apply_theme
 
 PATIENCE_MS = 500  # a window that begins behind others or as an icon is not painted
@@ -18,26 +17,22 @@ PATIENCE_MS = 500  # a window that begins behind others or as an icon is not pai
 
 @dataclass(frozen=True, slots=True)
 class OpenedWindow:
-    """A window that is shown and does nothing yet, and the settings that it was shown with."""
+    """A window that is shown and does nothing yet."""
 
     window: MainWindow
     theme: ThemeKeeper
-    settings_file: SettingsFile
-    settings: AppSettings
-    complaint: str  # about settings that could not be used; usually empty
 
 
 def open_window(application: QApplication, folder: Path) -> OpenedWindow:
     """`folder` is the one that everything is kept in. Returns when the window is painted."""
-    settings_file = SettingsFile(folder)
-    settings, complaint = settings_file.load()
-    theme = apply_theme(application, settings.theme, settings.text_size)
-    window = MainWindow(theme, version("slipstream"))
-    window.restore(settings.window)
-    window.transcript.welcome.show_introduction(not settings.has_chatted)
+    look = read_look(folder)
+    theme = apply_theme(application, look.theme, look.text_size)
+    window = MainWindow(theme)
+    window.restore(look.window)
+    window.transcript.welcome.show_introduction(not look.has_chatted)
     window.show()
     wait_for_first_paint(window)
-    return OpenedWindow(window, theme, settings_file, settings, complaint)
+    return OpenedWindow(window, theme)
 
 
 class _Watcher(QObject):

@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QObject, Qt, Slot
-from PySide6.QtWidgets import QMessageBox
 
+from app.dialogs.question_box import ask, question_box
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
-from engine import ForgetConversation, ReplyCommand
-from engine.events import ConversationForgotten, Event, Failed, PromptKept, ReplyFinished, ReplyStarted
-
-_WHAT_GOES = (
-    "Its text is removed from this computer now, with what recall and learning keep of it. This cannot be undone."
-)
-_WHAT_STAYS = (
-    "Adapters that were already learned stay, and so do n-grams: how often pieces of words followed each other, in all "
-    "chats together."
-)
+from engine import ForgetConversation
+from engine.events import ConversationForgotten, Event
 
 
 class ForgetController(QObject):
@@ -26,8 +18,6 @@ class ForgetController(QObject):
         super().__init__(window)
         self._window = window
         self._bridge = bridge
-        self._answering: int | None = None  # the conversation in which a reply is being written
-        self._waiting: int | None = None  # to be forgotten when that reply has ended
         window.conversations.forget_requested.connect(self._ask)
         bridge.happened.connect(self._on_event, Qt.ConnectionType.QueuedConnection)
 
@@ -37,43 +27,25 @@ class ForgetController(QObject):
         if row is None:
             return
         title = self._window.conversations.model.summary(row).title
-        box = QMessageBox(self._window)
-        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        box.setWindowTitle("Forget at once")
-        box.setTextFormat(Qt.TextFormat.PlainText)
-        box.setText(f"Forget “{title}” for good?")
-        box.setInformativeText(f"{_WHAT_GOES}\n\n{_WHAT_STAYS}")
-        forget = box.addButton("Forget at once", QMessageBox.ButtonRole.DestructiveRole)
-        forget.setProperty("kind", "outlined")
-        cancel = box.addButton(QMessageBox.StandardButton.Cancel)
-        box.setDefaultButton(cancel)
-        box.setEscapeButton(cancel)
-        forget.clicked.connect(lambda: self._forget(conversation_id))
-        box.open()
+        text = self.tr("Forget “{title}” for good?").format(title=title)
+        goes = self.tr(
+            "Its text is removed from this computer now, with what recall and learning keep of it. "
+            "This cannot be undone."
+        )
+        stays = self.tr(
+            "Adapters that were already learned stay, and so do n-grams: how often pieces of words followed each "
+            "other, in all chats together."
+        )
+        forget = self.tr("Forget at once")
+        box = question_box(self._window, forget, text, f"{goes}\n\n{stays}")
+        ask(box, forget, lambda: self._forget(conversation_id))
 
     def _forget(self, conversation_id: int) -> None:
-        if conversation_id == self._answering:  # its reply would have nowhere to go
-            self._waiting = conversation_id
-            self._window.prompt_box.stop_requested.emit()
-        else:
-            self._bridge.post(ForgetConversation(conversation_id))
+        """Also while it is being answered: that reply is given up, and nothing of it is kept."""
+        self._bridge.post(ForgetConversation(conversation_id))
 
     @Slot(object)
     def _on_event(self, event: Event) -> None:
         match event:
-            case PromptKept(message):
-                self._answering = message.conversation_id
-            case ReplyStarted(conversation_id):
-                self._answering = conversation_id
-            case ReplyFinished():
-                self._on_reply_ended()
-            case Failed(_, command) if isinstance(command, ReplyCommand):
-                self._on_reply_ended()
             case ConversationForgotten(summary):
-                self._window.toasts.show_info(f"“{summary.title}” is gone for good.")
-
-    def _on_reply_ended(self) -> None:
-        self._answering = None
-        if self._waiting is not None:
-            self._bridge.post(ForgetConversation(self._waiting))
-            self._waiting = None
+                self._window.toasts.show_info(self.tr("“{title}” is gone for good.").format(title=summary.title))

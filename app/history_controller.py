@@ -107,9 +107,10 @@ class HistoryController(QObject):
         try:
             Path(path).write_text(text, encoding="utf-8")
         except OSError as error:
-            self.page.show_notice(f"{Path(path).name} could not be written ({error.strerror}); choose another place.")
+            words = self.tr("{file} could not be written ({reason}); choose another place.")
+            self.page.show_notice(words.format(file=Path(path).name, reason=error.strerror))
         else:
-            self.page.show_notice(f"The table was saved as {Path(path).name}.")
+            self.page.show_notice(self.tr("The table was saved as {file}.").format(file=Path(path).name))
 
     @Slot(object)
     def _on_event(self, event: Event) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from app.marked_words import QT_TRANSLATE_NOOP
 from engine.records import HubFile
 
 _BESIDES = 1.1  # of the file: what it holds of a conversation, roughly
@@ -18,10 +19,12 @@ _PREFERRED = ("Q4_K_M", "Q5_K_M", "Q4_K_S", "Q5_K_S", "Q6_K", "IQ4_XS", "Q4_0", 
 
 
 class Fit(StrEnum):
-    FITS = "fits"
-    TIGHT = "tight"
-    TOO_LARGE = "too large"
-    NO_ROOM = "no room on the disk"
+    """The value is how it is told, in English."""
+
+    FITS = QT_TRANSLATE_NOOP("Hub", "fits")
+    TIGHT = QT_TRANSLATE_NOOP("Hub", "tight")
+    TOO_LARGE = QT_TRANSLATE_NOOP("Hub", "too large")
+    NO_ROOM = QT_TRANSLATE_NOOP("Hub", "no room on the disk")
 
 
 @dataclass(frozen=True, slots=True)

@@ -187,8 +187,8 @@ class HubController(QObject):
         download = Download(file, DownloadState.FINISHED, file.size_bytes, path=path)
         self._set(download)
         if not self._dialog.isVisible():
-            words = f"{file.name} is downloaded and in the library."
-            self._window.toasts.show_info(words, "Use it now", partial(self._use, download))
+            words = self.tr("{file} is downloaded and in the library.").format(file=file.name)
+            self._window.toasts.show_info(words, self.tr("Use it now"), partial(self._use, download))
 
     def _on_listed(self, downloads: tuple[tuple[HubFile, int], ...]) -> None:
         """Those that wait to go on; what is under way here is known better."""

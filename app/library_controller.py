@@ -14,7 +14,7 @@ from app.dialogs.library.questions import ask_load_anyway, ask_remove
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.models.library_model import target_title
-from app.widgets.target_bar import MODEL_FILES
+from app.widgets.target_bar import model_files
 from engine import (
     STARTER,
     AddTargets,
@@ -83,6 +83,7 @@ class LibraryController(QObject):
         picker.library_requested.connect(self._open)
         window.library_action.triggered.connect(self._open)
         window.models_action.triggered.connect(self.dialog.open_hub)
+        window.target_bar.cancel_requested.connect(self._give_up)
         page.use_requested.connect(self.choose)
         page.load_again_requested.connect(self._load_again)
         page.options_changed.connect(self._change_options)
@@ -102,10 +103,14 @@ class LibraryController(QObject):
     def choose(self, path: Path) -> None:
         """Loads the model, after a question if it may not fit."""
         if path == self._in_use:
-            self._chosen = None
             self._window.target_bar.cancel_requested.emit()  # whatever is being loaded in its place
         else:
             self._load(path)
+
+    @Slot()
+    def _give_up(self) -> None:
+        """Nothing is to be loaded any more, and nothing is to be asked about it."""
+        self._chosen = self._refused = None
 
     @Slot(object)
     def _load_again(self, path: Path) -> None:
@@ -117,19 +122,19 @@ class LibraryController(QObject):
 
     @Slot()
     def _add_files(self) -> None:
-        paths, _ = QFileDialog.getOpenFileNames(self._front(), "Add model files", "", MODEL_FILES)
+        paths, _ = QFileDialog.getOpenFileNames(self._front(), self.tr("Add model files"), "", model_files())
         self._add(tuple(Path(path) for path in paths))
 
     @Slot()
     def _add_folder(self) -> None:
-        folder = QFileDialog.getExistingDirectory(self._front(), "Add a folder of models")
+        folder = QFileDialog.getExistingDirectory(self._front(), self.tr("Add a folder of models"))
         self._add((Path(folder),) if folder else ())
 
     @Slot(object)
     def _add(self, paths: tuple[Path, ...]) -> None:
         if paths:
             self._adding = frozenset(target.path for target in self._targets or ())
-            self.dialog.show_words("Looking at what is to be added…")
+            self.dialog.show_words(self.tr("Looking at what is to be added…"))
             self._bridge.post(AddTargets(paths))
 
     @Slot(object, TargetOptions)
@@ -161,6 +166,7 @@ class LibraryController(QObject):
         self._bridge.post(RemoveTarget(path, delete_file and path != self._in_use))
 
     def _load(self, path: Path) -> None:
+        self._refused = None  # another one is wanted now
         self._chosen = self._estimate_command(path)
         self._bridge.post(self._chosen)
 
@@ -174,6 +180,7 @@ class LibraryController(QObject):
             case MemoryEstimated(command, estimate):
                 self._on_estimated(command, estimate)
             case TargetReady(target):
+                self._refused = None
                 self._in_use = Path(target.path)
                 self._loaded_with = None if self._targets is None else self._own_settings(self._in_use)
                 self._show_in_use()
@@ -182,7 +189,7 @@ class LibraryController(QObject):
             case TargetDownloaded():
                 self._adding = None  # what is new now was not added by hand
                 self._bridge.post(ListTargets())
-            case Failed(_, LoadTarget(target, _, False)) if target != STARTER:
+            case Failed(_, LoadTarget(target, _, False), False) if target != STARTER:
                 self._refused = self._estimate_command(Path(target))  # was it for want of memory?
                 self._bridge.post(self._refused)
             case Failed(_, EstimateMemory() as command) if command == self._chosen:
@@ -213,17 +220,22 @@ class LibraryController(QObject):
         if new:
             self.dialog.library.point_at(new[0].path)
         if len(new) == 1:
-            words = f"{target_title(new[0])} is in the library now."
+            words = self.tr("{name} is in the library now.").format(name=target_title(new[0]))
+        elif new:
+            words = self.tr("%n models were added.", "", len(new))
         else:
-            words = f"{len(new)} models were added." if new else "Nothing new was found: all of it is in the library."
+            words = self.tr("Nothing new was found: all of it is in the library.")
         if left_out:
-            files = "One file was" if len(left_out) == 1 else f"{len(left_out)} files were"
-            words += f" {files} left out: {left_out[0]}"
+            if len(left_out) == 1:
+                more = self.tr("One file was left out: {reason}")
+            else:
+                more = self.tr("%n files were left out: {reason}", "", len(left_out))
+            words = f"{words} {more.format(reason=left_out[0])}"
         self.dialog.show_words(words)
         if self.dialog.isVisible():
             return
         if len(new) == 1 and not new[0].problem:
-            self._window.toasts.show_info(words, "Use it now", partial(self.choose, new[0].path))
+            self._window.toasts.show_info(words, self.tr("Use it now"), partial(self.choose, new[0].path))
         else:
             self._window.toasts.show_info(words)
 
@@ -234,7 +246,7 @@ class LibraryController(QObject):
         is_chosen, is_refused = command == self._chosen, command == self._refused
         if is_chosen or is_refused:
             self._chosen = self._refused = None
-        if (is_chosen or is_refused) and estimate.total > estimate.available:
+        if (is_chosen or is_refused) and estimate.is_too_much:
             target = self._find(command.path)
             name = command.path.stem if target is None else target_title(target)
             begin = partial(self._begin_loading, command.path, True)

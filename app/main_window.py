@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QByteArray, QDataStream, QIODevice, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence, QShowEvent
-from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QMenu, QMessageBox, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QMenu, QSplitter, QVBoxLayout, QWidget
 
 from app.dialogs.shortcuts_dialog import ShortcutsDialog
 from app.dropped_files import DroppedFiles
@@ -14,6 +14,7 @@ from app.shortcuts import Shortcuts, fixed_keys
 from app.theme import ThemeKeeper
 from app.widgets.conversation_list import ConversationList
 from app.widgets.incognito_banner import IncognitoBanner
+from app.widgets.notice_bar import NoticeBars
 from app.widgets.prompt_box import PromptBox
 from app.widgets.speed_meter import SpeedMeter
 from app.widgets.target_bar import TargetBar
@@ -45,7 +46,7 @@ class MainWindow(QMainWindow):
     def __init__(self, keeper: ThemeKeeper, version: str = "", parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._keeper = keeper
-        self._version = version
+        self.version = version
         self.setWindowTitle("Slipstream")
         self.setWindowIcon(app_icon())
         self.setMinimumSize(640, 480)
@@ -55,6 +56,7 @@ class MainWindow(QMainWindow):
         self.target_bar = TargetBar(keeper)
         self.incognito_banner = IncognitoBanner(keeper)
         self.incognito_banner.hide()
+        self.notices = NoticeBars(keeper)
         self.transcript = Transcript(keeper)
         self.toasts = Toasts(keeper)
         self.prompt_box = PromptBox(keeper)
@@ -81,6 +83,7 @@ class MainWindow(QMainWindow):
         self.conversations.clicked.connect(self.prompt_box.setFocus)
         self.conversations.incognito_requested.connect(self.prompt_box.setFocus)
         self.conversations.left.connect(self.prompt_box.setFocus)
+        self.conversations.has_current_changed.connect(self._enable_current)
         keeper.changed.connect(self._fit)
         self._fit()
         KeyHint(self.target_bar.sidebar_button, self.sidebar_action)
@@ -89,7 +92,12 @@ class MainWindow(QMainWindow):
         KeyHint(self.prompt_box.attach_button, self.attach_action)
         KeyHint(self.conversations.new_button, self.new_action)
         self.set_busy(False)
+        self._enable_current(False)
         self.prompt_box.setFocus()
+
+    def set_version(self, version: str) -> None:
+        """What the app says about itself."""
+        self.version = version
 
     def set_busy(self, busy: bool) -> None:
         """Whether a reply is under way."""
@@ -121,6 +129,24 @@ class MainWindow(QMainWindow):
     def toggle_sidebar(self) -> None:
         self.conversations.setVisible(self.conversations.isHidden())
 
+    def take_files(self, dropped: DroppedFiles) -> None:
+        """Hands them to those they are meant for."""
+        if dropped.model:
+            self.target_bar.target_chosen.emit(dropped.model)
+        if dropped.profile:
+            self.profile_dropped.emit(dropped.profile)
+        if dropped.chats:
+            self.chats_dropped.emit(dropped.chats)
+        if dropped.texts:
+            self.texts_dropped.emit(list(dropped.texts))
+
+    def come_forward(self) -> None:
+        """In front of other windows, as far as the desktop lets it."""
+        self.setWindowState(self.windowState() & ~Qt.WindowState.WindowMinimized)
+        self.show()
+        self.raise_()
+        self.activateWindow()
+
     # Qt's own
 
     def showEvent(self, event: QShowEvent) -> None:
@@ -137,17 +163,9 @@ class MainWindow(QMainWindow):
 
     def dropEvent(self, event: QDropEvent) -> None:
         dropped = DroppedFiles.of(event.mimeData())
-        if dropped is None:
-            return
-        event.acceptProposedAction()
-        if dropped.model:
-            self.target_bar.target_chosen.emit(dropped.model)
-        if dropped.profile:
-            self.profile_dropped.emit(dropped.profile)
-        if dropped.chats:
-            self.chats_dropped.emit(dropped.chats)
-        if dropped.texts:
-            self.texts_dropped.emit(list(dropped.texts))
+        if dropped is not None:
+            event.acceptProposedAction()
+            self.take_files(dropped)
 
     # Arrangement
 
@@ -172,6 +190,7 @@ class MainWindow(QMainWindow):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addWidget(self.target_bar)
+        column.addWidget(self.notices)
         column.addWidget(self.incognito_banner)
         column.addWidget(self.transcript, 1)
         column.addLayout(centred)
@@ -182,69 +201,70 @@ class MainWindow(QMainWindow):
         self._foot.setMaximumWidth(self._keeper.px(COLUMN_PX) + 2 * MARGIN_PX)
 
     def _make_actions(self) -> None:
-        self.new_action = self._action("New chat", "Ctrl+N")
+        self.new_action = self._action(self.tr("New chat"), "Ctrl+N")
         self.new_action.triggered.connect(self._on_new)
-        self.incognito_action = self._action("New incognito chat", "Ctrl+Shift+N")
+        self.incognito_action = self._action(self.tr("New incognito chat"), "Ctrl+Shift+N")
         self.incognito_action.triggered.connect(self.conversations.incognito_requested)
-        self.search_action = self._action("Search chats")
+        self.search_action = self._action(self.tr("Search chats"))
         self.search_action.setShortcuts([QKeySequence("Ctrl+F"), QKeySequence("Ctrl+K")])
         self.search_action.triggered.connect(self.conversations.begin_search)
-        self.attach_action = self._action("Attach a text file…", "Ctrl+Shift+A")
+        self.attach_action = self._action(self.tr("Attach a text file…"), "Ctrl+Shift+A")
         self.attach_action.triggered.connect(self.prompt_box.attach_requested)
-        self.import_action = self._action("Import chats…")
-        self.export_all_action = self._action("Export all chats…")
-        self.export_action = self._action("Export this chat…")
+        self.import_action = self._action(self.tr("Import chats…"))
+        self.export_all_action = self._action(self.tr("Export all chats…"))
+        self.export_action = self._action(self.tr("Export this chat…"))
         self.export_action.triggered.connect(self.conversations.export_current)
-        self.forget_action = self._action("Forget this chat at once…")
+        self.forget_action = self._action(self.tr("Forget this chat at once…"))
         self.forget_action.triggered.connect(self.conversations.forget_current)
-        self.choose_action = self._action("Choose a model")
+        self.choose_action = self._action(self.tr("Choose a model"))
         self.choose_action.setShortcuts([QKeySequence("Ctrl+M"), QKeySequence("Ctrl+Shift+M")])
         self.choose_action.triggered.connect(self.target_bar.open_picker)
-        self.library_action = self._action("Library…")
-        self.models_action = self._action("Find models…")
-        self.open_action = self._action("Open a model file…", "Ctrl+O")
+        self.library_action = self._action(self.tr("Library…"))
+        self.models_action = self._action(self.tr("Find models…"))
+        self.open_action = self._action(self.tr("Open a model file…"), "Ctrl+O")
         self.open_action.triggered.connect(self.target_bar.choose)
-        self.quit_action = self._action("Quit", QKeySequence(QKeySequence.StandardKey.Quit))
+        self.quit_action = self._action(self.tr("Quit"), QKeySequence(QKeySequence.StandardKey.Quit))
         self.quit_action.triggered.connect(self.close)
-        self.stop_action = self._action("Stop the reply")
+        self.stop_action = self._action(self.tr("Stop the reply"))
         self.stop_action.setShortcuts([QKeySequence("Esc"), QKeySequence("Ctrl+.")])
         self.stop_action.triggered.connect(self.prompt_box.stop_requested)
-        self.regenerate_action = self._action("Write the last reply again", "Ctrl+R")
+        self.regenerate_action = self._action(self.tr("Write the last reply again"), "Ctrl+R")
         self.regenerate_action.triggered.connect(self._on_regenerate)
-        self.continue_action = self._action("Continue the last reply", "Ctrl+Shift+R")
+        self.continue_action = self._action(self.tr("Continue the last reply"), "Ctrl+Shift+R")
         self.continue_action.triggered.connect(self._on_continue)
-        self.conversation_action = self._action("Settings of this chat…", "Ctrl+Shift+,")
+        self.conversation_action = self._action(self.tr("Settings of this chat…"), "Ctrl+Shift+,")
         self.conversation_action.setMenuRole(QAction.MenuRole.NoRole)
-        self.rename_action = self._action("Rename this chat")
+        self.rename_action = self._action(self.tr("Rename this chat"))
         self.rename_action.triggered.connect(self.conversations.rename_current)
-        self.delete_action = self._action("Delete this chat")
+        self.delete_action = self._action(self.tr("Delete this chat"))
         self.delete_action.triggered.connect(self.conversations.delete_current)
-        self.restore_action = self._action("Bring back the last deleted chat", "Ctrl+Shift+T")
+        self.restore_action = self._action(self.tr("Bring back the last deleted chat"), "Ctrl+Shift+T")
         self.restore_action.setEnabled(False)
-        self.starter_action = self._action("Use the starter model")
-        self.drafter_action = self._action("Drafter…")
+        self.starter_action = self._action(self.tr("Use the starter model"))
+        self.drafter_action = self._action(self.tr("Drafter…"))
         self.drafter_action.setMenuRole(QAction.MenuRole.NoRole)
-        self.personal_action = self._action("Personalization…", "Ctrl+Shift+P")
+        self.personal_action = self._action(self.tr("Personalization…"), "Ctrl+Shift+P")
         self.personal_action.setMenuRole(QAction.MenuRole.NoRole)
-        self.settings_action = self._action("Settings…", "Ctrl+,")
+        self.settings_action = self._action(self.tr("Settings…"), "Ctrl+,")
         self.settings_action.setMenuRole(QAction.MenuRole.PreferencesRole)
-        self.larger_action = self._action("Larger text", "Ctrl++")
+        self.larger_action = self._action(self.tr("Larger text"), "Ctrl++")
         self.larger_action.setShortcuts([QKeySequence("Ctrl++"), QKeySequence("Ctrl+=")])
-        self.smaller_action = self._action("Smaller text", "Ctrl+-")
-        self.usual_size_action = self._action("Usual text size", "Ctrl+0")
-        self.sidebar_action = self._action("Show or hide the sidebar", "Ctrl+B")
+        self.smaller_action = self._action(self.tr("Smaller text"), "Ctrl+-")
+        self.usual_size_action = self._action(self.tr("Usual text size"), "Ctrl+0")
+        self.sidebar_action = self._action(self.tr("Show or hide the sidebar"), "Ctrl+B")
         self.sidebar_action.triggered.connect(self.toggle_sidebar)
-        self.origins_action = self._action("Colour by who guessed it", "Ctrl+Shift+O")
+        self.origins_action = self._action(self.tr("Colour by who guessed it"), "Ctrl+Shift+O")
         self.origins_action.setCheckable(True)
         self.origins_action.toggled.connect(self.transcript.set_colouring)
-        self.focus_action = self._action("Go to the message box", "Ctrl+L")
+        self.focus_action = self._action(self.tr("Go to the message box"), "Ctrl+L")
         self.focus_action.triggered.connect(self.prompt_box.setFocus)
-        self.history_action = self._action("Speed…", "Ctrl+Shift+S")
-        self.compare_action = self._action("Compare plain and sped up…")
-        self.shortcuts_action = self._action("Keyboard shortcuts", "F1")
+        self.history_action = self._action(self.tr("Speed…"), "Ctrl+Shift+S")
+        self.compare_action = self._action(self.tr("Compare plain and sped up…"))
+        self.shortcuts_action = self._action(self.tr("Keyboard shortcuts"), "F1")
         self.shortcuts_action.triggered.connect(self._show_shortcuts)
-        self.about_action = self._action("About Slipstream")
-        self.about_action.triggered.connect(self._show_about)
+        self.update_action = self._action(self.tr("Check for updates now"))
+        self.logs_action = self._action(self.tr("Open the log folder"))
+        self.about_action = self._action(self.tr("About Slipstream"))
         self.about_action.setMenuRole(QAction.MenuRole.AboutRole)
         self.quit_action.setMenuRole(QAction.MenuRole.QuitRole)
 
@@ -266,7 +286,7 @@ class MainWindow(QMainWindow):
         pages = (self.library_action, self.history_action, self.personal_action, self.settings_action)
         submenus: tuple[tuple[str, tuple[tuple[QAction, ...], ...]], ...] = (
             (
-                "&Chat",
+                self.tr("&Chat"),
                 (
                     (self.conversation_action, self.attach_action),
                     (self.stop_action, self.regenerate_action, self.continue_action),
@@ -275,7 +295,7 @@ class MainWindow(QMainWindow):
                 ),
             ),
             (
-                "&Model",
+                self.tr("&Model"),
                 (
                     (self.choose_action, self.starter_action),
                     (self.open_action, self.models_action),
@@ -283,16 +303,16 @@ class MainWindow(QMainWindow):
                 ),
             ),
             (
-                "&View",
+                self.tr("&View"),
                 (
                     (self.sidebar_action, self.focus_action, self.origins_action),
                     (self.larger_action, self.smaller_action, self.usual_size_action),
                 ),
             ),
-            ("&Help", ((self.shortcuts_action, self.about_action),)),
+            (self.tr("&Help"), ((self.shortcuts_action, self.logs_action), (self.update_action, self.about_action))),
         )
         if self.menuBar().isNativeMenuBar():  # the bar at the top of the screen
-            _fill(self.menuBar().addMenu("&File"), (chats, pages, (self.quit_action,)))
+            _fill(self.menuBar().addMenu(self.tr("&File")), (chats, pages, (self.quit_action,)))
             for name, groups in submenus:
                 _fill(self.menuBar().addMenu(name), groups)
             self.target_bar.menu_button.hide()
@@ -305,12 +325,18 @@ class MainWindow(QMainWindow):
         menu.addSeparator()
         menu.addAction(self.quit_action)  # last, as everywhere
         self.target_bar.menu_button.setMenu(menu)
-        self.menu_action = self._action("Open the menu", "F10")
+        self.menu_action = self._action(self.tr("Open the menu"), "F10")
         self.menu_action.setObjectName("menu")
         self.menu_action.triggered.connect(self.target_bar.menu_button.showMenu)
         KeyHint(self.target_bar.menu_button, self.menu_action)
 
     # What actions do
+
+    @Slot(bool)
+    def _enable_current(self, has_current: bool) -> None:
+        """Whether a chat is open that can be acted on."""
+        for action in (self.rename_action, self.export_action, self.delete_action, self.forget_action):
+            action.setEnabled(has_current)
 
     @Slot()
     def _on_new(self) -> None:
@@ -339,22 +365,6 @@ class MainWindow(QMainWindow):
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.change_requested.connect(self.shortcut_settings_requested)
         dialog.open()
-
-    @Slot()
-    def _show_about(self) -> None:
-        self._show_box(
-            "About Slipstream",
-            f"<h3>Slipstream {self._version}</h3><p>Chat with language models on your own computer.<br>"
-            "Nothing you write leaves it.</p>",
-        )
-
-    def _show_box(self, title: str, html: str) -> None:
-        box = QMessageBox(self)
-        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        box.setWindowTitle(title)
-        box.setTextFormat(Qt.TextFormat.RichText)
-        box.setText(html)
-        box.open()
 
 
 def _fill(menu: QMenu, groups: tuple[tuple[QAction, ...], ...]) -> None:

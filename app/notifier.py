@@ -73,13 +73,9 @@ class Notifier(QObject):
     def _open(self) -> None:
         conversation_id = self._conversation_id
         self._forget()
-        window = self._window
-        window.setWindowState(window.windowState() & ~Qt.WindowState.WindowMinimized)
-        window.show()
-        window.raise_()
-        window.activateWindow()
+        self._window.come_forward()
         if conversation_id is not None:
-            window.conversations.chosen.emit(conversation_id)
+            self._window.conversations.chosen.emit(conversation_id)
 
     @Slot(QWidget, QWidget)
     def _on_focus_changed(self, _old: QWidget | None, new: QWidget | None) -> None:

@@ -8,9 +8,8 @@ from PySide6.QtCore import QObject, Qt, Slot
 
 from app.dialogs.personal_dialog import PersonalDialog
 from app.engine_bridge import EngineBridge
-from app.learned_view import model_views, profile_view, size
+from app.learned_view import model_views, ordinal_of, outcome_words, profile_view, size
 from app.main_window import MainWindow
-from app.profile_text import outcome_line
 from engine import (
     ExportProfile,
     ForgetEverything,
@@ -91,16 +90,18 @@ class PersonalController(QObject):
 
     @Slot(str, str, object)
     def _use_adapter(self, target: str, drafter: str, number: int | None) -> None:
-        self._begin(UseAdapter(target, drafter, number), "Changing the adapter…")
+        self._begin(UseAdapter(target, drafter, number), self.tr("Changing the adapter…"))
 
     @Slot()
     def _take_back(self) -> None:
         if self._undo is not None:
-            self._begin(self._undo, "Changing the adapter back…")
+            self._begin(self._undo, self.tr("Changing the adapter back…"))
 
     @Slot(str, bool)
     def _export(self, path: str, with_recall: bool) -> None:
-        self._begin(ExportProfile(Path(path), with_recall), f"Exporting to {Path(path).name}…")
+        self._begin(
+            ExportProfile(Path(path), with_recall), self.tr("Exporting to {file}…").format(file=Path(path).name)
+        )
 
     @Slot(str)
     def _open_profile(self, path: str) -> None:
@@ -110,22 +111,22 @@ class PersonalController(QObject):
     @Slot(str)
     def _show_profile(self, path: str) -> None:
         self.dialog.show_page(self.dialog.profile)
-        self._begin(ShowProfile(Path(path)), f"Looking into {Path(path).name}…")
+        self._begin(ShowProfile(Path(path)), self.tr("Looking into {file}…").format(file=Path(path).name))
 
     @Slot(bool)
     def _import(self, replace: bool) -> None:
         if self._profile is not None:
             path, _ = self._profile
-            self._begin(ImportProfile(path, replace), f"Importing {path.name}…")
+            self._begin(ImportProfile(path, replace), self.tr("Importing {file}…").format(file=path.name))
 
     @Slot()
     def _forget_learned(self) -> None:
-        self._begin(ForgetLearned(), "Forgetting what was learned…")
+        self._begin(ForgetLearned(), self.tr("Forgetting what was learned…"))
 
     @Slot()
     def _forget_everything(self) -> None:
         self._window.prompt_box.stop_requested.emit()  # the engine waits for the reply that is under way
-        self._begin(ForgetEverything(), "Forgetting everything, as soon as the model is free…")
+        self._begin(ForgetEverything(), self.tr("Forgetting everything, as soon as the model is free…"))
 
     def _begin(self, command: PersonalCommand, sentence: str) -> None:
         if self._under_way is not None:
@@ -151,22 +152,30 @@ class PersonalController(QObject):
                 self.dialog.clear_words()
             case ProfileExported(path, num_bytes, with_recall):
                 texts = (
-                    "It holds texts that were typed; give it only to whom you would show your chats."
+                    self.tr("It holds texts that were typed; give it only to whom you would show your chats.")
                     if with_recall
-                    else "No text that was typed is in it."
+                    else self.tr("No text that was typed is in it.")
                 )
-                self._end(f"Exported to {path.name} ({size(num_bytes)}). {texts}")
+                words = self.tr("Exported to {file} ({size}).").format(file=path.name, size=size(num_bytes))
+                self._end(f"{words} {texts}")
             case ProfileImported(path, outcome, replaced):
                 self._close_profile()
-                what = "What was learned here was replaced by it." if replaced else ""
-                self._end(f"Imported {path.name}. {what} {outcome_line(outcome)}".replace("  ", " "))
+                words = self.tr("Imported {file}.").format(file=path.name)
+                what = self.tr("What was learned here was replaced by it.") if replaced else ""
+                self._end(" ".join(filter(None, (words, what, outcome_words(outcome)))))
             case AdapterUsed(command, before):
                 self._on_adapter_used(command, before)
             case LearnedForgotten():
-                self._end("What was learned is forgotten, and erased from the files. Your chats are all there.")
+                self._end(
+                    self.tr("What was learned is forgotten, and erased from the files. Your chats are all there.")
+                )
             case EverythingForgotten(num_conversations):
-                chats = "1 chat" if num_conversations == 1 else f"{num_conversations:,} chats"
-                self._end(f"Everything is forgotten, and erased from the files: {chats}, and all that was learned.")
+                words = self.tr(
+                    "Everything is forgotten, and erased from the files: {number} chat(s), and all that was learned.",
+                    "",
+                    num_conversations,
+                )
+                self._end(words.format(number=f"{num_conversations:,}"))
             case Failed(sentence, command) if isinstance(command, PersonalCommand):
                 self._on_failed(command, sentence)
             case DrafterLearned():
@@ -179,16 +188,25 @@ class PersonalController(QObject):
                 self._read_again()
 
     def _on_adapter_used(self, command: UseAdapter, before: int | None) -> None:
-        what = "The drafter as it came" if command.number is None else f"Adapter {command.number}"
         is_loaded = self._learned is not None and self._learned.in_use == (
             command.target_fingerprint,
             command.drafter_fingerprint,
         )
-        when = "from the next reply on" if is_loaded else "when its model and drafter are loaded"
         can_undo = before != command.number
-        self._end(f"{what} is used {when}.", can_undo=can_undo)
+        self._end(self._words_of_use(command.number, is_loaded), can_undo=can_undo)
         if can_undo:
             self._undo = UseAdapter(command.target_fingerprint, command.drafter_fingerprint, before)
+
+    def _words_of_use(self, number: int | None, is_loaded: bool) -> str:
+        if number is not None:
+            number = ordinal_of((self._learned or _NOTHING_KNOWN).summary, number)
+        if number is None and is_loaded:
+            return self.tr("The drafter as it came is used from the next reply on.")
+        if number is None:
+            return self.tr("The drafter as it came is used when its model and drafter are loaded.")
+        if is_loaded:
+            return self.tr("Adapter {number} is used from the next reply on.").format(number=number)
+        return self.tr("Adapter {number} is used when its model and drafter are loaded.").format(number=number)
 
     def _on_failed(self, command: PersonalCommand, sentence: str) -> None:
         if isinstance(command, ReadLearned):

@@ -88,4 +88,6 @@ class SearchController(QObject):
             return
         self._wanted = None
         if hit.message_id is not None and not self._window.transcript.reveal(hit.message_id):
-            self._window.toasts.show_info("These words are in another version of this chat, which is not shown.")
+            self._window.toasts.show_info(
+                self.tr("These words are in another version of this chat, which is not shown.")
+            )

@@ -6,23 +6,24 @@ Words are kept in English, marked for translation with the context "Settings", a
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from enum import StrEnum
 from math import isfinite
 from types import NoneType
 from typing import TypeVar, cast, get_args
 
+# There are no plugins of pydantic here; looking for them reads what is kept of every installed package.
+os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+
 from annotated_types import Ge, Le
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from app.marked_words import QT_TRANSLATE_NOOP
+
 SettingValue = bool | int | float | str | None
 Part = TypeVar("Part")
-
-
-def QT_TRANSLATE_NOOP(_context: str, text: str) -> str:
-    """The text as it is. What collects words to translate knows this name; Qt's own has no type."""
-    return text
 
 
 class Group(StrEnum):

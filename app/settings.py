@@ -11,7 +11,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Base64Bytes, BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from app.setting import QT_TRANSLATE_NOOP, Group, Shown
+from app.look import SETTINGS_FILE
+from app.marked_words import QT_TRANSLATE_NOOP
+from app.setting import Group, Shown
+from app.translation import translate
 from engine import BUILT_IN, STARTER, LearningSettings, ReplySettings, SamplingSettings, TargetSettings
 from engine.errors import SettingInvalid
 
@@ -49,6 +52,12 @@ class AppSettings(BaseModel):
         int, Shown(Group.GENERAL, QT_TRANSLATE_NOOP("Settings", "A reply is long after"), unit="s", step=5)
     ] = Field(
         default=15, ge=1, le=3600, description=QT_TRANSLATE_NOOP("Settings", "From your message to the reply's end.")
+    )
+    check_updates: Annotated[bool, Shown(Group.GENERAL, QT_TRANSLATE_NOOP("Settings", "Check for updates"))] = Field(
+        default=False,
+        description=QT_TRANSLATE_NOOP(
+            "Settings", "Once a day, the site of this build is asked for the newest version. Off, nobody is asked."
+        ),
     )
     theme: Annotated[
         Literal["system", "light", "dark"],
@@ -193,6 +202,8 @@ class AppSettings(BaseModel):
     )
     colour_origins: bool = Field(default=False, description="Whether replies show who guessed which part of them")
     draft: str = Field(default="", description="What was begun in a new chat and not sent")
+    update_checked_at: float = Field(default=0, ge=0, description="When updates were asked for last, as Unix time")
+    skipped_version: str = Field(default="", description="A newer version that the user does not want to hear of")
     window: Base64Bytes = Field(default=b"", description="Size and place of the window, as Qt saves it")
 
     @field_validator("temperature")
@@ -229,7 +240,7 @@ class SettingsFile:
     """Reads and writes the settings of one data folder. A file that makes no sense is set aside, never lost."""
 
     def __init__(self, data_dir: Path) -> None:
-        self._path = data_dir / "settings.json"
+        self._path = data_dir / SETTINGS_FILE
 
     def load(self) -> tuple[AppSettings, str]:
         """The settings, and a sentence about what could not be used, if anything."""
@@ -238,7 +249,8 @@ class SettingsFile:
         except FileNotFoundError:
             return AppSettings(), ""
         except OSError as error:
-            return AppSettings(), f"{self._path} cannot be read ({error.strerror}); the usual settings are used."
+            sentence = translate("Settings", "{file} cannot be read ({reason}); the usual settings are used.")
+            return AppSettings(), sentence.format(file=self._path, reason=error.strerror)
         try:
             return AppSettings.model_validate_json(content), ""
         except ValidationError as error:
@@ -250,15 +262,16 @@ class SettingsFile:
         """All fields but those that are wrong."""
         wrong = {str(detail["loc"][0]) for detail in error.errors() if detail["loc"]}
         if not wrong:
-            return (
-                AppSettings(),
-                f"The settings make no sense and are the usual ones now; the file is kept as {aside.name}.",
+            sentence = translate(
+                "Settings", "The settings make no sense and are the usual ones now; the file is kept as {file}."
             )
+            return AppSettings(), sentence.format(file=aside.name)
         fields = {name: value for name, value in json.loads(content).items() if name not in wrong}
-        sentence = (
-            f"In the settings these make no sense and are the usual ones now: {', '.join(sorted(wrong))}; "
-            f"the file is kept as {aside.name}."
+        sentence = translate(
+            "Settings",
+            "In the settings these make no sense and are the usual ones now: {names}; the file is kept as {file}.",
         )
+        sentence = sentence.format(names=", ".join(sorted(wrong)), file=aside.name)
         return AppSettings.model_validate_json(json.dumps(fields)), sentence
 
     def save(self, settings: AppSettings) -> None:
@@ -282,3 +295,8 @@ class SettingsFile:
         with contextlib.suppress(OSError):  # then it stays where it is until the next save
             self._path.replace(aside)
         return aside
+
+
+def not_saved(error: OSError) -> str:
+    """A sentence for the user."""
+    return translate("Settings", "The settings could not be saved: {reason}.").format(reason=error.strerror)

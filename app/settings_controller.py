@@ -13,8 +13,9 @@ from app.settings_keeper import SettingsKeeper
 from app.shortcuts import Shortcuts
 from app.theme import ThemeKeeper
 from app.translation import translate
+from app.update_controller import update_description
 from app.widgets.option_row import LinkRow
-from engine import TargetSettings
+from engine import TargetSettings, update_url
 
 TEXT_STEP = 10  # percent
 
@@ -74,6 +75,8 @@ class SettingsController(QObject):
                 ),
             )
         )
+        dialog.rows["check_updates"].describe(update_description(update_url()))
+        dialog.rows["check_updates"].control.setEnabled(bool(update_url()))
         dialog.chosen.connect(self._change)
         dialog.keys_chosen.connect(self._change_keys)
         dialog.swap_requested.connect(self._swap_keys)

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from app.setting import SettingValue, shown_settings
-from app.settings import AppSettings, SettingsFile
+from app.settings import AppSettings, SettingsFile, not_saved
 
 SAVE_AFTER_MS = 200  # changes that follow one another are written once
 
@@ -81,4 +81,4 @@ class SettingsKeeper(QObject):
         try:
             self._file.write(content)
         except OSError as error:
-            self.failed.emit(f"The settings could not be saved: {error.strerror}.")
+            self.failed.emit(not_saved(error))

@@ -2,8 +2,9 @@
 
 Words are marked where they stand: `self.tr("…")` in a QObject, `translate("Context", "…")` elsewhere, and
 `QT_TRANSLATE_NOOP("Context", "…")` for words that are kept as data and translated where they are shown. What depends on
-a number has `%n` and is `self.tr("%n file(s)", "", number)`; English has forms of its own for that. `make translations`
-collects them all.
+a number has `%n` and is `self.tr("%n file(s)", "", number)`; English has forms of its own for that, which are written
+as `file(s)`, `box(es)` or `repl(y|ies)`. With `{number}` in place of `%n`, thousands can be set apart. Outside of a
+QObject such words take a `Words`. `make translations` collects them all.
 """
 
 from __future__ import annotations
@@ -16,6 +17,17 @@ from PySide6.QtCore import QCoreApplication, QLibraryInfo, QLocale, QTranslator
 TRANSLATIONS = Path(str(files("resources"))) / "translations"
 
 translate = QCoreApplication.translate
+
+
+class Words:
+    """`self.tr` for a module without a QObject. What collects words sees in `translate` no number that they depend on,
+    but does in `tr`, and takes the name before the dot for the context; so an object has the name of its context."""
+
+    def __init__(self, context: str) -> None:
+        self._context = context
+
+    def tr(self, text: str, disambiguation: str = "", number: int = -1) -> str:
+        return translate(self._context, text, disambiguation, number)
 
 
 def install_translations(

@@ -2,6 +2,8 @@
 
 import logging
 import os
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 # GNU OpenMP threads wait for each other by spinning, by default for milliseconds: while another program keeps the cores
 # busy, a token then takes seconds (docs/decisions/0007-busy-machine.md). Read once, when its library is loaded: hence
@@ -10,91 +12,96 @@ os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 # huggingface_hub would tell the hub which programs run here, and ask it for a list of them. Read once, as above.
 os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
 
-from engine.assembly import (
-    Engine,
-    built_in_drafter,
-    distill,
-    download_target,
-    export_profile,
-    fetch_drafter,
-    forget_learned,
-    import_profile,
-    list_hub_files,
-    open_bench,
-    open_library,
-    open_repository,
-    open_writer,
-    summarize_learned,
-    summarize_profile,
-    use_adapter,
-)
-from engine.commands import (
-    AddTargets,
-    ChangeConversation,
-    ChangeTargetOptions,
-    Command,
-    Compare,
-    ContinueReply,
-    CountTokens,
-    DeleteConversation,
-    DiscardDownload,
-    DownloadTarget,
-    EditPrompt,
-    EstimateMemory,
-    ExportConversations,
-    ExportProfile,
-    FetchDrafter,
-    ForgetConversation,
-    ForgetEverything,
-    ForgetLearned,
-    ImportConversations,
-    ImportProfile,
-    KeepDraft,
-    ListConversations,
-    ListDownloads,
-    ListHubFiles,
-    ListTargets,
-    LoadTarget,
-    OpenConversation,
-    PersonalCommand,
-    ReadHistory,
-    ReadLearned,
-    ReadTextFile,
-    Regenerate,
-    RemoveTarget,
-    RenameConversation,
-    ReplyCommand,
-    RestoreConversation,
-    SearchConversations,
-    SearchHub,
-    Send,
-    ShowBranch,
-    ShowProfile,
-    UseAdapter,
-    UseDrafter,
-    UseLearning,
-)
-from engine.config import (
-    STARTER,
-    DistillSettings,
-    EngineConfig,
-    LearningSettings,
-    OwnSampling,
-    ReplySettings,
-    SamplingSettings,
-    SpeculationSettings,
-    TargetOptions,
-    TargetSettings,
-    data_dir,
-)
-from engine.drafter_choice import BUILT_IN, HUB_EXAMPLES, drafter_folder, hub_name
-from engine.learning.invent_progress import InventProgress
-from engine.learning.progress import DistillProgress, Judgement, LabelProgress, TrainingProgress
-from engine.measuring.costs import SimulatedCosts
-from engine.measuring.order import BenchOrder
-from engine.stop_signal import StopSignal
-from engine.targets import starter_path
-from engine.worker import deep_thread
+if TYPE_CHECKING:
+    from engine.assembly import (
+        Engine,
+        built_in_drafter,
+        distill,
+        download_target,
+        export_profile,
+        fetch_drafter,
+        forget_learned,
+        import_profile,
+        list_hub_files,
+        open_bench,
+        open_library,
+        open_repository,
+        open_writer,
+        summarize_learned,
+        summarize_profile,
+        use_adapter,
+    )
+    from engine.commands import (
+        AddTargets,
+        ChangeConversation,
+        ChangeTargetOptions,
+        ChatSampling,
+        CheckForUpdate,
+        Command,
+        Compare,
+        ContinueReply,
+        CountTokens,
+        DeleteConversation,
+        DiscardDownload,
+        DownloadTarget,
+        EditPrompt,
+        EstimateMemory,
+        ExportConversations,
+        ExportProfile,
+        FetchDrafter,
+        ForgetConversation,
+        ForgetEverything,
+        ForgetLearned,
+        ImportConversations,
+        ImportProfile,
+        KeepDraft,
+        ListConversations,
+        ListDownloads,
+        ListHubFiles,
+        ListTargets,
+        LoadTarget,
+        OpenConversation,
+        PersonalCommand,
+        ReadHistory,
+        ReadLearned,
+        ReadRuntime,
+        ReadTextFile,
+        Regenerate,
+        RemoveTarget,
+        RenameConversation,
+        ReplyCommand,
+        RestoreConversation,
+        SearchConversations,
+        SearchHub,
+        Send,
+        ShowBranch,
+        ShowProfile,
+        UseAdapter,
+        UseDrafter,
+        UseLearning,
+    )
+    from engine.config import (
+        STARTER,
+        DistillSettings,
+        EngineConfig,
+        LearningSettings,
+        OwnSampling,
+        ReplySettings,
+        SamplingSettings,
+        SpeculationSettings,
+        TargetOptions,
+        TargetSettings,
+        data_dir,
+        update_url,
+    )
+    from engine.drafter_choice import BUILT_IN, HUB_EXAMPLES, drafter_folder, hub_name
+    from engine.learning.invent_progress import InventProgress
+    from engine.learning.progress import DistillProgress, Judgement, LabelProgress, TrainingProgress
+    from engine.measuring.costs import SimulatedCosts
+    from engine.measuring.order import BenchOrder
+    from engine.services.worker import deep_thread
+    from engine.stop_signal import StopSignal
+    from engine.targets import starter_path
 
 __all__ = [
     "BUILT_IN",
@@ -104,6 +111,8 @@ __all__ = [
     "BenchOrder",
     "ChangeConversation",
     "ChangeTargetOptions",
+    "ChatSampling",
+    "CheckForUpdate",
     "Command",
     "Compare",
     "ContinueReply",
@@ -140,6 +149,7 @@ __all__ = [
     "PersonalCommand",
     "ReadHistory",
     "ReadLearned",
+    "ReadRuntime",
     "ReadTextFile",
     "Regenerate",
     "RemoveTarget",
@@ -181,8 +191,35 @@ __all__ = [
     "starter_path",
     "summarize_learned",
     "summarize_profile",
+    "update_url",
     "use_adapter",
 ]
 
 # Without a handler of its own, Python would print warnings to the terminal.
 logging.getLogger("slipstream").addHandler(logging.NullHandler())
+
+# Where names come from when they are asked for; importing all of them would take longer than showing the window does.
+_HOMES = (
+    "config",
+    "drafter_choice",
+    "stop_signal",
+    "commands",
+    "assembly",
+    "services.worker",
+    "targets",
+    "learning.progress",
+    "learning.invent_progress",
+    "measuring.costs",
+    "measuring.order",
+)
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        if name in __all__:
+            for home in _HOMES:
+                module = import_module(f"{__name__}.{home}")
+                if hasattr(module, name):
+                    globals()[name] = getattr(module, name)
+                    return globals()[name]
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

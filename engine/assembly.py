@@ -13,12 +13,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.commands import (
     ChangeConversation,
     ChatCommand,
+    CheckForUpdate,
     Command,
     CountTokens,
     DeleteConversation,
@@ -28,47 +30,59 @@ from engine.commands import (
     ForgetConversation,
     ForgetEverything,
     HubCommand,
+    ImportConversations,
+    ImportProfile,
     KeepDraft,
     KeepNgrams,
     LearningCommand,
     LibraryCommand,
     PersonalCommand,
+    ReadRuntime,
     RenameConversation,
     RestoreConversation,
     SearchCommand,
     ShowBranch,
     StoreCommand,
 )
-from engine.config import DistillSettings, EngineConfig, TargetSettings
+from engine.config import DistillSettings, EngineConfig, TargetSettings, update_url
 from engine.drafter_choice import BUILT_IN, drafter_folder, fetched_folder, is_fetched
-from engine.errors import AdapterMissing, DrafterUnusable, LoadCancelled, MendableError
-from engine.events import DrafterFetched, DrafterFetching, Event, Listener, SpeculationChanged, TokensCounted
-from engine.learning_service import LearningService
+from engine.errors import AdapterMissing, CardsTooSmall, DrafterUnusable, LoadCancelled, MendableError
+from engine.events import (
+    DrafterFetched,
+    DrafterFetching,
+    Event,
+    Listener,
+    RuntimeRead,
+    SpeculationChanged,
+    TokensCounted,
+    UpdateChecked,
+)
 from engine.loaded_target import LoadedTarget
+from engine.services.learning_service import LearningService
+from engine.services.worker import Worker
 from engine.stop_signal import StopSignal
-from engine.worker import Worker
 
 if TYPE_CHECKING:
-    from engine.chat_service import ChatService
     from engine.drafting import Drafting
-    from engine.file_service import FileService
     from engine.hub.kept import KeptDownloads
     from engine.learned import ImportOutcome, LearnedSummary, ProfileSummary
     from engine.learning.progress import DistillProgress
-    from engine.library_service import LibraryService
     from engine.measuring.measurement import Measurement
     from engine.measuring.order import BenchOrder
     from engine.numerics.suffix_index import SuffixIndex
-    from engine.personal_service import PersonalService
-    from engine.recall import Recall
-    from engine.records import HubFile, NgramRecord, RecallText
-    from engine.reply import ReplyWriter
+    from engine.records import GpuSupport, HubFile, NgramRecord, RecallText
+    from engine.replies.reply import ReplyWriter
+    from engine.services.chat_service import ChatService
+    from engine.services.file_service import FileService
+    from engine.services.library_service import LibraryService
+    from engine.services.personal_service import PersonalService
+    from engine.services.recall import Recall
+    from engine.services.store_service import StoreService
+    from engine.services.token_counter import TokenCounter
     from engine.speculation import NgramMemory, Speculation
     from engine.storage import Repository
-    from engine.store_service import StoreService
     from engine.target.interface import Target
     from engine.targets import TargetFile
-    from engine.token_counter import TokenCounter
 
 _CLOSING_PATIENCE_S = 1.8
 
@@ -101,15 +115,18 @@ class Engine:
     def post(self, command: Command) -> StopSignal:
         """Have the command carried out. Setting the returned signal ends it early; the engine then says how far it
         came."""
+        if isinstance(command, ForgetEverything):  # what was begun before is forgotten with the rest
+            self._files.stop(ImportConversations)
+            self._personal.stop(ImportProfile)
         if isinstance(command, ChatCommand | ForgetEverything):  # which no reply may come after
             worker = self._chat
-        elif isinstance(command, LibraryCommand):
+        elif isinstance(command, LibraryCommand | ReadRuntime):
             worker = self._library
         elif isinstance(command, PersonalCommand):
             worker = self._personal
         elif isinstance(command, HubCommand):
             worker = self._hub
-        elif isinstance(command, SearchCommand):
+        elif isinstance(command, SearchCommand | CheckForUpdate):
             worker = self._search
         elif isinstance(command, DownloadCommand):
             worker = self._download
@@ -176,7 +193,7 @@ class _Parts:
             return
         assert isinstance(command, ChatCommand)
         if self._chat is None:
-            from engine.chat_service import ChatService
+            from engine.services.chat_service import ChatService
 
             self._chat = ChatService(
                 self._open_repository(),
@@ -199,7 +216,7 @@ class _Parts:
             return
         assert isinstance(command, StoreCommand)
         if self._store is None:
-            from engine.store_service import StoreService
+            from engine.services.store_service import StoreService
 
             self._store = StoreService(self._open_repository(), self._open_recall(), self._learning, self._emit)
         self._store.handle(command, stop)
@@ -207,18 +224,23 @@ class _Parts:
     def handle_files(self, command: Command, stop: StopSignal) -> None:
         assert isinstance(command, FileCommand)
         if self._files is None:
-            from engine.file_service import FileService
+            from engine.services.file_service import FileService
 
             self._files = FileService(self._open_repository, self._learning, self._emit, self._post)
         self._files.handle(command, stop)
 
     def handle_library(self, command: Command, stop: StopSignal) -> None:
+        if isinstance(command, ReadRuntime):  # holds also where no store can be opened
+            from engine.target.llama_cpp import read_runtime
+
+            self._emit(RuntimeRead(read_runtime()))
+            return
         assert isinstance(command, LibraryCommand)
         self._open_library().handle(command, stop)
 
-    def handle_personal(self, command: Command, _stop: StopSignal) -> None:
+    def handle_personal(self, command: Command, stop: StopSignal) -> None:
         assert isinstance(command, PersonalCommand)
-        self._open_personal().handle(command)
+        self._open_personal().handle(command, stop)
 
     def handle_hub(self, command: Command, stop: StopSignal) -> None:
         assert isinstance(command, HubCommand)
@@ -227,13 +249,18 @@ class _Parts:
 
     def handle_download(self, command: Command, stop: StopSignal) -> None:
         assert isinstance(command, DownloadCommand)
-        from engine.hub_service import DownloadService
+        from engine.services.hub_service import DownloadService
 
         DownloadService(kept_downloads(self._config), self._open_library(), self._emit).handle(command, stop)
 
     def handle_search(self, command: Command, stop: StopSignal) -> None:
+        if isinstance(command, CheckForUpdate):
+            from engine.hub.releases import newer_release
+
+            self._emit(UpdateChecked(command, newer_release(update_url(), version("slipstream"), stop)))
+            return
         assert isinstance(command, SearchCommand)
-        from engine.hub_service import SearchService
+        from engine.services.hub_service import SearchService
 
         SearchService(self._emit).handle(command, stop)
 
@@ -294,7 +321,7 @@ class _Parts:
             return self._library
 
     def _open_counter(self) -> TokenCounter:
-        from engine.token_counter import TokenCounter
+        from engine.services.token_counter import TokenCounter
 
         self._counter = TokenCounter()
         return self._counter
@@ -306,7 +333,7 @@ class _Parts:
         repository, recall = self._open_repository(), self._open_recall()
         with self._lock:
             if self._personal is None:
-                from engine.personal_service import PersonalService
+                from engine.services.personal_service import PersonalService
 
                 self._personal = PersonalService(repository, recall, self._learning, self._emit, self._post)
             return self._personal
@@ -322,7 +349,7 @@ class _Parts:
         repository = self._open_repository()
         with self._lock:
             if self._recall is None:
-                from engine.recall import Recall
+                from engine.services.recall import Recall
 
                 self._recall = Recall(repository)
             return self._recall
@@ -352,9 +379,15 @@ def kept_downloads(config: EngineConfig) -> KeptDownloads:
 def make_library(
     config: EngineConfig, repository: Repository, emit: Listener, loaded: LoadedTarget | None = None
 ) -> LibraryService:
-    from engine.library_service import LibraryService
+    from engine.services.library_service import LibraryService
 
-    return LibraryService(repository, kept_downloads(config), loaded or LoadedTarget(), emit)
+    return LibraryService(repository, kept_downloads(config), loaded or LoadedTarget(), emit, _gpu_support)
+
+
+def _gpu_support() -> GpuSupport:
+    from engine.target.llama_cpp import gpu_support
+
+    return gpu_support()
 
 
 @contextmanager
@@ -373,7 +406,7 @@ def list_hub_files(repository: str) -> tuple[HubFile, ...]:
 
 def download_target(config: EngineConfig, file: HubFile, emit: Listener, stop: StopSignal) -> Path:
     """Brings a model here and adds it to the library. Raises FetchFailed, FetchCancelled and StoreUnusable."""
-    from engine.hub_service import DownloadService
+    from engine.services.hub_service import DownloadService
 
     with open_library(config, emit) as library:
         return DownloadService(kept_downloads(config), library, emit).handle(DownloadTarget(file), stop)
@@ -440,13 +473,20 @@ def forget_learned(config: EngineConfig) -> None:
 def load_file(
     file: TargetFile, settings: TargetSettings, on_progress: Callable[[float], None], stop: StopSignal
 ) -> Target:
-    """Loads a target with llama.cpp. Raises what `LlamaCppTarget.load` raises."""
+    """Loads a target with llama.cpp, as far as there is room on graphics cards if that is left to us, else on the CPU.
+    Raises what `LlamaCppTarget.load` raises."""
+    from engine.library.loading import fitted
     from engine.target.llama_cpp import LlamaCppTarget
     from engine.target.preflight import preflight
 
     if not file.trusted:
         preflight(file.path, stop)
-    return LlamaCppTarget.load(file.path, file.name, settings, on_progress, stop)
+    try:
+        return LlamaCppTarget.load(file.path, file.name, fitted(file.path, settings), on_progress, stop)
+    except CardsTooSmall:
+        if settings.gpu_layers is not None:
+            raise
+        return LlamaCppTarget.load(file.path, file.name, replace(settings, gpu_layers=0), on_progress, stop)
 
 
 @contextmanager
@@ -463,7 +503,7 @@ def open_writer(
     Raises what resolving and loading the target raise, TemplateFailed and StoreUnusable; DrafterUnusable for a drafter
     that was asked for by name.
     """
-    from engine.reply import ReplyWriter
+    from engine.replies.reply import ReplyWriter
     from engine.target.interface import Interrupted
 
     at_once = config.speculation.drafter is not None or config.speculation.device is not None  # asked for: no excuses
@@ -508,7 +548,7 @@ def speculate(
     """
     from engine.pass_costs import measure_passes
     from engine.proposers.chooser import Chooser
-    from engine.proposers.history import History
+    from engine.proposers.suffix_lookup import SuffixLookup
     from engine.speculation import CANNOT_ROLL_BACK, Speculation
     from engine.target.interface import TargetFeature
 
@@ -517,7 +557,7 @@ def speculate(
         return Speculation.off("Speculation is switched off.")
     if TargetFeature.ROLLBACK not in target.features:
         return Speculation.off(CANNOT_ROLL_BACK)
-    speculation = Speculation(Chooser(measure_passes(target, stop), History(remembered)), on_changed)
+    speculation = Speculation(Chooser(measure_passes(target, stop), SuffixLookup(remembered)), on_changed)
 
     def begin() -> None:
         drafting = make_drafting(config, target, memory, lambda: speculation.is_closed)

@@ -317,13 +317,22 @@ class ForgetLearned:
 
 @dataclass(frozen=True, slots=True)
 class ForgetEverything:
-    """All chats with their unsent prompts, and all that was learned, for good. Waits until no reply is under way.
-    Answered with `EverythingForgotten` and `ConversationsListed`."""
+    """All chats with their unsent prompts, and all that was learned, for good. Waits until no reply is under way;
+    imports that were begun before add nothing any more. Answered with `EverythingForgotten` and
+    `ConversationsListed`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadHistory:
     """Answered with `HistoryRead`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatSampling:
+    """Where a chat has its own sampling from."""
+
+    conversation_id: int | None = None
+    own: OwnSampling = OwnSampling()  # of a chat that is not begun yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,6 +345,20 @@ class Compare:
     settings: ReplySettings  # its sampling counts; how long, who drafts and who learns is settled here
     num_tokens: int  # of a reply, at most
     system_prompt: str = ""  # without a conversation
+    sampled_as: ChatSampling | None = None  # as replies in this chat: what was set for the target, and then for the
+    # chat, comes before `settings`; None: `settings` alone
+
+
+@dataclass(frozen=True, slots=True)
+class CheckForUpdate:
+    """Ask the site of this build for its newest version. Answered with `UpdateChecked`."""
+
+    by_hand: bool = False  # the user has just asked for it, and waits for the answer
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRuntime:
+    """Answered with `RuntimeRead`: what runs the models."""
 
 
 ReplyCommand = Send | Regenerate | EditPrompt | ContinueReply
@@ -376,4 +399,6 @@ Command = (
     | LearningCommand
     | FileCommand
     | PersonalCommand
+    | CheckForUpdate
+    | ReadRuntime
 )

@@ -2,24 +2,66 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
+import sys
 from dataclasses import dataclass, fields, replace
+from importlib.resources import files
 from pathlib import Path
 
 import platformdirs
 
-from engine.errors import SettingInvalid
+from engine.errors import DataFolderUnusable, SettingInvalid
 
 DATA_DIR_VARIABLE = "SLIPSTREAM_DATA_DIR"
+PORTABLE_FOLDER = "slipstream-data"  # beside the program: then everything is kept in it
+UPDATE_URL_VARIABLE = "SLIPSTREAM_UPDATE_URL"
 STARTER = "starter"
+USUAL_CONTEXT = 8192  # tokens; more costs memory that most chats never use
 _LOWEST_TEMPERATURE = 1e-4  # below, it is greedy but for rounding
 
 
 def data_dir() -> Path:
-    """The folder of everything Slipstream keeps: the platform's own, or the one `SLIPSTREAM_DATA_DIR` names."""
+    """The folder of everything Slipstream keeps: the one `SLIPSTREAM_DATA_DIR` names, else the portable one, else the
+    platform's own. Raises DataFolderUnusable for a portable one that cannot be written."""
     chosen = os.environ.get(DATA_DIR_VARIABLE)
-    return Path(chosen).expanduser() if chosen else platformdirs.user_data_path("slipstream", appauthor=False)
+    if chosen:
+        return Path(chosen).expanduser()
+    portable = portable_dir()
+    if portable is None:
+        return platformdirs.user_data_path("slipstream", appauthor=False)
+    if not os.access(portable, os.W_OK | os.X_OK):
+        raise DataFolderUnusable(
+            f"Slipstream keeps everything in {portable}, which cannot be written; allow it to be written, or move that "
+            "folder away to use the usual one."
+        )
+    return portable
+
+
+def portable_dir() -> Path | None:
+    """The folder `slipstream-data` beside the program, where there is one; never for a program run from its source."""
+    program = _program()
+    folder = None if program is None else program.parent / PORTABLE_FOLDER
+    return folder if folder is not None and folder.is_dir() else None
+
+
+def _program() -> Path | None:
+    """What the user sees of a bundled program: an executable, an AppImage or an app of macOS."""
+    executable = Path(sys.executable)
+    image, unpacked = os.environ.get("APPIMAGE"), os.environ.get("APPDIR")
+    if image and unpacked and executable.is_relative_to(unpacked):  # else they are of a program that started this one
+        return Path(image)
+    if not getattr(sys, "frozen", False):
+        return None
+    return next((folder for folder in executable.parents if folder.suffix == ".app"), executable)
+
+
+def update_url() -> str:
+    """Where this build asks for its newest version, if the user wants that: what `SLIPSTREAM_UPDATE_URL` names, else
+    what whoever packaged it wrote into `resources/release.json`; empty for nowhere."""
+    told = json.loads((files("resources") / "release.json").read_text("utf-8"))
+    return os.environ.get(UPDATE_URL_VARIABLE) or str(told["update_url"])
 
 
 def _check(name: str, value: float, low: float, high: float) -> None:
@@ -100,7 +142,7 @@ class OwnSampling:
 
 @dataclass(frozen=True, slots=True)
 class TargetSettings:
-    context_size: int | None = None  # tokens; None = what the model was trained for, at most 8,192
+    context_size: int | None = None  # tokens; None = what the model was trained for, at most USUAL_CONTEXT
     threads: int | None = None  # None = one per usable physical core
     gpu_layers: int | None = None  # None = all of them where the build has a GPU
 
@@ -111,6 +153,10 @@ class TargetSettings:
             _check("Threads", self.threads, 1, 1024)
         if self.gpu_layers is not None:
             _check("GPU layers", self.gpu_layers, 0, 100_000)
+
+    def context_for(self, trained: int) -> int:
+        """Tokens; `trained`: that the model was trained for, 0 where that is not known."""
+        return self.context_size or min(trained or USUAL_CONTEXT, USUAL_CONTEXT)
 
     def filled_up(self, others: TargetSettings) -> TargetSettings:
         """With those of the others where these say nothing."""

@@ -28,6 +28,10 @@ class TargetTooLarge(MendableError):
     """The model or its context does not fit into the memory of this machine."""
 
 
+class CardsTooSmall(TargetTooLarge):
+    """The layers that were to go on graphics cards do not fit there."""
+
+
 class LoadCancelled(MendableError):
     """The user cancelled the loading of a target."""
 
@@ -76,6 +80,10 @@ class StoreUnusable(MendableError):
     """The store cannot be opened or written: damaged, locked, read-only, from a newer version, or the disk is full."""
 
 
+class DataFolderUnusable(MendableError):
+    """The folder that everything is to be kept in cannot be written."""
+
+
 class ProfileUnusable(MendableError):
     """A profile is missing, damaged, no profile, from a newer version, or cannot be written."""
 
@@ -122,6 +130,10 @@ class FetchFailed(MendableError):
 
 class DrafterUnavailable(FetchFailed):
     """What was asked for is no name on the hub, or stands for nothing that can draft."""
+
+
+class UpdateUnknown(MendableError):
+    """The newest version could not be learned: no connection, no address to ask, or an answer that makes no sense."""
 
 
 class FetchCancelled(MendableError):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.commands import Command, Compare, EstimateMemory, LoadTarget, UseAdapter
+from engine.commands import CheckForUpdate, Command, Compare, EstimateMemory, LoadTarget, UseAdapter
 from engine.comparison import Comparison, RunFigures, Side
 from engine.history import History
 from engine.learned import FingerprintPair, ImportOutcome, LearnedSummary, ProfileSummary
@@ -20,6 +20,8 @@ from engine.records import (
     MemoryEstimate,
     Message,
     OriginRun,
+    Release,
+    Runtime,
     SearchHit,
     TextFile,
 )
@@ -41,6 +43,8 @@ class TargetInfo:
     awaits_drafter: bool = (
         False  # one is still being loaded; `SpeculationChanged` tells when it is ready, or is not to be
     )
+    num_gpu_layers: int = 0  # on graphics cards
+    gpu: str = ""  # what these are called; empty where there are none
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,11 +328,23 @@ class EverythingForgotten:
 
 
 @dataclass(frozen=True, slots=True)
+class UpdateChecked:
+    command: CheckForUpdate
+    release: Release | None  # a newer one than this
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeRead:
+    runtime: Runtime
+
+
+@dataclass(frozen=True, slots=True)
 class Failed:
     """A command failed; the engine goes on with what it had. `sentence` says what to do about it."""
 
     sentence: str
     command: Command | None
+    is_stopped: bool = False  # its signal was set, so that somebody wanted it to end
 
 
 Event = (
@@ -371,6 +387,8 @@ Event = (
     | AdapterUsed
     | LearnedForgotten
     | EverythingForgotten
+    | UpdateChecked
+    | RuntimeRead
     | Failed
 )
 

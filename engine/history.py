@@ -12,7 +12,7 @@ from engine.records import TextKind
 
 
 @dataclass(frozen=True, slots=True)
-class Speedup:
+class TotalSpeedup:
     """Over plain decoding, by this machine's own measure: what the same tokens would have taken without guesses,
     divided by what they took."""
 
@@ -69,7 +69,7 @@ class Tally:
         return max(0.0, self.parted_s - self.draft_s - self.check_s)
 
     @property
-    def speedup(self) -> Speedup | None:
+    def speedup(self) -> TotalSpeedup | None:
         """None where no reply was compared. A ratio of sums, so that a reply weighs as much as it is long; its error
         comes from how far the replies are from one another, and from that of the plain speed itself."""
         if not self.num_compared or self.compared_s <= 0:
@@ -78,7 +78,7 @@ class Tally:
         squares = self.plain_squares - 2 * ratio * self.products + ratio**2 * self.compared_squares
         spread = max(0.0, squares) * self.num_compared / (self.num_compared - 1) if self.num_compared > 1 else 0.0
         error = math.sqrt(spread + self.plain_variance) / self.compared_s
-        return Speedup(ratio, error, self.num_compared, self.plain_s - self.compared_s)
+        return TotalSpeedup(ratio, error, self.num_compared, self.plain_s - self.compared_s)
 
 
 def total(tallies: Iterable[Tally]) -> Tally:

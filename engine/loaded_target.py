@@ -20,7 +20,8 @@ class LoadedTarget:
         if isinstance(event, TargetReady):
             info = event.target
             with self._lock:
-                self._loaded = Path(info.path), TargetSettings(max(32, info.context_size))
+                settings = TargetSettings(max(32, info.context_size), gpu_layers=info.num_gpu_layers)
+                self._loaded = Path(info.path), settings
 
     @property
     def value(self) -> tuple[Path, TargetSettings] | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from engine.config import OwnSampling, TargetOptions
 from engine.figures import DecodingFigures
-from engine.speed import Speedup, compare
+from engine.speed import Speedup, speedup_of
 
 if TYPE_CHECKING:  # the window is up before numpy is needed
     import numpy as np
@@ -102,7 +102,7 @@ class ReplyStatistics:
         is not known well. The error is that of the plain speed alone."""
         if not self.num_drafted:
             return None
-        return compare(self.tokens_per_s, 0.0, self.plain_tokens_per_s, self.plain_error, self.reply_tokens)
+        return speedup_of(self.tokens_per_s, 0.0, self.plain_tokens_per_s, self.plain_error, self.reply_tokens)
 
     @property
     def tokens_per_round(self) -> float:
@@ -273,6 +273,47 @@ class LibraryTarget:
     options: TargetOptions
 
 
+class DeviceKind(StrEnum):
+    GPU = "gpu"  # with memory of its own
+    INTEGRATED = "integrated"  # it shares the machine's memory
+
+
+@dataclass(frozen=True, slots=True)
+class ComputeDevice:
+    """A graphics card that llama.cpp can compute on."""
+
+    name: str  # llama.cpp's own, as in `Vulkan0`
+    description: str  # as its driver calls it
+    backend: str  # what llama.cpp reaches it by: `CUDA`, `Vulkan`, `Metal` …
+    kind: DeviceKind
+    total_memory: int  # bytes
+    free_memory: int  # bytes, when it was asked
+
+
+@dataclass(frozen=True, slots=True)
+class GpuSupport:
+    """What llama.cpp can compute on beside the CPU."""
+
+    backends: tuple[str, ...] = ()  # that it was built with; empty: for the CPU only
+    devices: tuple[ComputeDevice, ...] = ()  # that it would use, all together; empty: none was found
+
+    @property
+    def description(self) -> str:
+        return ", ".join(device.description for device in self.devices)
+
+
+@dataclass(frozen=True, slots=True)
+class GpuShare:
+    """What of a target goes on graphics cards."""
+
+    support: GpuSupport = GpuSupport()
+    num_layers: int = 0  # that go there
+    all_layers: int = 0  # that could, its output counted as one; 0: not known
+    num_bytes: int = 0  # that they take there, with their part of the context and the buffers of a pass
+    room: int = 0  # bytes for them
+    twice: int = 0  # of these bytes, those that the machine has to hold as well
+
+
 @dataclass(frozen=True, slots=True)
 class MemoryEstimate:
     """Bytes that a target is going to take."""
@@ -281,10 +322,21 @@ class MemoryEstimate:
     context: int  # what it holds of a conversation
     work: int  # buffers of a pass
     available: int  # free for programs on this machine now, what the loaded target takes included
+    gpu: GpuShare = GpuShare()
 
     @property
     def total(self) -> int:
         return self.weights + self.context + self.work
+
+    @property
+    def on_machine(self) -> int:
+        """What is left for the machine's own memory."""
+        return max(0, self.total - self.gpu.num_bytes + self.gpu.twice)
+
+    @property
+    def is_too_much(self) -> bool:
+        """For the machine, or for its graphics cards."""
+        return self.on_machine > self.available or self.gpu.num_bytes > self.gpu.room
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,8 +411,25 @@ class AdapterSummary:
     num_replies: int  # it was judged by
     num_learned: int  # replies it has learned from so far
     is_published: bool  # in use
+    ordinal: int = field(default=0, kw_only=True)  # among all that its target ever had here, from 1; 0: not counted
 
 
 @dataclass(frozen=True, slots=True)
 class AdapterRecord(AdapterSummary):
     weights: bytes = field(repr=False)  # a safetensors file
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A version of Slipstream that can be had."""
+
+    version: str
+    page: str  # where, for a browser
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """What runs the models."""
+
+    build: str  # of llama.cpp
+    features: tuple[str, ...]  # of the processor or the GPU that it uses, as llama.cpp names them

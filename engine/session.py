@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from engine.numerics.prefix import common_prefix_length
 from engine.stop_signal import StopSignal
@@ -52,6 +53,17 @@ class Session:
         self.tokens.extend(tokens)
         self.num_evaluated += len(tokens)
         return rows
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Meanwhile other tokens may be read: afterwards the target holds again what it holds now, where there is the
+        memory to keep it."""
+        tokens, saved = self.tokens.copy(), self._target.save()
+        try:
+            yield
+        finally:
+            if saved is not None:
+                self.tokens[:] = tokens if self._target.restore(saved) else ()
 
     def keep(self, num_kept: int) -> None:
         """Forget all but the first `num_kept` tokens; where the target cannot, it forgets everything and will read

@@ -23,7 +23,7 @@ class NgramMemory(Protocol):
 
 
 _LOADING = "The drafter is being loaded."
-_READY = "The drafter is ready."
+_READY = "The drafter is ready: it guesses ahead while replies are written, and the ratio is measured."
 _PAUSED = "Paused: this text is unpredictable."
 _TOO_DEAR = "Paused: on this machine, checking guesses would cost this model more time than it saves."
 CANNOT_ROLL_BACK = "Off: this model cannot take back what it has read, so nothing can be drafted for it."

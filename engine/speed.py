@@ -17,7 +17,7 @@ class Speedup:
     error: float  # standard error, in the same unit
 
 
-def compare(
+def speedup_of(
     tokens_per_s: float,
     error: float,
     plain_tokens_per_s: float,
@@ -62,7 +62,7 @@ class LiveFigures:
 
     def speedup_within(self, largest_error: float) -> Speedup | None:
         """None where it is known no better than that, as a share of it."""
-        return compare(
+        return speedup_of(
             self.mean_tokens_per_s,
             self.mean_error,
             self.plain_tokens_per_s,

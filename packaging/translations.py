@@ -1,7 +1,8 @@
 """Collects the words of the window into `slipstream_en.ts`, and makes what Qt reads from every `.ts` file there is.
 
 A translator copies `slipstream_en.ts` to `slipstream_<language>.ts` and fills it in with Qt Linguist. English itself
-needs only its forms of plurals, which are filled in here: "1 file" and "2 files" from "%n file(s)".
+needs only its forms of plurals, which are filled in here: "1 file" and "2 files" from "%n file(s)", "1 reply" and
+"2 replies" from "%n repl(y|ies)".
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 
 TOOLS = Path(sys.executable).parent
 SOURCES = Path(__file__).parents[1] / "app"
+FORMS = re.compile(r"\((?:([^()|]*)\|([^()|]*)|(e?s))\)")
 
 
 def main(folder: Path) -> None:
@@ -35,7 +37,7 @@ def fill_plurals(ts: Path) -> None:
         translation = message.find("translation")
         if message.get("numerus") == "yes" and translation is not None:
             translation.clear()
-            for form in (re.sub(r"\((e?s)\)", "", source), re.sub(r"\((e?s)\)", r"\1", source)):
+            for form in (FORMS.sub(r"\1", source), FORMS.sub(r"\2\3", source)):
                 ET.SubElement(translation, "numerusform").text = form
     tree.getroot().set("language", "en_GB")
     ET.indent(tree, "    ")

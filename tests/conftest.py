@@ -19,6 +19,8 @@ from engine.targets import starter_path
 from tests.processes import keep_apart, spread
 
 if TYPE_CHECKING:
+    from PySide6.QtWidgets import QApplication
+
     from tests.fakes.hub import FakeHub
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
@@ -55,6 +57,18 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 @pytest.fixture(autouse=True)
 def _own_data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(DATA_DIR_VARIABLE, str(tmp_path / "data"))
+
+
+@pytest.fixture(scope="session")
+def qapp(qapp: QApplication) -> QApplication:
+    """In English, whatever the system speaks: `2 files`, not `2 file(s)`."""
+    # Here, because most tests do without Qt.
+    from PySide6.QtCore import QLocale
+
+    from app.translation import install_translations
+
+    install_translations(qapp, QLocale(QLocale.Language.English))
+    return qapp
 
 
 @pytest.fixture(scope="session")

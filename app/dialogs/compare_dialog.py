@@ -18,7 +18,9 @@ from PySide6.QtWidgets import (
 
 from app.dialogs.compare_wording import HOW_IT_IS_FAIR, HOW_SPEED_IS_MEASURED
 from app.dialogs.parts import button, words
+from app.marked_words import QT_TRANSLATE_NOOP
 from app.throttle import Throttle
+from app.translation import translate
 from engine.comparison import Side
 
 _SIZE_PX = (860, 640)
@@ -26,13 +28,21 @@ _PROMPT_LINES = 3
 _LENGTHS = (64, 128, 256, 512)  # tokens of a reply
 _USUAL_LENGTH = 128
 _PROGRESS_STEPS = 1_000
-_ABOUT = "One prompt is answered without guesses and with them. Nothing of it is kept, remembered or learned from."
-_ABOUT_CHAT = "The prompt is read as the last one of the open chat, after all that was said before it"
-_ABOUT_SAMPLING = (
-    "Without this the likeliest word is always taken, so that the texts can be compared. With it, words are drawn by "
-    "chance as in your chats."
+_ABOUT = QT_TRANSLATE_NOOP(
+    "CompareDialog",
+    "One prompt is answered without guesses and with them. Nothing of it is kept, remembered or learned from.",
 )
-_ABOUT_LENGTH = "How long a reply may become. Four replies of this length are written, two on each side"
+_ABOUT_CHAT = QT_TRANSLATE_NOOP(
+    "CompareDialog", "The prompt is read as the last one of the open chat, after all that was said before it"
+)
+_ABOUT_SAMPLING = QT_TRANSLATE_NOOP(
+    "CompareDialog",
+    "Without this the likeliest word is always taken, so that the texts can be compared. With it, words are drawn by "
+    "chance as in your chats.",
+)
+_ABOUT_LENGTH = QT_TRANSLATE_NOOP(
+    "CompareDialog", "How long a reply may become. Four replies of this length are written, two on each side"
+)
 
 
 class CompareDialog(QDialog):
@@ -48,32 +58,35 @@ class CompareDialog(QDialog):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setWindowTitle("Plain and sped up")
+        self.setWindowTitle(self.tr("Plain and sped up"))
         self.resize(*_SIZE_PX)
         self._running = False
         self.prompt = QPlainTextEdit(self)
-        self.prompt.setAccessibleName("Prompt")
-        self.prompt.setPlaceholderText("A prompt to compare with")
+        self.prompt.setAccessibleName(self.tr("Prompt"))
+        self.prompt.setPlaceholderText(self.tr("A prompt to compare with"))
         self.prompt.setTabChangesFocus(True)
         self.prompt.setProperty("kind", "field")
         self.prompt.setFixedHeight(self.prompt.fontMetrics().lineSpacing() * _PROMPT_LINES + 22)
         self.prompt.textChanged.connect(self._show_state)
-        self.in_chat = QCheckBox("After what was said in the chat", self)
-        self.in_chat.setToolTip(_ABOUT_CHAT)
-        self.own_sampling = QCheckBox("With my sampling", self)
-        self.own_sampling.setToolTip(_ABOUT_SAMPLING)
+        self.in_chat = QCheckBox(self.tr("After what was said in the chat"), self)
+        self.in_chat.setToolTip(self.tr(_ABOUT_CHAT))
+        self.own_sampling = QCheckBox(self.tr("With my sampling"), self)
+        self.own_sampling.setToolTip(self.tr(_ABOUT_SAMPLING))
         self.length = QComboBox(self)
-        self.length.setAccessibleName("Length of a reply")
-        self.length.setToolTip(_ABOUT_LENGTH)
+        self.length.setAccessibleName(self.tr("Length of a reply"))
+        self.length.setToolTip(self.tr(_ABOUT_LENGTH))
         for length in _LENGTHS:
-            self.length.addItem(f"{length} tokens", length)
+            self.length.addItem(self.tr("%n token(s)", "", length), length)
         self.length.setCurrentIndex(_LENGTHS.index(_USUAL_LENGTH))
-        self.start_button = button("Start", "outlined", self)
+        self.start_button = button(self.tr("Start"), "outlined", self)
         self.start_button.setDefault(True)
         self.start_button.clicked.connect(self._on_start)
-        self.close_button = button("Close", "outlined", self)
+        self.close_button = button(self.tr("Close"), "outlined", self)
         self.close_button.clicked.connect(self.close)
-        self.texts = {side: self._text(name) for side, name in ((Side.PLAIN, "Plain"), (Side.SPED_UP, "Sped up"))}
+        self.texts = {
+            Side.PLAIN: self._text(self.tr("Plain reply")),
+            Side.SPED_UP: self._text(self.tr("Sped up reply")),
+        }
         self.figures = {side: self._figures() for side in Side}
         self._pending: dict[Side, list[str]] = {side: [] for side in Side}
         self._repaint = Throttle(self._show_pending, parent=self)
@@ -81,13 +94,13 @@ class CompareDialog(QDialog):
         self.progress.setRange(0, _PROGRESS_STEPS)
         self.progress.setTextVisible(False)
         self.progress.setFixedHeight(4)
-        self.progress.setAccessibleName("Replies written")
+        self.progress.setAccessibleName(self.tr("Replies written"))
         kept = self.progress.sizePolicy()
         kept.setRetainSizeWhenHidden(True)
         self.progress.setSizePolicy(kept)
         self.outcome = words("", self, kind="title")
-        self.reasons = words(HOW_IT_IS_FAIR, self, kind="quiet")
-        self.outcome.setToolTip(f"<p>{HOW_IT_IS_FAIR}</p>")
+        self.reasons = words(translate("Compare", HOW_IT_IS_FAIR), self, kind="quiet")
+        self.outcome.setToolTip(f"<p>{translate('Compare', HOW_IT_IS_FAIR)}</p>")
         self._arrange()
         self.show_running(False)
 
@@ -105,7 +118,7 @@ class CompareDialog(QDialog):
         self._running = running
         for part in (self.prompt, self.in_chat, self.own_sampling, self.length):
             part.setEnabled(not running)
-        self.start_button.setText("Stop" if running else "Start")
+        self.start_button.setText(self.tr("Stop") if running else self.tr("Start"))
         self.progress.setVisible(running)
         self._show_state()
 
@@ -133,19 +146,19 @@ class CompareDialog(QDialog):
     def show_result(self, sentence: str, reasons: tuple[str, ...]) -> None:
         """How far it is, or what came of it."""
         self.outcome.setText(sentence)
-        self.reasons.setText("\n".join((*reasons, HOW_IT_IS_FAIR)))
+        self.reasons.setText("\n".join((*reasons, translate("Compare", HOW_IT_IS_FAIR))))
 
     def _text(self, name: str) -> QPlainTextEdit:
         text = QPlainTextEdit(self)
         text.setReadOnly(True)
         text.setTabChangesFocus(True)
-        text.setAccessibleName(f"{name} reply")
+        text.setAccessibleName(name)
         text.setProperty("kind", "field")
         return text
 
     def _figures(self) -> QLabel:
         label = words("", self, kind="quiet")
-        label.setToolTip(f"<p>{HOW_SPEED_IS_MEASURED}</p>")
+        label.setToolTip(f"<p>{translate('Compare', HOW_SPEED_IS_MEASURED)}</p>")
         return label
 
     def _arrange(self) -> None:
@@ -159,7 +172,7 @@ class CompareDialog(QDialog):
         sides = QGridLayout()
         sides.setHorizontalSpacing(14)
         sides.setVerticalSpacing(6)
-        for column, (side, name) in enumerate(((Side.PLAIN, "Plain"), (Side.SPED_UP, "Sped up"))):
+        for column, (side, name) in enumerate(((Side.PLAIN, self.tr("Plain")), (Side.SPED_UP, self.tr("Sped up")))):
             sides.setColumnStretch(column, 1)
             sides.addWidget(words(name, self, kind="title"), 0, column)
             sides.addWidget(self.texts[side], 1, column)
@@ -171,7 +184,7 @@ class CompareDialog(QDialog):
         whole = QVBoxLayout(self)
         whole.setContentsMargins(18, 16, 18, 14)
         whole.setSpacing(10)
-        whole.addWidget(words(_ABOUT, self, kind="quiet"))
+        whole.addWidget(words(self.tr(_ABOUT), self, kind="quiet"))
         whole.addWidget(self.prompt)
         whole.addLayout(chosen)
         whole.addWidget(self.progress)

@@ -4,40 +4,56 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from app.amounts import percent_words
+from app.marked_words import QT_TRANSLATE_NOOP
+from app.translation import Words
 from engine.comparison import Comparison, RunFigures, Side, TextFork
 
+Compare = Words("Compare")
 NUM_REPLIES = 4
-HOW_IT_IS_FAIR = (
+HOW_IT_IS_FAIR = QT_TRANSLATE_NOOP(
+    "Compare",
     "Each side answers twice, in the order plain, sped up, sped up, plain, so that a machine that grows slower or "
-    "faster meanwhile does so for both; reading the prompt is not counted."
+    "faster meanwhile does so for both; reading the prompt is not counted.",
 )
-HOW_SPEED_IS_MEASURED = (
+HOW_SPEED_IS_MEASURED = QT_TRANSLATE_NOOP(
+    "Compare",
     "Tokens written per second, from the end of the prompt to the last token. A round is one pass of the model; "
-    "without guesses each brings one token."
+    "without guesses each brings one token.",
 )
-SIDES = {Side.PLAIN: "plain", Side.SPED_UP: "sped up"}
 _NEAR_TIE = 0.5  # between two logits; what rounding moves is far less on most models
 _FEW_TOKENS = 32  # of a reply: less is hard to time
 _EVEN = 0.02  # about the same speed
 
 
 def progress_words(side: Side, turn: int, number: int) -> str:
-    again = " again, only to measure" if turn else ""
-    return f"Reply {number} of {NUM_REPLIES}: {SIDES[side]}{again}."
+    if side is Side.PLAIN:
+        again = Compare.tr("Reply {number} of {total}: plain again, only to measure.")
+        words = again if turn else Compare.tr("Reply {number} of {total}: plain.")
+    else:
+        again = Compare.tr("Reply {number} of {total}: sped up again, only to measure.")
+        words = again if turn else Compare.tr("Reply {number} of {total}: sped up.")
+    return words.format(number=number, total=NUM_REPLIES)
 
 
 def running_words(figures: RunFigures) -> str:
-    return f"{figures.tokens_per_s:.1f} tok/s  ·  {figures.num_tokens:,} tokens  ·  {figures.seconds:.1f} s"
+    return Compare.tr("{speed} tok/s  ·  {tokens}  ·  {seconds} s").format(
+        speed=f"{figures.tokens_per_s:.1f}", tokens=_tokens(figures.num_tokens), seconds=f"{figures.seconds:.1f}"
+    )
 
 
 def side_words(runs: Sequence[RunFigures]) -> str:
     """Of the replies of one side."""
     if not runs:
         return ""
-    speeds = " and ".join(f"{run.tokens_per_s:.1f}" for run in runs)
     first = runs[0]
-    rounds = f"{first.num_rounds:,} round{'' if first.num_rounds == 1 else 's'}"
-    return f"{speeds} tok/s  ·  {first.num_tokens:,} tokens in {rounds}  ·  {first.seconds:.1f} s"
+    speeds = f"{first.tokens_per_s:.1f}"
+    for run in runs[1:]:
+        speeds = Compare.tr("{first} and {second}").format(first=speeds, second=f"{run.tokens_per_s:.1f}")
+    rounds = Compare.tr("{number} round(s)", "", first.num_rounds).format(number=f"{first.num_rounds:,}")
+    return Compare.tr("{speeds} tok/s  ·  {tokens} in {rounds}  ·  {seconds} s").format(
+        speeds=speeds, tokens=_tokens(first.num_tokens), rounds=rounds, seconds=f"{first.seconds:.1f}"
+    )
 
 
 def result(comparison: Comparison) -> str:
@@ -45,12 +61,15 @@ def result(comparison: Comparison) -> str:
     ratio = comparison.ratio
     if ratio is None:
         if comparison.is_stopped:
-            return "Stopped before both sides had answered."
-        return "The replies are too short to be timed; try another prompt."
-    same = _about_texts(comparison)
+            return Compare.tr("Stopped before both sides had answered.")
+        return Compare.tr("The replies are too short to be timed; try another prompt.")
     if abs(ratio - 1) < _EVEN:
-        return f"About as fast ({ratio:.2f}×); {same}"
-    return f"{ratio:.2f}× as fast; {same}" if ratio > 1 else f"{ratio:.2f}× as fast: here guessing cost time; {same}"
+        words = Compare.tr("About as fast ({ratio}×); {texts}")
+    elif ratio > 1:
+        words = Compare.tr("{ratio}× as fast; {texts}")
+    else:
+        words = Compare.tr("{ratio}× as fast: here guessing cost time; {texts}")
+    return words.format(ratio=f"{ratio:.2f}", texts=_about_texts(comparison))
 
 
 def reasons(comparison: Comparison) -> tuple[str, ...]:
@@ -60,46 +79,67 @@ def reasons(comparison: Comparison) -> tuple[str, ...]:
         told.append(_why(comparison.fork))
     elif not comparison.is_greedy and comparison.ratio is not None:
         told.append(
-            "With your sampling, words are drawn by chance and the two sides draw differently: their words need not "
-            "be the same, but they are as likely as each other."
+            Compare.tr(
+                "With your sampling, words are drawn by chance and the two sides draw differently: their words need "
+                "not be the same, but they are as likely as each other."
+            )
         )
     if comparison.sped_up and not sum(run.num_drafted for run in comparison.sped_up):
-        told.append("Nothing was guessed: guesses are off for this model, or none promised to pay on this text.")
+        told.append(
+            Compare.tr("Nothing was guessed: guesses are off for this model, or none promised to pay on this text.")
+        )
     if comparison.range is not None:
-        told.append("From reply to reply, it was {:.2f}× to {:.2f}×.".format(*comparison.range))
+        least, most = comparison.range
+        words = Compare.tr("From reply to reply, it was {least}× to {most}×.")
+        told.append(words.format(least=f"{least:.2f}", most=f"{most:.2f}"))
     elif comparison.ratio is not None:
-        told.append("Stopped before each side had answered twice, so the ratio is less sure.")
+        told.append(Compare.tr("Stopped before each side had answered twice, so the ratio is less sure."))
     shortest = min((run.num_tokens for run in (*comparison.plain, *comparison.sped_up)), default=_FEW_TOKENS)
     if comparison.ratio is not None and shortest < _FEW_TOKENS:
-        told.append("The reply is short; a longer one is timed better.")
+        told.append(Compare.tr("The reply is short; a longer one is timed better."))
     return tuple(told)
 
 
+def _tokens(number: int) -> str:
+    return Compare.tr("{number} token(s)", "", number).format(number=f"{number:,}")
+
+
 def _about_texts(comparison: Comparison) -> str:
+    """The end of a sentence."""
     if not comparison.is_greedy:
-        return "the words were drawn by chance."
+        return Compare.tr("the words were drawn by chance.")
     if comparison.fork is None:
-        return "the texts are the same."
-    return f"the texts part after {comparison.fork.num_tokens:,} token{'' if comparison.fork.num_tokens == 1 else 's'}."
+        return Compare.tr("the texts are the same.")
+    number = comparison.fork.num_tokens
+    return Compare.tr("the texts part after {number} token(s).", "", number).format(number=f"{number:,}")
 
 
 def _why(fork: TextFork) -> str:
-    gap = fork.logit_gap
-    if gap is None:
-        return (
-            f"There the plain reply {_went_on(fork.plain)} and the other {_went_on(fork.sped_up)}; how likely both "
-            "were is not known."
-        )
-    chances = f"There plain writing {_went_on(fork.plain)} ({fork.plain_chance:.1%}) and the other "
-    chances += f"{_went_on(fork.sped_up)} ({fork.sped_up_chance:.1%})"
+    plain, sped_up, gap = _went_on(fork.plain), _went_on(fork.sped_up), fork.logit_gap
+    if gap is None or fork.plain_chance is None or fork.sped_up_chance is None:
+        return Compare.tr(
+            "There the plain reply {plain} and the other {sped_up}; how likely both were is not known."
+        ).format(plain=plain, sped_up=sped_up)
     if gap <= _NEAR_TIE:
-        return (
-            f"{chances}: nearly a tie. A pass that checks several guesses rounds a little differently from one that "
-            "writes a single token, and a tie may then fall the other way. Both texts are the model's own."
+        words = Compare.tr(
+            "There plain writing {plain} ({plain_chance}) and the other {sped_up} ({sped_up_chance}): nearly a tie. "
+            "A pass that checks several guesses rounds a little differently from one that writes a single token, and a "
+            "tie may then fall the other way. Both texts are the model's own."
         )
-    return f"{chances}. That is more than rounding explains; please report it."
+    else:
+        words = Compare.tr(
+            "There plain writing {plain} ({plain_chance}) and the other {sped_up} ({sped_up_chance}). That is more "
+            "than rounding explains; please report it."
+        )
+    return words.format(
+        plain=plain,
+        plain_chance=percent_words(fork.plain_chance, 1),
+        sped_up=sped_up,
+        sped_up_chance=percent_words(fork.sped_up_chance, 1),
+    )
 
 
 def _went_on(words: str) -> str:
+    """What a reply did: `{plain}` and `{sped_up}` of sentences."""
     shown = words.replace("\n", "⏎")
-    return f"went on with “{shown}”" if words else "ended"
+    return Compare.tr("went on with “{words}”").format(words=shown) if words else Compare.tr("ended")

@@ -20,6 +20,8 @@ from PySide6.QtWidgets import (
 )
 
 from app.dialogs.parts import button, words
+from app.marked_words import QT_TRANSLATE_NOOP
+from app.translation import translate
 from engine import OwnSampling, ReplySettings
 
 _WIDTH_PX = 560
@@ -43,38 +45,70 @@ class _Kind:
 
 _KINDS = (
     _Kind(
-        "temperature", "Temperature", "How freely words are chosen: 0 takes the likeliest each time.", 0.0, 5.0, 0.05
+        "temperature",
+        QT_TRANSLATE_NOOP("ConversationDialog", "Temperature"),
+        QT_TRANSLATE_NOOP("ConversationDialog", "How freely words are chosen: 0 takes the likeliest each time."),
+        0.0,
+        5.0,
+        0.05,
     ),
-    _Kind("top_k", "Top-k", "Only so many of the likeliest tokens are drawn from; 0 for all.", 0, 1_000_000, 1),
     _Kind(
-        "top_p", "Top-p", "Only the likeliest tokens that together have this probability; 1 for all.", 0.0, 1.0, 0.01
+        "top_k",
+        QT_TRANSLATE_NOOP("ConversationDialog", "Top-k"),
+        QT_TRANSLATE_NOOP("ConversationDialog", "Only so many of the likeliest tokens are drawn from; 0 for all."),
+        0,
+        1_000_000,
+        1,
     ),
-    _Kind("min_p", "Min-p", "Only tokens at least this share as likely as the likeliest; 0 for all.", 0.0, 1.0, 0.01),
+    _Kind(
+        "top_p",
+        QT_TRANSLATE_NOOP("ConversationDialog", "Top-p"),
+        QT_TRANSLATE_NOOP(
+            "ConversationDialog", "Only the likeliest tokens that together have this probability; 1 for all."
+        ),
+        0.0,
+        1.0,
+        0.01,
+    ),
+    _Kind(
+        "min_p",
+        QT_TRANSLATE_NOOP("ConversationDialog", "Min-p"),
+        QT_TRANSLATE_NOOP(
+            "ConversationDialog", "Only tokens at least this share as likely as the likeliest; 0 for all."
+        ),
+        0.0,
+        1.0,
+        0.01,
+    ),
     _Kind(
         "repetition_penalty",
-        "Repetition penalty",
-        "Above 1, what was written lately becomes less likely; 1 leaves it as it is.",
+        QT_TRANSLATE_NOOP("ConversationDialog", "Repetition penalty"),
+        QT_TRANSLATE_NOOP(
+            "ConversationDialog", "Above 1, what was written lately becomes less likely; 1 leaves it as it is."
+        ),
         0.1,
         10.0,
         0.05,
     ),
     _Kind(
         "seed",
-        "Seed",
-        "The same seed draws the same reply to the same prompt; else it differs.",
+        QT_TRANSLATE_NOOP("ConversationDialog", "Seed"),
+        QT_TRANSLATE_NOOP(
+            "ConversationDialog", "The same seed draws the same reply to the same prompt; else it differs."
+        ),
         0,
         _MOST,
         1,
-        "another each time",
+        QT_TRANSLATE_NOOP("ConversationDialog", "another each time"),
     ),
     _Kind(
         "max_tokens",
-        "Longest reply",
-        "Tokens after which a reply ends in any case.",
+        QT_TRANSLATE_NOOP("ConversationDialog", "Longest reply"),
+        QT_TRANSLATE_NOOP("ConversationDialog", "Tokens after which a reply ends in any case."),
         1,
         10_000_000,
         64,
-        "no limit",
+        QT_TRANSLATE_NOOP("ConversationDialog", "no limit"),
         1024,
     ),
 )
@@ -96,17 +130,17 @@ class ConversationDialog(QDialog):
         self.about = words("", self, kind="quiet")
         self.system_prompt = QPlainTextEdit(self)
         self.system_prompt.setProperty("kind", "field")
-        self.system_prompt.setAccessibleName("System prompt")
-        self.system_prompt.setPlaceholderText("What the model is told before the chat begins")
+        self.system_prompt.setAccessibleName(self.tr("System prompt"))
+        self.system_prompt.setPlaceholderText(self.tr("What the model is told before the chat begins"))
         self.system_prompt.setTabChangesFocus(True)
         self.system_prompt.setFixedHeight(_PROMPT_PX)
         self.rows = {kind.name: _Row(kind, self) for kind in _KINDS}
-        self.reset_button = button("Reset", "outlined", self)
-        self.reset_button.setToolTip("As for all chats")
+        self.reset_button = button(self.tr("Reset"), "outlined", self)
+        self.reset_button.setToolTip(self.tr("As for all chats"))
         self.reset_button.clicked.connect(self._reset)
-        self.cancel_button = button("Cancel", "outlined", self)
+        self.cancel_button = button(self.tr("Cancel"), "outlined", self)
         self.cancel_button.clicked.connect(self.reject)
-        self.save_button = button("Save", "primary", self)
+        self.save_button = button(self.tr("Save"), "primary", self)
         self.save_button.setDefault(True)
         self.save_button.clicked.connect(self._save)
         self._arrange()
@@ -142,10 +176,10 @@ class ConversationDialog(QDialog):
         column.setContentsMargins(18, 16, 18, 14)
         column.setSpacing(10)
         column.addWidget(self.about)
-        column.addWidget(words("System prompt", self, kind="title"))
+        column.addWidget(words(self.tr("System prompt"), self, kind="title"))
         column.addWidget(self.system_prompt)
         column.addSpacing(4)
-        column.addWidget(words("Sampling", self, kind="title"))
+        column.addWidget(words(self.tr("Sampling"), self, kind="title"))
         column.addLayout(grid)
         column.addStretch(1)
         column.addSpacing(4)
@@ -168,11 +202,13 @@ class _Row:
     """A switch, the value that holds with it, and what holds without."""
 
     def __init__(self, kind: _Kind, parent: QWidget) -> None:
-        self._kind = kind
+        name, about = _shown(kind.label), _shown(kind.about)
+        self._open = _shown(kind.open) if kind.open else ""
+        self._first = kind.first
         self._of_all: float | None = None
-        self.own = QCheckBox(kind.label, parent)
-        self.own.setToolTip(kind.about)
-        self.own.setAccessibleDescription(kind.about)
+        self.own = QCheckBox(name, parent)
+        self.own.setToolTip(about)
+        self.own.setAccessibleDescription(about)
         self.value: QSpinBox | QDoubleSpinBox
         if isinstance(kind.step, float):
             self.value = QDoubleSpinBox(parent)
@@ -187,8 +223,8 @@ class _Row:
         self.value.setProperty("kind", "field")
         self.value.setMinimumWidth(130)
         self.value.setAlignment(Qt.AlignmentFlag.AlignRight)
-        self.value.setAccessibleName(kind.label)
-        self.value.setToolTip(kind.about)
+        self.value.setAccessibleName(name)
+        self.value.setToolTip(about)
         policy = self.value.sizePolicy()
         policy.setRetainSizeWhenHidden(True)
         self.value.setSizePolicy(policy)
@@ -211,12 +247,21 @@ class _Row:
         is_open = self._of_all is None
         self.value.setEnabled(own)
         self.value.setVisible(own or not is_open)
-        self.usual.setText("" if own else f"as for all chats: {self._kind.open}" if is_open else "as for all chats")
+        self.usual.setText("" if own else self._as_for_all(is_open))
         if not own:
-            self._set(self._kind.first if self._of_all is None else self._of_all)
+            self._set(self._first if self._of_all is None else self._of_all)
+
+    def _as_for_all(self, is_open: bool) -> str:
+        if not is_open:
+            return translate("ConversationDialog", "as for all chats")
+        return translate("ConversationDialog", "as for all chats: {value}").format(value=self._open)
 
     def _set(self, value: float) -> None:
         if isinstance(self.value, QSpinBox):
             self.value.setValue(int(min(value, _MOST)))
         else:
             self.value.setValue(value)
+
+
+def _shown(text: str) -> str:
+    return translate("ConversationDialog", text)

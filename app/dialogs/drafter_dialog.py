@@ -21,14 +21,18 @@ from PySide6.QtWidgets import (
 )
 
 from app.dialogs.parts import button, words
+from app.marked_words import QT_TRANSLATE_NOOP
 
 _WIDTH_PX = 520
 _PROGRESS_STEPS = 1_000
-_ABOUT = (
+_ABOUT = QT_TRANSLATE_NOOP(
+    "DrafterDialog",
     "The drafter guesses the next words, and your model checks them. Another drafter changes how fast replies come, "
-    "not how good they are."
+    "not how good they are.",
 )
-_ABOUT_HUB = "A small Llama-type model with safetensors. Downloaded once, then kept on this machine."
+_ABOUT_HUB = QT_TRANSLATE_NOOP(
+    "DrafterDialog", "A small Llama-type model with safetensors. Downloaded once, then kept on this machine."
+)
 
 
 class DrafterDialog(QDialog):
@@ -45,38 +49,38 @@ class DrafterDialog(QDialog):
 
     def __init__(self, built_in: str, hub_examples: Sequence[str], parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setWindowTitle("Drafter")
+        self.setWindowTitle(self.tr("Drafter"))
         self.setMinimumWidth(_WIDTH_PX)
         self._built_in_name = built_in
-        self.built_in = QRadioButton("Built-in", self)
-        self.from_folder = QRadioButton("Folder", self)
-        self.from_hub = QRadioButton("From the hub", self)
+        self.built_in = QRadioButton(self.tr("Built-in"), self)
+        self.from_folder = QRadioButton(self.tr("Folder"), self)
+        self.from_hub = QRadioButton(self.tr("From the hub"), self)
         self._sources = QButtonGroup(self)
         for source in (self.built_in, self.from_folder, self.from_hub):
             self._sources.addButton(source)
         self.folder = QLineEdit(self)
-        self.folder.setPlaceholderText("A model in Hugging Face's format")
-        self.folder.setAccessibleName("Folder of the drafter")
+        self.folder.setPlaceholderText(self.tr("A model in Hugging Face's format"))
+        self.folder.setAccessibleName(self.tr("Folder of the drafter"))
         self.folder.textEdited.connect(self._on_folder_edited)
-        self.browse_button = button("Choose…", "outlined", self)
+        self.browse_button = button(self.tr("Choose…"), "outlined", self)
         self.browse_button.clicked.connect(self._browse)
         self.hub_name = QComboBox(self)
         self.hub_name.setEditable(True)
         self.hub_name.addItems(list(hub_examples))
-        self.hub_name.setAccessibleName("Name on the hub, as owner/name")
+        self.hub_name.setAccessibleName(self.tr("Name on the hub, as owner/name"))
         self.hub_name.editTextChanged.connect(self._on_hub_edited)
         self.words = words("", self)
         self.progress = QProgressBar(self)
         self.progress.setRange(0, _PROGRESS_STEPS)
         self.progress.setTextVisible(False)
         self.progress.setFixedHeight(4)
-        self.progress.setAccessibleName("Downloading the drafter")
-        self.cancel_button = button("Stop the download", "link", self)
+        self.progress.setAccessibleName(self.tr("Downloading the drafter"))
+        self.cancel_button = button(self.tr("Stop the download"), "link", self)
         self.cancel_button.clicked.connect(self._on_cancel)
-        self.use_button = button("Use", "outlined", self)
+        self.use_button = button(self.tr("Use"), "outlined", self)
         self.use_button.setDefault(True)
         self.use_button.clicked.connect(self._on_use)
-        self.close_button = button("Close", "outlined", self)
+        self.close_button = button(self.tr("Close"), "outlined", self)
         self.close_button.clicked.connect(self.close)
         self._arrange()
         self.show_choice(built_in)
@@ -120,7 +124,7 @@ class DrafterDialog(QDialog):
         sources.addWidget(self.browse_button, 1, 2)
         sources.addWidget(self.from_hub, 2, 0)
         sources.addWidget(self.hub_name, 2, 1, 1, 2)
-        sources.addWidget(words(_ABOUT_HUB, self, kind="faint"), 3, 1, 1, 2)
+        sources.addWidget(words(self.tr(_ABOUT_HUB), self, kind="faint"), 3, 1, 1, 2)
         buttons = QHBoxLayout()
         buttons.addWidget(self.cancel_button)
         buttons.addStretch(1)
@@ -129,7 +133,7 @@ class DrafterDialog(QDialog):
         column = QVBoxLayout(self)
         column.setContentsMargins(18, 16, 18, 14)
         column.setSpacing(12)
-        column.addWidget(words(_ABOUT, self, kind="quiet"))
+        column.addWidget(words(self.tr(_ABOUT), self, kind="quiet"))
         column.addLayout(sources)
         column.addWidget(self.words)
         column.addWidget(self.progress)
@@ -138,7 +142,7 @@ class DrafterDialog(QDialog):
 
     @Slot()
     def _browse(self) -> None:
-        folder = QFileDialog.getExistingDirectory(self, "Folder of a drafter", self.folder.text())
+        folder = QFileDialog.getExistingDirectory(self, self.tr("Folder of a drafter"), self.folder.text())
         if folder:
             self.folder.setText(folder)
             self.from_folder.setChecked(True)

@@ -7,21 +7,27 @@ from PySide6.QtWidgets import QFrame, QVBoxLayout, QWidget
 
 from app.dialogs.parts import button, words
 from app.dialogs.question import Question
+from app.marked_words import QT_TRANSLATE_NOOP
 
-_ABOUT_LEARNED = (
+_ABOUT_LEARNED = QT_TRANSLATE_NOOP(
+    "ForgetPage",
     "Removes adapters, n-grams, the replies kept to learn from and what recall remembers, of all models. Your chats "
-    "stay."
+    "stay.",
 )
-_ASK_LEARNED = (
+_ASK_LEARNED = QT_TRANSLATE_NOOP(
+    "ForgetPage",
     "Forget what was learned, for good? Adapters, n-grams, the replies kept to learn from and texts that came with "
     "profiles go, and are erased from the files too. Your chats, models and settings stay, and recall reads your chats "
-    "again. What the drafter had learned cannot be made again from them."
+    "again. What the drafter had learned cannot be made again from them.",
 )
-_ABOUT_EVERYTHING = "Removes all chats as well, with prompts that were not sent. Models and settings stay."
-_ASK_EVERYTHING = (
+_ABOUT_EVERYTHING = QT_TRANSLATE_NOOP(
+    "ForgetPage", "Removes all chats as well, with prompts that were not sent. Models and settings stay."
+)
+_ASK_EVERYTHING = QT_TRANSLATE_NOOP(
+    "ForgetPage",
     "Forget everything, for good? All chats go, also those you could still bring back, with prompts that were not sent "
     "and all that was learned. Their text is erased from the files too. A reply that is being written is stopped. "
-    "Models, settings, and files you exported stay."
+    "Models, settings, and files you exported stay.",
 )
 
 
@@ -38,11 +44,11 @@ class ForgetPage(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.learned_button = button("Forget what was learned…", "outlined", self)
-        self.learned_question = Question("Forget what was learned", self)
-        self.everything_button = button("Forget everything…", "outlined", self)
+        self.learned_button = button(self.tr("Forget what was learned…"), "outlined", self)
+        self.learned_question = Question(self.tr("Forget what was learned"), self)
+        self.everything_button = button(self.tr("Forget everything…"), "outlined", self)
         self.everything_question = Question(
-            "Forget everything", self, "Yes, delete all my chats and all that was learned"
+            self.tr("Forget everything"), self, self.tr("Yes, delete all my chats and all that was learned")
         )
         line = QFrame(self)
         line.setProperty("kind", "line")
@@ -50,13 +56,13 @@ class ForgetPage(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 4, 12, 4)
         column.setSpacing(10)
-        column.addWidget(words("What was learned", self, kind="title"))
-        column.addWidget(words(_ABOUT_LEARNED, self, kind="quiet"))
+        column.addWidget(words(self.tr("What was learned"), self, kind="title"))
+        column.addWidget(words(self.tr(_ABOUT_LEARNED), self, kind="quiet"))
         column.addWidget(self.learned_button, 0, Qt.AlignmentFlag.AlignLeft)
         column.addWidget(self.learned_question)
         column.addWidget(line)
-        column.addWidget(words("Everything", self, kind="title"))
-        column.addWidget(words(_ABOUT_EVERYTHING, self, kind="quiet"))
+        column.addWidget(words(self.tr("Everything"), self, kind="title"))
+        column.addWidget(words(self.tr(_ABOUT_EVERYTHING), self, kind="quiet"))
         column.addWidget(self.everything_button, 0, Qt.AlignmentFlag.AlignLeft)
         column.addWidget(self.everything_question)
         column.addStretch(1)
@@ -82,13 +88,13 @@ class ForgetPage(QWidget):
     def _ask_learned(self) -> None:
         self.close_questions()
         self.learned_button.hide()
-        self.learned_question.ask(_ASK_LEARNED)
+        self.learned_question.ask(self.tr(_ASK_LEARNED))
 
     @Slot()
     def _ask_everything(self) -> None:
         self.close_questions()
         self.everything_button.hide()
-        self.everything_question.ask(_ASK_EVERYTHING)
+        self.everything_question.ask(self.tr(_ASK_EVERYTHING))
 
     @Slot()
     def _on_learned(self) -> None:

@@ -7,18 +7,20 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QPushBut
 
 from app.dialogs.parts import button, words
 from app.learned_view import AdapterView, ModelView, PairView
+from app.marked_words import QT_TRANSLATE_NOOP
+from app.translation import translate
 from app.widgets.elided_label import ElidedLabel
 from app.widgets.scrolling_page import ScrollingPage
 
 _ROW_PX = 28
 _LINK_PX = 8  # beside the words of a link
-_NOTHING = (
+_NOTHING = QT_TRANSLATE_NOOP(
+    "LearnedPage",
     "Nothing is learned yet. Chat for a while: recall remembers what was said at once, and after some tens of replies "
-    "the drafter guesses better too."
+    "the drafter guesses better too.",
 )
-_NAME = "What is learned"
-_READING = "Looking at what is learned…"
-_UNREAD = "What is learned cannot be read."
+_READING = QT_TRANSLATE_NOOP("LearnedPage", "Looking at what is learned…")
+_UNREAD = QT_TRANSLATE_NOOP("LearnedPage", "What is learned cannot be read.")
 
 
 class LearnedPage(ScrollingPage):
@@ -31,7 +33,7 @@ class LearnedPage(ScrollingPage):
     adapter_chosen = Signal(str, str, object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(_NAME, parent=parent)
+        super().__init__(translate("LearnedPage", "What is learned"), parent=parent)
         self.cards: tuple[ModelCard, ...] = ()
         self._models: tuple[ModelView, ...] | None = None
         self._is_busy = False
@@ -41,7 +43,7 @@ class LearnedPage(ScrollingPage):
         self._column = QVBoxLayout(self._inside)
         self._column.setContentsMargins(0, 4, 12, 4)
         self._column.setSpacing(10)
-        self.notice = words(_READING, self._inside, kind="quiet")
+        self.notice = words(self.tr(_READING), self._inside, kind="quiet")
         self._column.addWidget(self.notice)
         self._column.addStretch(1)
         self.setWidget(self._inside)
@@ -65,7 +67,7 @@ class LearnedPage(ScrollingPage):
             card.show()
             if card.vocabulary == focused:
                 card.toggle.setFocus()
-        self.notice.setText(_NOTHING)
+        self.notice.setText(self.tr(_NOTHING))
         self.notice.setVisible(not models)
         self._inside.adjustSize()
         self.verticalScrollBar().setValue(place)
@@ -73,7 +75,7 @@ class LearnedPage(ScrollingPage):
     def show_unread(self) -> None:
         """It could not be read; what was shown before stays."""
         if self._models is None:
-            self.notice.setText(_UNREAD)
+            self.notice.setText(self.tr(_UNREAD))
 
     def set_busy(self, is_busy: bool) -> None:
         self._is_busy = is_busy
@@ -116,7 +118,7 @@ class ModelCard(QFrame):
         head.setSpacing(10)
         head.addWidget(name)
         if model.is_loaded:
-            head.addWidget(_label("loaded now", self, "faint"))
+            head.addWidget(_label(self.tr("loaded now"), self, "faint"))
         head.addStretch(1)
         column = QVBoxLayout(self)
         column.setContentsMargins(16, 12, 16, 12)
@@ -126,7 +128,7 @@ class ModelCard(QFrame):
             column.addWidget(words(model.sentences, self))
         if model.details:
             details = words(model.details, self, kind="faint")
-            details.setToolTip("What is kept on this machine for models with this vocabulary.")
+            details.setToolTip(self.tr("What is kept on this machine for models with this vocabulary."))
             column.addWidget(details)
         self._num_adapters = sum(len(pair.adapters) - 1 for pair in model.pairs)
         self.toggle = button("", "fold", self)
@@ -153,7 +155,7 @@ class ModelCard(QFrame):
     def _add_rows(self, pair: PairView, model: str) -> None:
         grid = self._grid
         first = grid.rowCount()
-        for column, head in enumerate((pair.words, "Made", "Right guesses per round")):
+        for column, head in enumerate((pair.words, self.tr("Made"), self.tr("Right guesses per round"))):
             grid.addWidget(_label(head, self.adapters, "faint"), first, column)
         for row, adapter in enumerate(pair.adapters, first + 1):
             name = _label(adapter.name, self.adapters, "")
@@ -172,12 +174,14 @@ class ModelCard(QFrame):
 
     def _use(self, pair: PairView, adapter: AdapterView, model: str) -> QWidget:
         if adapter.is_used:
-            used = _label("In use", self.adapters, "title")
+            used = _label(self.tr("In use"), self.adapters, "title")
             used.setContentsMargins(0, 0, _LINK_PX, 0)
             return used
-        use = button("Use this one" if adapter.number is not None else "Use it", "link", self.adapters)
-        use.setAccessibleName(f"Use for {model}: {adapter.name}")
-        use.setToolTip("From the next reply on. Where learning is on, it goes on from there.")
+        use = button(
+            self.tr("Use this one") if adapter.number is not None else self.tr("Use it"), "link", self.adapters
+        )
+        use.setAccessibleName(self.tr("Use for {model}: {adapter}").format(model=model, adapter=adapter.name))
+        use.setToolTip(self.tr("From the next reply on. Where learning is on, it goes on from there."))
         target, drafter = pair.pair
         use.clicked.connect(lambda: self.adapter_chosen.emit(target, drafter, adapter.number))
         self.use_buttons.append(use)
@@ -190,8 +194,11 @@ class ModelCard(QFrame):
 
     def _show_open(self, is_open: bool) -> None:
         self.adapters.setVisible(is_open and bool(self._num_adapters))
-        what = "1 adapter" if self._num_adapters == 1 else f"{self._num_adapters} adapters"
-        self.toggle.setText(f"Hide {what}" if is_open else f"Show {what}")
+        hide, show = (
+            self.tr("Hide %n adapter(s)", "", self._num_adapters),
+            self.tr("Show %n adapter(s)", "", self._num_adapters),
+        )
+        self.toggle.setText(hide if is_open else show)
 
 
 def _label(text: str, parent: QWidget, kind: str) -> QLabel:

@@ -5,30 +5,39 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QFrame, QGridLayout, QLabel, QSlider, QVBoxLayout, QWidget
 
+from app.amounts import percent_words
 from app.dialogs.parts import words
+from app.marked_words import QT_TRANSLATE_NOOP
+from app.translation import translate
 from engine import LearningSettings
 
 _INDENT_PX = 24  # of what depends on the switch
 _LEAST_PERCENT = 5
 _STEP_PERCENT = 5
 _PAGE_PERCENT = 25
-_ABOUT = (
+_ABOUT = QT_TRANSLATE_NOOP(
+    "LearningPage",
     "From your chats the drafter learns to guess what your model writes, so that replies come faster. Everything stays "
-    "on this machine."
+    "on this machine.",
 )
-_ABOUT_ENABLED = (
+_ABOUT_ENABLED = QT_TRANSLATE_NOOP(
+    "LearningPage",
     "The drafter reads your model's replies again, while nobody waits for one. Switched off, it learns nothing more, "
-    "and what it has learned stays in use."
+    "and what it has learned stays in use.",
 )
-_ABOUT_SHARE = (
+_ABOUT_SHARE = QT_TRANSLATE_NOOP(
+    "LearningPage",
     "How much of the time in which no reply is being written. Less keeps the machine cooler and quieter; more learns "
-    "sooner. A reply never waits for it."
+    "sooner. A reply never waits for it.",
 )
-_ABOUT_INCOGNITO = (
+_ABOUT_INCOGNITO = QT_TRANSLATE_NOOP(
+    "LearningPage",
     "Incognito chats teach nothing: they are not kept, remembered or learned from, and are gone when Slipstream "
-    "is closed."
+    "is closed.",
 )
-_ABOUT_BATTERY = "Learning takes power. Without this it pauses until the machine is plugged in."
+_ABOUT_BATTERY = QT_TRANSLATE_NOOP(
+    "LearningPage", "Learning takes power. Without this it pauses until the machine is plugged in."
+)
 
 
 class LearningPage(QWidget):
@@ -43,25 +52,25 @@ class LearningPage(QWidget):
     def __init__(self, settings: LearningSettings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._share = settings.share
-        self.enabled = QCheckBox("Learn from my chats", self)
-        self.enabled.setToolTip(_ABOUT_ENABLED)
+        self.enabled = QCheckBox(self.tr("Learn from my chats"), self)
+        self.enabled.setToolTip(self.tr(_ABOUT_ENABLED))
         self.enabled.setChecked(settings.enabled)
-        self.share_label = QLabel("While nobody waits for a reply, learn", self)
-        self.share_label.setToolTip(_ABOUT_SHARE)
+        self.share_label = QLabel(self.tr("While nobody waits for a reply, learn"), self)
+        self.share_label.setToolTip(self.tr(_ABOUT_SHARE))
         self.share = QSlider(Qt.Orientation.Horizontal, self)
         self.share.setRange(_LEAST_PERCENT, 100)
         self.share.setSingleStep(_STEP_PERCENT)
         self.share.setPageStep(_PAGE_PERCENT)
         self.share.setValue(round(settings.share * 100))
-        self.share.setAccessibleName("Percent of the time that nobody waits for a reply, for learning")
-        self.share.setAccessibleDescription(_ABOUT_SHARE)
-        self.share.setToolTip(_ABOUT_SHARE)
+        self.share.setAccessibleName(self.tr("Percent of the time that nobody waits for a reply, for learning"))
+        self.share.setAccessibleDescription(self.tr(_ABOUT_SHARE))
+        self.share.setToolTip(self.tr(_ABOUT_SHARE))
         self.share_words = QLabel(self)
-        self.share_words.setToolTip(_ABOUT_SHARE)
+        self.share_words.setToolTip(self.tr(_ABOUT_SHARE))
         widest = max(map(self.share_words.fontMetrics().horizontalAdvance, map(_words_of_share, range(101))))
         self.share_words.setMinimumWidth(widest)  # or the slider would give way under the hand
-        self.on_battery = QCheckBox("Also on battery", self)
-        self.on_battery.setToolTip(_ABOUT_BATTERY)
+        self.on_battery = QCheckBox(self.tr("Also on battery"), self)
+        self.on_battery.setToolTip(self.tr(_ABOUT_BATTERY))
         self.on_battery.setChecked(settings.on_battery)
         self._arrange()
         self._show_enabled()
@@ -87,11 +96,11 @@ class LearningPage(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 4, 12, 4)
         column.setSpacing(12)
-        column.addWidget(words(_ABOUT, self, kind="quiet"))
+        column.addWidget(words(self.tr(_ABOUT), self, kind="quiet"))
         column.addWidget(self.enabled)
         column.addLayout(details)
         column.addWidget(line)
-        column.addWidget(words(_ABOUT_INCOGNITO, self, kind="quiet"))
+        column.addWidget(words(self.tr(_ABOUT_INCOGNITO), self, kind="quiet"))
         column.addStretch(1)
 
     @Slot()
@@ -115,5 +124,12 @@ class LearningPage(QWidget):
 
 
 def _words_of_share(percent: int) -> str:
-    named = {25: "a quarter", 50: "half", 75: "three quarters", 100: "all"}
-    return f"{named.get(percent, f'{percent}%')} of the time"
+    if percent == 25:
+        return translate("LearningPage", "a quarter of the time")
+    if percent == 50:
+        return translate("LearningPage", "half of the time")
+    if percent == 75:
+        return translate("LearningPage", "three quarters of the time")
+    if percent == 100:
+        return translate("LearningPage", "all of the time")
+    return translate("LearningPage", "{percent} of the time").format(percent=percent_words(percent / 100))

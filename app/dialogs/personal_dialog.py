@@ -32,7 +32,7 @@ class PersonalDialog(QDialog):
 
     def __init__(self, settings: LearningSettings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setWindowTitle("Personalization")
+        self.setWindowTitle(self.tr("Personalization"))
         self.resize(_WIDTH_PX, _HEIGHT_PX)
         self.setAcceptDrops(True)
         self.learned = LearnedPage(self)
@@ -46,19 +46,19 @@ class PersonalDialog(QDialog):
         self.pages.tabBar().setDrawBase(False)
         self._shown: dict[QWidget, QWidget] = {}  # what stands in a tab, by the page in it
         for page, name in (
-            (self.learned, "What was learned"),
-            (self.learning, "Learning"),
-            (self.profile, "Profile"),
-            (self.forget, "Forget"),
+            (self.learned, self.tr("What was learned")),
+            (self.learning, self.tr("Learning")),
+            (self.profile, self.tr("Profile")),
+            (self.forget, self.tr("Forget")),
         ):
             self._shown[page] = page if page is self.learned else ScrollingPage(name, page, self)
             self.pages.addTab(self._shown[page], name)
         self.status = QFrame(self)
         self.status.setProperty("kind", "toast")
         self.words = words("", self.status)
-        self.undo_button = button("Undo", "link", self.status)
+        self.undo_button = button(self.tr("Undo"), "link", self.status)
         self.undo_button.clicked.connect(self._on_undo)
-        self.close_button = button("Close", "outlined", self)
+        self.close_button = button(self.tr("Close"), "outlined", self)
         self.close_button.clicked.connect(self.close)
         self._arrange()
         self.clear_words()

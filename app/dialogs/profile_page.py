@@ -12,15 +12,24 @@ from app.dialogs.parts import button, words
 from app.dialogs.question import Question
 from app.dropped_files import PROFILE_SUFFIX
 from app.learned_view import ProfileView
+from app.marked_words import QT_TRANSLATE_NOOP
 
-_FILTER = f"Slipstream profiles (*{PROFILE_SUFFIX})"
 _INDENT_PX = 24
-_ABOUT_EXPORT = (
-    "All that was learned, in one file: for another machine of yours, or to come back to. Chats are not in it."
+_ABOUT_EXPORT = QT_TRANSLATE_NOOP(
+    "ProfilePage",
+    "All that was learned, in one file: for another machine of yours, or to come back to. Chats are not in it.",
 )
-_ABOUT_RECALL = "These are texts that you typed, and replies. Give such a file only to whom you would show your chats."
-_ABOUT_IMPORT = "Choose a file, or drop one here. You see what is inside before anything changes."
-_ABOUT_MERGE = "Adds what is not known here. An adapter that is in use already stays in use: your own chats judged it."
+_ABOUT_RECALL = QT_TRANSLATE_NOOP(
+    "ProfilePage",
+    "These are texts that you typed, and replies. Give such a file only to whom you would show your chats.",
+)
+_ABOUT_IMPORT = QT_TRANSLATE_NOOP(
+    "ProfilePage", "Choose a file, or drop one here. You see what is inside before anything changes."
+)
+_ABOUT_MERGE = QT_TRANSLATE_NOOP(
+    "ProfilePage",
+    "Adds what is not known here. An adapter that is in use already stays in use: your own chats judged it.",
+)
 
 
 class ProfilePage(QWidget):
@@ -38,28 +47,28 @@ class ProfilePage(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.with_recall = QCheckBox("Include what recall remembers", self)
-        self.export_button = button("Export…", "outlined", self)
+        self.with_recall = QCheckBox(self.tr("Include what recall remembers"), self)
+        self.export_button = button(self.tr("Export…"), "outlined", self)
         self.export_button.clicked.connect(self._choose_export)
-        self.import_button = button("Import…", "outlined", self)
+        self.import_button = button(self.tr("Import…"), "outlined", self)
         self.import_button.clicked.connect(self._choose_import)
         self.preview = QFrame(self)
         self.preview.setProperty("kind", "card")
         self.name = words("", self.preview, kind="title")
-        self.about = words("What is inside; nothing is imported yet.", self.preview, kind="faint")
+        self.about = words(self.tr("What is inside; nothing is imported yet."), self.preview, kind="faint")
         self.headline = words("", self.preview, kind="quiet")
         self.contents = words("", self.preview)
         self.misfits = words("", self.preview, kind="quiet")
-        self.about_merge = words(_ABOUT_MERGE, self.preview, kind="faint")
-        self.merge_button = button("Merge", "outlined", self.preview)
-        self.merge_button.setToolTip(_ABOUT_MERGE)
+        self.about_merge = words(self.tr(_ABOUT_MERGE), self.preview, kind="faint")
+        self.merge_button = button(self.tr("Merge"), "outlined", self.preview)
+        self.merge_button.setToolTip(self.tr(_ABOUT_MERGE))
         self.merge_button.clicked.connect(self._on_merge)
-        self.replace_button = button("Replace…", "outlined", self.preview)
-        self.replace_button.setToolTip("Puts it in the place of what was learned here.")
+        self.replace_button = button(self.tr("Replace…"), "outlined", self.preview)
+        self.replace_button.setToolTip(self.tr("Puts it in the place of what was learned here."))
         self.replace_button.clicked.connect(self._on_replace)
-        self.cancel_button = button("Cancel", "", self.preview)
+        self.cancel_button = button(self.tr("Cancel"), "", self.preview)
         self.cancel_button.clicked.connect(self.close_preview)
-        self.question = Question("Replace", self.preview)
+        self.question = Question(self.tr("Replace"), self.preview)
         self.question.confirmed.connect(self._on_replace_confirmed)
         self.question.refused.connect(self._show_buttons)
         self._replaced = ""
@@ -93,7 +102,7 @@ class ProfilePage(QWidget):
             part.setEnabled(not is_busy)
 
     def _arrange(self) -> None:
-        about_recall = words(_ABOUT_RECALL, self, kind="faint")
+        about_recall = words(self.tr(_ABOUT_RECALL), self, kind="faint")
         about_recall.setContentsMargins(_INDENT_PX, 0, 0, 0)
         line = QFrame(self)
         line.setProperty("kind", "line")
@@ -118,19 +127,19 @@ class ProfilePage(QWidget):
         column = QVBoxLayout(self.choices)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(10)
-        column.addWidget(words("Export", self, kind="title"))
-        column.addWidget(words(_ABOUT_EXPORT, self, kind="quiet"))
+        column.addWidget(words(self.tr("Export"), self, kind="title"))
+        column.addWidget(words(self.tr(_ABOUT_EXPORT), self, kind="quiet"))
         column.addWidget(self.with_recall)
         column.addWidget(about_recall)
         column.addWidget(self.export_button, 0, Qt.AlignmentFlag.AlignLeft)
         column.addWidget(line)
-        column.addWidget(words("Import", self, kind="title"))
-        column.addWidget(words(_ABOUT_IMPORT, self, kind="quiet"))
+        column.addWidget(words(self.tr("Import"), self, kind="title"))
+        column.addWidget(words(self.tr(_ABOUT_IMPORT), self, kind="quiet"))
         column.addWidget(self.import_button, 0, Qt.AlignmentFlag.AlignLeft)
 
     @Slot()
     def _choose_export(self) -> None:
-        chooser = self._chooser("Export a profile", QFileDialog.AcceptMode.AcceptSave)
+        chooser = self._chooser(self.tr("Export a profile"), QFileDialog.AcceptMode.AcceptSave)
         chooser.setDefaultSuffix(PROFILE_SUFFIX.lstrip("."))
         chooser.selectFile(f"slipstream-{date.today().isoformat()}{PROFILE_SUFFIX}")
         chooser.fileSelected.connect(self._on_export_chosen)
@@ -138,14 +147,15 @@ class ProfilePage(QWidget):
 
     @Slot()
     def _choose_import(self) -> None:
-        chooser = self._chooser("Import a profile", QFileDialog.AcceptMode.AcceptOpen)
+        chooser = self._chooser(self.tr("Import a profile"), QFileDialog.AcceptMode.AcceptOpen)
         chooser.setFileMode(QFileDialog.FileMode.ExistingFile)
         chooser.fileSelected.connect(self.opened)
         chooser.open()
 
     def _chooser(self, title: str, mode: QFileDialog.AcceptMode) -> QFileDialog:
         """Window-modal, and gone when it is closed: the app goes on meanwhile."""
-        chooser = QFileDialog(self, title, str(Path.home()), _FILTER)
+        kinds = self.tr("Slipstream profiles (*{suffix})").format(suffix=PROFILE_SUFFIX)
+        chooser = QFileDialog(self, title, str(Path.home()), kinds)
         chooser.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         chooser.setAcceptMode(mode)
         return chooser
@@ -162,7 +172,7 @@ class ProfilePage(QWidget):
     def _on_replace(self) -> None:
         for part in (self.cancel_button, self.replace_button, self.merge_button, self.about_merge):
             part.hide()
-        self.question.ask(f"Replace what was learned here? {self._replaced}")
+        self.question.ask(" ".join((self.tr("Replace what was learned here?"), self._replaced)))
 
     @Slot()
     def _on_replace_confirmed(self) -> None:

@@ -28,7 +28,7 @@ class Question(QFrame):
         self.condition.setVisible(bool(condition))
         self._has_condition = bool(condition)
         self.yes_button = button(yes, "danger", self)
-        self.no_button = button("Cancel", "outlined", self)
+        self.no_button = button(self.tr("Cancel"), "outlined", self)
         buttons = QHBoxLayout()
         buttons.addStretch(1)
         buttons.addWidget(self.no_button)

@@ -15,13 +15,13 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QListWidget,
     QListWidgetItem,
-    QMessageBox,
     QScrollArea,
     QVBoxLayout,
     QWidget,
 )
 
 from app.dialogs.parts import button, fit_to_screen, words
+from app.dialogs.question_box import ask, question_box
 from app.setting import Group, Setting, SettingValue
 from app.shortcuts import KeyProblem, Shortcut
 from app.theme import ThemeKeeper
@@ -155,6 +155,7 @@ class SettingsDialog(QDialog):
         column.addWidget(self.nothing)
         column.addStretch(1)
         area = QScrollArea(self)
+        area.setProperty("kind", "plain")
         area.setWidget(inside)
         area.setWidgetResizable(True)
         area.setFrameShape(QFrame.Shape.NoFrame)
@@ -243,15 +244,8 @@ class SettingsDialog(QDialog):
 
     @Slot()
     def _ask_reset(self) -> None:
-        box = QMessageBox(self)
-        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        box.setWindowTitle(self.tr("Reset all settings"))
-        box.setText(self.tr("Reset all settings and shortcuts to the usual ones? Chats and models stay as they are."))
-        reset = box.addButton(self.tr("Reset all"), QMessageBox.ButtonRole.AcceptRole)
-        box.addButton(QMessageBox.StandardButton.Cancel)
-        box.setDefaultButton(QMessageBox.StandardButton.Cancel)
-        reset.clicked.connect(self.all_reset)
-        box.open()
+        text = self.tr("Reset all settings and shortcuts to the usual ones? Chats and models stay as they are.")
+        ask(question_box(self, self.tr("Reset all settings"), text), self.tr("Reset all"), self.all_reset.emit)
 
     @Slot()
     def _on_load(self) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 
+from app.translation import translate
 from engine.records import ConversationSummary
 
 _Index = QModelIndex | QPersistentModelIndex
@@ -84,7 +85,7 @@ class ConversationsModel(QAbstractListModel):
             case self.IncognitoRole:
                 return summary.incognito
             case Qt.ItemDataRole.AccessibleDescriptionRole:
-                return "Incognito" if summary.incognito else ""
+                return self.tr("Incognito") if summary.incognito else ""
             case self.GroupRole:
                 return self._heading(index.row())
         return None
@@ -116,10 +117,12 @@ class ConversationsModel(QAbstractListModel):
 def group_of(used_at: datetime, today: date) -> str:
     day = used_at.astimezone().date() if used_at.tzinfo else used_at.date()
     if day >= today:
-        return "Today"
+        return translate("ConversationsModel", "Today")
     if day == today - timedelta(days=1):
-        return "Yesterday"
-    return "Previous 7 days" if day >= today - timedelta(days=7) else "Older"
+        return translate("ConversationsModel", "Yesterday")
+    if day >= today - timedelta(days=7):
+        return translate("ConversationsModel", "Previous 7 days")
+    return translate("ConversationsModel", "Older")
 
 
 def _used_at(summary: ConversationSummary) -> float:

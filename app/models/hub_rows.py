@@ -4,24 +4,30 @@ from __future__ import annotations
 
 from app.amounts import count_words, day_words, size_words
 from app.hub_advice import FileAdvice, Fit
+from app.marked_words import QT_TRANSLATE_NOOP
 from app.models.rows import Row
+from app.translation import Words, translate
 from engine.records import HubModel
 
 _ABOUT = {
-    Fit.FITS: "It fits into this machine's memory with room to spare.",
-    Fit.TIGHT: "It fits into this machine's memory, but leaves little for other programs.",
-    Fit.TOO_LARGE: "It needs more memory than this machine can give it.",
-    Fit.NO_ROOM: "There is not enough room for it on the disk.",
+    Fit.FITS: QT_TRANSLATE_NOOP("Hub", "It fits into this machine's memory with room to spare."),
+    Fit.TIGHT: QT_TRANSLATE_NOOP("Hub", "It fits into this machine's memory, but leaves little for other programs."),
+    Fit.TOO_LARGE: QT_TRANSLATE_NOOP("Hub", "It needs more memory than this machine can give it."),
+    Fit.NO_ROOM: QT_TRANSLATE_NOOP("Hub", "There is not enough room for it on the disk."),
+}
+_RECOMMENDED = {
+    Fit.FITS: QT_TRANSLATE_NOOP("Hub", "recommended, fits"),
+    Fit.TIGHT: QT_TRANSLATE_NOOP("Hub", "recommended, tight"),
 }
 _TOKENS = {Fit.FITS: "quiet", Fit.TIGHT: "warning", Fit.TOO_LARGE: "error", Fit.NO_ROOM: "error"}
-_HOW = "Estimated from the size of the file and the memory of this machine."
+Hub = Words("Hub")
 
 
 def hub_model_row(model: HubModel) -> Row:
     owner, _, name = model.repository.partition("/")
-    downloads = "1 download" if model.num_downloads == 1 else f"{count_words(model.num_downloads)} downloads"
-    likes = "1 like" if model.num_likes == 1 else f"{count_words(model.num_likes)} likes"
-    updated = f"updated {day_words(model.updated_at)}" if model.updated_at else ""
+    downloads = Hub.tr("{number} download(s)", "", model.num_downloads).format(number=count_words(model.num_downloads))
+    likes = Hub.tr("{number} like(s)", "", model.num_likes).format(number=count_words(model.num_likes))
+    updated = Hub.tr("updated {day}").format(day=day_words(model.updated_at)) if model.updated_at else ""
     return Row(
         key=model.repository,
         title=name or owner,
@@ -32,13 +38,14 @@ def hub_model_row(model: HubModel) -> Row:
 
 def hub_file_row(advice: FileAdvice) -> Row:
     file = advice.file
-    parts = f"{file.num_parts} parts" if file.num_parts > 1 else ""
-    fit = f"recommended, {advice.fit}" if advice.is_recommended else advice.fit.value
+    parts = Hub.tr("%n parts", "", file.num_parts) if file.num_parts > 1 else ""
+    fit = _RECOMMENDED[advice.fit] if advice.is_recommended else advice.fit.value
+    how = Hub.tr("Estimated from the size of the file and the memory of this machine.")
     return Row(
         key=file,
         title=" · ".join(filter(None, (file.quantization or file.name, size_words(file.size_bytes), parts))),
         subtitle=file.name,
-        tag=fit,
+        tag=translate("Hub", fit),
         tag_token="accent" if advice.is_recommended and advice.fit is Fit.FITS else _TOKENS[advice.fit],
-        tooltip=f"{file.name}\n{_ABOUT[advice.fit]}\n{_HOW}",
+        tooltip=f"{file.name}\n{translate('Hub', _ABOUT[advice.fit])}\n{how}",
     )

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from app.amounts import count_words, size_words
 from app.models.rows import Row
+from app.translation import translate
 from engine.records import LibraryTarget
-
-NO_DRAFTS = "no speed-up"
 
 
 def target_rows(targets: Sequence[LibraryTarget], in_use: Path | None, words: str = "") -> tuple[Row, ...]:
@@ -19,11 +18,12 @@ def target_rows(targets: Sequence[LibraryTarget], in_use: Path | None, words: st
 
 def target_row(target: LibraryTarget, is_in_use: bool = False) -> Row:
     can_draft = target.details is None or target.details.can_speculate
-    tag, token = ("In use", "accent") if is_in_use else ("", "quiet")
+    tag, token = (translate("Library", "In use"), "accent") if is_in_use else ("", "quiet")
+    no_drafts = [] if can_draft else [translate("Library", "no speed-up")]
     return Row(
         key=target.path,
         title=target_title(target),
-        subtitle=target.problem or " · ".join([*_kinds(target), *([] if can_draft else [NO_DRAFTS])]),
+        subtitle=target.problem or " · ".join([*_kinds(target), *no_drafts]),
         tag=tag,
         tag_token=token,
         dimmed=bool(target.problem),
@@ -32,7 +32,7 @@ def target_row(target: LibraryTarget, is_in_use: bool = False) -> Row:
 
 
 def target_title(target: LibraryTarget) -> str:
-    return f"{target.name} (starter)" if target.is_starter else target.name
+    return translate("Library", "{name} (starter)").format(name=target.name) if target.is_starter else target.name
 
 
 def _kinds(target: LibraryTarget) -> list[str]:

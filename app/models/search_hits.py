@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
+from app.plain_snippet import plain_snippet
 from engine.records import SearchHit
 
 _Index = QModelIndex | QPersistentModelIndex
@@ -25,7 +27,7 @@ class SearchHitsModel(QAbstractListModel):
 
     def set_hits(self, hits: tuple[SearchHit, ...]) -> None:
         self.beginResetModel()
-        self._hits = hits
+        self._hits = tuple(map(_plain, hits))
         self.endResetModel()
 
     def rowCount(self, parent: _Index = _ROOT) -> int:
@@ -43,3 +45,8 @@ class SearchHitsModel(QAbstractListModel):
             case self.HitRole:
                 return hit
         return None
+
+
+def _plain(hit: SearchHit) -> SearchHit:
+    snippet, marks = plain_snippet(hit.snippet, hit.marks)
+    return replace(hit, snippet=snippet, marks=marks)

@@ -73,7 +73,7 @@ class AttachedFiles(QWidget):
         button.setAccessibleName(f"{attachment.name}, {size}")
         button.setProperty("kind", "file")
         button.setCheckable(True)
-        button.setToolTip(f"Show or hide the text of {attachment.name}")
+        button.setToolTip(self.tr("Show or hide the text of {file}").format(file=attachment.name))
         button.clicked.connect(self._on_clicked)
         return button
 
@@ -87,7 +87,7 @@ class AttachedFiles(QWidget):
                 self._opened = attachment
         if self._opened is not None:
             self.text.setPlainText(self._opened.text)
-            self.text.setAccessibleName(f"Text of {self._opened.name}")
+            self.text.setAccessibleName(self.tr("Text of {file}").format(file=self._opened.name))
         self.text.setVisible(self._opened is not None)
         self.height_changed.emit()
 

@@ -7,6 +7,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QWidget
 
 from app.theme import ThemeKeeper
+from app.translation import translate
 from app.widgets.elided_label import ElidedLabel
 from app.widgets.icon_button import IconButton
 from engine.attachments import Attachment
@@ -90,7 +91,8 @@ class _Chip(QFrame):
         name.set_words(attachment.name)
         size = QLabel(words_of_size(attachment.num_bytes), self)
         size.setProperty("kind", "quiet")
-        self.close_button = IconButton(keeper, "close", f"Remove {attachment.name}", icon_px=13, parent=self)
+        remove = self.tr("Remove {file}").format(file=attachment.name)
+        self.close_button = IconButton(keeper, "close", remove, icon_px=13, parent=self)
         row = QHBoxLayout(self)
         row.setContentsMargins(10, 2, 3, 2)
         row.setSpacing(7)
@@ -101,5 +103,7 @@ class _Chip(QFrame):
 
 def words_of_size(num_bytes: int) -> str:
     if num_bytes < 1_000:
-        return f"{num_bytes} B"
-    return f"{num_bytes / 1e3:.1f} kB" if num_bytes < 999_950 else f"{num_bytes / 1e6:.1f} MB"
+        return translate("Amounts", "{number} B").format(number=num_bytes)
+    if num_bytes < 999_950:
+        return translate("Amounts", "{number} kB").format(number=f"{num_bytes / 1e3:.1f}")
+    return translate("Amounts", "{number} MB").format(number=f"{num_bytes / 1e6:.1f}")

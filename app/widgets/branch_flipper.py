@@ -42,11 +42,14 @@ class BranchFlipper(QWidget):
         """The ids of all versions, oldest first, and of the one that is shown."""
         self._siblings = tuple(siblings)
         self._place = self._siblings.index(shown) if shown in self._siblings else 0
-        where = f"version {self._place + 1} of {len(self._siblings)} is shown"
-        self.words.setText(f"{self._place + 1} / {len(self._siblings)}")
-        self.words.setToolTip(where.capitalize())
-        self.earlier_button.set_name(f"Show the version before ({where})")
-        self.later_button.set_name(f"Show the next version ({where})")
+        number, count = self._place + 1, len(self._siblings)
+        self.words.setText(f"{number} / {count}")
+        where = self.tr("Version {number} of {count} is shown")
+        self.words.setToolTip(where.format(number=number, count=count))
+        before = self.tr("Show the version before (version {number} of {count} is shown)")
+        self.earlier_button.set_name(before.format(number=number, count=count))
+        after = self.tr("Show the next version (version {number} of {count} is shown)")
+        self.later_button.set_name(after.format(number=number, count=count))
         self.setVisible(len(self._siblings) > 1)
         self._update()
 

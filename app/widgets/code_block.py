@@ -61,7 +61,7 @@ class CodeBlockView(QFrame):
         self._header.setProperty("kind", "code-header")
         self._name = QLabel(self._header)
         self._name.setProperty("kind", "quiet")
-        self.copy_button = CopyButton(keeper, "Copy code", self._header)
+        self.copy_button = CopyButton(keeper, self.tr("Copy code"), self._header)
         self.copy_button.pressed_for_text.connect(self._copy)
         row = QHBoxLayout(self._header)
         row.setContentsMargins(14, 2, 6, 0)
@@ -86,7 +86,7 @@ class CodeBlockView(QFrame):
         """
         if language != self._language:
             self._language = language
-            self._name.setText(language or "text")
+            self._name.setText(language or self.tr("text"))
         if code != self._code:
             self._write(code)
         if marks != self._marks:
@@ -209,7 +209,7 @@ class _Body(QPlainTextEdit):
         super().__init__(parent)
         self._ascii = True
         self.setProperty("kind", "code")
-        self.setAccessibleName("Code")
+        self.setAccessibleName(self.tr("Code"))
         self.setReadOnly(True)
         self.setUndoRedoEnabled(False)
         self.setAcceptDrops(False)

@@ -85,7 +85,7 @@ class ConversationDelegate(QStyledItemDelegate):
 
     def createEditor(self, parent: QWidget, option: QStyleOptionViewItem, index: _Index) -> QWidget:
         editor = super().createEditor(parent, option, index)
-        editor.setAccessibleName("Title of the chat")
+        editor.setAccessibleName(self.tr("Title of the chat"))
         return editor
 
     def updateEditorGeometry(self, editor: QWidget, option: QStyleOptionViewItem, index: _Index) -> None:  # noqa: ARG002
@@ -113,7 +113,7 @@ class ConversationDelegate(QStyledItemDelegate):
         area: QRect = option.rect
         position: QPoint = event.pos()
         if cross_area(area, self._keeper.scale).contains(position):
-            view.setToolTip("Delete")
+            view.setToolTip(self.tr("Delete"))
         return super().helpEvent(event, view, option, index)
 
 

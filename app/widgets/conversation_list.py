@@ -40,6 +40,7 @@ class ConversationList(QWidget):
         incognito_requested(): a new chat is to begin that leaves no trace.
         export_requested(int), forget_requested(int): a conversation is to go to a file, or to go for good.
         left(): the user is done with searching; the keyboard may go elsewhere.
+        has_current_changed(bool): whether there is a conversation that `rename_current` and its like act on.
     """
 
     chosen = Signal(int)
@@ -51,6 +52,7 @@ class ConversationList(QWidget):
     export_requested = Signal(int)
     forget_requested = Signal(int)
     left = Signal()
+    has_current_changed = Signal(bool)
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -58,13 +60,13 @@ class ConversationList(QWidget):
         self._chosen_id: int | None = None
         self.setObjectName("sidebar")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        self.new_button = QPushButton("New chat", self)
+        self.new_button = QPushButton(self.tr("New chat"), self)
         self.new_button.setProperty("kind", "new")
         self.new_button.setCursor(Qt.CursorShape.PointingHandCursor)
-        self.new_button.setToolTip("Begin a new chat  (Ctrl+N)")
+        self.new_button.setToolTip(self.tr("Begin a new chat  (Ctrl+N)"))
         self.new_button.clicked.connect(self._on_new)
         self.incognito_button = IconButton(
-            keeper, "incognito", "Begin a new incognito chat  (Ctrl+Shift+N)", kind="beside", parent=self
+            keeper, "incognito", self.tr("Begin a new incognito chat  (Ctrl+Shift+N)"), kind="beside", parent=self
         )
         self.incognito_button.clicked.connect(self.incognito_requested)
         self.search = SearchField(keeper, self)
@@ -134,6 +136,7 @@ class ConversationList(QWidget):
             self.view.clearSelection()
         else:
             self.view.setCurrentIndex(self.model.index(row))
+        self.has_current_changed.emit(row is not None)
 
     def show_hits(self, hits: tuple[SearchHit, ...]) -> None:
         """What was found, in place of the conversations until the search field is empty again."""
@@ -175,6 +178,7 @@ class ConversationList(QWidget):
 
     @Slot(QModelIndex, QModelIndex)
     def _on_current_changed(self, current: QModelIndex, previous: QModelIndex) -> None:  # noqa: ARG002
+        self.has_current_changed.emit(current.isValid())
         if not current.isValid():
             return
         conversation_id = current.data(ConversationsModel.IdRole)
@@ -198,11 +202,11 @@ class ConversationList(QWidget):
             return
         conversation_id = index.data(ConversationsModel.IdRole)
         menu = QMenu(self)
-        rename = menu.addAction("Rename")
-        export = menu.addAction("Export…")
+        rename = menu.addAction(self.tr("Rename"))
+        export = menu.addAction(self.tr("Export…"))
         menu.addSeparator()
-        delete = menu.addAction("Delete")
-        forget = menu.addAction("Forget at once…")
+        delete = menu.addAction(self.tr("Delete"))
+        forget = menu.addAction(self.tr("Forget at once…"))
         action = menu.exec(self.view.viewport().mapToGlobal(position))
         menu.deleteLater()
         row = self.model.row_of(conversation_id)  # the list may have changed while the menu was open
@@ -246,7 +250,7 @@ class _View(QListView):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setProperty("kind", "conversations")
-        self.setAccessibleName("Chats")
+        self.setAccessibleName(self.tr("Chats"))
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setMouseTracking(True)
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)

@@ -21,7 +21,7 @@ class CopyButton(IconButton):
     def __init__(self, keeper: ThemeKeeper, name: str, parent: QWidget | None = None) -> None:
         super().__init__(keeper, "copy", name, icon_px=15, kind="footer", parent=parent)
         self._name = name
-        self.setText("Copy")
+        self.setText(self.tr("Copy"))
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
@@ -32,13 +32,13 @@ class CopyButton(IconButton):
     @Slot()
     def _on_clicked(self) -> None:
         self.pressed_for_text.emit()
-        self.setText("Copied")
+        self.setText(self.tr("Copied"))
         self.set_icon("check", "accent")
-        self.setAccessibleName("Copied")
+        self.setAccessibleName(self.tr("Copied"))
         self._timer.start()
 
     @Slot()
     def _calm(self) -> None:
-        self.setText("Copy")
+        self.setText(self.tr("Copy"))
         self.set_icon("copy", "quiet")
         self.setAccessibleName(self._name)

@@ -5,8 +5,6 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QWidget
 
 from app.theme import ThemeKeeper
 
-WORDS = "Incognito: nothing of this chat is kept, remembered or learned from."
-
 
 class IncognitoBanner(QFrame):
     """Says, above a chat, that it leaves no trace."""
@@ -15,9 +13,9 @@ class IncognitoBanner(QFrame):
         super().__init__(parent)
         self._keeper = keeper
         self.setProperty("kind", "incognito")
-        self.setToolTip("It is held in memory only, and gone when the app is closed.")
+        self.setToolTip(self.tr("It is held in memory only, and gone when the app is closed."))
         self._sign = QLabel(self)
-        self.words = QLabel(WORDS, self)
+        self.words = QLabel(self.tr("Incognito: nothing of this chat is kept, remembered or learned from."), self)
         self.words.setWordWrap(True)
         row = QHBoxLayout(self)
         row.setContentsMargins(16, 7, 16, 7)

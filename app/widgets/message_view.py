@@ -62,8 +62,8 @@ class PromptView(RowView):
         if self.files is not None:
             self.files.height_changed.connect(self.height_changed)
         self.prose = Prose(keeper, self)
-        self.prose.setAccessibleName("Your message")
-        self.all_button = QPushButton("Show all of it", self)
+        self.prose.setAccessibleName(self.tr("Your message"))
+        self.all_button = QPushButton(self.tr("Show all of it"), self)
         self.all_button.setProperty("kind", "link")
         self.all_button.setCursor(Qt.CursorShape.PointingHandCursor)
         self.all_button.clicked.connect(self._show_all)
@@ -344,7 +344,7 @@ class ReplyView(RowView):
         else:
             if not isinstance(view, Prose):
                 view = Prose(self._keeper, self)
-                view.setAccessibleName("Reply")
+                view.setAccessibleName(self.tr("Reply"))
                 self._put(index, view)
             self._set_prose(view, block)
         self._heights[index] = None

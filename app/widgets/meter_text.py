@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from app.amounts import percent_words
+from app.translation import Words
 from engine.records import ReplyStatistics
 from engine.speed import LiveFigures, Speedup
 
 KEPT_ERROR = 0.5  # of a ratio that was told before
 
 UNKNOWN = "—"
-MEASURING = "measuring…"
-
-# The widest words that a part is made for, so that nothing moves while figures change.
-WIDEST_SPEED = "10,000 tok/s"
-WIDEST_RATIO = "88.8× ± 8.8 of plain"
-WIDEST_ROUNDS = "88.8 / round"
-WIDEST_ACCEPTED = "100 % accepted"
+Meter = Words("Meter")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +76,20 @@ def speed_number(tokens_per_s: float) -> str:
 
 
 def speed(figures: MeterFigures) -> str:
-    return f"{speed_number(figures.tokens_per_s)} tok/s"
+    return speed_words(figures.tokens_per_s)
+
+
+def speed_words(tokens_per_s: float) -> str:
+    return Meter.tr("{number} tok/s").format(number=speed_number(tokens_per_s))
 
 
 def ratio(figures: MeterFigures) -> str:
     speedup = figures.speedup
     if _is_plain(figures):
-        return "1.0× of plain"
+        return _of_plain("1.0×")
     if speedup is not None:
-        return f"{ratio_number(speedup)} of plain"
-    return MEASURING if figures.is_compared else UNKNOWN
+        return _of_plain(ratio_number(speedup))
+    return Meter.tr("measuring…") if figures.is_compared else UNKNOWN
 
 
 def ratio_number(speedup: Speedup) -> str:
@@ -100,66 +100,91 @@ def ratio_number(speedup: Speedup) -> str:
 
 
 def rounds(figures: MeterFigures) -> str:
-    return f"{figures.tokens_per_round:.1f} / round" if figures.num_rounds else f"{UNKNOWN} / round"
+    return _a_round(f"{figures.tokens_per_round:.1f}" if figures.num_rounds else UNKNOWN)
 
 
 def accepted(figures: MeterFigures) -> str:
     if not figures.num_drafted:
-        return "none guessed"
-    return f"{figures.num_accepted / figures.num_drafted:.0%} accepted".replace("%", " %")
+        return Meter.tr("none guessed")
+    return _accepted(figures.num_accepted / figures.num_drafted)
+
+
+def widest() -> tuple[str, str, str, str]:
+    """The widest words that a part is made for, so that nothing moves while figures change: those of speed, ratio,
+    rounds and acceptance."""
+    return speed_words(10_000), _of_plain("88.8× ± 8.8"), _a_round("88.8"), _accepted(1.0)
 
 
 def about_speed(figures: MeterFigures) -> str:
-    plural = "" if figures.num_tokens == 1 else "s"
-    return (
-        f"Tokens written per second, over about the last second.\nThe whole reply so far: {figures.num_tokens:,} "
-        f"token{plural} at {speed_number(figures.mean_tokens_per_s)} per second. Reading the prompt does not count."
+    words = Meter.tr(
+        "Tokens written per second, over about the last second.\nThe whole reply so far: {number} token(s) at {speed} "
+        "per second. Reading the prompt does not count.",
+        "",
+        figures.num_tokens,
     )
+    return words.format(number=f"{figures.num_tokens:,}", speed=speed_number(figures.mean_tokens_per_s))
 
 
 def about_kept_speed(figures: MeterFigures) -> str:
-    plural = "" if figures.num_tokens == 1 else "s"
-    return (
-        f"Tokens written per second in the last reply of this chat, over all its {figures.num_tokens:,} token{plural}."
-        "\nReading the prompt does not count."
+    words = Meter.tr(
+        "Tokens written per second in the last reply of this chat, over all its {number} token(s).\n"
+        "Reading the prompt does not count.",
+        "",
+        figures.num_tokens,
     )
+    return words.format(number=f"{figures.num_tokens:,}")
 
 
 def about_ratio(figures: MeterFigures) -> str:
     if _is_plain(figures):
-        return "Nothing was guessed ahead in this reply, so it is written at the model's plain speed."
+        return Meter.tr("Nothing was guessed ahead in this reply, so it is written at the model's plain speed.")
     if figures.speedup is not None:
-        return (
-            f"This reply is written {ratio_number(figures.speedup)} as fast as the model would write it here without "
-            f"guesses:\nabout {speed_number(figures.plain_tokens_per_s)} tokens per second "
-            f"(± {max(1, round(100 * figures.plain_error))} %), measured now and then in rounds without a guess.\n"
+        words = Meter.tr(
+            "This reply is written {ratio} as fast as the model would write it here without guesses:\n"
+            "about {speed} tokens per second (± {error}), measured now and then in rounds without a guess.\n"
             "The ± says how far off this may well be: two times in three the true value lies within it."
         )
+        return words.format(
+            ratio=ratio_number(figures.speedup),
+            speed=speed_number(figures.plain_tokens_per_s),
+            error=error_words(figures.plain_error),
+        )
     if figures.is_compared:
-        return (
+        return Meter.tr(
             "How this compares with writing without guesses is still being measured.\nIt is shown once enough tokens "
             "are written, and the time in which the drafter is being loaded does not count."
         )
-    return (
+    return Meter.tr(
         "No comparison with writing without guesses: nobody guesses ahead, the reply is too short, or the plain speed "
         "was not measured well enough."
     )
 
 
+def error_words(error: float) -> str:
+    """Of a speed, as a share of it; nobody knows it better than to a hundredth."""
+    return percent_words(max(0.01, error))
+
+
 def about_rounds(figures: MeterFigures) -> str:
-    return (
+    words = Meter.tr(
         "Tokens written in a round. In each round the model checks a guess of several tokens in one pass,\nkeeps what "
-        f"it would have written itself, and adds one token. Without guesses this is 1.0. {figures.num_rounds:,} rounds."
+        "it would have written itself, and adds one token. Without guesses this is 1.0. {number} round(s).",
+        "",
+        figures.num_rounds,
     )
+    return words.format(number=f"{figures.num_rounds:,}")
 
 
 def about_accepted(figures: MeterFigures) -> str:
     if not figures.num_drafted:
-        return "No token was guessed ahead in this reply."
-    return (
-        f"Of {figures.num_drafted:,} tokens that were guessed ahead, {figures.num_accepted:,} were what the model "
-        "would have written.\nThe others cost a little time and are never shown."
+        return Meter.tr("No token was guessed ahead in this reply.")
+    words = Meter.tr(
+        "Of {number} token(s) that (was|were) guessed ahead, {accepted} were what the model would have written.\n"
+        "The others cost a little time and are never shown.",
+        "",
+        figures.num_drafted,
     )
+    return words.format(number=f"{figures.num_drafted:,}", accepted=f"{figures.num_accepted:,}")
 
 
 def spoken(figures: MeterFigures) -> str:
@@ -170,3 +195,15 @@ def spoken(figures: MeterFigures) -> str:
 def _is_plain(figures: MeterFigures) -> bool:
     """Whether it is known that there is nothing to compare: plain decoding itself is measured."""
     return not figures.num_drafted and figures.plain_tokens_per_s > 0
+
+
+def _of_plain(ratio: str) -> str:
+    return Meter.tr("{ratio} of plain").format(ratio=ratio)
+
+
+def _a_round(tokens: str) -> str:
+    return Meter.tr("{tokens} / round").format(tokens=tokens)
+
+
+def _accepted(share: float) -> str:
+    return Meter.tr("{share} accepted").format(share=percent_words(share))

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtGui import QKeyEvent, QWheelEvent
-from PySide6.QtWidgets import QLineEdit, QWidget
+from PySide6.QtCore import QEvent, Qt, Signal, Slot
+from PySide6.QtGui import QKeyEvent, QResizeEvent, QWheelEvent
+from PySide6.QtWidgets import QLabel, QLineEdit, QWidget
 
 from app.setting import NotInRange, Setting
+
+_EDGE_PX = 9  # from the unit to the border, as from a number without one
+_GAP_PX = 4
 
 
 class NumberField(QLineEdit):
@@ -22,8 +25,12 @@ class NumberField(QLineEdit):
         super().__init__(parent)
         self._setting = setting
         self._value: float | None = None
+        self._unit = QLabel(self)
+        self._unit.setProperty("kind", "quiet")
+        self._unit.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.setPlaceholderText(unset)
         self.setAlignment(Qt.AlignmentFlag.AlignRight)
+        self.textChanged.connect(self._place_unit)
         self.textEdited.connect(self._on_edited)
         self.editingFinished.connect(self._on_finished)
 
@@ -32,6 +39,20 @@ class NumberField(QLineEdit):
         if not self.hasFocus() or self._read() != value:
             self.setText(self._setting.written(value))
         self.refused.emit(False)
+
+    def set_unit(self, words: str) -> None:
+        """What stands behind the number, where there is one."""
+        self._unit.setText(words)
+        self._place_unit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._place_unit()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
+            self._place_unit()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         steps = {Qt.Key.Key_Up: 1, Qt.Key.Key_Down: -1, Qt.Key.Key_PageUp: 10, Qt.Key.Key_PageDown: -10}
@@ -42,6 +63,14 @@ class NumberField(QLineEdit):
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         event.ignore()  # whoever scrolls the page would change what the pointer happens to be over
+
+    @Slot()
+    def _place_unit(self) -> None:
+        hint = self._unit.sizeHint()
+        self._unit.setGeometry(self.width() - hint.width() - _EDGE_PX, 0, hint.width(), self.height())
+        is_shown = bool(self._unit.text() and self.text())
+        self._unit.setVisible(is_shown)
+        self.setTextMargins(0, 0, hint.width() + _GAP_PX if is_shown else 0, 0)
 
     def _step(self, steps: int) -> None:
         if self._value is None:  # from the lowest on

@@ -86,6 +86,12 @@ class OptionRow(QWidget):
         own = " ".join((self.name, self.description, page)).casefold()
         return all(word in own for word in words.casefold().split())
 
+    def describe(self, description: str) -> None:
+        """Says something else below the name than was known before."""
+        self.description = description
+        self._about.setText(description)
+        self._about.setVisible(bool(description))
+
     def show_problem(self, sentence: str) -> None:
         self.problem.setText(sentence)
         self.problem.setVisible(bool(sentence))
@@ -128,10 +134,6 @@ class SettingRow(OptionRow):
             self._holder.hide()
         else:
             self._control.addWidget(self.control)
-        if setting.shown.unit:
-            unit = QLabel(translate("Settings", setting.shown.unit), self)
-            unit.setProperty("kind", "quiet")
-            self._control.addWidget(unit)
         self._fit()
         keeper.changed.connect(self._fit)
 
@@ -147,6 +149,10 @@ class SettingRow(OptionRow):
         elif isinstance(control, QPlainTextEdit) and control.toPlainText() != value:
             control.setPlainText(str(value))
         self.reset_button.setVisible(value != self.setting.default)
+
+    def describe(self, description: str) -> None:
+        super().describe(description)
+        self.control.setAccessibleDescription(description)
 
     def finish(self) -> None:
         """Takes text that was typed a moment ago."""
@@ -173,6 +179,7 @@ class SettingRow(OptionRow):
             text.textChanged.connect(self._pause.start)
             return text
         number = NumberField(setting, translate("Settings", setting.shown.unset), self)
+        number.set_unit(translate("Settings", setting.shown.unit) if setting.shown.unit else "")
         number.chosen.connect(self.chosen)
         number.refused.connect(self._on_refused)
         return number
@@ -202,7 +209,7 @@ class SettingRow(OptionRow):
         elif isinstance(self.control, QComboBox):
             self.control.setMinimumWidth(self._keeper.px(FIELD_PX))
         elif isinstance(self.control, NumberField):
-            self.control.setFixedWidth(self._keeper.px(FIELD_PX * 0.75))
+            self.control.setFixedWidth(self._keeper.px(FIELD_PX))
 
 
 class ShortcutRow(OptionRow):

@@ -4,21 +4,22 @@ from PySide6.QtCore import QRectF
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
+from app.amounts import percent_words
+from app.marked_words import QT_TRANSLATE_NOOP
 from app.origin_marks import shares_of
 from app.theme import ThemeKeeper
+from app.translation import translate
 from engine.records import Origin, OriginRun
 
-_NAMES = {Origin.DRAFTER: "Drafter", Origin.RECALL: "Recall", Origin.TARGET: "Model itself"}
+_NAMES = {
+    Origin.DRAFTER: QT_TRANSLATE_NOOP("OriginLegend", "Drafter {share}"),
+    Origin.RECALL: QT_TRANSLATE_NOOP("OriginLegend", "Recall {share}"),
+    Origin.TARGET: QT_TRANSLATE_NOOP("OriginLegend", "Model itself {share}"),
+}
 _SWATCH_PX = 11
 _GAP_PX = 6
 _BETWEEN_PX = 18
 _PADDING_PX = 4
-_UNKNOWN = "It is not known who guessed what in this reply."
-_ABOUT = (
-    "Who thought of the text first, as a share of its characters. The model checks every guess and keeps only what it "
-    "would have written itself;\nthe rest it wrote without a guess. Drafter: the small model that runs ahead. Recall: "
-    "found in this chat or an earlier one."
-)
 
 
 class OriginLegend(QWidget):
@@ -28,18 +29,30 @@ class OriginLegend(QWidget):
         super().__init__(parent)
         self._keeper = keeper
         self._parts: list[tuple[Origin, str]] = []
-        self.setToolTip(_ABOUT)
+        self._unknown = self.tr("It is not known who guessed what in this reply.")
+        self.setToolTip(
+            self.tr(
+                "Who thought of the text first, as a share of its characters. The model checks every guess and keeps "
+                "only what it would have written itself;\nthe rest it wrote without a guess. Drafter: the small model "
+                "that runs ahead. Recall: found in this chat or an earlier one."
+            )
+        )
         self.set_origins(())
         keeper.changed.connect(self.update)
 
     @property
     def words(self) -> str:
-        return ", ".join(words for _, words in self._parts) or _UNKNOWN
+        return ", ".join(words for _, words in self._parts) or self._unknown
 
     def set_origins(self, origins: tuple[OriginRun, ...]) -> None:
         shares = shares_of(origins)
-        self._parts = [(origin, f"{name} {_percent(shares[origin])}") for origin, name in _NAMES.items() if shares]
-        self.setAccessibleName(f"Who guessed it first: {self.words}" if shares else _UNKNOWN)
+        self._parts = [
+            (origin, translate("OriginLegend", words).format(share=self._percent(shares[origin])))
+            for origin, words in _NAMES.items()
+            if shares
+        ]
+        named = self.tr("Who guessed it first: {shares}").format(shares=self.words)
+        self.setAccessibleName(named if shares else self._unknown)
         self.update()
 
     def heightForWidth(self, width: int) -> int:
@@ -53,7 +66,7 @@ class OriginLegend(QWidget):
         x, y = 0, _PADDING_PX
         if not self._parts:
             painter.setPen(QColor(theme.faint))
-            painter.drawText(x, y + metrics.ascent(), _UNKNOWN)
+            painter.drawText(x, y + metrics.ascent(), self._unknown)
         for origin, words in self._parts:
             if x and x + self._part_px(words) > self.width():
                 x, y = 0, y + self._line_px()
@@ -81,6 +94,7 @@ class OriginLegend(QWidget):
     def _line_px(self) -> int:
         return self.fontMetrics().height() + 2
 
-
-def _percent(share: float) -> str:
-    return "under 1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"
+    def _percent(self, share: float) -> str:
+        if 0 < share < 0.005:
+            return self.tr("under {share}").format(share=percent_words(0.01))
+        return percent_words(share)

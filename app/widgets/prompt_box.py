@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
+from app.shortcuts import native
 from app.theme import ThemeKeeper
 from app.widgets.attachment_chips import AttachmentChips
 from app.widgets.fonts import reading_font
@@ -13,7 +14,7 @@ from app.widgets.icon_button import IconButton
 from app.widgets.prompt_editor import BUTTON_PX, SHARE_OF_WINDOW, PromptEditor
 from engine.attachments import join_prompt, split_prompt
 
-COUNT_ROOM = "888,888 tokens"  # is kept free beside the text, so that nothing moves when a number appears
+COUNT_ROOM = 888_888  # tokens whose words have room beside the text, so that nothing moves when a number appears
 COUNT_FROM_PX = 420  # a narrower box has no room for it
 
 
@@ -44,7 +45,7 @@ class PromptBox(QWidget):
         self._ready = False
         self._busy = False
         self._keeper = keeper
-        self._reason = "The model is still loading"
+        self._reason = ""
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self.frame = QFrame(self)
         self.frame.setProperty("kind", "prompt")
@@ -56,9 +57,10 @@ class PromptBox(QWidget):
         self.editor.focused.connect(self._show_focus)
         self.editor.textChanged.connect(self._on_text_changed)
         self.editor.document().documentLayout().documentSizeChanged.connect(self._fit)
-        self.button = IconButton(keeper, "send", "Send  (Enter)", token="on_accent", kind="send", parent=self.frame)
+        self.button = IconButton(keeper, "send", "", token="on_accent", kind="send", parent=self.frame)
         self.button.clicked.connect(self._on_button)
-        self.attach_button = IconButton(keeper, "attach", "Attach a text file  (Ctrl+Shift+A)", parent=self.frame)
+        attach = self.tr("Attach a text file  (Ctrl+Shift+A)")
+        self.attach_button = IconButton(keeper, "attach", attach, parent=self.frame)
         self.attach_button.setFixedSize(BUTTON_PX, BUTTON_PX)
         self.attach_button.clicked.connect(self.attach_requested)
         self.chips = AttachmentChips(keeper, self.frame)
@@ -70,7 +72,7 @@ class PromptBox(QWidget):
         self.count = QLabel(self.frame)
         self.count.setProperty("kind", "count")
         self.count.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        self.count.setFixedSize(self.count.fontMetrics().horizontalAdvance(COUNT_ROOM), BUTTON_PX)
+        self.count.setFixedSize(self.count.fontMetrics().horizontalAdvance(self._words_of_count(COUNT_ROOM)), BUTTON_PX)
         inside = QVBoxLayout(self.frame)
         inside.setContentsMargins(8, 7, 8, 7)
         inside.setSpacing(6)
@@ -108,11 +110,11 @@ class PromptBox(QWidget):
     def show_count(self, num_tokens: int | None, most: int) -> None:
         """How many tokens the text has, of `most` that fit; None for more than anybody counts."""
         fits = num_tokens is not None and num_tokens <= most
-        counted = "Too long" if num_tokens is None else f"{num_tokens:,} token{'' if num_tokens == 1 else 's'}"
-        self.count.setText(counted)
-        about = "Counted as the model reads it; the chat so far and the model's own marks come on top."
+        self.count.setText(self.tr("Too long") if num_tokens is None else self._words_of_count(num_tokens))
+        about = self.tr("Counted as the model reads it; the chat so far and the model's own marks come on top.")
         if not fits:
-            about = f"This is more than the model reads at once ({most:,} tokens): shorten it. {about}"
+            words = self.tr("This is more than the model reads at once ({number} token(s)): shorten it.", "", most)
+            about = f"{words.format(number=f'{most:,}')} {about}"
         self.count.setToolTip(about)
         self.count.setAccessibleDescription(about)
         _set_level(self.count, "" if fits else "error")
@@ -122,7 +124,8 @@ class PromptBox(QWidget):
         self.count.setToolTip("")
 
     def set_target_name(self, name: str) -> None:
-        self.editor.setPlaceholderText(f"Message {name}…" if name else "Write a message…")
+        words = self.tr("Message {name}…").format(name=name) if name else self.tr("Write a message…")
+        self.editor.setPlaceholderText(words)
         self.editor.viewport().update()  # Qt does not by itself
 
     @property
@@ -134,8 +137,9 @@ class PromptBox(QWidget):
         self.editor.set_sends_with_ctrl(with_ctrl)
         self._update_button()
 
-    def set_ready(self, ready: bool, reason: str = "The model is still loading") -> None:
-        """Whether there is a target to send to; `reason` is shown when the user tries although there is none."""
+    def set_ready(self, ready: bool, reason: str = "") -> None:
+        """Whether there is a target to send to; `reason` is shown when the user tries although there is none, which is
+        still loading where nothing else is said."""
         self._ready = ready
         self._reason = reason
         if ready:
@@ -155,9 +159,9 @@ class PromptBox(QWidget):
         if not text:
             return
         if self._busy:
-            self._show_hint("Wait for the reply to end, or stop it with Esc")
+            self._show_hint(self.tr("Wait for the reply to end, or stop it with Esc"))
         elif not self._ready:
-            self._show_hint(self._reason)
+            self._show_hint(self._reason or self.tr("The model is still loading"))
         else:
             self.editor.clear()
             self.chips.set_attachments(())
@@ -167,6 +171,9 @@ class PromptBox(QWidget):
         super().resizeEvent(event)
         self.count.setVisible(self.width() >= COUNT_FROM_PX)
         self._fit()
+
+    def _words_of_count(self, num_tokens: int) -> str:
+        return self.tr("{number} token(s)", "", num_tokens).format(number=f"{num_tokens:,}")
 
     def _show_hint(self, words: str) -> None:
         self.hint.setText(words)
@@ -197,7 +204,8 @@ class PromptBox(QWidget):
         self.button.setEnabled(possible)
         self.button.set_icon("stop" if self._busy else "send")
         keys = "Ctrl+Enter" if self.sends_with_ctrl else "Enter"
-        self.button.set_name("Stop  (Esc)" if self._busy else f"Send  ({keys})")
+        send = self.tr("Send  ({keys})").format(keys=native(keys))
+        self.button.set_name(self.tr("Stop  (Esc)") if self._busy else send)
 
     @Slot(bool)
     def _show_focus(self, focused: bool) -> None:

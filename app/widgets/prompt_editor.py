@@ -38,7 +38,7 @@ class PromptEditor(QPlainTextEdit):
         self._least_px = BUTTON_PX
         self._composing = False  # with an input method, whose Enter chooses a sign
         self.setProperty("kind", "prompt")
-        self.setAccessibleName("Message")
+        self.setAccessibleName(self.tr("Message"))
         self.set_sends_with_ctrl(False)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setFont(reading_font())
@@ -53,9 +53,9 @@ class PromptEditor(QPlainTextEdit):
         """Whether Ctrl+Enter alone sends and Enter breaks the line, instead of Enter and Shift+Enter."""
         self.sends_with_ctrl = with_ctrl
         self.setAccessibleDescription(
-            "Control and Enter send, Enter breaks the line"
+            self.tr("Control and Enter send, Enter breaks the line")
             if with_ctrl
-            else "Enter sends, Shift and Enter break the line"
+            else self.tr("Enter sends, Shift and Enter break the line")
         )
 
     def set_least_height(self, height_px: int) -> None:

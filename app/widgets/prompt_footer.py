@@ -22,10 +22,10 @@ class PromptFooter(QWidget):
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.copy_button = CopyButton(keeper, "Copy this message", self)
+        self.copy_button = CopyButton(keeper, self.tr("Copy this message"), self)
         self.copy_button.pressed_for_text.connect(self.copy_requested)
         self.edit_button = IconButton(
-            keeper, "edit", "Edit this message and ask again", icon_px=15, kind="footer", parent=self
+            keeper, "edit", self.tr("Edit this message and ask again"), icon_px=15, kind="footer", parent=self
         )
         self.edit_button.clicked.connect(self._on_edit)
         self.flipper = BranchFlipper(keeper, self)

@@ -12,6 +12,7 @@ from PySide6.QtGui import (
     QKeyEvent,
     QPainter,
     QPaintEvent,
+    QShowEvent,
     QTextBlock,
     QTextCursor,
     QTextFormat,
@@ -42,6 +43,7 @@ class Prose(QTextBrowser):
         super().__init__(parent)
         self._keeper = keeper
         self._html = ""
+        self._is_stale = False  # the look has changed while it was not shown
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -57,7 +59,7 @@ class Prose(QTextBrowser):
         self.document().setIndentWidth(keeper.px(_INDENT_PX))
         self.document().setDefaultStyleSheet(_style_sheet(keeper.theme))
         self.anchorClicked.connect(self._open)
-        keeper.changed.connect(self._draw_again)
+        keeper.changed.connect(self._on_look_changed)
 
     def set_html(self, html: str) -> None:
         self._html = html
@@ -79,6 +81,7 @@ class Prose(QTextBrowser):
 
     def arrange(self, width: int) -> int:
         """Takes this width and the height it needs, and returns the height."""
+        self._draw_if_stale()
         self.setLineWrapColumnOrWidth(width)
         height = ceil(self.document().size().height())
         self.resize(width, height)
@@ -95,6 +98,10 @@ class Prose(QTextBrowser):
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         event.ignore()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        self._draw_if_stale()
+        super().showEvent(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
@@ -130,7 +137,16 @@ class Prose(QTextBrowser):
             QDesktopServices.openUrl(address)
 
     @Slot()
-    def _draw_again(self) -> None:
+    def _on_look_changed(self) -> None:
+        """With another size of text, most of those there are have just been given up."""
+        self._is_stale = True
+        if self.isVisible():
+            self._draw_if_stale()
+
+    def _draw_if_stale(self) -> None:
+        if not self._is_stale:
+            return
+        self._is_stale = False
         self.setFont(reading_font())
         self.document().setIndentWidth(self._keeper.px(_INDENT_PX))
         self.document().setDefaultStyleSheet(_style_sheet(self._keeper.theme))

@@ -3,20 +3,23 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
+from app.marked_words import QT_TRANSLATE_NOOP
 from app.theme import ThemeKeeper
+from app.translation import Words, translate
 from app.widgets.branch_flipper import BranchFlipper
 from app.widgets.copy_button import CopyButton
 from app.widgets.elided_label import ElidedLabel
 from app.widgets.icon_button import IconButton
-from app.widgets.meter_text import ratio_number, speed_number
+from app.widgets.meter_text import error_words, ratio_number, speed_words
 from engine.records import Message, ReplyStatistics, StopReason
 
 _ENDINGS = {
-    StopReason.LENGTH: "reached its length",
-    StopReason.CONTEXT_FULL: "context full",
-    StopReason.STOPPED: "stopped",
-    StopReason.FAILED: "broken off by an error",
+    StopReason.LENGTH: QT_TRANSLATE_NOOP("Facts", "reached its length"),
+    StopReason.CONTEXT_FULL: QT_TRANSLATE_NOOP("Facts", "context full"),
+    StopReason.STOPPED: QT_TRANSLATE_NOOP("Facts", "stopped"),
+    StopReason.FAILED: QT_TRANSLATE_NOOP("Facts", "broken off by an error"),
 }
+Facts = Words("Facts")
 
 
 class ReplyFooter(QWidget):
@@ -33,17 +36,17 @@ class ReplyFooter(QWidget):
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.copy_button = CopyButton(keeper, "Copy reply", self)
+        self.copy_button = CopyButton(keeper, self.tr("Copy reply"), self)
         self.copy_button.pressed_for_text.connect(self.copy_requested)
         self.regenerate_button = IconButton(
-            keeper, "regenerate", "Write this reply again", icon_px=15, kind="footer", parent=self
+            keeper, "regenerate", self.tr("Write this reply again"), icon_px=15, kind="footer", parent=self
         )
         self.regenerate_button.clicked.connect(self._on_regenerate)
         self.regenerate_button.hide()
         self.continue_button = IconButton(
-            keeper, "continue", "Let this reply go on where it ended", icon_px=15, kind="footer", parent=self
+            keeper, "continue", self.tr("Let this reply go on where it ended"), icon_px=15, kind="footer", parent=self
         )
-        self.continue_button.setText("Continue")
+        self.continue_button.setText(self.tr("Continue"))
         self.continue_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.continue_button.clicked.connect(self._on_continue)
         self.continue_button.hide()
@@ -82,46 +85,55 @@ class ReplyFooter(QWidget):
 
 
 def facts(message: Message) -> str:
-    """`SmolLM2 · 214 tokens · 31 tok/s · stopped`, as far as it is known."""
+    """`SmolLM2 · 214 tokens · 31.4 tok/s · stopped`, as far as it is known."""
     parts = [message.target_name] if message.target_name else []
     statistics = message.statistics
     if statistics is not None:
         num = statistics.reply_tokens
-        parts.append(f"{num:,} token{'' if num == 1 else 's'}")
+        parts.append(Facts.tr("{number} token(s)", "", num).format(number=f"{num:,}"))
         if statistics.tokens_per_s:
-            parts.append(f"{statistics.tokens_per_s:.{0 if statistics.tokens_per_s >= 20 else 1}f} tok/s")
+            parts.append(speed_words(statistics.tokens_per_s))
         speedup = statistics.told_speedup
         if speedup is not None:
-            parts.append(f"{speedup.value:.1f}× of plain")
+            parts.append(Facts.tr("{ratio}× of plain").format(ratio=f"{speedup.value:.1f}"))
         if statistics.num_drafted:
-            parts.append(f"{statistics.tokens_per_round:.1f} per round")
+            parts.append(Facts.tr("{tokens} per round").format(tokens=f"{statistics.tokens_per_round:.1f}"))
         if statistics.stop_reason in _ENDINGS:
-            parts.append(_ENDINGS[statistics.stop_reason])
+            parts.append(translate("Facts", _ENDINGS[statistics.stop_reason]))
     return "  ·  ".join(parts)
 
 
 def details(statistics: ReplyStatistics) -> str:
-    reused = statistics.prompt_tokens - statistics.evaluated_tokens
+    reused, rounds = statistics.prompt_tokens - statistics.evaluated_tokens, statistics.num_rounds
     lines = [
-        f"Prompt: {statistics.prompt_tokens:,} tokens, of which {statistics.evaluated_tokens:,} were read now and "
-        f"{reused:,} were still known from before",
-        f"Reading the prompt: {statistics.prompt_s:.2f} s",
-        f"Writing the reply: {statistics.reply_tokens:,} tokens in {statistics.reply_s:.2f} s",
-        f"Context: {statistics.context_used:,} of {statistics.context_size:,} tokens",
+        Facts.tr(
+            "Prompt: {prompt} tokens, of which {read} were read now and {known} were still known from before"
+        ).format(prompt=f"{statistics.prompt_tokens:,}", read=f"{statistics.evaluated_tokens:,}", known=f"{reused:,}"),
+        Facts.tr("Reading the prompt: {seconds} s").format(seconds=f"{statistics.prompt_s:.2f}"),
+        Facts.tr("Writing the reply: {number} token(s) in {seconds} s", "", statistics.reply_tokens).format(
+            number=f"{statistics.reply_tokens:,}", seconds=f"{statistics.reply_s:.2f}"
+        ),
+        Facts.tr("Context: {used} of {size} tokens").format(
+            used=f"{statistics.context_used:,}", size=f"{statistics.context_size:,}"
+        ),
     ]
     if statistics.num_drafted:
+        words = Facts.tr("Drafted ahead: {drafted} tokens, of which {accepted} stood; {number} round(s)", "", rounds)
         lines.append(
-            f"Drafted ahead: {statistics.num_drafted:,} tokens, of which {statistics.num_accepted:,} stood; "
-            f"{statistics.num_rounds:,} rounds"
+            words.format(
+                drafted=f"{statistics.num_drafted:,}", accepted=f"{statistics.num_accepted:,}", number=f"{rounds:,}"
+            )
         )
     if statistics.plain_tokens_per_s:
+        words = Facts.tr("Without drafts this machine writes about {speed} (± {error}), measured in rounds without one")
         lines.append(
-            f"Without drafts this machine writes about {speed_number(statistics.plain_tokens_per_s)} tok/s "
-            f"(± {max(1, round(100 * statistics.plain_error))} %), measured in rounds without one"
+            words.format(speed=speed_words(statistics.plain_tokens_per_s), error=error_words(statistics.plain_error))
         )
     speedup = statistics.told_speedup
     if speedup is not None:
-        lines.append(f"This reply: {ratio_number(speedup)} of that")
-    if statistics.left_out_messages:
-        lines.append(f"Not read any more: the {statistics.left_out_messages:,} oldest messages")
+        lines.append(Facts.tr("This reply: {ratio} of that").format(ratio=ratio_number(speedup)))
+    if statistics.left_out_messages == 1:
+        lines.append(Facts.tr("Not read any more: the oldest message"))
+    elif statistics.left_out_messages:
+        lines.append(Facts.tr("Not read any more: the %n oldest messages", "", statistics.left_out_messages))
     return "\n".join(lines)

@@ -28,9 +28,9 @@ class SearchField(QLineEdit):
         super().__init__(parent)
         self._keeper = keeper
         self.setProperty("kind", "search")
-        self.setPlaceholderText("Search chats")
-        self.setAccessibleName("Search chats")
-        self.setToolTip("Search titles and messages  (Ctrl+F)")
+        self.setPlaceholderText(self.tr("Search chats"))
+        self.setAccessibleName(self.tr("Search chats"))
+        self.setToolTip(self.tr("Search titles and messages  (Ctrl+F)"))
         self.setMaxLength(_MOST_CHARACTERS)
         self.setClearButtonEnabled(True)
         self._sign = QAction(self)

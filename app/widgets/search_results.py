@@ -48,7 +48,7 @@ class SearchResults(QWidget):
         self.view.left.connect(self.left)
         self.view.up_pressed.connect(self.up_pressed)
         self.view.clicked.connect(self._open)
-        self.nothing = QLabel("No chat has these words.", self)
+        self.nothing = QLabel(self.tr("No chat has these words."), self)
         self.nothing.setProperty("kind", "quiet")
         self.nothing.setAlignment(Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop)
         self.nothing.setContentsMargins(8, 18, 8, 0)
@@ -94,7 +94,7 @@ class _View(QListView):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setProperty("kind", "conversations")
-        self.setAccessibleName("What was found")
+        self.setAccessibleName(self.tr("What was found"))
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setMouseTracking(True)
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)

@@ -6,6 +6,7 @@ from PySide6.QtCore import QEvent, QSize, Qt, Signal
 from PySide6.QtGui import QFont, QKeyEvent, QMouseEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QSizePolicy, QWidget
 
+from app.amounts import percent_words
 from app.theme import ThemeKeeper
 from app.throttle import Throttle
 from app.widgets import meter_text
@@ -19,7 +20,7 @@ HIGH = 0.80  # of the context
 FULL = 0.95
 INTERVAL_MS = 100  # between two changes of what is shown
 _STEPS = 1_000
-_SPACING_PX = 10
+_SPACING_PX = 14
 _MARGIN_PX = 6
 _FEWEST_WORDS_PX = 120  # of the sentence; in less room it is left out
 
@@ -40,26 +41,27 @@ class SpeedMeter(QFrame):
         self.setProperty("live", False)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
-        self.setAccessibleName("Speed")
+        self.setAccessibleName(self.tr("Speed"))
         self._latest: LiveFigures | None = None
         self._context_size = 0
         self._repaint = Throttle(self._show_latest, INTERVAL_MS, parent=self)
-        self.speed = _Figure(meter_text.WIDEST_SPEED, self)
-        self.ratio = _Figure(meter_text.WIDEST_RATIO, self, Qt.AlignmentFlag.AlignLeft)
+        speed, ratio, rounds, accepted = meter_text.widest()
+        self.speed = _Figure(speed, self)
+        self.ratio = _Figure(ratio, self, Qt.AlignmentFlag.AlignLeft)
         self.ratio.setProperty("kind", "figure")
         self.sparkline = Sparkline(keeper, self)
-        self.sparkline.setAccessibleName("Speed of the reply as it changes")
+        self.sparkline.setAccessibleName(self.tr("Speed of the reply as it changes"))
         self.sparkline.setToolTip(
-            "The speed of this reply from its beginning to now; the dotted line is the speed without guesses."
+            self.tr("The speed of this reply from its beginning to now; the dotted line is the speed without guesses.")
         )
-        self.rounds = _Figure(meter_text.WIDEST_ROUNDS, self)
-        self.accepted = _Figure(meter_text.WIDEST_ACCEPTED, self)
+        self.rounds = _Figure(rounds, self)
+        self.accepted = _Figure(accepted, self)
         self.words = ElidedLabel(self)
         self.gauge = QProgressBar(self)
         self.gauge.setRange(0, _STEPS)
         self.gauge.setTextVisible(False)
         self.gauge.setFixedSize(40, 4)
-        self.gauge.setAccessibleName("Context used")
+        self.gauge.setAccessibleName(self.tr("Context used"))
         self.context = _Figure("", self)
         self._has_context = False
         self._has_ratio = False  # of the reply under way
@@ -90,6 +92,7 @@ class SpeedMeter(QFrame):
         figures = MeterFigures.of_reply(statistics)
         self._show(figures, meter_text.about_kept_speed(figures))
         self.set_context(statistics.context_used, statistics.context_size)
+        self._fit()
 
     def rest(self) -> None:
         """No reply is under way any more."""
@@ -113,10 +116,10 @@ class SpeedMeter(QFrame):
         if level != self.gauge.property("level"):
             self.gauge.setProperty("level", level)
             _polish(self.gauge)
-        words = (
-            f"The chat takes {used:,} of the {size:,} tokens ({share:.0%}) that the model can see at once.\n"
+        words = self.tr(
+            "The chat takes {used} of the {size} tokens ({share}) that the model can see at once.\n"
             "Counted by the model's own tokens; when it is full, the oldest messages are left out."
-        )
+        ).format(used=f"{used:,}", size=f"{size:,}", share=percent_words(share))
         self.gauge.setToolTip(words)
         self.context.setToolTip(words)
         self._has_context = size > 0
@@ -164,6 +167,9 @@ class SpeedMeter(QFrame):
             self.sparkline.set_live(live)
             for part in (self, self.speed, self.ratio, self.rounds, self.accepted, self.words, self.context):
                 _polish(part)
+            for figure in (self.speed, self.ratio, self.rounds, self.accepted, self.context):
+                figure.set_steady(live)
+            self._fit()
 
     # Arrangement
 
@@ -187,13 +193,14 @@ class SpeedMeter(QFrame):
         """Shows as many parts as there is room for; those that matter least leave first."""
         figures, context = bool(self.speed.text()), self._has_context
         room = self.width() - 2 * _MARGIN_PX
+        has_line = figures and (self.property("live") or len(self.sparkline.points) > 1)
         words_px = min(self.words.sizeHint().width(), _FEWEST_WORDS_PX) if self.words.words else 0
         wanted = (
             (self.speed, figures, self.speed.width()),
             (self.ratio, figures, self.ratio.width()),
             (self.gauge, context, self.gauge.width()),
             (self.words, words_px > 0, words_px),
-            (self.sparkline, figures, self.sparkline.width()),
+            (self.sparkline, has_line, self.sparkline.width()),
             (self.rounds, figures, self.rounds.width()),
             (self.context, context, self.context.width()),
             (self.accepted, figures, self.accepted.width()),
@@ -224,11 +231,12 @@ class SpeedMeter(QFrame):
 
 
 class _Figure(QLabel):
-    """Short words that change often, in a place as wide as the widest of them."""
+    """Short words. While they change often, their place is as wide as the widest of them, else as wide as they are."""
 
     def __init__(self, widest: str, parent: QWidget, alignment: Qt.AlignmentFlag = Qt.AlignmentFlag.AlignRight) -> None:
         super().__init__(parent)
         self._widest = widest
+        self._steady = False
         font = QFont(self.font())
         font.setFeature(QFont.Tag("tnum"), 1)  # digits of one width
         self.setFont(font)
@@ -244,9 +252,14 @@ class _Figure(QLabel):
         self._keep_width()
         return True
 
+    def set_steady(self, steady: bool) -> None:
+        self._steady = steady
+        self._keep_width()
+
     def set_words(self, words: str, about: str = "") -> None:
         if words != self.text():
             self.setText(words)
+            self._keep_width()
         self.setToolTip(about)
 
     def changeEvent(self, event: QEvent) -> None:
@@ -255,7 +268,8 @@ class _Figure(QLabel):
             self._keep_width()
 
     def _keep_width(self) -> None:
-        self.setFixedWidth(self.fontMetrics().horizontalAdvance(self._widest) + 2)
+        words = self._widest if self._steady else self.text()
+        self.setFixedWidth(self.fontMetrics().horizontalAdvance(words) + 2)
 
 
 def _polish(widget: QWidget) -> None:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
-from app.amounts import size_words
+from app.amounts import percent_words, size_words
 from app.theme import ThemeKeeper
+from app.translation import translate
 from app.widgets.elided_label import ElidedLabel
 from app.widgets.icon_button import IconButton
 from app.widgets.name_button import NameButton
 from app.widgets.target_picker import TargetPicker
-from engine.events import TargetInfo
 
-MODEL_FILES = "Models (*.gguf)"
+if TYPE_CHECKING:  # needed only once there is a target
+    from engine.events import TargetInfo
+
 _PROGRESS_STEPS = 1_000
 
 
@@ -35,25 +39,25 @@ class TargetBar(QWidget):
         super().__init__(parent)
         self.setObjectName("target_bar")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        self.sidebar_button = IconButton(keeper, "sidebar", "Show or hide the sidebar  (Ctrl+B)", parent=self)
+        self.sidebar_button = IconButton(keeper, "sidebar", self.tr("Show or hide the sidebar  (Ctrl+B)"), parent=self)
         self.sidebar_button.clicked.connect(self._on_sidebar)
         self.picker = TargetPicker(keeper, self)
         self.name = NameButton(keeper, self)
-        self.name.setAccessibleDescription("Chooses another model")
+        self.name.setAccessibleDescription(self.tr("Chooses another model"))
         self.name.clicked.connect(self.open_picker)
         self.description = ElidedLabel(self)
         self.description.setProperty("kind", "quiet")
-        self.cancel_button = QPushButton("Cancel", self)
+        self.cancel_button = QPushButton(self.tr("Cancel"), self)
         self.cancel_button.setProperty("kind", "link")
-        self.cancel_button.setAccessibleDescription("Stops loading the model")
+        self.cancel_button.setAccessibleDescription(self.tr("Stops loading the model"))
         self.cancel_button.clicked.connect(self._on_cancel)
-        self.menu_button = IconButton(keeper, "menu", "Menu", parent=self)
+        self.menu_button = IconButton(keeper, "menu", self.tr("Menu"), parent=self)
         self.menu_button.setPopupMode(self.menu_button.ToolButtonPopupMode.InstantPopup)
         self.progress = QProgressBar(self)
         self.progress.setRange(0, _PROGRESS_STEPS)
         self.progress.setTextVisible(False)
         self.progress.setFixedHeight(3)
-        self.progress.setAccessibleName("Loading the model")
+        self.progress.setAccessibleName(self.tr("Loading the model"))
         row = QHBoxLayout()
         row.setContentsMargins(10, 7, 10, 4)
         row.setSpacing(8)
@@ -77,20 +81,20 @@ class TargetBar(QWidget):
         self.progress.hide()
         self.cancel_button.hide()
         if target is None:
-            self._set_name("No model", "")
-            self.description.set_words("Choose a model to begin")
+            self._set_name(self.tr("No model"), "")
+            self.description.set_words(self.tr("Choose a model to begin"))
         else:
-            self._set_name(
-                target.name,
-                f"{target.path}\n{size_words(target.size_bytes)} on disk, {target.context_size:,} tokens of context, "
-                f"{target.threads} threads",
-            )
+            facts = f"{target.path}\n{self._facts(target)}"
+            if target.num_gpu_layers:
+                on_card = self.tr("Layers on {card}: {number}")
+                facts += "\n" + on_card.format(card=target.gpu, number=target.num_gpu_layers)
+            self._set_name(target.name, facts)
             self.description.set_words(target.description)
 
     def show_loading(self, name: str, progress: float) -> None:
         """Shows that a target is being loaded; `progress` runs from 0 to 1."""
         self._set_name(name, "")
-        self.description.set_words(f"Loading… {progress:.0%}")
+        self.description.set_words(self.tr("Loading… {share}").format(share=percent_words(progress)))
         self.progress.setValue(round(progress * _PROGRESS_STEPS))
         self.progress.show()
         self.cancel_button.show()
@@ -98,7 +102,7 @@ class TargetBar(QWidget):
     def show_waiting(self, name: str) -> None:
         """Shows that a target is to be loaded when the reply under way is finished."""
         self.show_loading(name, 0.0)
-        self.description.set_words("Loads when the reply is finished")
+        self.description.set_words(self.tr("Loads when the reply is finished"))
 
     @Slot()
     def open_picker(self) -> None:
@@ -106,13 +110,17 @@ class TargetBar(QWidget):
 
     @Slot()
     def choose(self) -> None:
-        path, _ = QFileDialog.getOpenFileName(self.window(), "Open a model", "", MODEL_FILES)
+        path, _ = QFileDialog.getOpenFileName(self.window(), self.tr("Open a model"), "", model_files())
         if path:
             self.target_chosen.emit(path)
 
+    def _facts(self, target: TargetInfo) -> str:
+        words = self.tr("{size} on disk, {context} tokens of context, %n thread(s)", "", target.threads)
+        return words.format(size=size_words(target.size_bytes), context=f"{target.context_size:,}")
+
     def _set_name(self, name: str, facts: str) -> None:
         self.name.setText(name)
-        self.name.setToolTip("\n".join(filter(None, ("Choose another model  (Ctrl+M)", facts))))
+        self.name.setToolTip("\n".join(filter(None, (self.tr("Choose another model  (Ctrl+M)"), facts))))
         self.name.updateGeometry()
 
     @Slot()
@@ -122,3 +130,8 @@ class TargetBar(QWidget):
     @Slot()
     def _on_sidebar(self) -> None:
         self.sidebar_requested.emit()
+
+
+def model_files() -> str:
+    """What a dialog for files lists."""
+    return translate("TargetBar", "Models (*.gguf)")

@@ -9,8 +9,10 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from app.amounts import size_words
+from app.marked_words import QT_TRANSLATE_NOOP
 from app.models.library_model import target_rows
 from app.theme import ThemeKeeper
+from app.translation import translate
 from app.widgets.rows_view import RowsView
 from engine.records import LibraryTarget, MemoryEstimate
 
@@ -21,9 +23,11 @@ _LEAST_ROWS = 2
 _SPACES_PX = 56
 _MARGIN_PX = 8  # that stays between it and the border of the window
 _REST_MS = 120  # that a model is pointed at before its memory is asked for
+ONLY_STARTER = QT_TRANSLATE_NOOP(
+    "TargetPicker", "No models yet besides the starter. Add a file of your own, or find one to download."
+)
+NO_MODELS = QT_TRANSLATE_NOOP("TargetPicker", "No models yet. Add a model file, or find one to download.")
 _TO_LIST = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown, Qt.Key.Key_Return, Qt.Key.Key_Enter)
-ONLY_STARTER = "No models yet besides the starter. Add a file of your own, or find one to download."
-NO_MODELS = "No models yet. Add a model file, or find one to download."
 
 
 class TargetPicker(QFrame):
@@ -47,26 +51,26 @@ class TargetPicker(QFrame):
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
         super().__init__(parent, Qt.WindowType.Popup)
         self.setProperty("kind", "popup")
-        self.setAccessibleName("Choose a model")
+        self.setAccessibleName(self.tr("Choose a model"))
         self._targets: tuple[LibraryTarget, ...] | None = None
         self._in_use: Path | None = None
         self.search = QLineEdit(self)
-        self.search.setPlaceholderText("Search your models")
-        self.search.setAccessibleName("Search your models")
+        self.search.setPlaceholderText(self.tr("Search your models"))
+        self.search.setAccessibleName(self.tr("Search your models"))
         self.search.setClearButtonEnabled(True)
         self.search.textChanged.connect(self._show_rows)
         self.search.installEventFilter(self)
-        self.view = RowsView(keeper, "Models", parent=self)
+        self.view = RowsView(keeper, self.tr("Models"), parent=self)
         self.view.used.connect(self._choose)
         self.view.pointed_at.connect(self._on_pointed_at)
         self.note = QLabel(self)
         self.note.setProperty("kind", "quiet")
         self.note.setTextFormat(Qt.TextFormat.PlainText)
         self.note.setWordWrap(True)
-        self.add_files_button = self._button("Add a model file…")
-        self.add_folder_button = self._button("Add a folder…")
-        self.find_button = self._button("Find models…")
-        self.library_button = self._button("Library…")
+        self.add_files_button = self._button(self.tr("Add a model file…"))
+        self.add_folder_button = self._button(self.tr("Add a folder…"))
+        self.find_button = self._button(self.tr("Find models…"))
+        self.library_button = self._button(self.tr("Library…"))
         self.add_files_button.clicked.connect(self._on_add_files)
         self.add_folder_button.clicked.connect(self._on_add_folder)
         self.find_button.clicked.connect(self._on_find)
@@ -165,7 +169,7 @@ class TargetPicker(QFrame):
     @Slot()
     def _show_rows(self) -> None:
         if self._targets is None:
-            self.note.setText("Looking through the library…")
+            self.note.setText(self.tr("Looking through the library…"))
             return
         words = self.search.text()
         rows = target_rows(self._targets, self._in_use, words)
@@ -173,12 +177,19 @@ class TargetPicker(QFrame):
         if self.isVisible() and words:
             self.view.point_at_first()
         if not rows:
-            self.note.setText(f"No model fits “{words.strip()}”." if words.strip() else NO_MODELS)
+            self.note.setText(self._words_of_nothing(words.strip()))
         elif self.view.current_key is None:
             self.note.setText(self._hint())
 
     def _hint(self) -> str:
-        return ONLY_STARTER if self._targets and all(target.is_starter for target in self._targets) else ""
+        if self._targets and all(target.is_starter for target in self._targets):
+            return translate("TargetPicker", ONLY_STARTER)
+        return ""
+
+    def _words_of_nothing(self, sought: str) -> str:
+        if sought:
+            return self.tr("No model fits “{words}”.").format(words=sought)
+        return translate("TargetPicker", NO_MODELS)
 
     @Slot(object)
     def _on_pointed_at(self, key: object) -> None:
@@ -220,7 +231,16 @@ class TargetPicker(QFrame):
 
 def memory_words(estimate: MemoryEstimate) -> str:
     """What a model takes and what there is, in a sentence."""
-    taken, free = size_words(estimate.total), size_words(estimate.available)
-    if estimate.total > estimate.available:
-        return f"Takes about {taken} of memory, more than the {free} that are free."
-    return f"Takes about {taken} of memory; {free} are free."
+    taken, free = size_words(estimate.on_machine), size_words(estimate.available)
+    gpu = estimate.gpu
+    if gpu.num_bytes:
+        on_card, room, card = size_words(gpu.num_bytes), size_words(gpu.room), gpu.support.description
+        words = translate(
+            "TargetPicker", "Takes about {on_card} on {card} ({room} free) and {taken} of other memory ({free} free)."
+        )
+        return words.format(on_card=on_card, card=card, room=room, taken=taken, free=free)
+    if estimate.is_too_much:
+        words = translate("TargetPicker", "Takes about {taken} of memory, more than the {free} that are free.")
+    else:
+        words = translate("TargetPicker", "Takes about {taken} of memory; {free} are free.")
+    return words.format(taken=taken, free=free)

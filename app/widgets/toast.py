@@ -62,7 +62,7 @@ class Toast(QFrame):
             self.copy_button = CopyButton(keeper, self.tr("Copy this message"), self)
             self.copy_button.pressed_for_text.connect(self._copy)
             row.addWidget(self.copy_button)
-        self.close_button = IconButton(keeper, "close", "Dismiss", icon_px=15, parent=self)
+        self.close_button = IconButton(keeper, "close", self.tr("Dismiss"), icon_px=15, parent=self)
         self.close_button.clicked.connect(self.dismiss)
         row.addWidget(self.close_button)
         self._timer = QTimer(self)

@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QApplication, QStackedLayout, QWidget
 
+from app.amounts import percent_words
 from app.highlight import Lexing
 from app.theme import ThemeKeeper
 from app.throttle import Throttle
@@ -59,13 +60,15 @@ class Transcript(QWidget):
         self._pending: list[tuple[str, tuple[OriginRun, ...]]] = []  # of the reply, what is not shown yet
         self._repaint = Throttle(self._show_pending, parent=self)
         self.column = VirtualColumn(self)
-        self.column.setAccessibleName("Chat")
+        self.column.setAccessibleName(self.tr("Chat"))
         self.column.view_built.connect(self._on_view_built)
         self.column.following_changed.connect(self._on_following_changed)
         self.welcome = Welcome(keeper, self)
         self.welcome.example_chosen.connect(self.example_chosen)
-        self.latest_button = IconButton(keeper, "down", "Scroll to the latest message", kind="latest", parent=self)
-        self.latest_button.setText("Latest")
+        self.latest_button = IconButton(
+            keeper, "down", self.tr("Scroll to the latest message"), kind="latest", parent=self
+        )
+        self.latest_button.setText(self.tr("Latest"))
         self.latest_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.latest_button.clicked.connect(self.column.scroll_to_end)
         self.latest_button.hide()
@@ -142,7 +145,8 @@ class Transcript(QWidget):
 
     def show_prompt_progress(self, num_evaluated: int, num_total: int) -> None:
         if self._growing is not None and num_total > 0:
-            self._growing.wait_for(f"Reading the prompt… {100 * num_evaluated // num_total} %")
+            share = percent_words(100 * num_evaluated // num_total / 100)  # 100 % only when all of it is read
+            self._growing.wait_for(self.tr("Reading the prompt… {share}").format(share=share))
             self._refresh_growing()
 
     def append_reply_text(self, text: str, origins: tuple[OriginRun, ...] = ()) -> None:

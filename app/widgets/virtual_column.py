@@ -6,10 +6,11 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from time import perf_counter
 from typing import Protocol
 
-from PySide6.QtCore import Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent, QShowEvent
+from PySide6.QtCore import QRect, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QPainter, QPaintEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QFrame, QWidget
 
 from app.widgets.icon_button import IconButton
@@ -24,6 +25,8 @@ STEP_PX = 20  # of the arrow keys; a notch of the wheel is three
 PAGE_OVERLAP_PX = 48
 END_PX = 4  # this near, one is at the end
 REVEALED_PX = 24  # from the top, where a row that was looked for begins
+DRAGGED_S = 0.004  # of a frame, after which no further row is built while the bar is dragged slowly
+REST_MS = 40  # after which a dragged bar counts as resting
 
 
 class Row(Protocol):
@@ -34,6 +37,10 @@ class Row(Protocol):
         ...
 
     def build(self, parent: QWidget) -> RowView: ...
+
+    def sketch(self, painter: QPainter, area: QRect, seen: QRect) -> None:
+        """Paints about what the widget will show, quickly. `area` is the whole row, `seen` the part of it in sight."""
+        ...
 
 
 @dataclass(slots=True, eq=False)
@@ -48,7 +55,8 @@ class VirtualColumn(QAbstractScrollArea):
     """Scrolls over rows whose heights are estimated until they come near.
 
     When a height above turns out different, the first visible row stays where it is. While it *follows*, the end stays
-    visible whatever grows; scrolling up ends that, scrolling to the end takes it up again.
+    visible whatever grows; scrolling up ends that, scrolling to the end takes it up again. While somebody drags the
+    bar, rows that cannot be built within the frame are sketched, until the bar rests.
 
     Signals:
         following_changed(bool): the user has left the end, or come back.
@@ -72,9 +80,9 @@ class VirtualColumn(QAbstractScrollArea):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.viewport().setAutoFillBackground(False)
         self.verticalScrollBar().setSingleStep(STEP_PX)
+        self.verticalScrollBar().sliderReleased.connect(self._on_bar_released)
         self._ahead = QTimer(self)
         self._ahead.setSingleShot(True)
-        self._ahead.setInterval(0)
         self._ahead.timeout.connect(self._build_ahead)
         application = QApplication.instance()
         if isinstance(application, QApplication):
@@ -175,9 +183,7 @@ class VirtualColumn(QAbstractScrollArea):
 
     def visible_rows(self) -> Sequence[tuple[Row, int]]:
         """The rows in sight, each with the position of its top within the viewport."""
-        first, last = self._range(0)
-        value = self.verticalScrollBar().value()
-        return [(self._slots[index].row, self._tops[index] - value) for index in range(first, last)]
+        return [(slot.row, top) for slot, top in self._in_sight()]
 
     # Qt's own
 
@@ -194,7 +200,22 @@ class VirtualColumn(QAbstractScrollArea):
         if not self._placing:
             bar = self.verticalScrollBar()
             self._follow(bar.value() >= bar.maximum() - END_PX)
-            self._place()
+            if self._is_dragged():
+                flies = abs(dy) > self.viewport().height()  # nothing of this frame is in the next one
+                self._place(build_s=0 if flies else DRAGGED_S)
+            else:
+                self._place()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        missing = [(row, top) for row, top in self._in_sight() if row.view is None]
+        if missing:
+            width = self._column_width()
+            painter = QPainter(self.viewport())
+            for slot, top in missing:
+                area = QRect((self.width() - width) // 2, top, width, slot.height)
+                if area.intersects(event.rect()):
+                    slot.row.sketch(painter, area, area & self.viewport().rect())
+            painter.end()
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
@@ -215,9 +236,10 @@ class VirtualColumn(QAbstractScrollArea):
 
     # Placing
 
-    def _place(self, wanted: tuple[_Slot, int] | None = None) -> None:
+    def _place(self, wanted: tuple[_Slot, int] | None = None, build_s: float | None = None) -> None:
         """Builds and measures what is in sight, until nothing changes any more, and moves it there. `wanted` is a row
-        and where its top is to be; without one, what is in sight stays there."""
+        and where its top is to be; without one, what is in sight stays there. After `build_s` seconds, no further row
+        is built."""
         if self._placing or not self.isVisible():
             return
         self._placing = True
@@ -226,13 +248,25 @@ class VirtualColumn(QAbstractScrollArea):
             anchor = wanted or self._anchor(width)
             self._tops = self._sum_up()
             self._scroll_to(anchor)
-            while self._measure(*self._range(0), width):
+            until = None if build_s is None else perf_counter() + build_s
+            while self._measure(*self._range(0), width, until):
                 self._tops = self._sum_up()
                 self._scroll_to(anchor)
             self._move(width)
         finally:
             self._placing = False
-        self._ahead.start()
+        self._build_soon()
+
+    def _is_dragged(self) -> bool:
+        return self.verticalScrollBar().isSliderDown()
+
+    def _build_soon(self) -> None:
+        """Dragging, what is not in sight yet may never be."""
+        self._ahead.start(REST_MS if self._is_dragged() else 0)
+
+    @Slot()
+    def _on_bar_released(self) -> None:
+        self._place()
 
     def _anchor(self, width: int) -> tuple[_Slot, int] | None:
         """The first visible row whose height is known, and where its top is; None while following the end."""
@@ -254,10 +288,13 @@ class VirtualColumn(QAbstractScrollArea):
         elif anchor[0] in self._slots:
             bar.setValue(self._tops[self._slots.index(anchor[0])] - anchor[1])
 
-    def _measure(self, first: int, last: int, width: int) -> bool:
-        """Builds and arranges these rows; True if one has another height now."""
+    def _measure(self, first: int, last: int, width: int, until: float | None = None) -> bool:
+        """Builds and arranges these rows; True if one has another height now. When it is `until` by the performance
+        counter, those that have no widget yet are left as they are."""
         changed = False
         for slot in self._slots[first:last]:
+            if slot.view is None and until is not None and perf_counter() >= until:
+                continue
             if slot.view is None:
                 slot.view = slot.row.build(self.viewport())
                 slot.view.height_changed.connect(self._on_height_changed)
@@ -283,13 +320,14 @@ class VirtualColumn(QAbstractScrollArea):
                     slot.view.show()
             elif not _has_focus(slot.view):
                 self._drop(slot)
+        if self._is_dragged():
+            self.viewport().update()  # the sketches, too
 
     @Slot()
     def _build_ahead(self) -> None:
-        """Builds one row near the visible ones; the next follows when the interface has nothing else to do."""
+        """Builds one row in sight, or else near it; the next follows when the interface has nothing else to do."""
         width = self._column_width()
-        first, last = self._range(AHEAD_PX)
-        for index in range(first, last):
+        for index in (*range(*self._range(0)), *range(*self._range(AHEAD_PX))):
             if self._slots[index].arranged_width != width or self._slots[index].view is None:
                 anchor = self._anchor(width)
                 self._placing = True
@@ -300,7 +338,7 @@ class VirtualColumn(QAbstractScrollArea):
                     self._move(width)
                 finally:
                     self._placing = False
-                self._ahead.start()
+                self._ahead.start(0)
                 return
 
     @Slot()
@@ -311,6 +349,11 @@ class VirtualColumn(QAbstractScrollArea):
                 slot.arranged_width = None
                 break
         self._place()
+
+    def _in_sight(self) -> Sequence[tuple[_Slot, int]]:
+        """Each with the position of its top within the viewport."""
+        value = self.verticalScrollBar().value()
+        return [(self._slots[index], self._tops[index] - value) for index in range(*self._range(0))]
 
     def _range(self, margin_px: int) -> tuple[int, int]:
         """The rows within the viewport and a margin around it, as first and one behind the last."""
@@ -341,7 +384,7 @@ class VirtualColumn(QAbstractScrollArea):
             bar.setValue(bar.value() + (overhang if overhang > 0 else top - MARGIN_PX))
 
     def _sum_up(self) -> list[int]:
-        return list(accumulate((slot.height for slot in self._slots), initial=0))
+        return list(accumulate([slot.height for slot in self._slots], initial=0))
 
     def _column_width(self) -> int:
         return max(120, min(self._widest_px, self.width() - 2 * MARGIN_PX))

@@ -23,7 +23,7 @@ class Waiting(QWidget):
         self._words = ""
         self._frame = 0
         self.setFont(reading_font())
-        self.setAccessibleName("The reply is being prepared")
+        self.setAccessibleName(self.tr("The reply is being prepared"))
         self._timer = QTimer(self)
         self._timer.setInterval(_FRAME_MS)
         self._timer.timeout.connect(self._step)

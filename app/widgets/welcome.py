@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.icons import app_icon
-from app.setting import QT_TRANSLATE_NOOP
+from app.marked_words import QT_TRANSLATE_NOOP
 from app.theme import ThemeKeeper
 from app.translation import translate
 

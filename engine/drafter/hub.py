@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from engine.drafter_choice import MARKER, fetched_folder, is_fetched
 from engine.errors import DrafterUnavailable
 from engine.events import DrafterFetching
 from engine.hub.asking import check_room, explained, look_up, remote_file
+from engine.hub.byte_progress import ByteProgress
 from engine.hub.fetching import RemoteFile, check_stop, fetch_file
 from engine.hub.lock import alone
 from engine.stop_signal import StopSignal
@@ -31,7 +31,6 @@ _INDEX = "model.safetensors.index.json"
 _SHARD = re.compile(r"model-\d+-of-\d+\.safetensors", re.ASCII)
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt")
 _LARGEST = 8_000_000_000  # bytes; far beyond what drafts faster than its target
-_PROGRESS_S = 0.1
 
 OnProgress = Callable[[DrafterFetching], None]
 
@@ -90,11 +89,17 @@ def _fetch(name: str, folder: Path, files: list[RemoteFile], stop: StopSignal, o
     _sweep(folder, {file.name for file in files} | {file.part_name for file in files})
     here = sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
     check_room(folder, sum(file.size for file in files) - here)
-    progress = _Progress(name, sum(file.size for file in files), on_progress)
-    for file in files:
-        progress.begin(file)
-        fetch_file(file, folder, stop, progress.tell)
-        if file.name == _CONFIG:
+    total = sum(file.size for file in files)
+    under_way = files[0]
+
+    def tell(num_bytes: int) -> None:
+        on_progress(DrafterFetching(name, under_way.name, num_bytes, total))
+
+    progress = ByteProgress(tell)
+    for under_way in files:
+        fetch_file(under_way, folder, stop, progress.note)
+        progress.end(under_way.size)
+        if under_way.name == _CONFIG:
             _check_kind(folder, name)  # better now than after gigabytes
 
 
@@ -102,30 +107,6 @@ def _check_kind(folder: Path, name: str) -> None:
     kind = (read_json(folder / _CONFIG) or {}).get("model_type")
     if kind not in KINDS:
         raise DrafterUnavailable(f"{name} is a model of type “{kind}”; a drafter must be a Llama-type model.")
-
-
-class _Progress:
-    """Adds the files up, and tells no more than is worth showing."""
-
-    def __init__(self, name: str, total: int, on_progress: OnProgress) -> None:
-        self._name = name
-        self._total = total
-        self._on_progress = on_progress
-        self._before = 0  # bytes of the files before this one
-        self._file: RemoteFile | None = None
-        self._told_at = 0.0
-
-    def begin(self, file: RemoteFile) -> None:
-        self._before += self._file.size if self._file else 0
-        self._file = file
-        self._told_at = 0.0
-
-    def tell(self, size: int) -> None:
-        assert self._file is not None
-        now = time.monotonic()
-        if now - self._told_at >= _PROGRESS_S or size == self._file.size:
-            self._told_at = now
-            self._on_progress(DrafterFetching(self._name, self._file.name, self._before + size, self._total))
 
 
 def _sweep(folder: Path, kept: set[str]) -> None:

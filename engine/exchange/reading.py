@@ -20,6 +20,7 @@ from engine.exchange import chatgpt, json_format, message_lists
 from engine.exchange.json_stream import MOST_BYTES, Bytes, JsonStream
 from engine.exchange.zipped import open_members
 from engine.records import ConversationTree, LeftOut
+from engine.titles import shortened
 
 MOST_CHATS = 100_000  # in a file, those that are left out among them
 MOST_TEXT = 256 * 2**20  # characters of all messages: they are in memory until they are written
@@ -158,4 +159,4 @@ def _read(element: object) -> ConversationTree | LeftOut:
 
 def _title(element: object) -> str:
     title = element.get("title") if isinstance(element, dict) else None
-    return " ".join(title.split())[:_TITLE_LENGTH] if isinstance(title, str) else ""
+    return shortened(title, _TITLE_LENGTH) if isinstance(title, str) else ""

@@ -61,9 +61,9 @@ def check_room(folder: Path, missing: int) -> None:
 
 
 @contextmanager
-def explained(name: str, instead: str) -> Iterator[None]:
+def explained(name: str, instead: str, is_download: bool = True) -> Iterator[None]:
     """Turns what the hub, the network and the disk raise into sentences about `name`; `instead`: what else there is to
-    choose. Raises FetchFailed."""
+    choose. Without `is_download` something is only looked up. Raises FetchFailed."""
     host = urlsplit(endpoint()).netloc or endpoint()
     try:
         yield
@@ -74,8 +74,9 @@ def explained(name: str, instead: str) -> Iterator[None]:
             f"HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE forbids to download {name}; unset it, or choose {instead}."
         ) from error
     except httpx2.HTTPError as error:
+        kept = " What has arrived is kept." if is_download else ""
         raise FetchFailed(
-            f"{host} cannot be reached; check that this computer is online and try again. What has arrived is kept."
+            f"{host} cannot be reached; check that this computer is online and try again.{kept}"
         ) from error
     except OSError as error:
         what = "the disk is full; make room" if error.errno == errno.ENOSPC else f"{error.strerror}; mend that"

@@ -10,13 +10,13 @@ from pathlib import Path, PurePosixPath
 from engine.errors import FetchFailed
 from engine.events import TargetDownloading
 from engine.hub.asking import check_room, explained, look_up, remote_file
+from engine.hub.byte_progress import PROGRESS_S, ByteProgress
 from engine.hub.fetching import RemoteFile, check_stop, fetch_file
 from engine.hub.kept import KeptDownloads
 from engine.model_files import part_names
 from engine.records import HubFile
 from engine.stop_signal import StopSignal
 
-_PROGRESS_S = 0.1
 _SPEED_S = 5.0  # that the speed is an average of
 
 OnProgress = Callable[[TargetDownloading], None]
@@ -42,9 +42,14 @@ def download_target(file: HubFile, kept: KeptDownloads, stop: StopSignal, on_pro
         check_room(path.parent, total - kept.num_bytes(path))
         if len(files) > 1 or not path.exists() or path.stat().st_size != total:  # else it is only checked
             kept.note(file)
-        progress = _Progress(file, on_progress)
+        speed = _Speed()
+
+        def tell(num_bytes: int) -> None:
+            on_progress(TargetDownloading(file, num_bytes, speed.with_so_many(num_bytes)))
+
+        progress = ByteProgress(tell)
         for each in files:
-            fetch_file(each, path.parent, stop, progress.tell)
+            fetch_file(each, path.parent, stop, progress.note)
             progress.end(each.size)
         kept.finish(file)
     return path
@@ -63,30 +68,17 @@ def _look_up(file: HubFile, path: Path) -> list[RemoteFile]:
     return files
 
 
-class _Progress:
-    """Adds the parts up, and tells no more than is worth showing."""
+class _Speed:
+    """Of a download of late, as bytes per second."""
 
-    def __init__(self, file: HubFile, on_progress: OnProgress) -> None:
-        self._file = file
-        self._on_progress = on_progress
-        self._before = 0  # bytes of the parts before this one
-        self._told_at = 0.0
+    def __init__(self) -> None:
         self._seen: deque[tuple[float, int]] = deque()  # times, and bytes that were here then
 
-    def tell(self, size: int) -> None:
+    def with_so_many(self, num_bytes: int) -> float:
+        """What it is now that so many bytes are here; 0 while that is not known."""
         now = time.monotonic()
-        if now - self._told_at >= _PROGRESS_S:
-            self._told_at = now
-            self._tell(now, self._before + size)
-
-    def end(self, size: int) -> None:
-        self._before += size
-        self._tell(time.monotonic(), self._before)
-
-    def _tell(self, now: float, num_bytes: int) -> None:
         self._seen.append((now, num_bytes))
         while now - self._seen[0][0] > _SPEED_S and len(self._seen) > 2:
             self._seen.popleft()
         since, before = self._seen[0]
-        speed = (num_bytes - before) / (now - since) if now - since >= _PROGRESS_S else 0.0
-        self._on_progress(TargetDownloading(self._file, num_bytes, max(0.0, speed)))
+        return max(0.0, (num_bytes - before) / (now - since)) if now - since >= PROGRESS_S else 0.0

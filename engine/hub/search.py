@@ -24,7 +24,7 @@ _INSTEAD = "another model"
 
 def search_models(words: str) -> tuple[HubModel, ...]:
     """Repositories with GGUF files, most downloaded first. Raises FetchFailed."""
-    with explained(words.strip() or "models", _INSTEAD):
+    with explained(words.strip() or "models", _INSTEAD, is_download=False):
         found = answered(lambda _api: _found(" ".join(words.split())))
     models = [model for entry in found if (model := _model(entry)) is not None]
     return tuple(sorted(models, key=lambda model: -model.num_downloads))
@@ -34,7 +34,7 @@ def list_files(repository: str) -> tuple[HubFile, ...]:
     """The models in a repository, smallest first; without what only adds to one. Raises FetchFailed."""
     if not is_hub_name(repository):
         raise FetchFailed(f"“{repository}” is no name on the hub; it must have the form owner/name.")
-    with explained(repository, _INSTEAD):
+    with explained(repository, _INSTEAD, is_download=False):
         info = look_up(repository)
     sizes = {sibling.rfilename: _size(sibling) for sibling in info.siblings or ()}
     files = [file for name in sizes if (file := _file(repository, name, sizes)) is not None]

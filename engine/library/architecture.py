@@ -33,6 +33,10 @@ class Memory:
     width: int  # numbers that stand for a token between two layers
     inner_width: int  # and inside one
     vocabulary_size: int
+    num_layers: int  # that repeat
+    layer_bytes: int  # of the weights, in all of these
+    output_bytes: int  # of the weights, behind them
+    has_own_output: bool  # else the weights before the layers serve behind them, too
 
 
 def no_chat(header: GgufHeader, name: str) -> str:
@@ -95,6 +99,10 @@ def memory_of(header: GgufHeader) -> Memory | None:
         width=width,
         inner_width=max(header.numbers(f"{architecture}.feed_forward_length", num_layers), default=0),
         vocabulary_size=vocabulary_size,
+        num_layers=num_layers,
+        layer_bytes=header.layer_bytes,
+        output_bytes=header.output_bytes,
+        has_own_output=header.has_own_output,
     )
     biggest = max(memory.token_bytes, memory.state_bytes, memory.width, memory.inner_width, memory.vocabulary_size)
     return memory if biggest < _LARGEST else None

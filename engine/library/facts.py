@@ -14,7 +14,7 @@ from engine.library.tensor_types import quantization_of
 from engine.model_files import model_name, part_paths, quantization_in
 from engine.records import TargetDetails
 
-_FORMAT = 1  # of what is kept; what another version kept is read anew
+_FORMAT = 2  # of what is kept; what another version kept is read anew
 _VOCABULARIES = {"gpt2": "BPE", "llama": "SPM", "bert": "WPM", "t5": "UGM", "rwkv": "RWKV", "plamo2": "PLaMo"}
 
 
@@ -88,15 +88,28 @@ def _whole_header(path: Path) -> GgufHeader:
     paths = part_paths(path)
     header = read_header(paths[0])
     num_tensors, num_weights, type_bytes = header.num_tensors, header.num_weights, dict(header.type_bytes)
+    layer_bytes, output_bytes, has_own_output = header.layer_bytes, header.output_bytes, header.has_own_output
     for place, part in enumerate(paths[1:], start=2):
         if not part.exists():
             raise TargetUnreadable(f"Part {place} of {len(paths)} of {path.name} is missing; download it again.")
         more = read_header(part)
         num_tensors += more.num_tensors
         num_weights += more.num_weights
+        layer_bytes += more.layer_bytes
+        if more.has_own_output or not has_own_output:  # the one before the layers may be in another part
+            output_bytes = more.output_bytes or output_bytes
+        has_own_output |= more.has_own_output
         for kind, size in more.type_bytes.items():
             type_bytes[kind] = type_bytes.get(kind, 0) + size
-    return replace(header, num_tensors=num_tensors, num_weights=num_weights, type_bytes=type_bytes)
+    return replace(
+        header,
+        num_tensors=num_tensors,
+        num_weights=num_weights,
+        type_bytes=type_bytes,
+        layer_bytes=layer_bytes,
+        output_bytes=output_bytes,
+        has_own_output=has_own_output,
+    )
 
 
 def _details(header: GgufHeader, path: Path) -> TargetDetails:

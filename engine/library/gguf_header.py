@@ -32,6 +32,7 @@ _MOST_DIMENSIONS = 4
 _MOST_WEIGHTS = 1 << 50
 _BUFFER_BYTES = 1 << 20
 _STRING, _LIST = 8, 9
+_LAYER, _INPUT, _OUTPUT = "blk.", "token_embd.weight", "output.weight"  # names of tensors, or how they begin
 _FORMATS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
 _LENGTH = struct.Struct("<Q")
 
@@ -50,6 +51,9 @@ class GgufHeader:
     num_tensors: int
     num_weights: int  # parameters, of all tensors
     type_bytes: dict[int, int]  # of every type of tensor that we know, the bytes that tensors of it take
+    layer_bytes: int = 0  # of these, in the layers that repeat
+    output_bytes: int = 0  # and in the matrix behind them, or, where there is none, the one before them in its place
+    has_own_output: bool = True  # whether there is one behind them
 
     def text(self, key: str) -> str:
         value = self.values.get(key)
@@ -116,10 +120,11 @@ class _HeaderReader:
         return self._with_tensors(values, num_tensors)
 
     def _with_tensors(self, values: dict[str, Scalar | ListOf], num_tensors: int) -> GgufHeader:
-        num_weights = end = 0
+        num_weights = end = layer_bytes = 0
         type_bytes: dict[int, int] = {}
+        ends: dict[str, int] = {}  # bytes of the matrices before and behind the layers
         for _ in range(num_tensors):
-            self._text(_LONGEST_KEY, must_fit=True)
+            name = self._text(_LONGEST_KEY, must_fit=True)
             num_dimensions = self._number(4)
             if num_dimensions > _MOST_DIMENSIONS:
                 raise self._damaged()
@@ -132,6 +137,10 @@ class _HeaderReader:
             size = weights // block * block_bytes
             if size:
                 type_bytes[kind] = type_bytes.get(kind, 0) + size
+            if name.startswith(_LAYER):
+                layer_bytes += size
+            elif name in (_INPUT, _OUTPUT):
+                ends[name] = size
             end = max(end, offset + size)
         alignment = values.get("general.alignment", 32)
         if not isinstance(alignment, int) or not 0 < alignment <= _BUFFER_BYTES:
@@ -140,7 +149,9 @@ class _HeaderReader:
             start = -(-(self._start + self._at) // alignment) * alignment
             if start + end > self._size:
                 raise self._cut_short()
-        return GgufHeader(values, num_tensors, num_weights, type_bytes)
+        output_bytes = ends.get(_OUTPUT, ends.get(_INPUT, 0))
+        has_own_output = _OUTPUT in ends
+        return GgufHeader(values, num_tensors, num_weights, type_bytes, layer_bytes, output_bytes, has_own_output)
 
     def _value(self, kind: int) -> Scalar | ListOf:
         if kind == _STRING:

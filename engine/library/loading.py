@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from engine.config import TargetOptions, TargetSettings
@@ -9,32 +10,64 @@ from engine.errors import TargetMissing, TargetTooLarge
 from engine.library.estimate import context_size, estimate
 from engine.library.facts import facts_of
 from engine.model_files import model_name
-from engine.target.llama_cpp import computes_elsewhere
+from engine.records import MemoryEstimate
+from engine.target.llama_cpp import gpu_support
 
 _CLEARLY = 1.05  # times what is free: an estimate may be some percent too high
 _GIB = 2**30
 
 
 def check_memory(path: Path, settings: TargetSettings, facts: str = "") -> None:
-    """Raises TargetTooLarge where the target would clearly take more than is free while the one in use is there too.
+    """Raises TargetTooLarge where the target would clearly take more than is free while the one in use is there too,
+    or more of the graphics cards than they have.
 
-    What cannot be estimated passes, as does all where a GPU may hold it: loading has the last word.
+    What cannot be estimated passes: loading has the last word.
     """
-    if computes_elsewhere():
-        return
     try:
         found = facts_of(path, facts)
     except TargetMissing:
         return
-    needed = estimate(found, settings)
-    if found.problem or needed.total <= _CLEARLY * needed.available:
+    needed = estimate(found, settings, gpu_support())
+    if found.problem:
         return
-    fits_smaller = needed.weights < needed.available
+    _check_cards(path, settings, needed)
+    if needed.on_machine <= _CLEARLY * needed.available:
+        return
+    fits_smaller = needed.on_machine - needed.context - needed.work < needed.available
     way_out = "a smaller context size or quantization" if fits_smaller else "a smaller quantization"
     raise TargetTooLarge(
         f"{model_name(path)} with a context of {context_size(found, settings):,} tokens takes about "
-        f"{needed.total / _GIB:.1f} GiB of memory, but {needed.available / _GIB:.1f} GiB are free; choose {way_out}, "
-        "close other programs, or load it anyway."
+        f"{needed.on_machine / _GIB:.1f} GiB of memory, but {needed.available / _GIB:.1f} GiB are free; choose "
+        f"{way_out}, close other programs, or load it anyway."
+    )
+
+
+def fitted(path: Path, settings: TargetSettings) -> TargetSettings:
+    """With as many layers on the graphics cards as there is room for now, where that is left to us."""
+    if settings.gpu_layers is not None:
+        return settings
+    support = gpu_support()
+    if not support.devices:
+        return settings
+    try:
+        found = facts_of(path)
+    except TargetMissing:
+        return settings
+    if found.memory is None:
+        return settings
+    return replace(settings, gpu_layers=estimate(found, settings, support).gpu.num_layers)
+
+
+def _check_cards(path: Path, settings: TargetSettings, needed: MemoryEstimate) -> None:
+    """What is asked of the cards in so many layers may be more than they have, also when nothing else is on them."""
+    gpu = needed.gpu
+    total = sum(device.total_memory for device in gpu.support.devices)
+    if settings.gpu_layers is None or gpu.num_bytes <= total:
+        return
+    raise TargetTooLarge(
+        f"{gpu.num_layers} layers of {model_name(path)} take about {gpu.num_bytes / _GIB:.1f} GiB on "
+        f"{gpu.support.description}, which has {total / _GIB:.1f} GiB; choose fewer GPU layers for it, or leave them "
+        "on automatic."
     )
 
 

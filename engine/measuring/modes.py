@@ -15,7 +15,7 @@ from engine.learning.law_notes import LawNotes
 from engine.measuring.costs import SimulatedCosts
 from engine.measuring.prompts import Question
 from engine.records import ChatTurn, OriginRun, StopReason, VerifiedReply
-from engine.reply import ReplyWriter
+from engine.replies.reply import ReplyWriter
 from engine.session import Session
 from engine.speculation import Speculation
 from engine.speed import LiveFigures
@@ -146,7 +146,7 @@ class ReplayMode:
 
 
 class _Deaf:
-    """Implements `engine.reply.ReplyListener`."""
+    """Implements `engine.replies.reply.ReplyListener`."""
 
     def on_prompt(self, num_tokens: int, num_left_out: int) -> None: ...
     def on_prompt_progress(self, num_evaluated: int, num_total: int) -> None: ...

@@ -13,8 +13,8 @@ from engine.numerics.draft_length import MAX_LENGTH, FixedCosts, PassCosts
 from engine.numerics.suffix_index import SuffixIndex
 from engine.pass_costs import measure_passes
 from engine.proposers.chooser import Always, Chooser
-from engine.proposers.history import History
 from engine.proposers.remembered import Remembered
+from engine.proposers.suffix_lookup import SuffixLookup
 from engine.records import RecallText
 from engine.speculation import CANNOT_ROLL_BACK, Speculation
 from engine.stop_signal import StopSignal
@@ -71,7 +71,7 @@ def _speculation(
     if mode == ALWAYS_DRAFTING:
         always = Always(order.draft_length or 1, order.draft_length or MAX_LENGTH)
     costs, step_s = _costs(order, target, stop)
-    speculation = Speculation(Chooser(costs, None if always else History(remembered), step_s, always))
+    speculation = Speculation(Chooser(costs, None if always else SuffixLookup(remembered), step_s, always))
     if drafting is not None:
         speculation.begin(drafting.proposer, drafting.proposer.measure_cost())
     return speculation

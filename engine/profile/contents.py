@@ -179,7 +179,7 @@ def _adapters(
 
 def _adapter_item(pair: FingerprintPair, adapter: AdapterRecord, name: str) -> AdapterItem:
     figures = asdict(adapter)
-    del figures["weights"]
+    del figures["weights"], figures["ordinal"]  # which counts those of one store
     return AdapterItem(target=pair[0], drafter=pair[1], member=name, **figures)
 
 

@@ -45,7 +45,6 @@ class Activity:
 
     shares: dict[str, float]  # of the rounds, by who drafted
     length: float  # tokens of a draft
-    speedup: float  # over plain decoding, by this machine's own measure
     can_pay: bool  # whether drafting would, if nearly every guess stood
 
 
@@ -109,7 +108,6 @@ class Chooser:
         return Activity(
             {name: rounds / self._rounds for name, rounds in self._by_proposer.items()},
             self._length / drafted if drafted else 0.0,
-            self._tokens / self._seconds * self.baseline.seconds,
             self.can_pay,
         )
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, select, update
 
 from engine.learned import FingerprintPair
 from engine.records import AdapterRecord, AdapterSummary
@@ -18,12 +18,13 @@ _COUNTERS = range(2**63)  # what SQLite can hold
 
 # SQLite holds any kind of value in any column, whatever the schema says: what is damaged is left out here.
 _READ = """
-SELECT id, created_at, accepted_before, accepted_after, num_replies, num_learned, is_published, {weights} FROM adapters
+SELECT id, created_at, accepted_before, accepted_after, num_replies, num_learned, is_published, ordinal, {weights}
+FROM adapters
 WHERE target_fingerprint = ? AND drafter_fingerprint = ? AND {which} AND typeof(created_at) = 'text'
 AND typeof(accepted_before) = 'real' AND typeof(accepted_after) = 'real'
 AND typeof(num_replies) = 'integer' AND num_replies >= 0 AND typeof(num_learned) = 'integer' AND num_learned >= 0
 AND typeof(is_published) = 'integer' AND is_published IN (0, 1)
-AND typeof(weights) = 'blob' AND length(weights) > 0
+AND typeof(ordinal) = 'integer' AND typeof(weights) = 'blob' AND length(weights) > 0
 ORDER BY id DESC
 """
 _SUMMARIES = _READ.format(weights="NULL", which="TRUE")
@@ -57,10 +58,13 @@ def read_pairs(connection: Connection) -> list[FingerprintPair]:
 
 def write_adapter(
     connection: Connection, target_fingerprint: str, drafter_fingerprint: str, adapter: AdapterSummary, weights: bytes
-) -> int:
-    """Adds it under a new number, which is returned: its own is not looked at. Others stay as they are, also where
-    this one is published. Raises ValueError for what could not be read again."""
+) -> AdapterSummary:
+    """Adds it under a new number and ordinal, and returns it with them: its own are not looked at. Others stay as they
+    are, also where this one is published. Raises ValueError for what could not be read again."""
     _check(adapter, weights)
+    of_target = AdapterRow.target_fingerprint == target_fingerprint
+    highest = connection.execute(select(func.max(AdapterRow.ordinal)).where(of_target)).scalar_one()
+    ordinal = (highest or 0) + 1
     new = insert(AdapterRow).values(
         target_fingerprint=target_fingerprint,
         drafter_fingerprint=drafter_fingerprint,
@@ -71,8 +75,9 @@ def write_adapter(
         num_learned=adapter.num_learned,
         is_published=adapter.is_published,
         weights=weights,
+        ordinal=ordinal,
     )
-    return int(connection.execute(new).lastrowid)
+    return replace(adapter, number=int(connection.execute(new).lastrowid), ordinal=ordinal)
 
 
 def publish(connection: Connection, target_fingerprint: str, drafter_fingerprint: str, number: int | None) -> bool:
@@ -98,12 +103,6 @@ def thin_out(connection: Connection, target_fingerprint: str, drafter_fingerprin
     connection.execute(delete(AdapterRow).where(of_pair, ~AdapterRow.is_published, AdapterRow.id.not_in(latest)))
 
 
-def delete_adapters(connection: Connection, target_fingerprint: str, drafter_fingerprint: str) -> bool:
-    """Whether there was anything to delete."""
-    gone = connection.execute(delete(AdapterRow).where(_is_pair(target_fingerprint, drafter_fingerprint)))
-    return gone.rowcount > 0
-
-
 def _is_pair(target_fingerprint: str, drafter_fingerprint: str) -> ColumnElement[bool]:
     return and_(
         AdapterRow.target_fingerprint == target_fingerprint, AdapterRow.drafter_fingerprint == drafter_fingerprint
@@ -118,14 +117,12 @@ def _read(
     return [(summary, row[-1]) for row in rows if (summary := _summary(*row[:-1])) is not None]
 
 
-def _summary(
-    number: int, created_at: str, before: float, after: float, *numbers_and_published: Any
-) -> AdapterSummary | None:
+def _summary(number: int, created_at: str, before: float, after: float, *more: Any) -> AdapterSummary | None:
     made = read_time(created_at)
     if made is None or not all(0 <= figure < math.inf for figure in (before, after)):
         return None
-    num_replies, num_learned, is_published = numbers_and_published
-    return AdapterSummary(number, made, before, after, num_replies, num_learned, bool(is_published))
+    num_replies, num_learned, is_published, ordinal = more
+    return AdapterSummary(number, made, before, after, num_replies, num_learned, bool(is_published), ordinal=ordinal)
 
 
 def _check(adapter: AdapterSummary, weights: bytes) -> None:

@@ -9,10 +9,6 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 _MARK = ".before-"
-_OF_PAIR = "target_fingerprint = ? AND drafter_fingerprint = ?"
-_DELETE_PAIR = f"DELETE FROM vocabulary_pairs WHERE {_OF_PAIR}"
-_DELETE_ADAPTERS = f"DELETE FROM adapters WHERE {_OF_PAIR}"
-_DELETE_LESSONS = "DELETE FROM lessons WHERE vocabulary_id = (SELECT id FROM vocabularies WHERE fingerprint = ?)"
 
 
 def back_up(path: Path, revision: str) -> Path:
@@ -36,23 +32,6 @@ def forget_conversations(backup: Path, ids: Iterable[int]) -> None:
     """Removes conversations from a copy too: what the user purges is meant to be gone. Ids are never given twice."""
     with _erasing(backup) as connection:
         connection.executemany("DELETE FROM conversations WHERE id = ?", [(number,) for number in ids]).close()
-
-
-def forget_ngrams(backup: Path, target_fingerprint: str, drafter_fingerprint: str) -> None:
-    """Removes the n-grams of a pair of vocabularies from a copy too, if it was made when there were any."""
-    with _erasing(backup) as connection:
-        if _has_table(connection, "vocabulary_pairs"):
-            connection.execute(_DELETE_PAIR, (target_fingerprint, drafter_fingerprint)).close()
-
-
-def forget_adapters(backup: Path, target_fingerprint: str, drafter_fingerprint: str) -> None:
-    """Removes the adapters of a pair, and the lessons in the target's vocabulary, from a copy too, if it was made when
-    there were any."""
-    with _erasing(backup) as connection:
-        if _has_table(connection, "adapters"):
-            connection.execute(_DELETE_ADAPTERS, (target_fingerprint, drafter_fingerprint)).close()
-        if _has_table(connection, "lessons"):
-            connection.execute(_DELETE_LESSONS, (target_fingerprint,)).close()
 
 
 def forget_learned(backup: Path) -> None:

@@ -19,8 +19,8 @@ from engine.records import (
     Role,
     SearchHit,
 )
+from engine.storage import heads
 from engine.storage.branch import siblings_of
-from engine.storage.heads import RecentHeads
 from engine.storage.matching import occur
 from engine.storage.search import hit_of, missing_in
 from engine.storage.trees import tree_of
@@ -39,7 +39,7 @@ class IncognitoConversations:
         self._ids = count(_FIRST_ID)
         self._opened: dict[int, Conversation] = {}  # with all that was said, branches left behind included
         self._heads: dict[int, int] = {}  # the leaf of each current branch
-        self._recent = RecentHeads()
+        self._left: dict[int, heads.Heads] = {}  # of the branches that are not
         self._deleted: set[int] = set()
 
     def __contains__(self, conversation_id: int | None) -> bool:
@@ -67,12 +67,12 @@ class IncognitoConversations:
     def show_branch(self, conversation_id: int, message_id: int) -> Conversation:
         with self._lock:
             conversation = self._find(conversation_id, message_id)
-            self._recent.leave(conversation_id, self._heads.get(conversation_id))
+            self._leave(conversation_id)
             below = {message_id}
             for message in conversation.messages:  # a parent is always older than its children
                 if message.parent_id in below:
                     below.add(message.id)
-            self._heads[conversation_id] = self._recent.latest_of(conversation_id, below)
+            self._heads[conversation_id] = heads.latest_of(self._left[conversation_id], below)
             return _branch(conversation, self._heads[conversation_id])
 
     def find_siblings(self, message: Message) -> tuple[int, ...]:
@@ -116,6 +116,8 @@ class IncognitoConversations:
         with self._lock:
             conversation = self._find(conversation_id, even_deleted=True)
             del self._opened[conversation_id]
+            self._heads.pop(conversation_id, None)
+            self._left.pop(conversation_id, None)
             self._deleted.discard(conversation_id)
             return conversation.summary
 
@@ -151,6 +153,8 @@ class IncognitoConversations:
             num_opened = len(self._opened)
             self._opened.clear()
             self._deleted.clear()
+            self._heads.clear()
+            self._left.clear()
             return num_opened
 
     def add_message(
@@ -171,11 +175,14 @@ class IncognitoConversations:
                 summary=replace(conversation.summary, updated_at=now),
                 messages=(*conversation.messages, message),
             )
-            head = self._heads.get(conversation_id)
-            if head != parent_id:
-                self._recent.leave(conversation_id, head)
+            if self._heads.get(conversation_id) != parent_id:
+                self._leave(conversation_id)
             self._heads[conversation_id] = message.id
             return message
+
+    def _leave(self, conversation_id: int) -> None:
+        left = self._left.get(conversation_id, ())
+        self._left[conversation_id] = heads.with_left(left, self._heads.get(conversation_id))
 
     def _find(self, conversation_id: int, message_id: int | None = None, *, even_deleted: bool = False) -> Conversation:
         if conversation_id not in self._opened or (conversation_id in self._deleted and not even_deleted):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, date, datetime
 
 from sqlalchemy import select
@@ -13,11 +12,11 @@ from engine.history import History
 from engine.learned import ImportOutcome, Learned, LearnedSummary
 from engine.records import AdapterRecord, AdapterSummary, LessonRecord, NgramRecord, RecallText, VerifiedReply
 from engine.storage import adapters, erasure, whole
-from engine.storage.backup import backups, forget_adapters, forget_learned, forget_ngrams
+from engine.storage.backup import backups, forget_learned
 from engine.storage.failures import told_in_words
 from engine.storage.history import add_learning, read_history
-from engine.storage.lessons import delete_lessons, read_lessons, write_lesson
-from engine.storage.ngrams import delete_ngrams, read_ngrams, write_ngrams
+from engine.storage.lessons import read_lessons, write_lesson
+from engine.storage.ngrams import read_ngrams, write_ngrams
 from engine.storage.recall import read_missing, read_recall, write_recall
 from engine.storage.schema import MessageRow
 from engine.storage.transactions import Transactions
@@ -30,7 +29,7 @@ class LearnedRepository(Transactions):
     a target's vocabulary and a message. Vocabularies and drafters are named by their fingerprints.
 
     Recall and lessons go with their messages. N-grams and adapters come from many chats and outlive the deleting of
-    one: none of its texts can be read from them, only traces of what was said. `forget_…` removes them.
+    one: none of its texts can be read from them, only traces of what was said. `forget_learned` removes them.
     """
 
     def load_ngrams(self, target_fingerprint: str, drafter_fingerprint: str) -> tuple[NgramRecord, ...]:
@@ -38,7 +37,7 @@ class LearnedRepository(Transactions):
 
         N-grams come from what targets wrote. They keep no order of the text and belong to no conversation, so they
         outlive the deleting of one; but a target repeats names and words that a user typed, and pieces of these may
-        be among them. `forget_ngrams` removes them.
+        be among them. `forget_learned` removes them.
         """
         with self._reading() as connection:
             return read_ngrams(connection, target_fingerprint, drafter_fingerprint)
@@ -53,16 +52,6 @@ class LearnedRepository(Transactions):
             return
         with self._writing() as connection:
             write_ngrams(connection, target_fingerprint, drafter_fingerprint, changed)
-
-    def forget_ngrams(self, target_fingerprint: str, drafter_fingerprint: str) -> None:
-        """Removes all n-grams of this pair for good, from the files as `purge_deleted` does."""
-        with self._writing() as connection:
-            for backup in backups(self._path):
-                with told_in_words(backup):
-                    forget_ngrams(backup, target_fingerprint, drafter_fingerprint)
-            if delete_ngrams(connection, target_fingerprint, drafter_fingerprint):
-                erasure.announce(connection)
-        self._finish_erasure()
 
     def load_recall(
         self, fingerprint: str, most_tokens: int, conversation_id: int | None = None
@@ -101,8 +90,11 @@ class LearnedRepository(Transactions):
         with self._reading() as connection:
             return read_lessons(connection, fingerprint, most)
 
-    def save_lesson(self, fingerprint: str, message_id: int, reply: VerifiedReply, most: int) -> None:
-        """Keeps what a reply teaches for as long as its message is kept, in place of what it taught before.
+    def save_lesson(
+        self, fingerprint: str, message_id: int, reply: VerifiedReply, most: int, system_prompt: str | None = None
+    ) -> None:
+        """Keeps what a reply teaches for as long as its message is kept, in place of what it taught before, with the
+        system prompt that it was given; None: that which its conversation has now.
 
         Of more than `most` lessons in this vocabulary the latest quarter stays, and of the others some at random (the
         same ones on every machine), so that they thin out with age.
@@ -112,7 +104,7 @@ class LearnedRepository(Transactions):
         with self._writing() as connection:
             if connection.execute(select(MessageRow.id).where(MessageRow.id == message_id)).one_or_none() is None:
                 raise ConversationMissing("This message is no longer in the store.")
-            write_lesson(connection, fingerprint, message_id, reply, most)
+            write_lesson(connection, fingerprint, message_id, reply, most, system_prompt)
 
     def save_adapter(
         self,
@@ -130,10 +122,10 @@ class LearnedRepository(Transactions):
         pair = target_fingerprint, drafter_fingerprint
         new = AdapterSummary(0, datetime.now(UTC), before, after, num_replies, num_learned, is_published=True)
         with self._writing() as connection:
-            number = adapters.write_adapter(connection, *pair, new, weights)
-            adapters.publish(connection, *pair, number)
+            kept = adapters.write_adapter(connection, *pair, new, weights)
+            adapters.publish(connection, *pair, kept.number)
             adapters.thin_out(connection, *pair, most)
-        return replace(new, number=number)
+        return kept
 
     def publish_adapter(self, target_fingerprint: str, drafter_fingerprint: str, number: int | None) -> None:
         """Puts this adapter in use instead of others; None: no adapter, the drafter as it came.
@@ -155,19 +147,6 @@ class LearnedRepository(Transactions):
         """Newest first. Damaged ones are left out."""
         with self._reading() as connection:
             return tuple(adapters.read_summaries(connection, target_fingerprint, drafter_fingerprint))
-
-    def forget_adapters(self, target_fingerprint: str, drafter_fingerprint: str) -> None:
-        """Removes all adapters of this pair for good, and the lessons in the target's vocabulary, from the files as
-        `purge_deleted` does. Their numbers are not given again."""
-        pair = target_fingerprint, drafter_fingerprint
-        with self._writing() as connection:
-            for backup in backups(self._path):
-                with told_in_words(backup):
-                    forget_adapters(backup, *pair)
-            any_adapters = adapters.delete_adapters(connection, *pair)
-            if delete_lessons(connection, target_fingerprint) or any_adapters:
-                erasure.announce(connection)
-        self._finish_erasure()
 
     def summarize_learned(self) -> LearnedSummary:
         """How much is learned, and how fast the targets wrote."""

@@ -19,7 +19,8 @@ SELECT fingerprint, sum(num_bytes), min(since) FROM (
     SELECT target_fingerprint, length(string) + {_NGRAM_BYTES}, NULL FROM ngrams
     JOIN vocabulary_pairs ON vocabulary_pairs.id = pair_id
     UNION ALL
-    SELECT fingerprint, length(tokens) + length(law_tokens) + length(law_logs), messages.created_at FROM lessons
+    SELECT fingerprint, length(tokens) + length(law_tokens) + length(law_logs) + length(system_prompt),
+    messages.created_at FROM lessons
     JOIN vocabularies ON vocabularies.id = vocabulary_id JOIN messages ON messages.id = message_id
     UNION ALL
     SELECT fingerprint, length(tokens), NULL FROM recall JOIN vocabularies ON vocabularies.id = vocabulary_id

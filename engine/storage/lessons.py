@@ -1,7 +1,8 @@
 """Reads and writes what a drafter can learn from, in one vocabulary or another; the repository opens the transactions.
 
-Only what the messages cannot tell is kept: the reply in the target's tokens, and the law before each. Numbers are
-little-endian, so that a store can be carried to any machine.
+Only what the messages cannot tell is kept: the reply in the target's tokens, the law before each, and the system prompt
+of that time, which the user may have changed since. Numbers are little-endian, so that a store can be carried to any
+machine.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Connection, delete, func, select
+from sqlalchemy import Connection, bindparam, delete, func, select
 from sqlalchemy.dialects.sqlite import insert
 
 from engine.records import ChatTurn, LessonRecord, Role, VerifiedReply
-from engine.storage.schema import LessonRow, MessageRow, VocabularyRow
+from engine.storage.schema import ConversationRow, LessonRow, MessageRow, VocabularyRow
 from engine.storage.times import read_time
 from engine.storage.vocabularies import make_vocabulary
+from engine.storage.wording import encodable
 
 _TOKEN_BYTES = 4
 _LOG_BYTES = 2
@@ -30,11 +32,11 @@ _LATEST_SHARE = 4  # one of so many is among the latest, which all stay
 
 # SQLite holds any kind of value in any column, whatever the schema says: what is damaged is left out here.
 _READ = f"""
-SELECT lessons.message_id, conversations.id, messages.created_at, messages.parent_id, conversations.system_prompt,
+SELECT lessons.message_id, conversations.id, messages.created_at, messages.parent_id, lessons.system_prompt,
 width, tokens, law_tokens, law_logs FROM lessons JOIN messages ON messages.id = lessons.message_id
 JOIN conversations ON conversations.id = messages.conversation_id
 WHERE vocabulary_id = (SELECT id FROM vocabularies WHERE fingerprint = ?) AND conversations.deleted_at IS NULL
-AND typeof(conversations.system_prompt) = 'text' AND typeof(messages.created_at) = 'text'
+AND typeof(lessons.system_prompt) = 'text' AND typeof(messages.created_at) = 'text'
 AND typeof(width) = 'integer' AND width > 0
 AND typeof(tokens) = 'blob' AND length(tokens) > 0 AND length(tokens) % {_TOKEN_BYTES} = 0
 AND typeof(law_tokens) = 'blob' AND length(law_tokens) = length(tokens) * width
@@ -51,10 +53,15 @@ WITH RECURSIVE answered(id) AS (
 SELECT messages.id, messages.parent_id, messages.role, messages.text FROM messages
 JOIN answered ON answered.id = messages.id WHERE typeof(messages.text) = 'text'
 """
+_PROMPT_NOW = (
+    select(ConversationRow.system_prompt)
+    .join(MessageRow, MessageRow.conversation_id == ConversationRow.id)
+    .where(MessageRow.id == bindparam("message"))
+)
 _new = insert(LessonRow)
 _KEEP = _new.on_conflict_do_update(
     index_elements=[LessonRow.vocabulary_id, LessonRow.message_id],
-    set_={name: _new.excluded[name] for name in ("width", "tokens", "law_tokens", "law_logs")},
+    set_={name: _new.excluded[name] for name in ("width", "tokens", "law_tokens", "law_logs", "system_prompt")},
 )
 
 
@@ -112,20 +119,18 @@ def write_lesson(
     message_id: int,
     reply: VerifiedReply,
     most: int,
+    system_prompt: str | None,
 ) -> None:
     """Raises ValueError for what could not be read again, and for room for none."""
     row = _row(reply.tokens, reply.law_tokens, reply.law_logs)
     if most < 1:
         raise ValueError("Of the lessons to be kept, there is room for none.")
     vocabulary_id = make_vocabulary(connection, fingerprint)
-    connection.execute(_KEEP, {"vocabulary_id": vocabulary_id, "message_id": message_id, **row})
+    if system_prompt is None:
+        system_prompt = connection.execute(_PROMPT_NOW, {"message": message_id}).scalar_one()
+    known = {"vocabulary_id": vocabulary_id, "message_id": message_id, "system_prompt": encodable(system_prompt)}
+    connection.execute(_KEEP, {**known, **row})
     _thin_out(connection, vocabulary_id, most, chance=random.Random(message_id))
-
-
-def delete_lessons(connection: Connection, fingerprint: str) -> bool:
-    """Whether there was anything to delete."""
-    known = select(VocabularyRow.id).where(VocabularyRow.fingerprint == fingerprint).scalar_subquery()
-    return connection.execute(delete(LessonRow).where(LessonRow.vocabulary_id == known)).rowcount > 0
 
 
 def _thin_out(connection: Connection, vocabulary_id: int, most: int, chance: random.Random) -> None:

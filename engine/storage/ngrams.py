@@ -86,12 +86,6 @@ def write_ngrams(
         connection.execute(_KEEP, kept)
 
 
-def delete_ngrams(connection: Connection, target_fingerprint: str, drafter_fingerprint: str) -> bool:
-    """Whether there was anything to delete. The pair takes its n-grams along."""
-    gone = connection.execute(delete(VocabularyPairRow).where(_is_pair(target_fingerprint, drafter_fingerprint)))
-    return gone.rowcount > 0
-
-
 def _is_pair(target_fingerprint: str, drafter_fingerprint: str) -> ColumnElement[bool]:
     return and_(
         VocabularyPairRow.target_fingerprint == target_fingerprint,

@@ -20,11 +20,10 @@ from engine.records import (
     Role,
     SearchHit,
 )
-from engine.storage import connections, erasure, own_sampling, whole
+from engine.storage import connections, erasure, heads, own_sampling, whole
 from engine.storage.backup import backups, forget_conversations, forget_everything
 from engine.storage.branch import read_below, read_branch, read_children, read_siblings
 from engine.storage.failures import told_in_words
-from engine.storage.heads import RecentHeads
 from engine.storage.incognito import IncognitoConversations
 from engine.storage.learned import LearnedRepository
 from engine.storage.matching import wanted_words
@@ -53,7 +52,6 @@ class Repository(TargetRepository, LearnedRepository):
         """Use `open`. `path` is named in errors."""
         super().__init__(path, engine)
         self._incognito = IncognitoConversations()
-        self._recent = RecentHeads()
 
     @classmethod
     def open(cls, data_dir: Path) -> Repository:
@@ -128,9 +126,9 @@ class Repository(TargetRepository, LearnedRepository):
         with self._writing() as connection:
             found = _find(connection, conversation_id)
             _check_message(connection, conversation_id, message_id)
-            self._recent.leave(conversation_id, found.head_message_id)
-            head = self._recent.latest_of(conversation_id, read_below(connection, message_id))
-            _change(connection, conversation_id, head_message_id=head)
+            left = heads.with_left(found.left_heads, found.head_message_id)
+            head = heads.latest_of(left, read_below(connection, message_id))
+            _change(connection, conversation_id, head_message_id=head, left_heads=heads.to_json(left))
             return _opened(connection, found, head)
 
     def find_siblings(self, message: Message) -> tuple[int, ...]:
@@ -252,8 +250,9 @@ class Repository(TargetRepository, LearnedRepository):
             _find(connection, conversation_id)
             return read_tree(connection, conversation_id)
 
-    def add_trees(self, trees: Sequence[ConversationTree]) -> list[bool]:
-        """Adds all conversations that are not here yet, or none where it fails; which of them were added.
+    def add_trees(self, trees: Sequence[ConversationTree], check: Callable[[], None] = lambda: None) -> list[bool]:
+        """Adds all conversations that are not here yet, or none where it fails; which of them were added. `check` may
+        raise to have none added; it is asked when nobody else can write any more.
 
         In every tree parents stand before their children, and the head is one of its messages.
         """
@@ -261,6 +260,7 @@ class Repository(TargetRepository, LearnedRepository):
             known = KnownTrees(connection)
         is_new = [known.add(tree) for tree in trees]
         with self._writing() as connection:  # for a short time, as replies are kept meanwhile
+            check()
             write_trees(connection, [tree for tree, new in zip(trees, is_new, strict=True) if new])
         return is_new
 
@@ -298,7 +298,7 @@ class Repository(TargetRepository, LearnedRepository):
         now = datetime.now(UTC)
         target_name = None if target_name is None else encodable(target_name)
         with self._writing() as connection:
-            head = _find(connection, conversation_id, even_deleted=True).head_message_id
+            found = _find(connection, conversation_id, even_deleted=True)
             if parent_id is not None:
                 _check_message(connection, conversation_id, parent_id)
             new = insert(MessageRow).values(
@@ -314,8 +314,9 @@ class Repository(TargetRepository, LearnedRepository):
                 columns = {field.name: getattr(statistics, field.name) for field in fields(statistics)}
                 connection.execute(insert(ReplyStatisticsRow).values(message_id=message_id, **columns))
             _change(connection, conversation_id, head_message_id=message_id, updated_at=now)
-        if head != parent_id:
-            self._recent.leave(conversation_id, head)
+            if found.head_message_id != parent_id:
+                left = heads.with_left(found.left_heads, found.head_message_id)
+                _change(connection, conversation_id, left_heads=heads.to_json(left))
         return Message(message_id, conversation_id, parent_id, role, text, now, target_name, statistics)
 
     def _remove(self, connection: Connection, ids: Sequence[int]) -> None:
@@ -340,17 +341,19 @@ class _Found:
     deleted_at: datetime | None
     sampling: str | None
     draft: str
+    left_heads: heads.Heads
 
 
 def _find(connection: Connection, conversation_id: int, *, even_deleted: bool = False) -> _Found:
     more = (ConversationRow.system_prompt, ConversationRow.head_message_id, ConversationRow.deleted_at)
-    wanted = _SUMMARIES.add_columns(*more, ConversationRow.sampling, ConversationRow.draft).where(
-        ConversationRow.id == conversation_id
-    )
+    own = (ConversationRow.sampling, ConversationRow.draft, ConversationRow.left_heads)
+    wanted = _SUMMARIES.add_columns(*more, *own).where(ConversationRow.id == conversation_id)
     row = connection.execute(wanted).one_or_none() if conversation_id in _IDS else None
     if row is None or (row.deleted_at is not None and not even_deleted):
         raise ConversationMissing("This chat is no longer in the store.")
-    return _Found(ConversationSummary(*row[:3]), *row[3:])
+    number, title, updated_at, system_prompt, head, deleted_at, sampling, draft, left = row
+    summary = ConversationSummary(number, title, updated_at)
+    return _Found(summary, system_prompt, head, deleted_at, sampling, draft, heads.from_json(left))
 
 
 def _opened(connection: Connection, found: _Found, head_message_id: int | None) -> Conversation:

@@ -123,6 +123,7 @@ class ConversationRow(Base):
     head_message_id: Mapped[int | None]  # no foreign key: it would close a circle between the two tables
     sampling: Mapped[str | None]  # the user's own for this conversation, as JSON
     draft: Mapped[str] = mapped_column(server_default=text("''"))  # a prompt that was begun and not sent
+    left_heads: Mapped[str] = mapped_column(server_default=text("'[]'"))  # leaves of branches, see heads.py
 
 
 class MessageRow(Base):
@@ -175,7 +176,7 @@ class TargetRow(Base):
     name: Mapped[str] = mapped_column(unique=True)
     path: Mapped[Path] = mapped_column(unique=True)
     size_bytes: Mapped[int]
-    last_used_at: Mapped[datetime]
+    last_used_at: Mapped[datetime | None]  # None: never
     options: Mapped[str] = mapped_column(server_default=text("''"))  # what the user set for it, as JSON
     details: Mapped[str] = mapped_column(server_default=text("''"))  # what its header says, as JSON
 
@@ -248,7 +249,8 @@ class ImportedRecallRow(Base):
 
 
 class LessonRow(Base):
-    """A reply in the tokens of one vocabulary, with the target's law before each; what it answers is in `messages`."""
+    """A reply in the tokens of one vocabulary, with the target's law before each; the turns that it answers are in
+    `messages`."""
 
     __tablename__ = "lessons"
     __table_args__ = {"sqlite_with_rowid": False}  # noqa: RUF012
@@ -259,10 +261,12 @@ class LessonRow(Base):
     tokens: Mapped[bytes]  # little-endian int32, see lessons.py
     law_tokens: Mapped[bytes]  # little-endian int32, row by row
     law_logs: Mapped[bytes]  # little-endian float16, row by row
+    # That it was given: its conversation may have another one by now. Empty: none.
+    system_prompt: Mapped[str] = mapped_column(server_default=text("''"))
 
 
 class AdapterRow(Base):
-    """One column for each field of `AdapterRecord`; `id` is its number."""
+    """One column for each field of `AdapterRecord`; `id` is its number, `ordinal` counts those of one target."""
 
     __tablename__ = "adapters"
     __table_args__ = (
@@ -280,3 +284,4 @@ class AdapterRow(Base):
     num_learned: Mapped[int]
     is_published: Mapped[bool]
     weights: Mapped[bytes]
+    ordinal: Mapped[int] = mapped_column(server_default=text("0"))

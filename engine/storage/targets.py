@@ -18,7 +18,6 @@ from engine.storage.wording import encodable, one_line, unique
 _TARGETS = select(
     TargetRow.name, TargetRow.path, TargetRow.size_bytes, TargetRow.last_used_at, TargetRow.options, TargetRow.details
 )
-_NEVER = datetime(1970, 1, 1, tzinfo=UTC)  # the column takes no NULL
 _OPTIONS = TypeAdapter(TargetOptions)
 
 
@@ -32,7 +31,7 @@ class TargetRepository(Transactions):
     def add_target(self, name: str, path: Path, size_bytes: int) -> TargetRecord:
         """Puts a file into the library that was not used yet; one that is there already stays as it is."""
         found = self.target_at(path)
-        return found or self._keep(name, path, size_bytes, last_used_at=_NEVER)
+        return found or self._keep(name, path, size_bytes, last_used_at=None)
 
     def remove_target(self, path: Path) -> None:
         """Without its file. Does nothing where it is not in the library."""
@@ -52,7 +51,8 @@ class TargetRepository(Transactions):
     def list_targets(self) -> tuple[TargetRecord, ...]:
         """Last used first, and those that never were at the end."""
         with self._reading() as connection:
-            rows = connection.execute(_TARGETS.order_by(TargetRow.last_used_at.desc(), TargetRow.id.desc()))
+            latest_first = TargetRow.last_used_at.desc().nulls_last(), TargetRow.id.desc()
+            rows = connection.execute(_TARGETS.order_by(*latest_first))
             return tuple(_record(row) for row in rows)
 
     def find_target(self, name: str) -> TargetRecord | None:
@@ -64,7 +64,7 @@ class TargetRepository(Transactions):
         with self._reading() as connection:
             return _at(connection, path.absolute())
 
-    def _keep(self, name: str, path: Path, size_bytes: int, last_used_at: datetime) -> TargetRecord:
+    def _keep(self, name: str, path: Path, size_bytes: int, last_used_at: datetime | None) -> TargetRecord:
         path = path.absolute()
         with self._writing() as connection:
             others = select(TargetRow.name).where(TargetRow.path != path)
@@ -86,11 +86,9 @@ def _change(connection: Connection, path: Path, **values: str) -> None:
     connection.execute(update(TargetRow).where(TargetRow.path == path.absolute()).values(**values))
 
 
-def _record(row: Row[str, Path, int, datetime, str, str]) -> TargetRecord:
+def _record(row: Row[str, Path, int, datetime | None, str, str]) -> TargetRecord:
     name, path, size_bytes, last_used_at, options, facts = row
-    return TargetRecord(
-        name, path, size_bytes, None if last_used_at == _NEVER else last_used_at, _options(options), facts
-    )
+    return TargetRecord(name, path, size_bytes, last_used_at, _options(options), facts)
 
 
 def _options(text: str) -> TargetOptions:

@@ -33,7 +33,8 @@ class Migrations:
         return self.revisions[-1]
 
 
-MIGRATIONS = Migrations(folder=Path(__file__).parent / "migrations", revisions=("0001", "0002", "0003", "0004", "0005"))
+_REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006")
+MIGRATIONS = Migrations(folder=Path(__file__).parent / "migrations", revisions=_REVISIONS)
 
 
 def upgrade(engine: Engine, path: Path, migrations: Migrations = MIGRATIONS) -> None:

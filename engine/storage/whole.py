@@ -98,7 +98,7 @@ def _add_adapters(
     for adapter in imported:
         if adapter.weights not in numbers:
             new = replace(adapter, is_published=False)
-            numbers[adapter.weights] = adapters.write_adapter(connection, *pair, new, adapter.weights)
+            numbers[adapter.weights] = adapters.write_adapter(connection, *pair, new, adapter.weights).number
         if adapter.is_published:
             chosen = numbers[adapter.weights]
     publishes = chosen is not None and not adapters.is_any_published(connection, *pair)

@@ -38,14 +38,14 @@ _NO_SLOT = 1  # what llama_decode returns when the context is full
 class BatchTarget:
     """Implements `engine.target.interface.ParallelTarget`."""
 
-    def __init__(self, path: Path, name: str, model: Any, context: Any, threads: int) -> None:
+    def __init__(self, path: Path, name: str, model: Any, context: Any, threads: int, settings: TargetSettings) -> None:
         """Use `load`. Owns model and context from here on."""
         self._model = model
         self._context = context
         self._memory = lib.llama_get_memory(context)
         self._vocab = lib.llama_model_get_vocab(model)
         self._vocabulary = read_vocabulary(self._vocab)
-        self._description = describe(model, path, name, threads)
+        self._description = describe(model, path, name, threads, settings)
         self._context_size: int = lib.llama_n_ctx_seq(context)
         self._num_held = [0] * lib.llama_n_seq_max(context)  # by slot
         size = len(self._num_held) * self._context_size  # all slots may begin at once
@@ -77,7 +77,8 @@ class BatchTarget:
         parameters.n_ubatch = max(MAX_TOKENS, num_slots)
         parameters.n_seq_max = parameters.n_outputs_max = num_slots
         parameters.kv_unified = False
-        return cls(path, name, model, open_context(model, path, parameters), threads)
+        context = open_context(model, path, parameters, settings)
+        return cls(path, name, model, context, threads, settings)
 
     @property
     def description(self) -> TargetDescription:

@@ -17,6 +17,9 @@ FloatRows = npt.NDArray[np.float32]  # shape (rows, vocabulary)
 FloatRow = npt.NDArray[np.float32]  # shape (vocabulary,)
 
 
+_MOST_BYTES_PER_TOKEN = 16
+
+
 class TargetFeature(StrEnum):
     """What a target may or may not offer; a proposer names those it needs."""
 
@@ -48,6 +51,11 @@ class TargetLimits:
     max_tokens: int  # of one pass
     max_rows: int  # of logits that one pass can return
 
+    @property
+    def max_bytes(self) -> int:
+        """Of a text that may fit into the context. A longer one never does, and would take long to tokenize."""
+        return _MOST_BYTES_PER_TOKEN * self.context_size
+
 
 @dataclass(frozen=True, slots=True)
 class TargetDescription:
@@ -57,6 +65,9 @@ class TargetDescription:
     size_bytes: int  # of the weights
     threads: int
     chat_template: str | None
+    num_gpu_layers: int = 0  # on graphics cards, its output counted as one
+    num_layers: int = 0  # that could be there; 0: not known
+    gpu: str = ""  # what the cards are called; empty where there are none
 
 
 class Target(Protocol):
@@ -90,6 +101,15 @@ class Target(Protocol):
 
     def roll_back(self, num_kept: int) -> bool:
         """Forget all held tokens but the first `num_kept`. False where this target cannot: it then holds nothing."""
+        ...
+
+    def save(self) -> object | None:
+        """A copy of what is held, for `restore`; None where nothing is, or a copy would take too much memory."""
+        ...
+
+    def restore(self, saved: object) -> bool:
+        """Hold what was held when this was saved, instead of what is held now. False where that fails: nothing is held
+        then."""
         ...
 
     def close(self) -> None: ...

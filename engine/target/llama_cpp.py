@@ -11,19 +11,24 @@ import atexit
 import ctypes
 import logging
 import os
+import platform
 import sys
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import psutil
 from llama_cpp import _utils as lib_utils
 from llama_cpp import llama_cpp as lib
 
 from engine.config import TargetSettings
 from engine.errors import (
+    CardsTooSmall,
     LoadCancelled,
     MendableError,
     TargetMissing,
@@ -31,7 +36,10 @@ from engine.errors import (
     TargetUnreadable,
     TargetUnsupported,
 )
+from engine.records import GpuSupport, Runtime
 from engine.stop_signal import StopSignal
+from engine.target import cpu_variants
+from engine.target.devices import read_support
 from engine.target.interface import (
     FloatRows,
     Interrupted,
@@ -44,9 +52,10 @@ from engine.target.threads import usable_cores
 
 _logger = logging.getLogger("slipstream.llama_cpp")
 
-DEFAULT_CONTEXT_SIZE = 8192  # tokens; more costs memory that most chats never use
 MAX_TOKENS = 512  # of one pass: enough to keep every core busy
 MAX_ROWS = 64  # of logits: llama.cpp reserves rows × vocabulary floats for them
+
+_MOST_SAVED = 0.25  # of the memory that is free, for a copy of what is held
 
 _ABORTED = 2  # what llama_decode returns when the abort callback ended it
 _NO_SLOT = 1
@@ -56,6 +65,9 @@ _SEQUENCE = 0
 _LOG_LEVELS = {1: logging.DEBUG, 2: logging.DEBUG, 3: logging.INFO, 4: logging.WARNING}
 _GGML_ERROR = 4
 _GGML_CONTINUED = 5
+
+_NOT_FOR_CARDS = ("libggml-base", "libggml-cpu")
+_NO_DEVICES = (ctypes.c_void_p * 1)(None)  # graphics cards are left alone
 
 _recent_errors: deque[str] = deque(maxlen=16)
 
@@ -78,6 +90,46 @@ for _file in (lib_utils.outnull_file, lib_utils.errnull_file):
     atexit.register(_file.close)
 
 
+def _load_kernels() -> None:
+    """In a build that keeps the code for each kind of CPU in a library of its own: loads the one for this CPU, and
+    those for graphics cards."""
+    folder = Path(lib._base_path)
+    if not any(folder.glob("*ggml-cpu-*")):
+        return
+    # Asked of libllama, which leads to the very copy of ggml that it is linked with; Windows cannot look further.
+    ggml = ctypes.CDLL(str(folder / "ggml.dll")) if sys.platform == "win32" else lib._lib
+    if sys.platform != "linux" or platform.machine() != "x86_64":
+        ggml.ggml_backend_load_all_from_path.restype = None
+        ggml.ggml_backend_load_all_from_path(os.fsencode(folder))
+        return
+    ggml.ggml_backend_load.restype = ctypes.c_void_p
+    for library in cpu_variants.libraries(folder, cpu_variants.usable_flags()):
+        if ggml.ggml_backend_load(os.fsencode(library)):
+            _logger.info("computing with %s", library.name)
+            break
+    for library in _card_libraries(folder):
+        if ggml.ggml_backend_load(os.fsencode(library)):
+            _logger.info("found %s", library.name)
+
+
+def _card_libraries(folder: Path) -> list[Path]:
+    """Those for graphics cards, which users may have put there; and the one that llama.cpp's own variable names."""
+    beside = (path for path in sorted(folder.glob("libggml-*.so")) if not path.stem.startswith(_NOT_FOR_CARDS))
+    named = os.environ.get("GGML_BACKEND_PATH")
+    return [*beside, *([Path(named)] if named else [])]
+
+
+_load_kernels()
+
+
+def read_runtime() -> Runtime:
+    """What this build of llama.cpp is, and what it uses of this machine."""
+    told = str(lib.llama_print_system_info() or b"", "utf-8", "replace")
+    parts = [part.split(" = ") for part in told.replace(":", "|").split("|")]
+    features = tuple(part[0].strip() for part in parts if len(part) == 2 and part[1].strip() == "1")
+    return Runtime(f"llama-cpp-python {version('llama-cpp-python')}", features)
+
+
 def _native_is_set() -> Any:
     """A native `bool is_set(void *flag)` for llama.cpp's abort callback: C's own strlen, which is 0 as long as the
     flag is an empty string. A Python callback would take the interpreter's lock five hundred times in every pass."""
@@ -88,10 +140,20 @@ def _native_is_set() -> Any:
 _IS_SET = _native_is_set()
 
 
+@dataclass(frozen=True, slots=True)
+class _SavedState:
+    state: npt.NDArray[np.uint8]  # as llama.cpp writes it, shape (bytes,)
+    num_held: int
+
+
+def _bytes_of(state: npt.NDArray[np.uint8]) -> Any:
+    return state.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
+
+
 class LlamaCppTarget:
     """Implements `engine.target.interface.Target`."""
 
-    def __init__(self, path: Path, name: str, model: Any, context: Any, threads: int) -> None:
+    def __init__(self, path: Path, name: str, model: Any, context: Any, threads: int, settings: TargetSettings) -> None:
         """Use `load`. Owns model and context from here on, also when it raises."""
         self._model = model
         self._context = context
@@ -110,7 +172,7 @@ class LlamaCppTarget:
         try:
             self._vocabulary = read_vocabulary(self._vocab)
             self._limits = TargetLimits(lib.llama_n_ctx(context), min(MAX_TOKENS, lib.llama_n_batch(context)), MAX_ROWS)
-            self._description = describe(model, path, name, threads)
+            self._description = describe(model, path, name, threads, settings)
             self._features = self._probe()
         except BaseException:
             self.close()
@@ -125,18 +187,16 @@ class LlamaCppTarget:
         on_progress: Callable[[float], None],
         stop: StopSignal,
     ) -> LlamaCppTarget:
-        """Loads a GGUF file. Raises TargetMissing, TargetUnreadable, TargetUnsupported, TargetTooLarge or
-        LoadCancelled."""
+        """Loads a GGUF file. Raises TargetMissing, TargetUnreadable, TargetUnsupported, TargetTooLarge (CardsTooSmall
+        where less on graphics cards would help) or LoadCancelled."""
         model = open_model(path, settings, on_progress, stop)
         threads = settings.threads or usable_cores()
         parameters = context_parameters(threads)
-        trained = lib.llama_model_n_ctx_train(model)
-        parameters.n_ctx = settings.context_size or (
-            min(trained, DEFAULT_CONTEXT_SIZE) if trained > 0 else DEFAULT_CONTEXT_SIZE
-        )
+        parameters.n_ctx = settings.context_for(max(0, lib.llama_model_n_ctx_train(model)))
         parameters.n_batch = parameters.n_ubatch = MAX_TOKENS
         parameters.n_outputs_max = MAX_ROWS
-        return cls(path, name, model, open_context(model, path, parameters), threads)
+        context = open_context(model, path, parameters, settings)
+        return cls(path, name, model, context, threads, settings)
 
     @property
     def description(self) -> TargetDescription:
@@ -189,6 +249,23 @@ class LlamaCppTarget:
             return True
         self._clear()
         return False
+
+    def save(self) -> _SavedState | None:
+        size = lib.llama_state_seq_get_size(self._context, _SEQUENCE)
+        if not self._num_held or size > _MOST_SAVED * psutil.virtual_memory().available:
+            return None
+        state = np.empty(size, np.uint8)
+        written = lib.llama_state_seq_get_data(self._context, _bytes_of(state), size, _SEQUENCE)
+        return _SavedState(state[:written], self._num_held) if written else None
+
+    def restore(self, saved: object) -> bool:
+        assert isinstance(saved, _SavedState)
+        self._clear()
+        if not lib.llama_state_seq_set_data(self._context, _bytes_of(saved.state), len(saved.state), _SEQUENCE):
+            self._clear()
+            return False
+        self._num_held = saved.num_held
+        return True
 
     def close(self) -> None:
         if self._context is not None:
@@ -318,6 +395,7 @@ def trial(path: Path) -> str | None:
     """
     parameters = lib.llama_model_default_params()
     parameters.n_gpu_layers = 0
+    parameters.devices = ctypes.cast(_NO_DEVICES, ctypes.c_void_p)
     parameters.use_extra_bufts = False  # read the weights as they lie in the file instead of arranging them for speed
     model = lib.llama_model_load_from_file(os.fsencode(path), parameters)
     if not model:
@@ -349,16 +427,16 @@ def explain(path: Path, complaint: str) -> MendableError:
 
 def _check_memory(path: Path) -> None:
     size, total = path.stat().st_size, psutil.virtual_memory().total
-    if size > total and not computes_elsewhere():
+    if size > total and not gpu_support().devices:
         raise TargetTooLarge(
             f"{path.name} takes {size / 2**30:.1f} GiB, but this machine has {total / 2**30:.1f} GiB of memory; "
             "choose a smaller model or quantization."
         )
 
 
-def computes_elsewhere() -> bool:
-    """Whether this build can keep weights in the memory of a GPU, about which nothing is known here."""
-    return bool(lib.llama_supports_gpu_offload())
+def gpu_support() -> GpuSupport:
+    """What this build can compute on beside the CPU, and what is free there now. Any thread may call it."""
+    return read_support()
 
 
 def open_model(path: Path, settings: TargetSettings, on_progress: Callable[[float], None], stop: StopSignal) -> Any:
@@ -375,12 +453,15 @@ def open_model(path: Path, settings: TargetSettings, on_progress: Callable[[floa
     parameters.progress_callback = callback
     if settings.gpu_layers is not None:
         parameters.n_gpu_layers = settings.gpu_layers
+        if not settings.gpu_layers:  # llama.cpp would yet reserve memory there, and compute long prompts there
+            parameters.devices = ctypes.cast(_NO_DEVICES, ctypes.c_void_p)
     _recent_errors.clear()
     model = lib.llama_model_load_from_file(os.fsencode(path), parameters)
     if not model:
         if stop.is_set():
             raise LoadCancelled(f"Loading {path.name} was cancelled.")
-        raise explain(path, last_error())
+        complaint = last_error()
+        raise _cards_too_small(path, settings, complaint) or explain(path, complaint)
     if not lib.llama_model_has_decoder(model) or lib.llama_model_has_encoder(model):
         lib.llama_model_free(model)
         raise TargetUnsupported(f"{path.name} is not a model that writes text on its own; choose a chat model.")
@@ -395,20 +476,20 @@ def context_parameters(threads: int) -> Any:
     return parameters
 
 
-def open_context(model: Any, path: Path, parameters: Any) -> Any:
+def open_context(model: Any, path: Path, parameters: Any, settings: TargetSettings) -> Any:
     """A context, or the model is freed. Raises TargetTooLarge or TargetUnsupported."""
     try:
-        return _make_context(model, path, parameters)
+        return _make_context(model, path, parameters, settings)
     except BaseException:
         lib.llama_model_free(model)
         raise
 
 
-def _make_context(model: Any, path: Path, parameters: Any) -> Any:
+def _make_context(model: Any, path: Path, parameters: Any, settings: TargetSettings) -> Any:
     _recent_errors.clear()
     context = lib.llama_init_from_model(model, parameters)
     if not context:
-        raise TargetTooLarge(
+        raise _cards_too_small(path, settings, last_error()) or TargetTooLarge(
             f"The context of {parameters.n_ctx:,} tokens for {path.name} does not fit into memory; "
             f"choose a smaller context size. (llama.cpp: {last_error()})"
         )
@@ -416,6 +497,20 @@ def _make_context(model: Any, path: Path, parameters: Any) -> Any:
         lib.llama_free(context)
         raise TargetUnsupported(f"{path.name} is not a model that writes text; choose a chat model.")
     return context
+
+
+def _cards_too_small(path: Path, settings: TargetSettings, complaint: str) -> CardsTooSmall | None:
+    """What to say where memory was wanted on graphics cards and not had; None where it was something else."""
+    if "allocate" not in complaint or "CPU" in complaint or settings.gpu_layers == 0:
+        return None
+    support = gpu_support()
+    if not support.devices:
+        return None
+    free = sum(device.free_memory for device in support.devices)
+    return CardsTooSmall(
+        f"{path.name} needs more memory of {support.description} than the {free / 2**30:.1f} GiB that are free there; "
+        "choose fewer GPU layers or a smaller context size for it."
+    )
 
 
 def last_error() -> str:
@@ -462,7 +557,11 @@ def tokenize(vocab: Any, text: str) -> list[int]:
         size = -count
 
 
-def describe(model: Any, path: Path, name: str, threads: int) -> TargetDescription:
+def describe(model: Any, path: Path, name: str, threads: int, settings: TargetSettings) -> TargetDescription:
+    support = gpu_support()
+    all_layers = lib.llama_model_n_layer(model) + 1
+    wanted = all_layers if settings.gpu_layers is None else settings.gpu_layers
+    num_gpu_layers = min(wanted, all_layers) if support.devices else 0
     return TargetDescription(
         path=path,
         name=name,
@@ -470,6 +569,9 @@ def describe(model: Any, path: Path, name: str, threads: int) -> TargetDescripti
         size_bytes=lib.llama_model_size(model),
         threads=threads,
         chat_template=_chat_template(model),
+        num_gpu_layers=num_gpu_layers,
+        num_layers=all_layers,
+        gpu=support.description,
     )
 
 

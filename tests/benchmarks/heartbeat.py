@@ -1,8 +1,12 @@
-"""How long the interface thread is held up: a timer that should beat every millisecond, and by how much it is late."""
+"""How long the interface thread is held up: a timer that should beat every millisecond, and by how much it is late.
+
+Beside the time by the clock stands what the thread itself computed meanwhile. Where both are long, our own work held
+the thread up; where only the clock's is, it waited for Python's lock or for a processor core.
+"""
 
 from __future__ import annotations
 
-from time import perf_counter
+from time import perf_counter, thread_time
 
 from PySide6.QtCore import QObject, Qt, QTimer, Slot
 
@@ -13,7 +17,9 @@ class Heartbeat(QObject):
     def __init__(self) -> None:
         super().__init__()
         self._late_ms: list[float] = []
+        self._own_ms: list[float] = []
         self._last = 0.0
+        self._last_own = 0.0
         self._timer = QTimer(self)
         self._timer.setTimerType(Qt.TimerType.PreciseTimer)
         self._timer.setInterval(1)
@@ -22,7 +28,9 @@ class Heartbeat(QObject):
     def start(self) -> None:
         """Begins anew."""
         self._late_ms = []
+        self._own_ms = []
         self._last = perf_counter()
+        self._last_own = thread_time()
         self._timer.start()
 
     def stop(self) -> None:
@@ -35,11 +43,24 @@ class Heartbeat(QObject):
     def longest_ms(self) -> float:
         return max(self._late_ms)
 
+    def longest_own_ms(self) -> float:
+        """The most that the interface thread computed between two beats."""
+        return max(self._own_ms)
+
     def percentile_ms(self, share: float) -> float:
-        return sorted(self._late_ms)[int(share * len(self._late_ms))]
+        return _percentile(self._late_ms, share)
+
+    def percentile_own_ms(self, share: float) -> float:
+        return _percentile(self._own_ms, share)
 
     @Slot()
     def _beat(self) -> None:
-        now = perf_counter()
+        now, own = perf_counter(), thread_time()
         self._late_ms.append(max(0.0, (now - self._last) * 1000 - 1))
+        self._own_ms.append((own - self._last_own) * 1000)
         self._last = now
+        self._last_own = own
+
+
+def _percentile(values: list[float], share: float) -> float:
+    return sorted(values)[int(share * len(values))]

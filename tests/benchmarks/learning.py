@@ -27,9 +27,9 @@ import psutil
 from engine import EngineConfig, ReplySettings, SamplingSettings, TargetSettings
 from engine.assembly import load_file, make_drafting, resolve
 from engine.config import LearningSettings
-from engine.learning_service import LearningService
 from engine.records import ChatTurn, Reply, Role
-from engine.reply import ReplyWriter
+from engine.replies.reply import ReplyWriter
+from engine.services.learning_service import LearningService
 from engine.speculation import Speculation
 from engine.stop_signal import StopSignal
 from engine.storage import Repository

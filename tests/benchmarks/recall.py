@@ -8,7 +8,7 @@ come up again, some more often than others: here, as in other chats, in whole or
 made alike, go on round by round; each round asks for a draft and adds some of what truly follows.
 
 Prints for each store: seconds from the file (which the system still has in memory) to the indexes; memory that they
-hold, and the most while they are made; microseconds of `History.propose` in a round; the share of rounds in which
+hold, and the most while they are made; microseconds of `SuffixLookup.propose` in a round; the share of rounds in which
 something was found, and those alone; microseconds of a chat's first round, which reads the chat.
 """
 
@@ -30,9 +30,9 @@ from engine.numerics.dice import RandomDice
 from engine.numerics.draft import Verdict
 from engine.numerics.draft_length import MAX_LENGTH
 from engine.numerics.prefix import common_prefix_length
-from engine.proposers.history import History
 from engine.proposers.interface import Context
 from engine.proposers.remembered import MOST_TOKENS, Remembered
+from engine.proposers.suffix_lookup import SuffixLookup
 from engine.records import ChatTurn, Role
 from engine.storage import Repository
 from tests.fakes.proposers import Generous
@@ -130,11 +130,11 @@ def propose(remembered: Remembered, speaker: Speaker, seed: int) -> Rounds:
     found_us: list[float] = []
     first_us: list[float] = []
     num_right = 0
-    history = History(lambda: remembered.indexes)
+    lookup = SuffixLookup(lambda: remembered.indexes)
     for context, following in _contexts(speaker, seed):
         is_first = context.reply_start == len(context.tokens)
         began = perf_counter()
-        draft = history.propose(context, MAX_LENGTH, Generous())
+        draft = lookup.propose(context, MAX_LENGTH, Generous())
         spent_us = (perf_counter() - began) * 1e6
         if is_first:
             first_us.append(spent_us)
@@ -144,7 +144,7 @@ def propose(remembered: Remembered, speaker: Speaker, seed: int) -> Rounds:
             if draft.tokens:
                 found_us.append(spent_us)
         num_accepted = common_prefix_length(draft.tokens, following[:-1])
-        history.observe(Verdict(draft, num_accepted, following[: num_accepted + 1]))
+        lookup.observe(Verdict(draft, num_accepted, following[: num_accepted + 1]))
     return Rounds(np.array(rounds_us), np.array(found_us), np.array(first_us), num_right)
 
 

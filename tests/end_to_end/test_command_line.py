@@ -104,6 +104,8 @@ def test_the_smoke_run_takes_a_picture_of_an_answered_chat(tmp_path: Path) -> No
     result = slipstream("--smoke", str(picture))
     assert (result.returncode, result.stderr) == (0, "")
     assert picture.read_bytes().startswith(b"\x89PNG")
+    times = json.loads(result.stdout)
+    assert 0 < times["window_s"] < times["model_s"] < times["reply_begins_s"] < times["reply_ends_s"] < 60
 
 
 def test_a_smoke_run_that_cannot_save_says_so(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ class Desk:
         self.window = MainWindow(keeper)
         self.bridge = EngineBridge(EngineConfig(folder))
         self.chat = ChatController(self.window, self.bridge, _SETTINGS, TargetSettings(), "", self.window)
-        self.comparing = CompareController(self.window, self.bridge, lambda: _SETTINGS, str)
+        self.comparing = CompareController(self.window, self.bridge, lambda: _SETTINGS, str, lambda: self.chat.sampling)
         self.history = HistoryController(self.window, self.bridge, keeper)
         self.ear = Ear(self.bridge)  # after the controllers: what the test hears, they have heard
         qtbot.addWidget(self.window)
@@ -100,7 +100,9 @@ def test_a_chat_is_compared_and_goes_on_as_if_nothing_had_been(desk: Desk) -> No
     second = desk.ask("And two animals.")
     statistics = second.message.statistics
     assert statistics is not None
-    assert statistics.prompt_tokens - statistics.evaluated_tokens > 0, "what both prompts begin with was still held"
+    assert first.message.statistics is not None
+    held = first.message.statistics.context_used
+    assert statistics.evaluated_tokens <= statistics.prompt_tokens - held + 1, "all that was said before was still held"
 
     with desk.waiting_for(HistoryRead):
         desk.window.history_action.trigger()

@@ -18,7 +18,7 @@ from engine.numerics.draft_length import FixedCosts
 from engine.numerics.prefix import common_prefix_length
 from engine.proposers.chooser import Always, Chooser
 from engine.records import ChatTurn, Reply, Role
-from engine.reply import ReplyWriter
+from engine.replies.reply import ReplyWriter
 from engine.speculation import Speculation
 from engine.stop_signal import StopSignal
 from engine.target.interface import Target

@@ -15,7 +15,7 @@ from llama_cpp import llama_cpp as lib
 from engine.config import ReplySettings, SamplingSettings
 from engine.numerics.sampling import make_law
 from engine.records import ChatTurn, Reply, Role, StopReason
-from engine.reply import ReplyWriter
+from engine.replies.reply import ReplyWriter
 from engine.session import Session
 from engine.stop_signal import StopSignal
 from engine.target.interface import Interrupted, Target, TargetFeature
@@ -87,6 +87,23 @@ def test_rolling_back_gives_the_same_logits_again(fresh_starter: Target) -> None
     assert fresh_starter.num_held == len(tokens) - 1
     again = fresh_starter.evaluate(tokens[-1:], 1, StopSignal())
     np.testing.assert_array_equal(again, expected)
+
+
+def test_what_was_saved_is_held_again_and_gives_the_same_logits(fresh_starter: Target) -> None:
+    tokens = fresh_starter.tokenize(PROMPT)
+    assert fresh_starter.save() is None, "nothing is held"
+    fresh_starter.evaluate(tokens[:-1], 1, StopSignal())
+    saved = fresh_starter.save()
+    assert saved is not None
+    expected = fresh_starter.evaluate(tokens[-1:], 1, StopSignal()).copy()
+    fresh_starter.roll_back(0)
+    fresh_starter.evaluate(fresh_starter.tokenize("Something else."), 1, StopSignal())
+    for _ in range(2):
+        assert fresh_starter.restore(saved)
+        assert fresh_starter.num_held == len(tokens) - 1
+        again = fresh_starter.evaluate(tokens[-1:], 1, StopSignal())
+        np.testing.assert_array_equal(again, expected)
+    assert fresh_starter.roll_back(3)
 
 
 def test_a_stop_signal_ends_a_running_pass_and_takes_it_back(fresh_starter: Target) -> None:

@@ -13,7 +13,7 @@ _E = TypeVar("_E")
 
 
 class RecordingListener:
-    """Implements `engine.reply.ReplyListener`."""
+    """Implements `engine.replies.reply.ReplyListener`."""
 
     def __init__(self) -> None:
         self.prompts: list[tuple[int, int]] = []

@@ -95,6 +95,14 @@ class FakeTarget:
         del self.held[kept:]
         return self._can_roll_back
 
+    def save(self) -> list[int] | None:
+        return self.held.copy() or None
+
+    def restore(self, saved: object) -> bool:
+        assert isinstance(saved, list)
+        self.held[:] = saved
+        return True
+
     def close(self) -> None:
         self.closed = True
 

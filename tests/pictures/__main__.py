@@ -193,9 +193,9 @@ def _library(studio: Studio, folder: Path) -> None:
 
 def _speed(studio: Studio, _folder: Path) -> None:
     studio.window.history_action.trigger()
+    studio.until(lambda: studio.heard(HistoryRead))
     page = studio.app.history.page
     assert page is not None
-    studio.until(lambda: studio.heard(HistoryRead))
     studio.shoot("speed", page)
     page.close()
     _open(studio, CODE_CHAT)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from enum import StrEnum
 
-from engine.history import AdapterNote, Portion, Speedup, Tally, total
+from engine.history import AdapterNote, Portion, Tally, TotalSpeedup, total
 from engine.records import TextKind
 
 MOST_POINTS = 90  # of a plot: more cannot be told apart
@@ -43,7 +43,7 @@ class Point:
     first: Portion
     last: Portion
     num_groups: int  # days or chats
-    speedup: Speedup
+    speedup: TotalSpeedup
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,27 +17,29 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.amounts import day_words, percent_words
 from app.dialogs.history import figures
 from app.dialogs.history.figures import Choice, Grouping
 from app.dialogs.history.table import FiguresTable
 from app.dialogs.history.wording import (
-    ALL_KINDS,
     EMPTY,
     HOW_COMPARED,
     HOW_LEARNING_IS_TIMED,
     HOW_TIME_IS_PARTED,
     KINDS,
     csv_text,
-    day_words,
     duration,
     headline,
+    kind_words,
     learned_words,
     note_words,
     plot_words,
     point_words,
 )
 from app.dialogs.parts import button, words
+from app.marked_words import QT_TRANSLATE_NOOP
 from app.theme import ThemeKeeper
+from app.translation import translate
 from app.widgets.plots import PlotMark, PlotPoint, RatioPlot
 from app.widgets.scrolling_page import ScrollingPage
 from app.widgets.share_bars import Bar, Part, ShareBars
@@ -49,6 +51,12 @@ _LEAST_TABLE_PX = 712
 _PLOT_PX = 240
 _RECENT_DAYS = 7
 _CSV_NAME = "slipstream-speed.csv"
+_MONTHS = (
+    *(QT_TRANSLATE_NOOP("Speed", "Jan"), QT_TRANSLATE_NOOP("Speed", "Feb"), QT_TRANSLATE_NOOP("Speed", "Mar")),
+    *(QT_TRANSLATE_NOOP("Speed", "Apr"), QT_TRANSLATE_NOOP("Speed", "May"), QT_TRANSLATE_NOOP("Speed", "Jun")),
+    *(QT_TRANSLATE_NOOP("Speed", "Jul"), QT_TRANSLATE_NOOP("Speed", "Aug"), QT_TRANSLATE_NOOP("Speed", "Sep")),
+    *(QT_TRANSLATE_NOOP("Speed", "Oct"), QT_TRANSLATE_NOOP("Speed", "Nov"), QT_TRANSLATE_NOOP("Speed", "Dec")),
+)
 
 
 class HistoryPage(QDialog):
@@ -64,7 +72,7 @@ class HistoryPage(QDialog):
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
         super().__init__(parent, Qt.WindowType.Window)
-        self.setWindowTitle("Speed")
+        self.setWindowTitle(self.tr("Speed"))
         self.resize(*_SIZE_PX)
         self._history = History()
         self._rows: tuple[figures.Row, ...] = ()
@@ -72,31 +80,33 @@ class HistoryPage(QDialog):
         self.headline.setToolTip(_wrapped(HOW_COMPARED))
         self.before = words("", self, kind="quiet")
         self.before.setToolTip(_wrapped(HOW_COMPARED))
-        self.prove_button = button("Prove it…", "outlined", self)
-        self.prove_button.setToolTip("Have one prompt answered with guesses and without, side by side")
+        self.prove_button = button(self.tr("Prove it…"), "outlined", self)
+        self.prove_button.setToolTip(self.tr("Have one prompt answered with guesses and without, side by side"))
         self.prove_button.clicked.connect(self.compare_requested)
-        self.targets = _combo("Model", self)
-        self.kinds = _combo("Kind of text", self)
-        self.groupings = _combo("Points of the plot", self)
-        self.groupings.addItem("Day by day", Grouping.DAY)
-        self.groupings.addItem("Chat by chat", Grouping.CHAT)
-        self.export_button = button("Export the table…", "outlined", self)
-        self.export_button.setToolTip("Save the table, with all digits, as a CSV file")
+        self.targets = _combo(self.tr("Model"), self)
+        self.kinds = _combo(self.tr("Kind of text"), self)
+        self.groupings = _combo(self.tr("Points of the plot"), self)
+        self.groupings.addItem(self.tr("Day by day"), Grouping.DAY)
+        self.groupings.addItem(self.tr("Chat by chat"), Grouping.CHAT)
+        self.export_button = button(self.tr("Export the table…"), "outlined", self)
+        self.export_button.setToolTip(self.tr("Save the table, with all digits, as a CSV file"))
         self.export_button.clicked.connect(self._export)
         self.plot = RatioPlot(keeper, self)
         self.plot.setFixedHeight(_PLOT_PX)
         self.plot.setToolTip(_wrapped(HOW_COMPARED))
         self.plot_words = words("", self, kind="faint")
-        self.no_points = words("None of these replies could be compared with writing without guesses.", self, "quiet")
+        self.no_points = words(
+            self.tr("None of these replies could be compared with writing without guesses."), self, "quiet"
+        )
         self.no_points.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.bars = ShareBars(keeper, self)
-        self.no_bars = words("Of these replies it is not known where the time went.", self, "quiet")
+        self.no_bars = words(self.tr("Of these replies it is not known where the time went."), self, "quiet")
         self.table = FiguresTable(self)
         self.table.setMinimumWidth(_LEAST_TABLE_PX)
         self.learned = words("", self)
         self.notice = words("", self, kind="quiet")  # what became of an export
         self.notice.hide()
-        self.empty = words("The figures are being read…", self, kind="quiet")
+        self.empty = words(self.tr("The figures are being read…"), self, kind="quiet")
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._arrange()
         for combo in (self.targets, self.kinds, self.groupings):
@@ -114,9 +124,9 @@ class HistoryPage(QDialog):
         self._history = history
         names = sorted({portion.target_name for portion in history.days})
         kinds = {portion.kind for portion in history.days}
-        _fill(self.targets, [("All models", None), *((name, name) for name in names)])
-        _fill(self.kinds, [(ALL_KINDS, None), *((KINDS[kind], kind) for kind in KINDS if kind in kinds)])
-        self.empty.setText(EMPTY)
+        _fill(self.targets, [(self.tr("All models"), None), *((name, name) for name in names)])
+        _fill(self.kinds, [(kind_words(kind), kind) for kind in (None, *KINDS) if kind is None or kind in kinds])
+        self.empty.setText(translate("Speed", EMPTY))
         self._pages.setCurrentIndex(1 if history.days else 0)
         self._show_chosen()
 
@@ -154,19 +164,19 @@ class HistoryPage(QDialog):
         column.addSpacing(4)
         column.addLayout(chosen)
         column.addWidget(self.notice)
-        column.addWidget(_title("How many times as fast as without guesses", self))
+        column.addWidget(_title(self.tr("How many times as fast as without guesses"), self))
         column.addWidget(self.plot)
         column.addWidget(self.no_points)
         column.addWidget(self.plot_words)
         column.addSpacing(8)
-        column.addWidget(_title("Where the time goes", self))
+        column.addWidget(_title(self.tr("Where the time goes"), self))
         column.addWidget(self.bars)
         column.addWidget(self.no_bars)
         column.addSpacing(8)
-        column.addWidget(_title("By model and kind of text", self))
+        column.addWidget(_title(self.tr("By model and kind of text"), self))
         column.addWidget(self.table)
         column.addSpacing(8)
-        column.addWidget(_title("What was learned", self))
+        column.addWidget(_title(self.tr("What was learned"), self))
         column.addWidget(self.learned)
         column.addStretch(1)
         scroll = ScrollingPage(self.windowTitle(), inside, self)
@@ -195,9 +205,11 @@ class HistoryPage(QDialog):
     def _show_headline(self, days: tuple[Portion, ...], whole: Tally) -> None:
         today = datetime.now().astimezone().date()
         recent = total(portion.tally for portion in figures.since(days, today, _RECENT_DAYS))
-        self.headline.setText(headline(recent.speedup, f"Over the last {_RECENT_DAYS} days"))
+        self.headline.setText(headline(recent.speedup, self.tr("Over the last %n day(s)", "", _RECENT_DAYS)))
         older = whole.num_replies > recent.num_replies
-        self.before.setText(headline(whole.speedup, f"Since {day_words(days[0].day)}") if older else "")
+        self.before.setText(
+            headline(whole.speedup, self.tr("Since {day}").format(day=day_words(days[0].day))) if older else ""
+        )
         self.before.setVisible(older)
 
     def _show_plot(self, choice: Choice) -> None:
@@ -216,28 +228,35 @@ class HistoryPage(QDialog):
         self.plot.setAccessibleName("; ".join(point_words(point, choice.grouping) for point in points[-_RECENT_DAYS:]))
         self.plot.setVisible(bool(points))
         self.no_points.setVisible(not points)
-        lines = " A dashed line: the drafter learned something new." if marks else ""
-        self.plot_words.setText(f"{plot_words(points, choice.grouping)} At 1, guesses bring nothing.{lines}")
+        sentences = [plot_words(points, choice.grouping), self.tr("At 1, guesses bring nothing.")]
+        if marks:
+            sentences.append(self.tr("A dashed line: the drafter learned something new."))
+        self.plot_words.setText(" ".join(sentences))
         self.plot_words.setVisible(bool(points))
 
     def _show_bars(self, whole: Tally) -> None:
         parted = whole.parted_s
         parts = (
-            ("Checking", whole.check_s, "accent"),
-            ("Guessing", whole.draft_s, "warning"),
-            ("Other", whole.other_s, "border_strong"),
+            (self.tr("Checking"), whole.check_s, "accent"),
+            (self.tr("Guessing"), whole.draft_s, "warning"),
+            (self.tr("Other"), whole.other_s, "border_strong"),
         )
         bars = []
+        part_words = self.tr("{name} {share}, {duration}")
         if parted > 0:
             shown = tuple(
-                Part(seconds, colour, f"{name} {seconds / parted:.0%}, {duration(seconds)}")
+                Part(
+                    seconds,
+                    colour,
+                    part_words.format(name=name, share=percent_words(seconds / parted), duration=duration(seconds)),
+                )
                 for name, seconds, colour in parts
             )
-            bars.append(Bar("Writing replies", shown, _wrapped(HOW_TIME_IS_PARTED)))
+            bars.append(Bar(self.tr("Writing replies"), shown, _wrapped(HOW_TIME_IS_PARTED)))
         learning = sum(day.seconds for day in self._history.learning)
         if learning > 0:
             part = Part(learning, "code_keyword", duration(learning))
-            bars.append(Bar("Learning, while nobody waited", (part,), _wrapped(HOW_LEARNING_IS_TIMED)))
+            bars.append(Bar(self.tr("Learning, while nobody waited"), (part,), _wrapped(HOW_LEARNING_IS_TIMED)))
         self.bars.show_bars(bars)
         self.bars.setVisible(bool(bars))
         self.no_bars.setVisible(parted <= 0)
@@ -245,7 +264,7 @@ class HistoryPage(QDialog):
     @Slot()
     def _export(self) -> None:
         start = str(Path.home() / _CSV_NAME)
-        path, _ = QFileDialog.getSaveFileName(self, "Export the table", start, "CSV (*.csv)")
+        path, _ = QFileDialog.getSaveFileName(self, self.tr("Export the table"), start, self.tr("CSV (*.csv)"))
         if path:
             self.export_requested.emit(path, csv_text(self._rows))
 
@@ -277,13 +296,14 @@ def _title(name: str, parent: QWidget) -> QLabel:
 
 
 def _wrapped(text: str) -> str:
-    """Tool tips break lines only where they are rich."""
-    return f"<p>{text}</p>".replace("\n", "<br>")
+    """Tool tips break lines only where they are rich. `text` is one of those in `wording`."""
+    return f"<p>{translate('Speed', text)}</p>".replace("\n", "<br>")
 
 
 def _day_name(place: float) -> str:
     day = date.fromordinal(max(1, round(place)))
-    return f"{day.day} {day:%b}"
+    month = translate("Speed", _MONTHS[day.month - 1])
+    return translate("Speed", "{day} {month}").format(day=day.day, month=month)
 
 
 def _chat_name(place: float) -> str:

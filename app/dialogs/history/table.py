@@ -10,20 +10,45 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTab
 
 from app.dialogs.history.figures import Row
 from app.dialogs.history.wording import HOW_COMPARED, cells
+from app.marked_words import QT_TRANSLATE_NOOP
+from app.translation import translate
 from app.widgets.keyboard_focus import show_keyboard_focus
 
-_COLUMNS = (
-    ("Kind", "What a reply mostly is, told by its text; older replies count as prose"),
-    ("Replies", "Replies that are kept; those of deleted and incognito chats are not counted"),
-    ("Tokens", "Tokens of the model in these replies"),
-    ("Tokens/s", "Tokens written per second, from the end of the prompt to the last token; all replies together"),
-    ("Ratio", HOW_COMPARED),
+_COLUMNS = (  # in the context of what stands in them
     (
-        "Per round",
-        "Tokens that a pass of the model brought: its own, and the guesses that stood. Without guesses it is 1",
+        QT_TRANSLATE_NOOP("Speed", "Kind"),
+        QT_TRANSLATE_NOOP("Speed", "What a reply mostly is, told by its text; older replies count as prose"),
     ),
-    ("Accepted", "Of the guessed tokens that the model checked, those that it would have written itself"),
-    ("Who guessed", "Of the guesses that stood: whose they were. Of older replies this is not known"),
+    (
+        QT_TRANSLATE_NOOP("Speed", "Replies"),
+        QT_TRANSLATE_NOOP("Speed", "Replies that are kept; those of deleted and incognito chats are not counted"),
+    ),
+    (QT_TRANSLATE_NOOP("Speed", "Tokens"), QT_TRANSLATE_NOOP("Speed", "Tokens of the model in these replies")),
+    (
+        QT_TRANSLATE_NOOP("Speed", "Tokens/s"),
+        QT_TRANSLATE_NOOP(
+            "Speed",
+            "Tokens written per second, from the end of the prompt to the last token; all replies together",
+        ),
+    ),
+    (QT_TRANSLATE_NOOP("Speed", "Ratio"), HOW_COMPARED),
+    (
+        QT_TRANSLATE_NOOP("Speed", "Per round"),
+        QT_TRANSLATE_NOOP(
+            "Speed",
+            "Tokens that a pass of the model brought: its own, and the guesses that stood. Without guesses it is 1",
+        ),
+    ),
+    (
+        QT_TRANSLATE_NOOP("Speed", "Accepted"),
+        QT_TRANSLATE_NOOP(
+            "Speed", "Of the guessed tokens that the model checked, those that it would have written itself"
+        ),
+    ),
+    (
+        QT_TRANSLATE_NOOP("Speed", "Who guessed"),
+        QT_TRANSLATE_NOOP("Speed", "Of the guesses that stood: whose they were. Of older replies this is not known"),
+    ),
 )
 _MOST_ROWS_SHOWN = 14
 
@@ -34,7 +59,7 @@ class FiguresTable(QTableWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(0, len(_COLUMNS), parent)
         self.setProperty("kind", "figures")
-        self.setAccessibleName("Figures for each model and kind of text")
+        self.setAccessibleName(self.tr("Figures for each model and kind of text"))
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setTabKeyNavigation(False)  # Tab leaves the table
@@ -42,7 +67,7 @@ class FiguresTable(QTableWidget):
         self.setWordWrap(False)
         self.verticalHeader().hide()
         for column, (name, _) in enumerate(_COLUMNS):
-            header = QTableWidgetItem(name)
+            header = QTableWidgetItem(translate("Speed", name))
             header.setToolTip(_about(column))
             header.setTextAlignment(_alignment(column))
             self.setHorizontalHeaderItem(column, header)
@@ -88,7 +113,7 @@ class FiguresTable(QTableWidget):
         font = self.font()
         font.setWeight(font.Weight.DemiBold)
         item.setFont(font)
-        item.setToolTip("The model that wrote these replies")
+        item.setToolTip(self.tr("The model that wrote these replies"))
         self.setItem(number, 0, item)
         self.setSpan(number, 0, 1, len(_COLUMNS))
 
@@ -103,7 +128,7 @@ class FiguresTable(QTableWidget):
 
 
 def _about(column: int) -> str:
-    return f"<p>{_COLUMNS[column][1]}</p>".replace("\n", "<br>")
+    return f"<p>{translate('Speed', _COLUMNS[column][1])}</p>".replace("\n", "<br>")
 
 
 def _alignment(column: int) -> Qt.AlignmentFlag:

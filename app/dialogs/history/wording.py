@@ -5,31 +5,43 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Sequence
-from datetime import date, datetime
 
+from app.amounts import day_words, percent_words
 from app.dialogs.history.figures import Grouping, Point, Row
-from engine.history import AdapterNote, History, Speedup, Tally
+from app.marked_words import QT_TRANSLATE_NOOP
+from app.translation import Words, translate
+from engine.history import AdapterNote, History, Tally, TotalSpeedup
 from engine.records import TextKind
 
+Speed = Words("Speed")
 NOTHING = "–"
-KINDS = {TextKind.PROSE: "Prose", TextKind.CODE: "Code", TextKind.NUMBERS: "Numbers", TextKind.LISTS: "Lists"}
-ALL_KINDS = "All kinds"
-EMPTY = (
+KINDS = {
+    TextKind.PROSE: QT_TRANSLATE_NOOP("Speed", "Prose"),
+    TextKind.CODE: QT_TRANSLATE_NOOP("Speed", "Code"),
+    TextKind.NUMBERS: QT_TRANSLATE_NOOP("Speed", "Numbers"),
+    TextKind.LISTS: QT_TRANSLATE_NOOP("Speed", "Lists"),
+}
+EMPTY = QT_TRANSLATE_NOOP(
+    "Speed",
     "No reply has been kept yet. Write a message in a chat; how fast its reply came will be shown here, and how fast "
-    "it would have come without guesses."
+    "it would have come without guesses.",
 )
-HOW_COMPARED = (
+HOW_COMPARED = QT_TRANSLATE_NOOP(
+    "Speed",
     "While a reply is written, some passes are made without guesses; they tell how fast this machine writes without "
     "them. The ratio is what the same words would have taken at that speed, divided by what they took. A long reply "
     "counts for more than a short one.\n"
     "± is the standard error: it comes from how far the replies are from one another, and from how well the plain "
-    "speed is known. Reading the prompt is not counted."
+    "speed is known. Reading the prompt is not counted.",
 )
-HOW_TIME_IS_PARTED = (
+HOW_TIME_IS_PARTED = QT_TRANSLATE_NOOP(
+    "Speed",
     "Wall-clock time of writing, from the end of the prompt to the last token. Checking: the model's passes and the "
-    "choice of words. Guessing: the drafter and recall. Other: everything else."
+    "choice of words. Guessing: the drafter and recall. Other: everything else.",
 )
-HOW_LEARNING_IS_TIMED = "Time in which the drafter learned, while no reply was being written; of all models and kinds."
+HOW_LEARNING_IS_TIMED = QT_TRANSLATE_NOOP(
+    "Speed", "Time in which the drafter learned, while no reply was being written; of all models and kinds."
+)
 _SURE = 0.05  # a standard error beyond it leaves a ratio near 1 open
 _CSV_FIELDS = (
     *("model", "kind", "replies", "tokens", "seconds", "tokens_per_s", "ratio", "ratio_error", "compared_replies"),
@@ -37,66 +49,80 @@ _CSV_FIELDS = (
 )
 
 
-def headline(speedup: Speedup | None, when: str) -> str:
+def headline(speedup: TotalSpeedup | None, when: str) -> str:
     """`when`: as in `Over the last 7 days`."""
     if speedup is None:
-        return f"{when} no reply could be compared with writing without guesses."
-    replies = count(speedup.num_replies, "reply", "replies")
+        return Speed.tr("{when} no reply could be compared with writing without guesses.").format(when=when)
     if abs(speedup.ratio - 1) <= speedup.error > _SURE:
-        return f"{when} too little was written to tell whether guesses help: {ratio_words(speedup)} ({replies})."
-    if abs(speedup.ratio - 1) <= max(speedup.error, 0.005):
-        return f"{when} replies came about as fast as without guesses: {ratio_words(speedup)} ({replies})."
-    came = f"{when} replies came {ratio_words(speedup)} as fast as without guesses ({replies})"
-    if speedup.saved_s >= 0:
-        return f"{came}; about {duration(speedup.saved_s)} saved."
-    return f"{came}; guessing cost about {duration(-speedup.saved_s)}."
+        words = Speed.tr("{when} too little was written to tell whether guesses help: {ratio} ({replies}).")
+    elif abs(speedup.ratio - 1) <= max(speedup.error, 0.005):
+        words = Speed.tr("{when} replies came about as fast as without guesses: {ratio} ({replies}).")
+    elif speedup.saved_s >= 0:
+        words = Speed.tr("{when} replies came {ratio} as fast as without guesses ({replies}); about {duration} saved.")
+    else:
+        words = Speed.tr(
+            "{when} replies came {ratio} as fast as without guesses ({replies}); guessing cost about {duration}."
+        )
+    return words.format(
+        when=when,
+        ratio=ratio_words(speedup),
+        replies=_replies(speedup.num_replies),
+        duration=duration(abs(speedup.saved_s)),
+    )
 
 
-def ratio_words(speedup: Speedup) -> str:
+def ratio_words(speedup: TotalSpeedup) -> str:
     return f"{speedup.ratio:.2f}× ± {speedup.error:.2f}" if speedup.error > 0 else f"{speedup.ratio:.2f}×"
+
+
+def kind_words(kind: TextKind | None) -> str:
+    """None: all kinds."""
+    return Speed.tr("All kinds") if kind is None else translate("Speed", KINDS[kind])
 
 
 def duration(seconds: float) -> str:
     if seconds < 1:
-        return f"{seconds:.1f} seconds"
+        return Speed.tr("{seconds} seconds").format(seconds=f"{seconds:.1f}")
     if seconds < 60:
-        return count(round(seconds), "second", "seconds")
+        return Speed.tr("%n second(s)", "", round(seconds))
     minutes = round(seconds / 60)
     if minutes < 60:
-        return count(minutes, "minute", "minutes")
-    if minutes < 600:
-        hours, minutes = divmod(minutes, 60)
-        return f"{hours} h {minutes} min" if minutes else count(hours, "hour", "hours")
-    return count(round(seconds / 3600), "hour", "hours")
-
-
-def count(number: int, one: str, many: str) -> str:
-    return f"{number:,} {one if number == 1 else many}"
-
-
-def day_words(day: date) -> str:
-    return f"{day.day} {day:%B %Y}"
+        return Speed.tr("%n minute(s)", "", minutes)
+    hours, minutes = divmod(minutes, 60)
+    if hours < 10 and minutes:
+        return Speed.tr("{hours} h {minutes} min").format(hours=hours, minutes=minutes)
+    hours = round(seconds / 3600)
+    return Speed.tr("{number} hour(s)", "", hours).format(number=f"{hours:,}")
 
 
 def point_words(point: Point, grouping: Grouping) -> str:
     first, last = day_words(point.first.day), day_words(point.last.day)
-    when = first if first == last else f"{first} to {last}"
+    when = first if first == last else Speed.tr("{first} to {last}").format(first=first, last=last)
     if grouping is Grouping.CHAT:
-        when = f"{count(point.num_groups, 'chat', 'chats')}, {when}"
-    return f"{when}\n{ratio_words(point.speedup)}, {count(point.speedup.num_replies, 'reply', 'replies')} compared"
+        chats = Speed.tr("{number} chat(s), {when}", "", point.num_groups)
+        when = chats.format(number=f"{point.num_groups:,}", when=when)
+    number = point.speedup.num_replies
+    compared = Speed.tr("{ratio}, {number} repl(y|ies) compared", "", number)
+    return f"{when}\n{compared.format(ratio=ratio_words(point.speedup), number=f'{number:,}')}"
 
 
 def plot_words(points: Sequence[Point], grouping: Grouping) -> str:
     """What a point stands for."""
     most = max((point.num_groups for point in points), default=1)
     if grouping is Grouping.CHAT:
-        return "Each point is one chat." if most == 1 else f"Each point is {most} chats, one after the other."
-    return "Each point is one day." if most == 1 else f"Each point is up to {most} days, one after the other."
+        if most == 1:
+            return Speed.tr("Each point is one chat.")
+        return Speed.tr("Each point is %n chats, one after the other.", "", most)
+    if most == 1:
+        return Speed.tr("Each point is one day.")
+    return Speed.tr("Each point is up to %n days, one after the other.", "", most)
 
 
 def note_words(note: AdapterNote) -> str:
     """Of a line in the plot."""
-    return f"Learned since {_moment(note.created_at)}: {note.before:.2f} → {note.after:.2f} guesses stand in a round"
+    return Speed.tr("Learned since {day}: {before} → {after} guesses stand in a round").format(
+        day=day_words(note.created_at), before=f"{note.before:.2f}", after=f"{note.after:.2f}"
+    )
 
 
 def cells(row: Row) -> tuple[str, ...]:
@@ -104,13 +130,13 @@ def cells(row: Row) -> tuple[str, ...]:
     tally, speedup = row.tally, row.tally.speedup
     accepted = tally.accepted_share
     return (
-        ALL_KINDS if row.kind is None else KINDS[row.kind],
+        kind_words(row.kind),
         f"{tally.num_replies:,}",
         f"{tally.num_tokens:,}",
         f"{tally.tokens_per_s:.1f}" if tally.num_timed else NOTHING,
         NOTHING if speedup is None else ratio_words(speedup),
         f"{tally.tokens_per_round:.2f}" if tally.num_rounds else NOTHING,
-        NOTHING if accepted is None else f"{accepted:.0%}",
+        NOTHING if accepted is None else percent_words(accepted),
         who_guessed(tally),
     )
 
@@ -119,31 +145,63 @@ def who_guessed(tally: Tally) -> str:
     known = tally.drafter_accepted + tally.recall_accepted
     if not known:
         return NOTHING
-    return f"Drafter {tally.drafter_accepted / known:.0%}, recall {tally.recall_accepted / known:.0%}"
+    drafter, recall = (percent_words(part / known) for part in (tally.drafter_accepted, tally.recall_accepted))
+    return Speed.tr("Drafter {drafter}, recall {recall}").format(drafter=drafter, recall=recall)
 
 
 def learned_words(history: History) -> tuple[str, ...]:
     """Sentences, and then a line for each adapter, newest first."""
     lines = []
     if history.num_ngrams:
-        lines.append(
-            f"{count(history.num_ngrams, 'n-gram', 'n-grams')} tell how words of your models are put together."
-        )
+        number = history.num_ngrams
+        words = Speed.tr("{number} n-gram(s) (tells|tell) how words of your models are put together.", "", number)
+        lines.append(words.format(number=f"{number:,}"))
     if history.num_recall_tokens:
-        words, texts = count(history.num_recall_tokens, "token", "tokens"), history.num_recall_texts
-        lines.append(f"{words} of {count(texts, 'message', 'messages')} can be recalled when they come up again.")
+        tokens = Speed.tr("{number} token(s)", "", history.num_recall_tokens)
+        messages = Speed.tr("{number} message(s)", "", history.num_recall_texts)
+        lines.append(
+            Speed.tr("{tokens} of {messages} can be recalled when they come up again.").format(
+                tokens=tokens.format(number=f"{history.num_recall_tokens:,}"),
+                messages=messages.format(number=f"{history.num_recall_texts:,}"),
+            )
+        )
     seconds = sum(day.seconds for day in history.learning)
     if seconds > 0:
-        first = day_words(history.learning[0].day)
-        lines.append(f"Since {first} the drafter has spent {duration(seconds)} learning, while nobody waited.")
-    for note in reversed(history.adapters):
-        state = ", in use" if note.is_published else ""
-        models = f" for {' and '.join(note.target_names)}" if note.target_names else ""
-        lines.append(
-            f"{_moment(note.created_at)}{models}: after {count(note.num_learned, 'reply', 'replies')}, "
-            f"{note.before:.2f} → {note.after:.2f} guesses stand in each round{state}."
-        )
-    return tuple(lines) or ("Nothing has been learned yet.",)
+        words = Speed.tr("Since {day} the drafter has spent {duration} learning, while nobody waited.")
+        lines.append(words.format(day=day_words(history.learning[0].day), duration=duration(seconds)))
+    lines += [_adapter_words(note) for note in reversed(history.adapters)]
+    return tuple(lines) or (Speed.tr("Nothing has been learned yet."),)
+
+
+def _adapter_words(note: AdapterNote) -> str:
+    if note.target_names:
+        words = Speed.tr("{day} for {models}: after {replies}, {before} → {after} guesses stand in each round.")
+        if note.is_published:
+            words = Speed.tr(
+                "{day} for {models}: after {replies}, {before} → {after} guesses stand in each round, in use."
+            )
+    else:
+        words = Speed.tr("{day}: after {replies}, {before} → {after} guesses stand in each round.")
+        if note.is_published:
+            words = Speed.tr("{day}: after {replies}, {before} → {after} guesses stand in each round, in use.")
+    return words.format(
+        day=day_words(note.created_at),
+        models=_listed(note.target_names),
+        replies=_replies(note.num_learned),
+        before=f"{note.before:.2f}",
+        after=f"{note.after:.2f}",
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    listed = names[0] if names else ""
+    for name in names[1:]:
+        listed = Speed.tr("{names} and {name}").format(names=listed, name=name)
+    return listed
+
+
+def _replies(number: int) -> str:
+    return Speed.tr("{number} repl(y|ies)", "", number).format(number=f"{number:,}")
 
 
 def csv_text(rows: Iterable[Row]) -> str:
@@ -174,7 +232,3 @@ def csv_text(rows: Iterable[Row]) -> str:
 
 def _exact(number: float) -> str:
     return f"{number:.6g}"
-
-
-def _moment(at: datetime) -> str:
-    return day_words(at.astimezone().date())

@@ -38,11 +38,11 @@ class DownloadRow(QFrame):
         self.progress.setRange(0, _STEPS)
         self.progress.setTextVisible(False)
         self.progress.setFixedHeight(4)
-        self.pause_button = button("Pause", "link", self)
-        self.resume_button = button("Resume", "link", self)
-        self.discard_button = button("Discard", "link", self)
-        self.use_button = button("Use it now", "link", self)
-        self.dismiss_button = button("Dismiss", "link", self)
+        self.pause_button = button(self.tr("Pause"), "link", self)
+        self.resume_button = button(self.tr("Resume"), "link", self)
+        self.discard_button = button(self.tr("Discard"), "link", self)
+        self.use_button = button(self.tr("Use it now"), "link", self)
+        self.dismiss_button = button(self.tr("Dismiss"), "link", self)
         self.pause_button.clicked.connect(self._on_pause)
         self.resume_button.clicked.connect(self._on_resume)
         self.discard_button.clicked.connect(self._on_discard)
@@ -77,10 +77,10 @@ class DownloadRow(QFrame):
         self.name.setToolTip(f"{download.file.repository}\n{download.file.name}")
         self.words.set_words(download.words)
         self.words.setToolTip(
-            download.problem or "Speed as it was measured lately; the time left is what that speed would take"
+            download.problem or self.tr("Speed as it was measured lately; the time left is what that speed would take")
         )
         self.progress.setValue(round(download.share * _STEPS))
-        self.progress.setAccessibleName(f"Downloading {download.file.name}")
+        self.progress.setAccessibleName(self.tr("Downloading {file}").format(file=download.file.name))
         self.pause_button.setVisible(state in _GOING)
         self.resume_button.setVisible(state in _RESTING)
         self.discard_button.setVisible(state in _RESTING or state is DownloadState.PAUSING)
@@ -88,7 +88,7 @@ class DownloadRow(QFrame):
         self.use_button.setVisible(state is DownloadState.FINISHED)
         self.dismiss_button.setVisible(state is DownloadState.FINISHED)
         for each in (self.pause_button, self.resume_button, self.discard_button, self.use_button):
-            each.setAccessibleName(f"{each.text()}: {download.file.name}")
+            each.setAccessibleName(self.tr("{action}: {file}").format(action=each.text(), file=download.file.name))
 
     @Slot()
     def _on_pause(self) -> None:

@@ -11,14 +11,17 @@ from app.amounts import size_words
 from app.dialogs.library.downloads_panel import DownloadsPanel
 from app.dialogs.parts import button, words
 from app.hub_advice import FileAdvice
+from app.marked_words import QT_TRANSLATE_NOOP
 from app.models.hub_rows import hub_file_row, hub_model_row
 from app.theme import ThemeKeeper
 from app.widgets.rows_or_words import RowsOrWords
 from app.widgets.rows_view import RowsView
 from engine.records import HubFile, HubModel
 
-_BEGIN = "Search for a model by its name, or press Search without words to see what is used most."
-_NO_REPOSITORY = "Press a model on the left to see its files."
+_BEGIN = QT_TRANSLATE_NOOP(
+    "HubPage", "Search for a model by its name, or press Search without words to see what is used most."
+)
+_NO_REPOSITORY = QT_TRANSLATE_NOOP("HubPage", "Press a model on the left to see its files.")
 
 
 class HubPage(QWidget):
@@ -36,31 +39,33 @@ class HubPage(QWidget):
         """`host` is asked, as in `huggingface.co`."""
         super().__init__(parent)
         self.note = words(
-            f"This page asks {host}, and only when you press Search, a model, Download or Resume. It learns what you "
-            "search for and which files you want, and nothing of your chats.",
+            self.tr(
+                "This page asks {host}, and only when you press Search, a model, Download or Resume. It learns what "
+                "you search for and which files you want, and nothing of your chats."
+            ).format(host=host),
             self,
             kind="quiet",
         )
         self.search = QLineEdit(self)
-        self.search.setPlaceholderText("Name of a model, as in “qwen 7b”")
-        self.search.setAccessibleName("Search the hub for models")
+        self.search.setPlaceholderText(self.tr("Name of a model, as in “qwen 7b”"))
+        self.search.setAccessibleName(self.tr("Search the hub for models"))
         self.search.returnPressed.connect(self._on_search)
-        self.search_button = button("Search", "outlined", self)
+        self.search_button = button(self.tr("Search"), "outlined", self)
         self.search_button.clicked.connect(self._on_search)
-        self.models_view = RowsView(keeper, "Models on the hub", parent=self)
+        self.models_view = RowsView(keeper, self.tr("Models on the hub"), parent=self)
         self.models_view.used.connect(self._on_model)
         self.models = RowsOrWords(self.models_view, self)
-        self.models.show_words(_BEGIN)
+        self.models.show_words(self.tr(_BEGIN))
         self.repository = QLabel(self)
         self.repository.setProperty("kind", "title")
         self.repository.setTextFormat(Qt.TextFormat.PlainText)
         self.repository.setWordWrap(True)
-        self.files_view = RowsView(keeper, "Files of the model", uses_on_click=False, parent=self)
+        self.files_view = RowsView(keeper, self.tr("Files of the model"), uses_on_click=False, parent=self)
         self.files_view.pointed_at.connect(self._on_file)
         self.files_view.used.connect(self._on_download)
         self.files = RowsOrWords(self.files_view, self)
-        self.files.show_words(_NO_REPOSITORY)
-        self.download_button = button("Download", "primary", self)
+        self.files.show_words(self.tr(_NO_REPOSITORY))
+        self.download_button = button(self.tr("Download"), "primary", self)
         self.download_button.clicked.connect(self.files_view.use_current)
         self.downloads = DownloadsPanel(self)
         self._busy: frozenset[HubFile] = frozenset()
@@ -68,13 +73,15 @@ class HubPage(QWidget):
         self._on_file(None)
 
     def show_searching(self) -> None:
-        self.models.show_words("Searching…")
+        self.models.show_words(self.tr("Searching…"))
         self.show_no_repository()
 
     def show_models(self, models: Sequence[HubModel], sought: str) -> None:
         self.models.show_rows(
             [hub_model_row(model) for model in models],
-            f"Nothing was found for “{sought}”. Try fewer words." if sought else "The hub lists nothing.",
+            self.tr("Nothing was found for “{words}”. Try fewer words.").format(words=sought)
+            if sought
+            else self.tr("The hub lists nothing."),
         )
         if models:
             self.models_view.point_at_first()  # first: with the focus Qt would point at it and not mark it
@@ -85,16 +92,18 @@ class HubPage(QWidget):
 
     def show_no_repository(self) -> None:
         self.repository.setText("")
-        self.files.show_words(_NO_REPOSITORY)
+        self.files.show_words(self.tr(_NO_REPOSITORY))
         self.files_view.set_rows(())
 
     def show_asking(self, repository: str) -> None:
         self.repository.setText(repository)
         self.files_view.set_rows(())
-        self.files.show_words("Asking for its files…")
+        self.files.show_words(self.tr("Asking for its files…"))
 
     def show_files(self, advice: Sequence[FileAdvice]) -> None:
-        self.files.show_rows([hub_file_row(each) for each in advice], "It has no model files that can be used here.")
+        self.files.show_rows(
+            [hub_file_row(each) for each in advice], self.tr("It has no model files that can be used here.")
+        )
         best = next((each.file for each in advice if each.is_recommended), None)
         if best is not None:
             self.files_view.point_at(best)
@@ -159,7 +168,9 @@ class HubPage(QWidget):
         if file is not None:
             taken = file in self._busy
             self.download_button.setText(
-                "Downloaded or on its way" if taken else f"Download {size_words(file.size_bytes)}"
+                self.tr("Downloaded or on its way")
+                if taken
+                else self.tr("Download {size}").format(size=size_words(file.size_bytes))
             )
 
     @Slot(object)

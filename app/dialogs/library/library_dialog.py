@@ -30,7 +30,7 @@ class LibraryDialog(QDialog):
         self, keeper: ThemeKeeper, sampling_for_all: SamplingSettings, host: str, parent: QWidget | None = None
     ) -> None:
         super().__init__(parent)
-        self.setWindowTitle("Library")
+        self.setWindowTitle(self.tr("Library"))
         self.setMinimumHeight(440)
         self.resize(920, 640)
         self.setAcceptDrops(True)
@@ -42,14 +42,14 @@ class LibraryDialog(QDialog):
         self.tabs.tabBar().setProperty("kind", "pages")
         self.tabs.setDocumentMode(True)
         self.tabs.tabBar().setDrawBase(False)
-        for page, name in ((self.library, "Your models"), (self.hub, "Find models")):
+        for page, name in ((self.library, self.tr("Your models")), (self.hub, self.tr("Find models"))):
             frame = QWidget(self)
             inside = QVBoxLayout(frame)
             inside.setContentsMargins(0, 12, 0, 0)
             inside.addWidget(page)
             self.tabs.addTab(frame, name)
         self.words = words("", self, kind="quiet")
-        self.close_button = button("Close", "outlined", self)
+        self.close_button = button(self.tr("Close"), "outlined", self)
         self.close_button.clicked.connect(self.close)
         foot = QHBoxLayout()
         foot.setSpacing(12)

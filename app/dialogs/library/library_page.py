@@ -12,6 +12,7 @@ from app.dialogs.library.target_details import TargetDetailsView
 from app.dialogs.parts import button, words
 from app.models.library_model import target_rows
 from app.theme import ThemeKeeper
+from app.translation import translate
 from app.widgets.rows_or_words import RowsOrWords
 from app.widgets.rows_view import RowsView
 from app.widgets.target_picker import NO_MODELS, ONLY_STARTER
@@ -48,25 +49,25 @@ class LibraryPage(QWidget):
         self._in_use: Path | None = None
         self._differs = False
         self.search = QLineEdit(self)
-        self.search.setPlaceholderText("Search your models")
-        self.search.setAccessibleName("Search your models")
+        self.search.setPlaceholderText(self.tr("Search your models"))
+        self.search.setAccessibleName(self.tr("Search your models"))
         self.search.setClearButtonEnabled(True)
         self.search.textChanged.connect(self._show_rows)
-        self.view = RowsView(keeper, "Models", uses_on_click=False, parent=self)
+        self.view = RowsView(keeper, self.tr("Models"), uses_on_click=False, parent=self)
         self.view.pointed_at.connect(self._show_pointed_at)
         self.view.used.connect(self.use_requested)
         self.view.delete_pressed.connect(self._on_remove)
         self.list = RowsOrWords(self.view, self)
         self.hint = words("", self, kind="quiet")
-        self.add_button = button("Add…", "outlined", self)
+        self.add_button = button(self.tr("Add…"), "outlined", self)
         self.add_button.setToolTip(
-            "Add model files, or a folder of them; nothing is copied. They can be dropped here too."
+            self.tr("Add model files, or a folder of them; nothing is copied. They can be dropped here too.")
         )
         menu = QMenu(self.add_button)
-        menu.addAction("Model files…").triggered.connect(self._on_add_files)
-        menu.addAction("A folder…").triggered.connect(self._on_add_folder)
+        menu.addAction(self.tr("Model files…")).triggered.connect(self._on_add_files)
+        menu.addAction(self.tr("A folder…")).triggered.connect(self._on_add_folder)
         self.add_button.setMenu(menu)
-        self.find_button = button("Find models…", "outlined", self)
+        self.find_button = button(self.tr("Find models…"), "outlined", self)
         self.find_button.clicked.connect(self._on_find)
         self.details = TargetDetailsView(sampling_for_all, self)
         self.details.use_requested.connect(self._on_use)
@@ -85,8 +86,9 @@ class LibraryPage(QWidget):
     def set_targets(self, targets: tuple[LibraryTarget, ...]) -> None:
         self._targets = targets
         self._show_rows()
-        self.hint.setText(ONLY_STARTER if targets and all(target.is_starter for target in targets) else "")
-        self.hint.setVisible(bool(self.hint.text()))
+        is_starter_alone = bool(targets) and all(target.is_starter for target in targets)
+        self.hint.setText(translate("TargetPicker", ONLY_STARTER) if is_starter_alone else "")
+        self.hint.setVisible(is_starter_alone)
         self._show_pointed_at()
 
     def set_in_use(self, path: Path | None, differs: bool) -> None:
@@ -156,11 +158,12 @@ class LibraryPage(QWidget):
     @Slot()
     def _show_rows(self) -> None:
         if self._targets is None:
-            self.list.show_words("Looking through the library…")
+            self.list.show_words(self.tr("Looking through the library…"))
             return
         text = self.search.text().strip()
         self.list.show_rows(
-            target_rows(self._targets, self._in_use, text), f"No model fits “{text}”." if text else NO_MODELS
+            target_rows(self._targets, self._in_use, text),
+            self.tr("No model fits “{words}”.").format(words=text) if text else translate("TargetPicker", NO_MODELS),
         )
         if self.view.current_key is None:
             self.view.point_at(self._in_use)

@@ -15,8 +15,10 @@ from PySide6.QtWidgets import (
 )
 
 from app.amounts import size_words
+from app.dialogs.library.gpu_note import GpuNote
 from app.dialogs.library.sampling_fields import SamplingFields
 from app.dialogs.parts import button, words
+from app.marked_words import QT_TRANSLATE_NOOP
 from app.widgets.kinds import set_kind
 from app.widgets.target_picker import memory_words
 from engine import SamplingSettings, TargetOptions, TargetSettings
@@ -28,16 +30,22 @@ _LEAST_CONTEXT = 32
 _MOST_CONTEXT = 1_048_576  # where a model does not say what it was trained for
 _MOST_THREADS = 1024
 _MOST_LAYERS = 1000
-_AUTOMATIC = "Automatic"
 _FIELD_PX = 130
 _PROMPT_PX = 84
-_ABOUT_CONTEXT = (
+_ABOUT_CONTEXT = QT_TRANSLATE_NOOP(
+    "OptionsForm",
     "How many tokens of a chat the model sees at once; a token is about three quarters of a word. More takes "
-    "more memory. Automatic: what it was trained for, at most 8,192."
+    "more memory. Automatic: what it was trained for, at most 8,192.",
 )
-_ABOUT_THREADS = "Processor cores that compute. Automatic: one per physical core."
-_ABOUT_LAYERS = "Layers of the model that are computed by a graphics card, where there is one. Automatic: all of them."
-_ABOUT_PROMPT = "Told to the model first, in every new chat with it, instead of what is told in all chats."
+_ABOUT_THREADS = QT_TRANSLATE_NOOP("OptionsForm", "Processor cores that compute. Automatic: one per physical core.")
+_ABOUT_LAYERS = QT_TRANSLATE_NOOP(
+    "OptionsForm",
+    "Layers of the model that are computed by a graphics card, where there is one. Automatic: as many as there is room "
+    "for.",
+)
+_ABOUT_PROMPT = QT_TRANSLATE_NOOP(
+    "OptionsForm", "Told to the model first, in every new chat with it, instead of what is told in all chats."
+)
 
 
 class OptionsForm(QWidget):
@@ -55,32 +63,33 @@ class OptionsForm(QWidget):
         super().__init__(parent)
         self._options = TargetOptions()
         self._is_filling = False
-        self.context = self._number("Context size", _ABOUT_CONTEXT, 0, _MOST_CONTEXT)
+        self.context = self._number(self.tr(_ABOUT_CONTEXT), 0, _MOST_CONTEXT)
         self.context.setSingleStep(_CONTEXT_STEP)
         self.context.setGroupSeparatorShown(True)
-        self.context.setSuffix(" tokens")
-        self.threads = self._number("Threads", _ABOUT_THREADS, 0, _MOST_THREADS)
-        self.gpu_layers = self._number("GPU layers", _ABOUT_LAYERS, -1, _MOST_LAYERS)
+        self.context.setSuffix(self.tr(" tokens"))
+        self.threads = self._number(self.tr(_ABOUT_THREADS), 0, _MOST_THREADS)
+        self.gpu_layers = self._number(self.tr(_ABOUT_LAYERS), -1, _MOST_LAYERS)
         self.memory = words("", self, kind="quiet")
         self.memory.setToolTip(
-            "Estimated from the file's header and the context size; free is what programs may take now"
+            self.tr("Estimated from the file's header and the context size; free is what programs may take now")
         )
-        self.when = words("These three hold from the next loading on.", self, kind="faint")
-        self.load_again_button = button("Load again now", "outlined", self)
+        self.gpu = GpuNote(self)
+        self.when = words(self.tr("These three hold from the next loading on."), self, kind="faint")
+        self.load_again_button = button(self.tr("Load again now"), "outlined", self)
         self.load_again_button.clicked.connect(self._on_load_again)
         self.sampling = SamplingFields(sampling_for_all, self)
         self.sampling.changed.connect(self._on_changed)
-        self.has_prompt = QCheckBox("Its own system prompt, for new chats", self)
-        self.has_prompt.setToolTip(_ABOUT_PROMPT)
+        self.has_prompt = QCheckBox(self.tr("Its own system prompt, for new chats"), self)
+        self.has_prompt.setToolTip(self.tr(_ABOUT_PROMPT))
         self.has_prompt.toggled.connect(self._on_prompt_toggled)
         self.prompt = QPlainTextEdit(self)
         self.prompt.setProperty("kind", "field")
-        self.prompt.setAccessibleName("System prompt")
-        self.prompt.setToolTip(_ABOUT_PROMPT)
-        self.prompt.setPlaceholderText("You are a helpful assistant who answers briefly.")
+        self.prompt.setAccessibleName(self.tr("System prompt"))
+        self.prompt.setToolTip(self.tr(_ABOUT_PROMPT))
+        self.prompt.setPlaceholderText(self.tr("You are a helpful assistant who answers briefly."))
         self.prompt.setTabChangesFocus(True)
         self.prompt.setFixedHeight(_PROMPT_PX)
-        self.reset_button = button("Reset to what holds for all", "link", self)
+        self.reset_button = button(self.tr("Reset to what holds for all"), "link", self)
         self.reset_button.clicked.connect(self._on_reset)
         self._rest = QTimer(self)
         self._rest.setSingleShot(True)
@@ -103,24 +112,29 @@ class OptionsForm(QWidget):
 
     def show_estimate(self, estimate: MemoryEstimate) -> None:
         """What it takes with these settings."""
-        parts = ", ".join(
-            f"{size_words(size)} {what}"
-            for what, size in (("weights", estimate.weights), ("context", estimate.context), ("work", estimate.work))
+        parts = self.tr("{memory} ({weights} weights, {context} context, {work} work)").format(
+            memory=memory_words(estimate),
+            weights=size_words(estimate.weights),
+            context=size_words(estimate.context),
+            work=size_words(estimate.work),
         )
-        self.memory.setText(f"{memory_words(estimate)} ({parts})")
-        set_kind(self.memory, "warning" if estimate.total > estimate.available else "quiet")
+        self.memory.setText(parts)
+        set_kind(self.memory, "warning" if estimate.is_too_much else "quiet")
+        self.gpu.show_share(estimate.gpu)
+        self.gpu_layers.setEnabled(bool(estimate.gpu.support.devices))
 
-    def show_no_estimate(self, sentence: str = "Looking how much memory it takes…") -> None:
-        self.memory.setText(sentence)
+    def show_no_estimate(self, sentence: str = "") -> None:
+        """Why there is none; without a sentence, it is on its way."""
+        self.memory.setText(sentence or self.tr("Looking how much memory it takes…"))
         set_kind(self.memory, "quiet")
 
     def show_loaded(self, is_in_use: bool, differs: bool) -> None:
         """Whether the target is in use, and was loaded with other settings than these."""
         self.load_again_button.setVisible(is_in_use and differs)
         self.when.setText(
-            "The model in use was loaded with other settings."
+            self.tr("The model in use was loaded with other settings.")
             if is_in_use and differs
-            else "These three hold from the next loading on."
+            else self.tr("These three hold from the next loading on.")
         )
 
     def flush(self) -> None:
@@ -130,11 +144,10 @@ class OptionsForm(QWidget):
 
     # Arrangement
 
-    def _number(self, name: str, about: str, automatic: int, most: int) -> QSpinBox:
+    def _number(self, about: str, automatic: int, most: int) -> QSpinBox:
         field = QSpinBox(self)
         field.setRange(automatic, most)
-        field.setSpecialValueText(_AUTOMATIC)
-        field.setAccessibleName(name)
+        field.setSpecialValueText(self.tr("Automatic"))
         field.setToolTip(about)
         field.setProperty("kind", "field")
         field.setMinimumWidth(_FIELD_PX)
@@ -148,8 +161,13 @@ class OptionsForm(QWidget):
         grid = QGridLayout()
         grid.setHorizontalSpacing(10)
         grid.setVerticalSpacing(8)
-        fields = (("Context size", self.context), ("Threads", self.threads), ("GPU layers", self.gpu_layers))
+        fields = (
+            (self.tr("Context size"), self.context),
+            (self.tr("Threads"), self.threads),
+            (self.tr("GPU layers"), self.gpu_layers),
+        )
         for row, (name, field) in enumerate(fields):
+            field.setAccessibleName(name)
             label = QLabel(name, self)
             label.setBuddy(field)
             label.setToolTip(field.toolTip())
@@ -162,12 +180,13 @@ class OptionsForm(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(10)
-        column.addWidget(_heading("Loading", self))
+        column.addWidget(_heading(self.tr("Loading"), self))
         column.addLayout(grid)
+        column.addWidget(self.gpu)
         column.addWidget(self.memory)
         column.addLayout(loading)
         column.addSpacing(4)
-        column.addWidget(_heading("How it answers", self))
+        column.addWidget(_heading(self.tr("How it answers"), self))
         column.addWidget(self.sampling)
         column.addWidget(self.has_prompt)
         column.addWidget(self.prompt)

@@ -8,10 +8,12 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QGridLayout, QLabel, QSpinBox, QWidget
 
 from app.dialogs.library.presets import PRESETS
+from app.translation import translate
 from engine import SamplingSettings
 
-_AS_FOR_ALL = "As for all chats"
-_OWN = "Own figures"
+_AS_FOR_ALL = 0  # places among the presets
+_FIRST_PRESET = 1
+_OWN = _FIRST_PRESET + len(PRESETS)
 _FIELD_PX = 100
 
 
@@ -28,32 +30,32 @@ class SamplingFields(QWidget):
         self._sampling: SamplingSettings | None = None
         self._is_filling = False
         self.preset = QComboBox(self)
-        self.preset.addItems([_AS_FOR_ALL, *(name for name, _ in PRESETS), _OWN])
-        self.preset.setAccessibleName("Sampling")
-        self.preset.setToolTip("How freely words are chosen. It holds from the next reply on.")
+        presets = (translate("Sampling", name) for name, _ in PRESETS)
+        self.preset.addItems([self.tr("As for all chats"), *presets, self.tr("Own figures")])
+        self.preset.setAccessibleName(self.tr("Sampling"))
+        self.preset.setToolTip(self.tr("How freely words are chosen. It holds from the next reply on."))
         self.preset.activated.connect(self._on_preset)
         self.temperature = self._number(
-            "Temperature", 5.0, 0.05, "How freely words are chosen: 0 always takes the likeliest, 1 follows the model."
+            5.0, 0.05, self.tr("How freely words are chosen: 0 always takes the likeliest, 1 follows the model.")
         )
         self.top_k = QSpinBox(self)
         self.top_k.setRange(0, 1_000_000)
-        self.top_k.setSpecialValueText("off")
-        self.top_p = self._number("Top-p", 1.0, 0.01, "Only the likeliest words that together make up this share.")
+        self.top_k.setSpecialValueText(self.tr("off"))
+        self._prepare(self.top_k, self.tr("Only this many of the likeliest words; 0 is off."))
+        self.top_p = self._number(1.0, 0.01, self.tr("Only the likeliest words that together make up this share."))
         self.min_p = self._number(
-            "Min-p", 1.0, 0.01, "Only words at least this likely, compared with the likeliest; 0 is off."
+            1.0, 0.01, self.tr("Only words at least this likely, compared with the likeliest; 0 is off.")
         )
         self.repetition_penalty = self._number(
-            "Repetition penalty", 10.0, 0.05, "Above 1, words that were written lately become less likely; 1 is off."
+            10.0, 0.05, self.tr("Above 1, words that were written lately become less likely; 1 is off.")
         )
         self.repetition_penalty.setMinimum(0.1)
-        self._prepare(self.top_k, "Top-k", "Only this many of the likeliest words; 0 is off.")
-        self.top_k.valueChanged.connect(self._on_figure)
-        fields = (
-            ("Temperature", self.temperature),
-            ("Top-k", self.top_k),
-            ("Top-p", self.top_p),
-            ("Min-p", self.min_p),
-            ("Repetition penalty", self.repetition_penalty),
+        fields: tuple[tuple[str, QSpinBox | QDoubleSpinBox], ...] = (
+            (self.tr("Temperature"), self.temperature),
+            (self.tr("Top-k"), self.top_k),
+            (self.tr("Top-p"), self.top_p),
+            (self.tr("Min-p"), self.min_p),
+            (self.tr("Repetition penalty"), self.repetition_penalty),
         )
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
@@ -61,6 +63,7 @@ class SamplingFields(QWidget):
         grid.setVerticalSpacing(8)
         grid.addWidget(self.preset, 0, 0, 1, 2)
         for number, (words, field) in enumerate(fields):
+            field.setAccessibleName(words)
             label = QLabel(words, self)
             label.setBuddy(field)
             label.setToolTip(field.toolTip())
@@ -91,34 +94,33 @@ class SamplingFields(QWidget):
         self.min_p.setValue(shown.min_p)
         self.repetition_penalty.setValue(shown.repetition_penalty)
         self._is_filling = False
-        named = next((name for name, preset in PRESETS if preset == sampling), _OWN)
-        self.preset.setCurrentText(_AS_FOR_ALL if sampling is None else named)
+        named = (place for place, (_, preset) in enumerate(PRESETS, _FIRST_PRESET) if preset == sampling)
+        self.preset.setCurrentIndex(_AS_FOR_ALL if sampling is None else next(named, _OWN))
 
-    def _number(self, words: str, most: float, step: float, about: str) -> QDoubleSpinBox:
+    def _number(self, most: float, step: float, about: str) -> QDoubleSpinBox:
         field = QDoubleSpinBox(self)
         field.setRange(0.0, most)
         field.setSingleStep(step)
         field.setDecimals(2)
-        self._prepare(field, words, about)
-        field.valueChanged.connect(self._on_figure)
+        self._prepare(field, about)
         return field
 
-    def _prepare(self, field: QSpinBox | QDoubleSpinBox, words: str, about: str) -> None:
-        field.setAccessibleName(words)
+    def _prepare(self, field: QSpinBox | QDoubleSpinBox, about: str) -> None:
         field.setToolTip(about)
         field.setProperty("kind", "field")
         field.setMinimumWidth(_FIELD_PX)
         field.setAlignment(Qt.AlignmentFlag.AlignRight)
         field.setKeyboardTracking(False)
         field.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # the wheel scrolls the page
+        field.valueChanged.connect(self._on_figure)
 
     @Slot(int)
     def _on_preset(self, number: int) -> None:
-        if self.preset.itemText(number) == _OWN:
+        if number == _OWN:
             self.show_sampling(self._sampling or self._for_all)
-            self.preset.setCurrentText(_OWN)
+            self.preset.setCurrentIndex(_OWN)
         else:
-            self.show_sampling(None if number == 0 else PRESETS[number - 1][1])
+            self.show_sampling(None if number == _AS_FOR_ALL else PRESETS[number - _FIRST_PRESET][1])
         self.changed.emit()
 
     @Slot()

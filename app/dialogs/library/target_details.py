@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QFormLayout, QFrame, QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFormLayout, QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from app.amounts import count_words, day_words, size_words
 from app.dialogs.library.options_form import OptionsForm
+from app.dialogs.library.path_field import PathField
 from app.dialogs.parts import button, words
+from app.marked_words import QT_TRANSLATE_NOOP
 from app.models.library_model import target_title
+from app.translation import Words
 from app.widgets.kinds import set_kind
 from app.widgets.scrolling_page import ScrollingPage
 from engine import SamplingSettings
 from engine.records import LibraryTarget
 
-_UNKNOWN = "not told by the file"
 _NAMES = (
-    "Name",
-    "Architecture",
-    "Parameters",
-    "Quantization",
-    "Trained context",
-    "Vocabulary",
-    "Chat template",
-    "Licence",
-    "Speed-up",
-    "Size",
-    "Last used",
+    QT_TRANSLATE_NOOP("TargetDetailsView", "Name"),
+    QT_TRANSLATE_NOOP("TargetDetailsView", "Architecture"),
+    QT_TRANSLATE_NOOP("TargetDetailsView", "Parameters"),
+    QT_TRANSLATE_NOOP("TargetDetailsView", "Quantization"),
+    QT_TRANSLATE_NOOP("TargetDetailsView", "Trained context"),
+    QT_TRANSLATE_NOOP("TargetDetailsView", "Vocabulary"),
+    QT_TRANSLATE_NOOP("TargetDetailsView", "Chat template"),
+    QT_TRANSLATE_NOOP("TargetDetailsView", "Licence"),
+    QT_TRANSLATE_NOOP("TargetDetailsView", "Size"),
+    QT_TRANSLATE_NOOP("TargetDetailsView", "Last used"),
 )
+
+
+Library = Words("Library")
 
 
 class TargetDetailsView(ScrollingPage):
@@ -42,16 +46,16 @@ class TargetDetailsView(ScrollingPage):
     remove_requested = Signal()
 
     def __init__(self, sampling_for_all: SamplingSettings, parent: QWidget | None = None) -> None:
-        super().__init__("About the model", parent=parent)
+        super().__init__(Library.tr("About the model"), parent=parent)
         self._target: LibraryTarget | None = None
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # Tab goes through what is in it, and scrolls
         inside = self._inside = QWidget(self)
         inside.setObjectName("inside")
         self.title = _Title(inside)
         self.state = words("", inside, kind="quiet")
-        self.use_button = button("Use", "primary", inside)
-        self.folder_button = button("Show in folder", "outlined", inside)
-        self.remove_button = button("Remove…", "outlined", inside)
+        self.use_button = button(self.tr("Use"), "primary", inside)
+        self.folder_button = button(self.tr("Show in folder"), "outlined", inside)
+        self.remove_button = button(self.tr("Remove…"), "outlined", inside)
         self.use_button.clicked.connect(self._on_use)
         self.folder_button.clicked.connect(self._on_folder)
         self.remove_button.clicked.connect(self._on_remove)
@@ -91,9 +95,10 @@ class TargetDetailsView(ScrollingPage):
         self.state.setText(_state(target, is_in_use))
         set_kind(self.state, "error" if target.problem else "quiet")
         self.use_button.setEnabled(not target.problem and not is_in_use)
-        self.use_button.setText("In use" if is_in_use else "Use")
+        self.use_button.setText(self.tr("In use") if is_in_use else self.tr("Use"))
         self.remove_button.setEnabled(not target.is_starter)
-        self.remove_button.setToolTip("The starter belongs to Slipstream and stays." if target.is_starter else "")
+        stays = self.tr("The starter belongs to Slipstream and stays.")
+        self.remove_button.setToolTip(stays if target.is_starter else "")
         if before != target:
             self._show_facts(target)
         for part in (self.line, self.form):  # nothing is set for what cannot be read
@@ -112,13 +117,10 @@ class TargetDetailsView(ScrollingPage):
         facts.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         self.values = [words("", self._inside) for _ in _NAMES]
         for name, value in zip(_NAMES, self.values, strict=True):
-            facts.addRow(words(name, self._inside, kind="quiet"), value)
-        self.file = QLineEdit(self._inside)  # a path has no spaces to break at, and is to be copied as it is
-        self.file.setReadOnly(True)
-        self.file.setProperty("kind", "fact")
-        self.file.setTextMargins(-2, 0, 0, 0)
-        self.file.setAccessibleName("File")
-        facts.addRow(words("File", self._inside, kind="quiet"), self.file)
+            facts.addRow(words(self.tr(name), self._inside, kind="quiet"), value)
+        self.file = PathField(self._inside)
+        self.file.setAccessibleName(self.tr("File"))
+        facts.addRow(words(self.tr("File"), self._inside, kind="quiet"), self.file)
         return facts
 
     def _show_facts(self, target: LibraryTarget) -> None:
@@ -126,9 +128,7 @@ class TargetDetailsView(ScrollingPage):
         for row, name in enumerate(_NAMES):
             self.values[row].setText(told.get(name, ""))
             self.facts.setRowVisible(row, name in told)
-        self.file.setText(str(target.path))
-        self.file.setToolTip(str(target.path))
-        self.file.setCursorPosition(0)
+        self.file.show_path(str(target.path))
 
     @Slot()
     def _on_use(self) -> None:
@@ -161,25 +161,32 @@ def _state(target: LibraryTarget, is_in_use: bool) -> str:
     if target.problem:
         return target.problem
     about = target.details.speculation if target.details else ""
-    return " ".join(filter(None, ("This model answers now." if is_in_use else "", about)))
+    answers = Library.tr("This model answers now.") if is_in_use else ""
+    return " ".join(filter(None, (answers, about)))
 
 
 def _facts(target: LibraryTarget) -> dict[str, str]:
-    used = day_words(target.last_used_at) if target.last_used_at else "never"
+    """By names of `_NAMES`."""
+    used = day_words(target.last_used_at) if target.last_used_at else Library.tr("never")
     file = {"Size": size_words(target.size_bytes), "Last used": used}
     details = target.details
     if details is None:
         return file
-    vocabulary = f"{details.vocabulary_size:,} tokens" if details.vocabulary_size else ""
+    unknown = Library.tr("not told by the file")
+    in_file = Library.tr("in the file")
+    vocabulary = _tokens(details.vocabulary_size) if details.vocabulary_size else ""
     return {
-        "Name": details.name or _UNKNOWN,
-        "Architecture": details.architecture or _UNKNOWN,
-        "Parameters": count_words(details.num_parameters) if details.num_parameters else _UNKNOWN,
-        "Quantization": details.quantization or _UNKNOWN,
-        "Trained context": f"{details.trained_context:,} tokens" if details.trained_context else _UNKNOWN,
-        "Vocabulary": ", ".join(filter(None, (vocabulary, details.vocabulary_kind))) or _UNKNOWN,
-        "Chat template": "in the file" if details.has_chat_template else "none; ChatML is used",
-        "Licence": details.licence or _UNKNOWN,
-        "Speed-up": "yes" if details.can_speculate else "no",
+        "Name": details.name or unknown,
+        "Architecture": details.architecture or unknown,
+        "Parameters": count_words(details.num_parameters) if details.num_parameters else unknown,
+        "Quantization": details.quantization or unknown,
+        "Trained context": _tokens(details.trained_context) if details.trained_context else unknown,
+        "Vocabulary": ", ".join(filter(None, (vocabulary, details.vocabulary_kind))) or unknown,
+        "Chat template": in_file if details.has_chat_template else Library.tr("none; ChatML is used"),
+        "Licence": details.licence or unknown,
         **file,
     }
+
+
+def _tokens(number: int) -> str:
+    return Library.tr("{number} token(s)", "", number).format(number=f"{number:,}")

@@ -19,6 +19,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.qt_log_ignore(OFFSCREEN_NOISE))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _english(qapp: QApplication) -> None:
+    """Also where a test makes no widgets, but words."""
+
+
 @pytest.fixture
 def keeper(qapp: QApplication) -> Iterator[ThemeKeeper]:
     # Windows of tests before: they go when an event loop runs, and until then every theme is put on them too.

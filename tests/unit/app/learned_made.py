@@ -15,7 +15,16 @@ NOTHING = LearnedSummary({}, {}, {}, {}, {}, ())
 def adapters(num: int, used: int | None, first: int = 1) -> tuple[AdapterSummary, ...]:
     """Newest first; `used` is the number of the one in use."""
     return tuple(
-        AdapterSummary(number, WHEN + timedelta(days=number), 0.98, 1 + number / 10, 24, 40 * number, number == used)
+        AdapterSummary(
+            number,
+            WHEN + timedelta(days=number),
+            0.98,
+            1 + number / 10,
+            24,
+            40 * number,
+            number == used,
+            ordinal=number - first + 1,
+        )
         for number in reversed(range(first, first + num))
     )
 

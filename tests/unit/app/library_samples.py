@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from engine import SamplingSettings, TargetOptions, TargetSettings
-from engine.records import HubFile, LibraryTarget, MemoryEstimate, TargetDetails
+from engine.records import (
+    ComputeDevice,
+    DeviceKind,
+    GpuShare,
+    GpuSupport,
+    HubFile,
+    LibraryTarget,
+    MemoryEstimate,
+    TargetDetails,
+)
 
 USED = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)
 
@@ -52,3 +62,5 @@ SMALL = MemoryEstimate(4_000_000_000, 500_000_000, 100_000_000, 10_000_000_000)
 LARGE = MemoryEstimate(40_000_000_000, 5_000_000_000, 100_000_000, 10_000_000_000)
 Q4 = HubFile("owner/model", "model-Q4_K_M.gguf", 4_000_000_000, "Q4_K_M")
 Q8 = HubFile("owner/model", "model-Q8_0.gguf", 8_000_000_000, "Q8_0")
+CARD = ComputeDevice("CUDA0", "NVIDIA GeForce RTX 4070", "CUDA", DeviceKind.GPU, 12_000_000_000, 8_000_000_000)
+ON_CARD = replace(SMALL, gpu=GpuShare(GpuSupport(("CUDA",), (CARD,)), 33, 33, 4_300_000_000, 7_000_000_000))

@@ -38,6 +38,7 @@ from engine.events import (
     ContextTrimmed,
     ConversationChanged,
     ConversationDeleted,
+    ConversationForgotten,
     ConversationOpened,
     ConversationsListed,
     Event,
@@ -116,6 +117,11 @@ class Desk:
     @property
     def shown(self) -> list[str]:
         return [message.text for message in self.window.transcript.messages]
+
+    @property
+    def grows(self) -> bool:
+        """Whether a reply is seen that is being written."""
+        return self.window.transcript._growing is not None
 
 
 @pytest.fixture
@@ -365,6 +371,49 @@ def test_a_reply_written_again_does_not_show_beside_the_old_one_after_looking_el
     assert ready.shown == ["Hi"]
     ready.tell(ReplyFinished(reply(72, asked, "New reply")))
     assert ready.shown == ["Hi", "New reply"]
+
+
+def test_what_is_read_between_asking_anew_and_the_beginning_of_the_reply_does_not_hide_it(ready: Desk) -> None:
+    asked, answer = answered(ready)
+    ready.window.transcript.regenerate_requested.emit(71)
+    ready.tell(ConversationOpened(Conversation(summary(7), "", (asked, answer))))  # for the settings of the chat, say
+    assert ready.shown == ["Hi"]
+    ready.tell(ReplyStarted(7, asked.id, 10, 0), ReplyText(7, "New", figures(1, 0.0, 11)))
+    assert ready.grows
+    ready.tell(ReplyFinished(reply(72, asked, "New reply")))
+    assert ready.shown == ["Hi", "New reply"]
+
+
+def test_a_prompt_that_the_store_told_first_is_seen_to_be_answered(ready: Desk) -> None:
+    asked, answer = answered(ready)
+    second = replace(prompt(72, 7, "And?"), parent_id=answer.id)
+    ready.write("And?")
+    ready.tell(ConversationOpened(Conversation(summary(7), "", (asked, answer, second))), PromptKept(second))
+    ready.tell(ReplyStarted(7, second.id, 10, 0), ReplyText(7, "Yes", figures(1, 0.0, 11)))
+    assert ready.grows
+
+
+def test_a_reply_goes_with_the_chat_that_is_forgotten_without_a_word(ready: Desk) -> None:
+    answered(ready)
+    ready.window.transcript.regenerate_requested.emit(71)
+    command, stop = ready.take()[-1], ready.bridge.stops[-1]
+    ready.tell(ReplyStarted(7, 70, 10, 0), ReplyText(7, "Secret", figures(1, 0.0, 11)))
+    ready.tell(ConversationForgotten(summary(7)))
+    assert stop.is_set()
+    assert ready.shown == []
+    ready.tell(Failed("This chat is no longer in the store.", command, is_stopped=True))
+    assert ready.window.toasts.shown == ()
+    assert ready.take() == []
+    ready.write("Again")
+    assert isinstance(ready.take()[-1], Send)
+
+
+def test_a_prompt_is_not_given_back_where_its_chat_was_forgotten(ready: Desk) -> None:
+    answered(ready)
+    ready.write("Secret")
+    command = ready.take()[-1]
+    ready.tell(ConversationForgotten(summary(7)), Failed("This chat is no longer in the store.", command))
+    assert (ready.window.prompt_box.text, ready.window.toasts.shown) == ("", ())
 
 
 def test_what_the_store_told_first_is_not_shown_twice(ready: Desk) -> None:

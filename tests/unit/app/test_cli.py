@@ -53,6 +53,20 @@ def test_what_a_user_can_mend_is_one_sentence_and_exit_code_2(
     assert captured.out == ""
 
 
+def test_what_is_no_command_is_a_file(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(monkeypatch, "--target", "starter", "tiny.gguf") == 2
+    assert capsys.readouterr().err == f"There is no file {tmp_path / 'tiny.gguf'}; check its name.\n"
+    assert run(monkeypatch, "/nowhere/chat") == 2
+    assert "There is no file /nowhere/chat" in capsys.readouterr().err
+    assert run(monkeypatch, "open", "chat") == 2
+    assert "There is no file" in capsys.readouterr().err
+    assert run(monkeypatch, "chta") == 2
+    assert "No such command 'chta'" in capsys.readouterr().err
+
+
 def test_an_empty_prompt_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(monkeypatch, "chat", "--prompt", "  ") == 2
     assert "There is no prompt" in capsys.readouterr().err

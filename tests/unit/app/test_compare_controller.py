@@ -15,7 +15,7 @@ from app.dialogs.compare_wording import HOW_IT_IS_FAIR, reasons, result
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
-from engine import Compare, ReplySettings, SamplingSettings
+from engine import ChatSampling, Compare, OwnSampling, ReplySettings, SamplingSettings
 from engine.comparison import Comparison, RunFigures, Side, TextFork
 from engine.events import CompareFinished, CompareText, Event, EverythingForgotten, Failed
 from engine.records import Message, Role
@@ -31,7 +31,10 @@ class Desk:
     def __init__(self, window: MainWindow, bridge: FakeBridge) -> None:
         self.window = window
         self.bridge = bridge
-        self.controller = CompareController(window, cast(EngineBridge, bridge), lambda: OWN, lambda: "Be kind.")
+        self.open_chat = ChatSampling()
+        self.controller = CompareController(
+            window, cast(EngineBridge, bridge), lambda: OWN, lambda: "Be kind.", lambda: self.open_chat
+        )
         self.dialog = self.controller.dialog
 
     def open(self, *texts: str) -> None:
@@ -85,7 +88,25 @@ def test_without_a_chat_there_is_an_example_and_all_can_be_set(desk: Desk) -> No
     QTest.keyClick(desk.dialog.own_sampling, Qt.Key.Key_Space)
     desk.dialog.length.setCurrentIndex(0)
     desk.press()
-    assert desk.bridge.posted == [Compare("Sing.", None, OWN, 64, "Be kind.")]
+    assert desk.bridge.posted == [Compare("Sing.", None, OWN, 64, "Be kind.", ChatSampling())]
+
+
+@pytest.mark.parametrize("in_chat", [True, False])
+def test_my_sampling_is_that_of_the_chat_that_is_open(desk: Desk, in_chat: bool) -> None:
+    desk.open_chat = ChatSampling(7)
+    desk.open("First.")
+    desk.dialog.in_chat.setChecked(in_chat)
+    desk.dialog.own_sampling.setChecked(True)
+    desk.press()
+    assert desk.command == Compare("First.", 7 if in_chat else None, OWN, 128, "Be kind.", ChatSampling(7))
+
+
+def test_my_sampling_is_that_of_the_chat_that_is_begun_next(desk: Desk) -> None:
+    desk.open_chat = ChatSampling(None, OwnSampling(temperature=0.25))
+    desk.open()
+    desk.dialog.own_sampling.setChecked(True)
+    desk.press()
+    assert desk.command.sampled_as == desk.open_chat
 
 
 def test_both_sides_are_seen_as_they_are_written(desk: Desk, qtbot: QtBot) -> None:
@@ -164,12 +185,12 @@ def test_opened_again_it_shows_what_is_under_way(desk: Desk) -> None:
         (
             Comparison((SLOW,), (QUICK,), True, True, TextFork(37, " that", "\nwhich", 0.312, 0.31)),
             "1.40× as fast; the texts part after 37 tokens.",
-            "There plain writing went on with “ that” (31.2%) and the other went on with “⏎which” (31.0%): nearly",
+            "There plain writing went on with “ that” (31.2\u00a0%) and the other went on with “⏎which” (31.0\u00a0%):",
         ),
         (
             Comparison((SLOW,), (QUICK,), True, True, TextFork(1, "", "a", 0.8, 0.1)),
             "1.40× as fast; the texts part after 1 token.",
-            "There plain writing ended (80.0%) and the other went on with “a” (10.0%). That is more than rounding",
+            "There plain writing ended (80.0\u00a0%) and the other went on with “a” (10.0\u00a0%). That is more than",
         ),
         (
             Comparison((SLOW,), (QUICK,), True, True, TextFork(5, "b", "a", 0.8, None)),

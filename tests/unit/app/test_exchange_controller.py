@@ -20,12 +20,10 @@ from app.forget_controller import ForgetController
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
 from engine import (
-    ContinueReply,
     ExportConversations,
     ForgetConversation,
     ImportConversations,
     ListConversations,
-    LoadTarget,
     ReadTextFile,
     ReplySettings,
     Send,
@@ -42,7 +40,6 @@ from engine.events import (
     Failed,
     PromptKept,
     ReplyFinished,
-    ReplyStarted,
     TargetInfo,
     TargetReady,
     TextFileRead,
@@ -324,23 +321,16 @@ def test_forgetting_asks_first(window: MainWindow, bridge: FakeBridge) -> None:
     assert not window.restore_action.isEnabled()
 
 
-def test_a_reply_under_way_is_stopped_first(window: MainWindow, bridge: FakeBridge) -> None:
+def test_a_reply_under_way_goes_with_its_chat(window: MainWindow, bridge: FakeBridge) -> None:
     window.prompt_box.set_text("Hi")
     window.prompt_box.submit()
+    stop = bridge.stops[-1]
     tell(bridge, PromptKept(Message(5, 1, None, Role.USER, "Hi", NOW)))
     window.conversations.forget_requested.emit(1)
     answer(window, "Forget at once")
-    assert bridge.stops[-1].is_set()
-    assert ForgetConversation(1) not in bridge.posted
-    tell(bridge, ReplyFinished(Message(6, 1, 5, Role.ASSISTANT, "Hel", NOW)))
     assert bridge.posted[-1] == ForgetConversation(1)
-    assert isinstance(bridge.loads[0], LoadTarget)
-
-
-def test_a_reply_that_fails_is_no_longer_waited_for(window: MainWindow, bridge: FakeBridge) -> None:
-    tell(bridge, ReplyStarted(1, 5, 10, 0))
-    window.conversations.forget_requested.emit(1)
-    answer(window, "Forget at once")
-    assert bridge.posted == []
-    tell(bridge, Failed("It broke; try again.", ContinueReply(1, ReplySettings())))
-    assert bridge.posted == [ForgetConversation(1)]
+    tell(bridge, ConversationForgotten(KEPT))
+    assert stop.is_set()
+    send = next(command for command in bridge.posted if isinstance(command, Send))
+    tell(bridge, Failed("This chat is no longer in the store.", send, is_stopped=True))
+    assert toasts(window) == ["“What: is a/b?” is gone for good."]

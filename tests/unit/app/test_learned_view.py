@@ -5,8 +5,9 @@ from datetime import timedelta
 
 import pytest
 
-from app.learned_view import counted, day, model_views, profile_view, size
-from engine.learned import ProfileSummary, RecallSize
+from app.amounts import day_words
+from app.learned_view import model_views, ordinal_of, outcome_words, profile_view, size
+from engine.learned import ImportOutcome, ProfileSummary, RecallSize
 from tests.unit.app.learned_made import IN_USE, NOTHING, WHEN, adapters, learned
 
 
@@ -22,11 +23,19 @@ def test_a_model_is_told_in_plain_words_and_numbers() -> None:
     (pair,) = view.pairs
     assert pair.words == ""
     assert [(each.number, each.made, each.gain, each.is_used) for each in pair.adapters] == [
-        (2, day(WHEN + timedelta(days=2)), "0.98 → 1.20", True),
-        (1, day(WHEN + timedelta(days=1)), "0.98 → 1.10", False),
+        (2, day_words(WHEN + timedelta(days=2)), "0.98 → 1.20", True),
+        (1, day_words(WHEN + timedelta(days=1)), "0.98 → 1.10", False),
         (None, "", "", False),
     ]
     assert "on 24 replies that it did not learn from" in pair.adapters[0].about
+
+
+def test_the_first_adapter_of_a_model_is_its_first_whatever_its_number_in_the_store() -> None:
+    summary = replace(learned(), adapters={("v0", "d"): adapters(2, 8, first=7)})
+    (view,) = model_views(summary, IN_USE, "Tiny")
+    assert [each.name for each in view.pairs[0].adapters] == ["Adapter 2", "Adapter 1", "The drafter as it came"]
+    assert ordinal_of(summary, 7) == 1
+    assert ordinal_of(summary, 99) == 99, "not known any more"
 
 
 def test_the_drafter_as_it_came_is_in_use_where_no_adapter_is() -> None:
@@ -98,6 +107,11 @@ def test_a_profile_that_fits_has_no_misfits_and_an_empty_one_says_so() -> None:
 
 def test_sizes_and_counts_are_short() -> None:
     assert (size(3), size(52_400), size(2_300_000)) == ("1 kB", "52 kB", "2.3 MB")
-    assert (counted(1, "reply", "replies"), counted(2_000, "word")) == ("1 reply", "2,000 words")
     texts = replace(learned(), recall={"v0": RecallSize(1, 2)})
     assert "about 2 words" in model_views(texts, None, "")[0].sentences
+
+
+def test_an_outcome_is_a_sentence() -> None:
+    assert outcome_words(ImportOutcome(0, 0, 0, 0)) == "All of this was known already."
+    assert outcome_words(ImportOutcome(0, 0, 1, 0)) == "New: 0 n-grams, 0 adapters (1 now in use), 0 texts to recall."
+    assert outcome_words(ImportOutcome(1_000, 2, 0, 1)) == "New: 1,000 n-grams, 2 adapters, 1 text to recall."

@@ -129,6 +129,25 @@ def test_a_file_from_elsewhere_that_was_refused_is_asked_about_too(desk: Desk) -
     assert desk.bridge.loads[-1] == LoadTarget("/elsewhere/huge.gguf", anyway=True, for_all=FOR_ALL)
 
 
+def test_a_loading_that_was_cancelled_is_not_asked_about(desk: Desk) -> None:
+    desk.window.target_bar.target_chosen.emit("/elsewhere/huge.gguf")
+    desk.window.target_bar.cancel_requested.emit()
+    desk.bridge.posted.clear()
+    desk.tell(Failed("Loading huge.gguf was cancelled.", desk.bridge.loads[-1], is_stopped=True))
+    assert desk.posted(EstimateMemory) == []
+
+
+def test_who_cancels_before_the_answer_comes_is_not_asked_either(desk: Desk) -> None:
+    desk.window.target_bar.picker.chosen.emit(MAMBA.path)
+    desk.window.target_bar.cancel_requested.emit()
+    desk.estimated(MAMBA.path, LARGE)
+    desk.window.target_bar.target_chosen.emit("/elsewhere/huge.gguf")
+    desk.tell(Failed("huge takes more memory than there is.", desk.bridge.loads[-1]))
+    desk.window.target_bar.picker.chosen.emit(QWEN.path)  # something else is wanted
+    desk.estimated(Path("/elsewhere/huge.gguf"), LARGE)
+    assert not any(box.isVisible() for box in desk.window.findChildren(QMessageBox))
+
+
 def test_one_that_failed_for_other_reasons_is_not_asked_about(desk: Desk) -> None:
     desk.window.target_bar.target_chosen.emit("/elsewhere/old.gguf")
     num_loads = len(desk.bridge.loads)

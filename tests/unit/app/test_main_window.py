@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QAction, QDragEnterEvent, QDropEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QMenu, QMessageBox
+from PySide6.QtWidgets import QApplication, QMenu
 from pytestqt.qtbot import QtBot
 
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
+from engine.records import ConversationSummary
 from tests.unit.app.widgets.messages import prompt, reply
 
 
@@ -106,17 +109,35 @@ def test_escape_stops_from_everywhere(qtbot: QtBot, window: MainWindow) -> None:
     assert not window.regenerate_action.isEnabled()
 
 
+def test_what_acts_on_a_chat_can_be_chosen_where_one_is_open(window: MainWindow) -> None:
+    acting = (window.rename_action, window.export_action, window.delete_action, window.forget_action)
+
+    def possible() -> set[bool]:
+        return {action.isEnabled() for action in acting}
+
+    assert possible() == {False}
+    chats = window.conversations
+    chats.set_conversations((ConversationSummary(7, "Chat", datetime.now(UTC)),))
+    assert possible() == {False}
+    chats.set_chosen(7)
+    assert possible() == {True}
+    chats.upsert(ConversationSummary(8, "Another", datetime.now(UTC)))
+    assert possible() == {True}
+    chats.set_chosen(None)
+    assert possible() == {False}
+    chats.view.setCurrentIndex(chats.model.index(0))  # by the user
+    assert possible() == {True}
+    chats.set_conversations(())
+    assert possible() == {False}
+    chats.set_conversations((ConversationSummary(9, "New", datetime.now(UTC)),))
+    chats.set_chosen(9)
+    chats.remove(9)
+    assert possible() == {False}
+
+
 def test_an_example_is_put_into_the_box(window: MainWindow) -> None:
     QTest.mouseClick(window.transcript.welcome.example_buttons[0], Qt.MouseButton.LeftButton)
     assert "rainbow" in window.prompt_box.text
-
-
-def test_about_names_the_version(window: MainWindow) -> None:
-    window.about_action.trigger()
-    box = window.findChild(QMessageBox)
-    assert isinstance(box, QMessageBox)
-    assert "1.2.3" in box.text()
-    box.close()
 
 
 def leaves(menu: QMenu) -> list[QAction]:

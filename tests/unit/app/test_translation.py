@@ -95,10 +95,11 @@ def test_without_a_translation_everything_is_english_and_plurals_are_right(
 def test_english_plurals_are_filled_in(tmp_path: Path) -> None:
     ts = tmp_path / "x.ts"
     ts.write_text(
-        '<TS version="2.1"><context><name>A</name><message numerus="yes"><source>%n box(es), %n file(s)</source>'
+        '<TS version="2.1"><context><name>A</name><message numerus="yes">'
+        "<source>%n box(es), file(s), repl(y|ies)</source>"
         '<translation type="unfinished"><numerusform/></translation></message></context></TS>'
     )
     runpy.run_path(str(SCRIPT))["fill_plurals"](ts)
     forms = [form.text for form in ET.parse(ts).getroot().iter("numerusform")]
-    assert forms == ["%n box, %n file", "%n boxes, %n files"]
+    assert forms == ["%n box, file, reply", "%n boxes, files, replies"]
     assert "unfinished" not in ts.read_text("utf-8")

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from PySide6.QtWidgets import QWidget
 
+from app.dialogs.about_dialog import AboutDialog
 from app.dialogs.compare_dialog import CompareDialog
 from app.dialogs.conversation_dialog import ConversationDialog
 from app.dialogs.drafter_dialog import DrafterDialog
@@ -55,6 +56,34 @@ def _chat(keeper: ThemeKeeper) -> QWidget:
     window.toasts.show_error(SENTENCE)
     window.toasts.show_info("“Chat” was deleted.", "Undo")
     return window
+
+
+def _notices(keeper: ThemeKeeper) -> QWidget:
+    window = main_window(keeper)
+    window.notices.show_notice(
+        "crash",
+        "Slipstream ended unexpectedly last time. A report was saved on this machine; nothing was sent.",
+        (("Save report…", window.close), ("Show folder", window.close)),
+    )
+    window.notices.show_notice(
+        "update",
+        "Slipstream 1.3 is available; this is 1.2.3.",
+        (("Open the download page", window.close), ("Skip this version", window.close)),
+    )
+    return window
+
+
+def _about(keeper: ThemeKeeper) -> QWidget:
+    dialog = AboutDialog(keeper, "1.2.3")
+    dialog.show_facts(
+        (
+            ("Models run with", "llama-cpp-python 0.3.36"),
+            ("Features in use", "CPU, SSE3, SSSE3, AVX, AVX2, F16C, FMA, BMI2, LLAMAFILE, OPENMP, REPACK"),
+            ("Built on", "Python 3.11.7, Qt 6.11.3"),
+            ("Everything is kept in", "/home/somebody/.local/share/slipstream"),
+        )
+    )
+    return dialog
 
 
 def _welcome(keeper: ThemeKeeper) -> QWidget:
@@ -123,6 +152,8 @@ TOP_LEVELS: dict[str, Callable[[ThemeKeeper], QWidget]] = {
     "main window, chat": _chat,
     "main window, welcome": _welcome,
     "main window, loading": _loading,
+    "main window, notices": _notices,
+    "about": _about,
     "drafter": lambda _keeper: DrafterDialog("built-in", ("JackFram/llama-68m",)),
     "personalization": _personalization,
     "library": _library,

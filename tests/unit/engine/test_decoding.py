@@ -15,9 +15,9 @@ from engine.drafter.interface import LogitRow
 from engine.figures import DecodingFigures
 from engine.numerics.draft import Draft
 from engine.numerics.suffix_index import SuffixIndex
-from engine.proposers.history import History
 from engine.proposers.interface import Context, Worth
 from engine.proposers.neural import NeuralProposer
+from engine.proposers.suffix_lookup import SuffixLookup
 from engine.records import ChatTurn, Role
 from engine.session import Session
 from engine.speculation import Speculation
@@ -34,10 +34,10 @@ TEXT = "the thing in the inn, then nothing; the theme: haha — thé 🙂 end"
 Speculate = Callable[[FakeTarget], Speculation]
 
 
-def recalling(*texts: str) -> History:
+def recalling(*texts: str) -> SuffixLookup:
     """As if these had been said in earlier chats, byte by byte."""
     kept = [SuffixIndex([[*text.encode()] for text in texts])]
-    return History(lambda: kept)
+    return SuffixLookup(lambda: kept)
 
 
 def neural(target: FakeTarget, text: str = TEXT, logits: Logits | None = None, merge: bool = True) -> NeuralProposer:
@@ -58,7 +58,7 @@ DRAFTING: dict[str, Speculate] = {
     ),
     "neural, as far as it pays": lambda target: choosing(None, neural(target)),
     "random": lambda target: drafting(at_random(target), length=7),
-    "recall of this reply": lambda _target: choosing(History()),
+    "recall of this reply": lambda _target: choosing(SuffixLookup()),
     "recall, always right": lambda _target: choosing(recalling(TEXT)),
     "recall, often wrong": lambda _target: choosing(recalling(TEXT.replace("the", "thx"), TEXT[::-1])),
     "recall, then neural": lambda target: choosing(recalling(TEXT[5:11], TEXT[20:40]), neural(target)),

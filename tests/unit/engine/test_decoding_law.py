@@ -18,7 +18,7 @@ from engine.numerics.draft_length import FixedCosts
 from engine.numerics.sampling import make_law
 from engine.numerics.suffix_index import SuffixIndex
 from engine.proposers.chooser import Chooser
-from engine.proposers.history import History
+from engine.proposers.suffix_lookup import SuffixLookup
 from engine.records import ChatTurn, Role
 from engine.session import Session
 from engine.speculation import Speculation
@@ -131,7 +131,7 @@ def test_it_does_so_where_the_drafter_goes_on_from_recall(seed: int, merge: bool
 
     def speculate() -> Speculation:
         drafter = neural_proposer(FakeTarget().vocabulary, random_logits(seed, LETTERS), merge)
-        return choosing(History(lambda: kept), drafter)
+        return choosing(SuffixLookup(lambda: kept), drafter)
 
     every = Sum(seed, 3, speculate)
     assert every.error() < 1e-9

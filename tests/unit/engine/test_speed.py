@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from engine.reply_pace import ReplyPace
-from engine.speed import LiveFigures, compare
+from engine.replies.reply_pace import ReplyPace
+from engine.speed import LiveFigures, speedup_of
 
 
 def paced(rounds: list[tuple[float, int]]) -> ReplyPace:
@@ -75,11 +75,11 @@ def test_rounds_that_are_all_alike_leave_no_error() -> None:
 def test_nothing_is_said_where_it_would_mean_nothing(
     speed: float, error: float, plain: float, plain_error: float, tokens: int
 ) -> None:
-    assert compare(speed, error, plain, plain_error, tokens) is None
+    assert speedup_of(speed, error, plain, plain_error, tokens) is None
 
 
 def test_errors_of_both_speeds_add_up_as_errors_do() -> None:
-    speedup = compare(16.0, 0.03, 10.0, 0.04, 25)
+    speedup = speedup_of(16.0, 0.03, 10.0, 0.04, 25)
     assert speedup is not None
     assert speedup.value == pytest.approx(1.6)
     assert speedup.error == pytest.approx(0.05 * 1.6)

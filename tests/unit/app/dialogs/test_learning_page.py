@@ -39,9 +39,9 @@ def press(qtbot: QtBot, page: LearningPage, part: QWidget, key: Qt.Key) -> Learn
     ("settings", "words"),
     [
         (LearningSettings(), "half of the time"),
-        (LearningSettings(share=0.05, on_battery=True), "5% of the time"),
+        (LearningSettings(share=0.05, on_battery=True), "5\u00a0% of the time"),
         (LearningSettings(share=1.0), "all of the time"),
-        (LearningSettings(enabled=False, share=0.333), "33% of the time"),
+        (LearningSettings(enabled=False, share=0.333), "33\u00a0% of the time"),
     ],
 )
 def test_the_settings_of_before_are_shown(
@@ -57,7 +57,7 @@ def test_the_settings_of_before_are_shown(
 def test_every_change_holds_at_once(qtbot: QtBot, page: LearningPage) -> None:
     assert press(qtbot, page, page.on_battery, Qt.Key.Key_Space) == LearningSettings(on_battery=True)
     assert press(qtbot, page, page.share, Qt.Key.Key_Right) == LearningSettings(share=0.55, on_battery=True)
-    assert page.share_words.text() == "55% of the time"
+    assert page.share_words.text() == "55\u00a0% of the time"
     assert press(qtbot, page, page.share, Qt.Key.Key_Home).share == 0.05
     assert press(qtbot, page, page.share, Qt.Key.Key_End).share == 1.0
     assert press(qtbot, page, page.enabled, Qt.Key.Key_Space) == LearningSettings(False, 1.0, True)

@@ -39,7 +39,7 @@ def test_long_prompts_are_shortened_until_asked_for(qtbot: QtBot, keeper: ThemeK
 
 
 def test_facts_name_only_what_is_known() -> None:
-    assert facts(reply(1)) == "SmolLM2  ·  214 tokens  ·  31 tok/s  ·  stopped"
+    assert facts(reply(1)) == "SmolLM2  ·  214 tokens  ·  30.9 tok/s  ·  stopped"
     assert facts(prompt(1)) == ""
 
 
@@ -73,5 +73,5 @@ def test_a_ratio_is_claimed_where_it_means_something(statistics: ReplyStatistics
 
 def test_details_say_how_sure_a_ratio_is() -> None:
     told = details(replace(DRAFTED, plain_error=0.04))
-    assert "writes about 20.0 tok/s (± 4 %)" in told
+    assert "writes about 20.0 tok/s (± 4\u00a0%)" in told
     assert "This reply: 1.5× ± 0.1 of that" in told

@@ -74,7 +74,7 @@ def test_figures_of_a_kept_reply() -> None:
 
 def test_tooltips_tell_how_it_was_measured() -> None:
     words = meter_text.about_ratio(FIGURES)
-    assert "about 20.0 tokens per second (± 4 %)" in words
+    assert "about 20.0 tokens per second (± 4\u00a0%)" in words
     assert "two times in three" in words
     assert "Of 180 tokens that were guessed ahead, 114" in meter_text.about_accepted(FIGURES)
     assert "100 rounds" in meter_text.about_rounds(FIGURES)

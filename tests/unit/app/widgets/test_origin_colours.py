@@ -89,7 +89,7 @@ def test_a_kept_reply_is_coloured_and_plain_again(transcript: Transcript, keeper
     transcript.set_colouring(True)
     assert tinted(view, keeper) == EXPECTED
     assert view.legend is not None
-    assert view.legend.words == "Drafter 9 %, Recall 17 %, Model itself 74 %"
+    assert view.legend.words == "Drafter 9\u00a0%, Recall 17\u00a0%, Model itself 74\u00a0%"
     transcript.set_colouring(True)
     transcript.set_colouring(False)
     assert tinted(view, keeper) == {"drafter": "", "recall": ""}
@@ -167,7 +167,7 @@ def test_a_legend_takes_more_lines_where_it_is_narrow(qtbot: QtBot, keeper: Them
     legend = OriginLegend(keeper)
     qtbot.addWidget(legend)
     legend.set_origins((OriginRun(1, Origin.DRAFTER), OriginRun(999, Origin.TARGET)))
-    assert legend.words == "Drafter under 1 %, Recall 0 %, Model itself 100 %"
+    assert legend.words == "Drafter under 1\u00a0%, Recall 0\u00a0%, Model itself 100\u00a0%"
     assert legend.accessibleName().startswith("Who guessed it first: Drafter")
     assert legend.heightForWidth(700) < legend.heightForWidth(120)
     legend.resize(120, legend.heightForWidth(120))

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
+from itertools import pairwise
 
 import pytest
 from PySide6.QtCore import Qt
@@ -53,7 +55,7 @@ def test_a_reply_under_way_is_told_as_it_goes(meter: SpeedMeter) -> None:
     assert meter.speed.text() == "31.4 tok/s"
     assert meter.ratio.text() == "1.5× ± 0.1 of plain"
     assert meter.rounds.text() == "2.1 / round"
-    assert meter.accepted.text() == "63 % accepted"
+    assert meter.accepted.text() == "63\u00a0% accepted"
     assert meter.context.text() == "1,204 / 8,192"
     assert meter.property("live") is True
     assert "1.5× ± 0.1 of plain" in meter.accessibleDescription()
@@ -99,9 +101,9 @@ def test_without_a_reply_only_the_sentence_is_there(meter: SpeedMeter) -> None:
     assert meter.words.toolTip() == "The drafter is ready."
 
 
-def test_nothing_moves_while_figures_change(meter: SpeedMeter) -> None:
+def test_nothing_moves_while_figures_change(meter: SpeedMeter, qtbot: QtBot) -> None:
     meter.set_words("Recall guesses 3 ahead.")
-    meter.show_reply(KEPT)
+    meter.show_live(LIVE, 8192)
     parts = (meter.speed, meter.ratio, meter.rounds, meter.accepted, meter.words, meter.gauge, meter.context)
 
     def places() -> list[tuple[int, int]]:
@@ -110,12 +112,29 @@ def test_nothing_moves_while_figures_change(meter: SpeedMeter) -> None:
         layout.activate()
         return [(part.x(), part.width()) for part in parts]
 
+    def shows(words: str) -> bool:
+        return meter.speed.text() == words
+
     before = places()
-    for tokens, seconds, accepted in ((30, 9.0, 0), (10_000, 1.0, 180), (60, 0.1, 9)):
-        meter.show_reply(replace(KEPT, reply_tokens=tokens, reply_s=seconds, num_accepted=accepted))
+    for speed, words, accepted in ((3.31, "3.3 tok/s", 0), (10_000, "10,000 tok/s", 180), (600, "600 tok/s", 9)):
+        meter.show_live(replace(LIVE, tokens_per_s=speed, mean_tokens_per_s=speed, num_accepted=accepted), 8192)
+        qtbot.waitUntil(partial(shows, words))
         assert places() == before
         for part in (meter.speed, meter.ratio, meter.rounds, meter.accepted, meter.context):
             assert part.sizeHint().width() <= part.width() + 1, part.text()
+
+
+def test_at_rest_parts_are_evenly_spaced(meter: SpeedMeter) -> None:
+    meter.set_words("Recall guesses 3 ahead.")
+    meter.show_reply(KEPT)
+    layout = meter.layout()
+    assert layout is not None
+    layout.activate()
+    assert meter.sparkline.isHidden(), "it has no line of a reply of before"
+    parts = (meter.speed, meter.ratio, meter.rounds, meter.accepted, meter.words)
+    assert {right.x() - left.geometry().right() - 1 for left, right in pairwise(parts)} == {layout.spacing()}
+    for part in (meter.speed, meter.ratio, meter.rounds, meter.accepted, meter.context):
+        assert part.fontMetrics().horizontalAdvance(part.text()) + 2 == part.width()
 
 
 def test_parts_leave_one_after_the_other_and_speed_and_ratio_never(meter: SpeedMeter) -> None:

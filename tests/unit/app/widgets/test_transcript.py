@@ -79,6 +79,34 @@ def test_scrolling_up_never_moves_what_is_in_sight(qtbot: QtBot, transcript: Tra
         assert after == {60}
 
 
+def test_who_drags_the_bar_sees_sketches_and_then_the_messages(transcript: Transcript) -> None:
+    transcript.show_messages(conversation(400))
+    bar = transcript.column.verticalScrollBar()
+    bar.setSliderDown(True)
+    bar.setValue(bar.maximum() // 2)
+    rows = [row for row, _ in transcript.column.visible_rows()]
+    assert all(transcript.column.view_of(row) is None for row in rows)
+    picture = transcript.column.grab().toImage()
+    colours = {picture.pixel(x, y) for x in range(0, picture.width(), 3) for y in range(0, picture.height(), 3)}
+    assert len(colours) > 3, "letters of what flies past"
+    bar.setSliderDown(False)
+    rows = [row for row, _ in transcript.column.visible_rows()]
+    assert all(transcript.column.view_of(row) is not None for row in rows)
+
+
+def test_a_dragged_bar_that_rests_shows_the_messages(qtbot: QtBot, transcript: Transcript) -> None:
+    transcript.show_messages(conversation(400))
+    bar = transcript.column.verticalScrollBar()
+    bar.setSliderDown(True)
+    bar.setValue(bar.maximum() // 2)
+
+    def all_built() -> bool:
+        return all(transcript.column.view_of(row) is not None for row, _ in transcript.column.visible_rows())
+
+    qtbot.waitUntil(all_built)
+    bar.setSliderDown(False)
+
+
 def test_another_width_keeps_the_first_visible_message(transcript: Transcript) -> None:
     transcript.show_messages(conversation(300))
     bar = transcript.column.verticalScrollBar()
@@ -140,7 +168,7 @@ def test_a_finished_reply_keeps_its_widget(transcript: Transcript) -> None:
     transcript.finish_reply(reply(1, "some *words*"))
     assert reply_views(transcript) == [view]
     assert view.footer is not None
-    assert view.footer.facts.words == "SmolLM2  ·  214 tokens  ·  31 tok/s  ·  stopped"
+    assert view.footer.facts.words == "SmolLM2  ·  214 tokens  ·  30.9 tok/s  ·  stopped"
 
 
 def test_the_final_text_replaces_what_was_streamed(transcript: Transcript) -> None:
@@ -158,7 +186,7 @@ def test_progress_is_shown_until_the_first_text(transcript: Transcript) -> None:
     transcript.show_prompt_progress(40, 100)
     (view,) = reply_views(transcript)
     assert view._waiting is not None
-    assert view._waiting.words == "Reading the prompt… 40 %"
+    assert view._waiting.words == "Reading the prompt… 40\u00a0%"
     transcript.append_reply_text("text")
     assert view._waiting is None
 

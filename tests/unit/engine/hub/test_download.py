@@ -18,8 +18,8 @@ from engine.hub import fetching
 from engine.hub.download import download_target
 from engine.hub.kept import KeptDownloads
 from engine.hub.search import list_files, search_models
-from engine.hub_service import SearchService
 from engine.records import HubFile
+from engine.services.hub_service import SearchService
 from engine.stop_signal import StopSignal
 from tests.fakes.gguf import TINY, gguf
 from tests.fakes.hub import FakeHub, serving
@@ -94,8 +94,9 @@ def test_what_a_hub_tells_and_makes_no_sense_is_left_out(hub: FakeHub) -> None:
 def test_without_a_network_one_sentence_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     with serving() as gone:
         monkeypatch.setenv("HF_ENDPOINT", gone.url)
-    with pytest.raises(FetchFailed, match="cannot be reached; check that this computer is online"):
-        search_models("tiny")
+    for look in (lambda: search_models("tiny"), lambda: list_files(NAME)):
+        with pytest.raises(FetchFailed, match=r"check that this computer is online and try again\.$"):  # no more
+            look()
 
 
 @pytest.mark.usefixtures("hub")

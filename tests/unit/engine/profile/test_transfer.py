@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import zipfile
@@ -124,7 +125,8 @@ def test_a_look_into_a_profile_tells_what_it_holds(taught: Repository, profile: 
     assert found.program.startswith("0.")
     learned = found.learned
     assert learned.ngrams == {(TARGET, TOKENIZER): 2, ("x", TOKENIZER): 1}
-    assert learned.adapters == {(TARGET, DRAFTER): taught.list_adapters(TARGET, DRAFTER)}
+    adapters = taught.list_adapters(TARGET, DRAFTER)
+    assert learned.adapters == {(TARGET, DRAFTER): tuple(dataclasses.replace(each, ordinal=0) for each in adapters)}
     assert learned.recall == {TARGET: RecallSize(2, 4)}
     assert learned.lessons == {}
     (target,) = learned.statistics

@@ -44,9 +44,16 @@ class Machine:
         self._surplus_s = surplus_s
         self._true_chance = true_chance
         self._last_rows = 1
+        self._num_tokens, self._seconds = 0, 0.0
+        self._step_s = 0.0 if slow is None else slow.step_s
         self._random = np.random.default_rng(0)
         if slow is not None:
             self.chooser.begin(slow, slow.step_s)
+
+    @property
+    def speed(self) -> float:
+        """Tokens per second of all rounds."""
+        return self._num_tokens / self._seconds
 
     def play(self, rounds: int) -> list[Draft]:
         return [self._round() for _ in range(rounds)]
@@ -59,6 +66,8 @@ class Machine:
         num_rows = len(draft.tokens) + 1
         pass_s = self.costs.of(num_rows) + (self._surplus_s if num_rows == 1 < self._last_rows else 0.0)
         self._last_rows = num_rows
+        self._num_tokens += num_accepted + 1
+        self._seconds += pass_s + self._step_s * draft.num_steps
         self.chooser.observe(Verdict(draft, num_accepted, (*draft.tokens[:num_accepted], 99)), pass_s)
         return draft
 

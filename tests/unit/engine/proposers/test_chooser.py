@@ -235,7 +235,7 @@ def test_a_mediocre_recall_does_not_lock_out_a_good_drafter(chances: tuple[float
     alone, both = Machine(None, FakeSlow(0.9, STEP_S)), Machine(recalling(*chances), FakeSlow(0.9, STEP_S))
     for machine in (alone, both):
         machine.play(600)
-    assert both.chooser.activity.speedup > 0.95 * alone.chooser.activity.speedup
+    assert both.speed > 0.95 * alone.speed
 
 
 class Behind(FakeSlow):

@@ -10,16 +10,13 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from engine.errors import AdapterMissing, StoreUnusable
 from engine.records import AdapterSummary, Role
 from engine.storage import Repository
-from engine.storage.backup import back_up
 
 from .conftest import OnEveryConnection
-from .made import reply_of
 
 TARGET, DRAFTER = "7a" * 32, "d0" * 32
 SECRET = b"DERAUNSE"
@@ -103,9 +100,8 @@ def test_each_pair_has_its_own(repository: Repository) -> None:
     saved = [save(repository, pair=pair).number for pair in pairs]
     assert [in_use(repository, pair) for pair in pairs] == saved
     repository.publish_adapter(*pairs[1], None)
-    repository.forget_adapters(*pairs[2])
-    assert [in_use(repository, pair) for pair in pairs] == [saved[0], None, None, saved[3]]
-    assert [numbers(repository, pair) for pair in pairs] == [[saved[0]], [saved[1]], [], [saved[3]]]
+    assert [in_use(repository, pair) for pair in pairs] == [saved[0], None, *saved[2:]]
+    assert [numbers(repository, pair) for pair in pairs] == [[number] for number in saved]
 
 
 def test_a_number_that_is_not_there_changes_nothing(repository: Repository) -> None:
@@ -126,12 +122,23 @@ def test_the_latest_are_kept_and_the_one_in_use(repository: Repository) -> None:
     assert numbers(repository, (TARGET, "other")) == [other]
 
 
+def test_adapters_are_counted_for_each_target(repository: Repository) -> None:
+    for _ in range(4):
+        save(repository, most=2)
+    other = save(repository, pair=("other", DRAFTER))
+    assert other.number == 5
+    assert [each.ordinal for each in repository.list_adapters("other", DRAFTER)] == [other.ordinal] == [1]
+    kept = repository.list_adapters(TARGET, DRAFTER)
+    assert [each.ordinal for each in kept] == [4, 3], "also when the first are gone"
+    assert save(repository, pair=(TARGET, "another drafter")).ordinal == 5
+
+
 def test_numbers_are_never_given_twice(open_repository: Callable[[], Repository]) -> None:
     repository = open_repository()
     seen = set()
     for _ in range(3):
         seen.add(save(repository).number)
-        repository.forget_adapters(TARGET, DRAFTER)
+        repository.forget_learned()
         repository.close()
         repository = open_repository()
     assert len(seen) == 3
@@ -192,52 +199,6 @@ def test_deleting_conversations_keeps_adapters(repository: Repository) -> None:
     repository.delete_conversation(summary.id)
     repository.purge_deleted()
     assert in_use(repository) == mine
-
-
-def test_forgotten_adapters_and_their_lessons_leave_the_files_and_the_copies(
-    repository: Repository, data_dir: Path, store: Path
-) -> None:
-    summary = repository.create_conversation("chat", "")
-    reply = repository.add_message(summary.id, None, Role.ASSISTANT, "text").id
-    lesson = np.frombuffer(SECRET, "<i4")
-    for vocabulary in (TARGET, "other"):
-        ids = lesson if vocabulary == TARGET else [1]
-        repository.save_lesson(vocabulary, reply, reply_of(ids, [[1]] * len(ids), np.zeros((len(ids), 1))), 9)
-    repository.save_recall(TARGET, {reply: [1, 2]})
-    save(repository, SECRET)
-    other = save(repository, pair=(TARGET, "other")).number
-    backup = back_up(store, "9999")
-    assert backup.read_bytes().count(SECRET) == 2
-
-    for _ in range(2):
-        repository.forget_adapters(TARGET, DRAFTER)
-    assert (numbers(repository), in_use(repository)) == ([], None)
-    assert repository.load_lessons(TARGET) == ()
-    assert len(repository.load_lessons("other")) == len(repository.load_recall(TARGET, 100)) == 1
-    assert in_use(repository, (TARGET, "other")) == other
-    assert SECRET not in written(data_dir)
-    with closing(sqlite3.connect(backup)) as connection:
-        for table in ("adapters", "lessons", "recall"):
-            assert connection.execute(f"SELECT count(*) FROM {table}").fetchone() == (1,)
-    assert save(repository).number > other
-
-
-def test_lessons_alone_are_erased_too(repository: Repository, data_dir: Path) -> None:
-    summary = repository.create_conversation("chat", "")
-    reply = repository.add_message(summary.id, None, Role.ASSISTANT, "text").id
-    repository.save_lesson(TARGET, reply, reply_of(np.frombuffer(SECRET, "<i4"), [[1]] * 2, np.zeros((2, 1))), 9)
-    assert SECRET in written(data_dir)
-    repository.forget_adapters(TARGET, DRAFTER)
-    assert SECRET not in written(data_dir)
-
-
-def test_forgetting_takes_a_copy_from_before_there_were_adapters(repository: Repository, store: Path) -> None:
-    save(repository)
-    backup = back_up(store, "9999")
-    with closing(sqlite3.connect(backup)) as connection:
-        connection.executescript("DROP TABLE adapters; DROP TABLE lessons;")
-    repository.forget_adapters(TARGET, DRAFTER)
-    assert numbers(repository) == []
 
 
 def test_locked_store_is_told_in_words_and_keeps_what_it_had(

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.config import OwnSampling
 from engine.errors import ConversationMissing, StoreUnusable
 from engine.records import ChatTurn, Role
 from engine.storage import Repository
@@ -262,18 +263,30 @@ def test_damaged_row_is_left_out(repository: Repository, store: Path, damage: st
         "UPDATE messages SET parent_id = {reply} WHERE id = {prompt}",
         "UPDATE messages SET parent_id = 999 WHERE id = {prompt}",
         "DELETE FROM messages WHERE id = {prompt}",
-        "UPDATE conversations SET system_prompt = x'00' WHERE id = {conversation}",
+        "UPDATE lessons SET system_prompt = x'00' WHERE message_id = {reply}",
     ],
 )
 def test_lesson_that_lost_its_branch_is_left_out(repository: Repository, store: Path, damage: str) -> None:
-    conversation, (prompt, reply) = exchange(repository, "one", "two")
+    _, (prompt, reply) = exchange(repository, "one", "two")
     _, (_, other) = exchange(repository, "three", "four")
     save(repository, reply)
     save(repository, other)
     with closing(sqlite3.connect(store)) as connection, connection:
-        changed = connection.execute(damage.format(prompt=prompt, reply=reply, conversation=conversation))
+        changed = connection.execute(damage.format(prompt=prompt, reply=reply))
         assert changed.rowcount == 1
     assert kept(repository) == [other]
+
+
+def test_a_lesson_has_the_system_prompt_that_its_reply_was_given(repository: Repository) -> None:
+    number, (_, first, _, second) = exchange(repository, "one", "two", "three", "four", system_prompt="Be kind.")
+    save(repository, first)
+    repository.change_conversation(number, "Be brief.", OwnSampling())
+    save(repository, second)
+    early, late = repository.load_lessons(VOCABULARY)
+    assert early.turns == (ChatTurn(Role.SYSTEM, "Be kind."), ChatTurn(Role.USER, "one"))
+    assert late.turns[0] == ChatTurn(Role.SYSTEM, "Be brief.")
+    repository.save_lesson(VOCABULARY, second, early.reply, ALL, system_prompt="")  # it was changed meanwhile
+    assert repository.load_lessons(VOCABULARY)[1].turns[0] == ChatTurn(Role.USER, "one")
 
 
 def test_numbers_are_little_endian_in_the_file(repository: Repository, store: Path) -> None:
@@ -307,10 +320,10 @@ def test_two_thousand_lessons_are_loaded_quickly(repository: Repository, store: 
         parent_id = None if message_id % 20 == 10 else message_id - 1
         messages.append((message_id, summary.id, parent_id, "user" if message_id % 2 == 0 else "assistant"))
         if message_id % 2:
-            lessons.append((message_id, bytes(400), bytes(3200), bytes(1600)))
+            lessons.append((message_id, bytes(400), bytes(3200), bytes(1600), "Be kind."))
     with closing(sqlite3.connect(store)) as connection, connection:
         connection.executemany("INSERT INTO messages VALUES (?, ?, ?, ?, 'text', '2026-01-02', NULL)", messages)
-        connection.executemany("INSERT INTO lessons VALUES (1, ?, 8, ?, ?, ?)", lessons)
+        connection.executemany("INSERT INTO lessons VALUES (1, ?, 8, ?, ?, ?, ?)", lessons)
     began = time.process_time()
     loaded = repository.load_lessons(VOCABULARY)
     assert time.process_time() - began < 1.0

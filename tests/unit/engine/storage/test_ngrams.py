@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from engine.errors import StoreUnusable
 from engine.records import NgramRecord, Role
 from engine.storage import Repository
-from engine.storage.backup import back_up
 from engine.storage.schema import NgramRow
 
 from .conftest import OnEveryConnection
@@ -83,7 +82,7 @@ def test_each_pair_of_vocabularies_has_its_own(repository: Repository) -> None:
     pairs = [(TARGET, DRAFTER), (TARGET, "other"), ("other", DRAFTER), (DRAFTER, TARGET)]
     for count, pair in enumerate(pairs, start=1):
         repository.save_ngrams(*pair, [replace(FIRST, count=count)])
-    repository.forget_ngrams(*pairs[1])
+    repository.save_ngrams(*pairs[1], [replace(FIRST, count=0)])
     counts = [[ngram.count for ngram in repository.load_ngrams(*pair)] for pair in pairs]
     assert counts == [[1], [], [3], [4]]
 
@@ -149,31 +148,6 @@ def test_deleting_conversations_keeps_ngrams(repository: Repository) -> None:
     repository.delete_conversation(summary.id)
     repository.purge_deleted()
     assert load(repository) == {FIRST}
-
-
-def test_forgotten_ngrams_leave_the_files_and_the_copies(repository: Repository, data_dir: Path, store: Path) -> None:
-    repository.save_ngrams(TARGET, DRAFTER, [SECRET, FIRST])
-    repository.save_ngrams("other", DRAFTER, [FIRST])
-    backup = back_up(store, "9999")
-    assert b"DERAUNSE" in backup.read_bytes()
-
-    for _ in range(2):
-        repository.forget_ngrams(TARGET, DRAFTER)
-    assert load(repository) == set()
-    assert b"DERAUNSE" not in written(data_dir)
-    with closing(sqlite3.connect(backup)) as connection:
-        assert connection.execute("SELECT count(*) FROM ngrams").fetchone() == (1,)
-    repository.save_ngrams(TARGET, DRAFTER, [SECOND])
-    assert load(repository) == {SECOND}
-
-
-def test_forgetting_takes_a_copy_without_ngrams(repository: Repository, store: Path) -> None:
-    repository.save_ngrams(TARGET, DRAFTER, [FIRST])
-    backup = back_up(store, "9999")
-    with closing(sqlite3.connect(backup)) as connection:
-        connection.executescript("DROP TABLE ngrams; DROP TABLE vocabulary_pairs;")
-    repository.forget_ngrams(TARGET, DRAFTER)
-    assert load(repository) == set()
 
 
 def test_locked_store_is_told_in_words_and_keeps_what_it_had(
@@ -244,7 +218,7 @@ ngram_records = st.builds(
 )
 @given(saves=st.lists(st.lists(ngram_records, max_size=8), max_size=4))
 def test_store_agrees_with_a_plain_dictionary(repository: Repository, saves: list[list[NgramRecord]]) -> None:
-    repository.forget_ngrams(TARGET, DRAFTER)
+    repository.forget_learned()
     expected: dict[tuple[int, ...], NgramRecord] = {}
     for changed in saves:
         repository.save_ngrams(TARGET, DRAFTER, changed)

@@ -150,6 +150,27 @@ def test_all_of_it_is_there_after_a_restart(open_repository: Callable[[], Reposi
     assert texts(open_repository().show_branch(tree.number, tree.edited.id)) == ["edited", "other"]
 
 
+def test_where_one_was_in_each_branch_outlasts_a_restart(open_repository: Callable[[], Repository]) -> None:
+    repository = open_repository()
+    tree = Tree(repository, incognito=False)
+    tree.show(tree.first)
+    tree.show(tree.edited)
+    repository.close()
+    later = open_repository()
+    assert texts(later.open_conversation(tree.number)) == ["edited", "other"]
+    assert texts(later.show_branch(tree.number, tree.asked.id)) == ["asked", "first", "more", "deep"]
+
+
+@pytest.mark.parametrize("damage", ["nonsense", "7", '["one", 1.5, true]', "[" * 100_000, "[99]", b"\xff"])
+def test_branches_left_that_make_no_sense_count_as_not_left(
+    repository: Repository, store: Path, damage: str | bytes
+) -> None:
+    tree = Tree(repository, incognito=False)
+    with closing(sqlite3.connect(store)) as connection, connection:
+        connection.execute("UPDATE conversations SET left_heads = ?", (damage,))
+    assert tree.show(tree.asked) == ["asked", "second"], "that which was written last"
+
+
 SENSELESS = (
     "nonsense",
     "[1]",

@@ -18,6 +18,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Engine
 
+from engine.config import OwnSampling
 from engine.errors import StoreUnusable
 from engine.records import ChatTurn, NgramRecord, Origin, OriginRun, ReplyStatistics, Role, StopReason, TextKind
 from engine.storage import Repository, connections
@@ -70,6 +71,19 @@ FOURTH_REVISION_ROWS = (
 INSERT INTO adapters VALUES (1, 'target', 'drafter', '2026-01-02 03:04:05', 2.0, 2.5, 30, 200, 1, x'77');
 """
 )
+
+FIFTH_REVISION_ROWS = """
+INSERT INTO conversations VALUES (1, 'old', 'Be kind.', '2026-01-02 03:04', '2026-01-02 03:04', NULL, 2, NULL, '');
+INSERT INTO messages VALUES (1, 1, NULL, 'user', 'asked', '2026-01-02 03:04:05', NULL);
+INSERT INTO messages VALUES (2, 1, 1, 'assistant', 'kept', '2026-01-02 03:04:06', 'tiny');
+INSERT INTO targets VALUES (1, 'tiny', '/models/tiny.gguf', 1000, '2026-01-02 03:04:05', '{}', '');
+INSERT INTO targets VALUES (2, 'new', '/models/new.gguf', 1000, '1970-01-01 00:00:00.000000', '', 'facts');
+INSERT INTO vocabularies VALUES (1, 'target');
+INSERT INTO lessons VALUES (1, 2, 1, x'07000000', x'07000000', x'0000');
+INSERT INTO adapters VALUES (3, 'target', 'drafter', '2026-01-02 03:04:05', 2.0, 2.5, 30, 200, 0, x'77');
+INSERT INTO adapters VALUES (4, 'other', 'drafter', '2026-01-02 03:04:05', 2.0, 2.5, 30, 200, 1, x'77');
+INSERT INTO adapters VALUES (7, 'target', 'drafter', '2026-01-02 03:04:05', 2.0, 2.75, 30, 200, 1, x'77');
+"""
 
 
 @pytest.fixture
@@ -255,7 +269,7 @@ def test_store_of_the_first_revision_gets_ngrams_and_keeps_its_replies(
     ngram = NgramRecord((1, 2), token=3, count=4, doubts=0, last_use=5)
     repository.save_ngrams("target", "drafter", [ngram])
     assert repository.load_ngrams("target", "drafter") == (ngram,)
-    repository.forget_ngrams("target", "drafter")  # the copy beside the store has none
+    repository.forget_learned()  # the copy beside the store has none
 
     backup = store.with_name(f"{store.name}.before-{MIGRATIONS.head}")
     assert read(backup, "SELECT version_num FROM alembic_version") == [("0001",)]
@@ -322,7 +336,7 @@ def test_store_of_the_third_revision_gets_lessons_and_adapters_and_keeps_everyth
 
     backup = store.with_name(f"{store.name}.before-{MIGRATIONS.head}")
     assert read(backup, "SELECT version_num FROM alembic_version") == [("0003",)]
-    repository.forget_adapters("target", "drafter")  # the copy beside the store has none
+    repository.forget_learned()  # the copy beside the store has none
     repository.delete_conversation(1)
     repository.purge_deleted()
     assert read(backup, "SELECT count(*) FROM messages") == [(0,)]
@@ -351,3 +365,26 @@ def test_store_of_the_fourth_revision_gets_room_for_what_the_window_shows_and_ke
     )
     repository.add_message(1, prompt.id, Role.ASSISTANT, "kept", "tiny", statistics)
     assert repository.open_conversation(1).messages[-1].statistics == statistics
+
+
+def test_store_of_the_fifth_revision_says_never_and_keeps_what_was_learned(
+    engine: Engine, store: Path, tmp_path: Path, open_repository: Callable[[], Repository]
+) -> None:
+    upgrade(engine, store, as_of("0005", tmp_path))
+    engine.dispose()
+    with closing(sqlite3.connect(store)) as connection:
+        connection.executescript(FIFTH_REVISION_ROWS)
+
+    repository = open_repository()
+    assert [target.name for target in repository.list_targets()] == ["tiny", "new"]
+    assert [target.last_used_at is None for target in repository.list_targets()] == [False, True]
+    assert [target.facts for target in repository.list_targets()] == ["", "facts"]
+    adapters = repository.list_adapters("target", "drafter")
+    assert [(each.number, each.ordinal) for each in adapters] == [(7, 2), (3, 1)]
+    assert repository.save_adapter("other", "drafter", 2.0, 2.5, 30, 200, b"weights").ordinal == 2
+    repository.change_conversation(1, "Be brief.", OwnSampling())
+    (lesson,) = repository.load_lessons("target")
+    assert lesson.turns == (ChatTurn(Role.SYSTEM, "Be kind."), ChatTurn(Role.USER, "asked"))
+    beside = repository.add_message(1, 1, Role.ASSISTANT, "again")
+    assert repository.show_branch(1, 2).messages[-1].text == "kept"
+    assert repository.show_branch(1, 1).messages[-1].id != beside.parent_id

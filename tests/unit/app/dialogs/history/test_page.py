@@ -48,7 +48,7 @@ def test_the_week_is_told_and_all_that_was_before(page: HistoryPage) -> None:
     assert "(6 replies)" in page.headline.text()
     assert page.before.text().startswith("Since ")
     assert "1.3" in page.before.text()
-    assert page.bars.bars[0].parts[0].words == "Checking 85%, 3 minutes"
+    assert page.bars.bars[0].parts[0].words == "Checking 85\u00a0%, 3 minutes"
     assert page.bars.bars[1].parts[0].words == "2 minutes"
     assert column(page, 0) == ["Tiny", "All kinds", "Prose", "Code", "Big", "Prose"]
     assert page.learned.text().startswith("1,200 n-grams")

@@ -16,7 +16,7 @@ from app.dialogs.history.wording import (
     plot_words,
     point_words,
 )
-from engine.history import History, Speedup, Tally
+from engine.history import History, Tally, TotalSpeedup
 from engine.records import TextKind
 from tests.unit.app.dialogs.history.made import history, portion, tally
 
@@ -27,31 +27,31 @@ WEEK = "Over the last 7 days"
     ("speedup", "words"),
     [
         (
-            Speedup(1.34, 0.03, 212, 840),
+            TotalSpeedup(1.34, 0.03, 212, 840),
             "Over the last 7 days replies came 1.34× ± 0.03 as fast as without guesses (212 replies); about 14 minutes "
             "saved.",
         ),
         (
-            Speedup(0.94, 0.01, 1, -30),
+            TotalSpeedup(0.94, 0.01, 1, -30),
             "Over the last 7 days replies came 0.94× ± 0.01 as fast as without guesses (1 reply); guessing cost about "
             "30 seconds.",
         ),
         (
-            Speedup(1.01, 0.02, 3, 1),
+            TotalSpeedup(1.01, 0.02, 3, 1),
             "Over the last 7 days replies came about as fast as without guesses: 1.01× ± 0.02 (3 replies).",
         ),
         (
-            Speedup(1.5, 0.0, 1, 90),
+            TotalSpeedup(1.5, 0.0, 1, 90),
             "Over the last 7 days replies came 1.50× as fast as without guesses (1 reply); about 2 minutes saved.",
         ),
         (
-            Speedup(1.03, 0.37, 2, 1),
+            TotalSpeedup(1.03, 0.37, 2, 1),
             "Over the last 7 days too little was written to tell whether guesses help: 1.03× ± 0.37 (2 replies).",
         ),
         (None, "Over the last 7 days no reply could be compared with writing without guesses."),
     ],
 )
-def test_the_headline_is_honest(speedup: Speedup | None, words: str) -> None:
+def test_the_headline_is_honest(speedup: TotalSpeedup | None, words: str) -> None:
     assert headline(speedup, WEEK) == words
 
 
@@ -81,7 +81,8 @@ def test_a_point_tells_when_and_how_many() -> None:
 
 def test_the_cells_of_a_row() -> None:
     row = Row("Tiny", TextKind.CODE, tally())
-    assert cells(row) == ("Code", "2", "200", "3.3", "1.50× ± 0.03", "1.67", "50%", "Drafter 75%, recall 25%")
+    who = "Drafter 75\u00a0%, recall 25\u00a0%"
+    assert cells(row) == ("Code", "2", "200", "3.3", "1.50× ± 0.03", "1.67", "50\u00a0%", who)
     assert cells(Row("Tiny", None, Tally())) == ("All kinds", "0", "0", "–", "–", "–", "–", "–")
 
 

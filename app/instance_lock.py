@@ -1,0 +1,79 @@
+"""Tells whether this is the only Slipstream that has its window open with a data folder.
+
+The system itself lets go of the lock when a process ends, however it ends, so nothing is ever left behind. The file
+holds the address under which the one that has the lock can be spoken to.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import sys
+from pathlib import Path
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+
+_BUSY = frozenset({errno.EAGAIN, errno.EACCES, errno.EWOULDBLOCK})
+_LOCKED_BYTE = 4096  # on Windows, a byte that is locked cannot be read
+_MOST_BYTES = 1024  # of an address
+
+
+class InstanceLock:
+    """Held from `take` to `close`, or to the end of the process."""
+
+    def __init__(self, folder: Path) -> None:
+        """`folder` is the one that everything is kept in."""
+        self._path = folder / "running.lock"
+        self._file: int | None = None
+
+    def take(self) -> bool:
+        """False while another process has it. A folder that knows no locks, or cannot be written, holds nobody up."""
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError:
+            return True
+        try:
+            _lock(file)
+        except OSError as error:
+            os.close(file)
+            return error.errno not in _BUSY
+        self._file = file
+        self.tell("")
+        return True
+
+    def tell(self, address: str) -> None:
+        """Where others can speak to this process from now on; nothing for nowhere."""
+        if self._file is not None:
+            with contextlib.suppress(OSError):  # no room: then nobody can
+                os.ftruncate(self._file, 0)
+                os.lseek(self._file, 0, os.SEEK_SET)
+                os.write(self._file, address.encode("utf-8", "surrogateescape"))
+
+    def address(self) -> str:
+        """What the one that has it tells; empty while it tells nothing."""
+        try:
+            with self._path.open("rb") as file:
+                return file.read(_MOST_BYTES).decode("utf-8", "surrogateescape")
+        except OSError:
+            return ""
+
+    def close(self) -> None:
+        """Another process may have it from now on."""
+        self.tell("")
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+
+def _lock(file: int) -> None:
+    """Raises OSError, of a kind in `_BUSY` where another process has it."""
+    if sys.platform == "win32":
+        os.lseek(file, _LOCKED_BYTE, os.SEEK_SET)
+        msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+    else:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

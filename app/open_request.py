@@ -1,0 +1,73 @@
+"""What one start of Slipstream asks of the one that is open already: to come forward, and to open files."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.errors import MendableError
+
+MOST_BYTES = 256 * 1024  # of a request
+_MOST_FILES = 100
+_MOST_CHARACTERS = 8192  # of a path
+_MOST_OF_TOKEN = 512
+_VERSION = 1
+
+
+class CannotOpenFile(MendableError):
+    """What was to be opened is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRequest:
+    """Paths are absolute. `token` is what a Wayland desktop gives a start so that its window may come to the front."""
+
+    files: tuple[Path, ...] = ()
+    token: str = ""
+
+    @classmethod
+    def of(cls, files: Iterable[Path]) -> OpenRequest:
+        """For files as they were named on the command line. Raises CannotOpenFile."""
+        found = tuple(file.absolute() for file in files)
+        for file in found:
+            if not is_there(file):
+                raise CannotOpenFile(f"There is no file {file}; check its name.")
+        if len(found) > _MOST_FILES:
+            raise CannotOpenFile(f"These are {len(found)} files; open at most {_MOST_FILES} at once.")
+        return cls(found, os.environ.get("XDG_ACTIVATION_TOKEN", "")[:_MOST_OF_TOKEN])
+
+    def to_bytes(self) -> bytes:
+        """One line."""
+        files = [str(file) for file in self.files]
+        return json.dumps({"version": _VERSION, "files": files, "token": self.token}).encode() + b"\n"
+
+    @classmethod
+    def from_bytes(cls, line: bytes) -> OpenRequest:
+        """Believes nothing: raises ValueError for all that `to_bytes` does not write."""
+        if len(line) > MOST_BYTES:
+            raise ValueError("too long")
+        told = json.loads(line)
+        if not isinstance(told, dict) or told.get("version") != _VERSION:
+            raise ValueError("another format")
+        files, token = told.get("files"), told.get("token")
+        if not isinstance(files, list) or len(files) > _MOST_FILES:
+            raise ValueError("no list of files")
+        if not isinstance(token, str) or len(token) > _MOST_OF_TOKEN or not token.isprintable():
+            raise ValueError("no token")
+        return cls(tuple(_absolute(file) for file in files), token)
+
+
+def _absolute(file: object) -> Path:
+    if not isinstance(file, str) or len(file) > _MOST_CHARACTERS or "\0" in file or not Path(file).is_absolute():
+        raise ValueError("no absolute path")
+    return Path(file)
+
+
+def is_there(file: Path) -> bool:
+    try:
+        return file.exists()
+    except OSError:  # a name no file can have
+        return False

@@ -1,0 +1,110 @@
+"""Asks for the newest version of Slipstream, in the form in which GitHub, Forgejo and others tell of releases.
+
+One GET; besides the name and version of this program, nothing goes with it. What comes back is believed only so far: a
+version, and the address of a page on the same site, which nobody opens but the user.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from urllib.parse import urljoin, urlsplit
+
+import httpx2
+from packaging.version import Version
+
+from engine.errors import UpdateUnknown
+from engine.records import Release
+from engine.stop_signal import StopSignal
+
+TIMEOUT_S = 8.0  # of each step
+_MOST_S = 20.0  # of the whole
+_MOST_BYTES = 1 << 20
+_MOST_REDIRECTS = 3
+_MOST_CHARACTERS = 64  # of a version
+_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+
+
+def newer_release(url: str, current: str, stop: StopSignal, timeout_s: float = TIMEOUT_S) -> Release | None:
+    """The newest release, if it is newer than version `current`. Drafts and previews are none. Raises UpdateUnknown."""
+    _check_address(url)
+    try:
+        told = json.loads(_fetch(url, current, stop, timeout_s))
+        release = _release(told, url)
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        raise UpdateUnknown(
+            f"{_host(url)} could not be asked for the newest version; check that this computer is online, and try "
+            "again."
+        ) from error
+    except (ValueError, KeyError, TypeError, RecursionError) as error:  # InvalidVersion is a ValueError
+        raise _no_answer(url) from error
+    return None if release is None or Version(release.version) <= Version(current) else release
+
+
+def _fetch(url: str, current: str, stop: StopSignal, timeout_s: float) -> bytes:
+    headers = {"user-agent": f"slipstream/{current}", "accept": "application/json", "accept-encoding": "identity"}
+    end = time.monotonic() + _MOST_S
+    with httpx2.Client(timeout=timeout_s, follow_redirects=False) as client:
+        for _ in range(_MOST_REDIRECTS + 1):
+            client.cookies.clear()
+            with client.stream("GET", url, headers=headers) as response:
+                if not response.is_redirect:
+                    if response.status_code != httpx2.codes.OK:
+                        raise UpdateUnknown(
+                            f"{_host(url)} answered with an error ({response.status_code}) when asked for the newest "
+                            "version; try again later."
+                        )
+                    return _read(response, url, stop, end)
+                following = urljoin(url, response.headers.get("location", ""))
+            if urlsplit(following)[:2] != urlsplit(url)[:2]:  # nobody else is asked
+                break
+            url = following
+    raise _no_answer(url)
+
+
+def _read(response: httpx2.Response, url: str, stop: StopSignal, end: float) -> bytes:
+    body = b""
+    for piece in response.iter_raw():
+        body += piece
+        if len(body) > _MOST_BYTES or time.monotonic() > end:
+            raise _no_answer(url)
+        if stop.is_set():
+            raise UpdateUnknown("Looking for a newer version was stopped.")
+    return body
+
+
+def _release(told: dict[str, object], url: str) -> Release | None:
+    name = told["tag_name"]
+    if not isinstance(name, str) or len(name) > _MOST_CHARACTERS:
+        raise ValueError("no version")
+    version = Version(name)
+    if told.get("draft") or told.get("prerelease") or version.is_prerelease:
+        return None
+    return Release(str(version), _page(told.get("html_url"), url))
+
+
+def _page(told: object, url: str) -> str:
+    """Where people find it: on the site that was asked, or the one whose `api.` it is."""
+    asked = urlsplit(url)
+    site = asked.netloc.removeprefix("api.")
+    page = urlsplit(told) if isinstance(told, str) and told.isprintable() else None
+    if page is not None and page.scheme == asked.scheme and page.netloc in (asked.netloc, site):
+        return page.geturl()
+    return f"{asked.scheme}://{site}/"
+
+
+def _check_address(url: str) -> None:
+    parts = urlsplit(url)
+    is_private = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
+    if not parts.netloc or not is_private or "@" in parts.netloc:
+        raise UpdateUnknown("The update address of this build makes no sense; look for updates where you got it from.")
+
+
+def _no_answer(url: str) -> UpdateUnknown:
+    return UpdateUnknown(
+        f"{_host(url)} did not tell the newest version in a way that can be read; look for updates in your browser."
+    )
+
+
+def _host(url: str) -> str:
+    return urlsplit(url).netloc

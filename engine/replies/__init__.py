@@ -1,0 +1,1 @@
+"""From a prompt to the text of a reply."""

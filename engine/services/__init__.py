@@ -1,0 +1,1 @@
+"""What carries out commands, each kind on a thread of its own."""

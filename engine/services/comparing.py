@@ -1,0 +1,130 @@
+"""Answers one prompt without guesses and with them, by turns."""
+
+from __future__ import annotations
+
+import math
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from engine.commands import Compare
+from engine.comparison import Comparison, RunFigures, Side, TextFork
+from engine.config import ReplySettings
+from engine.events import CompareText, Listener
+from engine.numerics.prefix import common_prefix_length
+from engine.records import ChatTurn, OriginRun, Reply, StopReason, VerifiedReply
+from engine.replies.reply import ReplyWriter
+from engine.speed import LiveFigures
+from engine.stop_signal import StopSignal
+
+# A machine that grows slower or faster meanwhile does so for both sides alike.
+TURNS = (Side.PLAIN, Side.SPED_UP, Side.SPED_UP, Side.PLAIN)
+_SHOWN_TOKENS = 3  # of either side, behind a fork
+
+
+def compare(
+    writer: ReplyWriter, turns: Sequence[ChatTurn], command: Compare, stop: StopSignal, emit: Listener
+) -> Comparison:
+    """Writes every reply of `TURNS`, or as many as there is time for until `stop` is set.
+
+    Raises PromptTooLong or TemplateFailed, and whatever ends a reply by an error.
+    """
+    finished: dict[Side, list[Reply]] = {Side.PLAIN: [], Side.SPED_UP: []}
+    settings = _settings(command)
+    with writer.aside():
+        for side in TURNS:
+            turn = len(finished[side])
+            prepared = writer.prepare(list(turns), command.conversation_id)
+            run = _Run(side, turn, emit)
+            reply = writer.write(prepared, replace(settings, speculate=side is Side.SPED_UP), stop, run)
+            if reply.failure is not None:
+                raise reply.failure
+            if reply.statistics.stop_reason is StopReason.STOPPED:
+                break
+            finished[side].append(reply)
+            emit(CompareText(side, turn, "", _figures(reply), is_finished=True))
+    is_greedy = settings.sampling.temperature == 0
+    return Comparison(
+        plain=tuple(map(_figures, finished[Side.PLAIN])),
+        sped_up=tuple(map(_figures, finished[Side.SPED_UP])),
+        is_greedy=is_greedy,
+        is_stopped=sum(map(len, finished.values())) < len(TURNS),
+        fork=_find_fork(writer, finished[Side.PLAIN], finished[Side.SPED_UP]) if is_greedy else None,
+    )
+
+
+def _settings(command: Compare) -> ReplySettings:
+    """With the same dice for all, so that at least the plain replies are the same; where nothing is left to dice, with
+    what the target thought, to tell a near-tie by."""
+    sampling = command.settings.sampling
+    if sampling.seed is None:
+        sampling = replace(sampling, seed=secrets.randbits(63))
+    return replace(
+        command.settings,
+        sampling=sampling,
+        max_tokens=command.num_tokens,
+        learns=False,
+        keeps_laws=sampling.temperature == 0,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Implements `engine.replies.reply.ReplyListener`."""
+
+    side: Side
+    turn: int
+    emit: Listener
+
+    def on_prompt(self, num_tokens: int, num_left_out: int) -> None: ...
+
+    def on_prompt_progress(self, num_evaluated: int, num_total: int) -> None: ...
+
+    def on_text(self, text: str, figures: LiveFigures, origins: tuple[OriginRun, ...]) -> None:  # noqa: ARG002
+        speed = figures.mean_tokens_per_s
+        seconds = (figures.num_tokens - 1) / speed if speed > 0 else 0.0
+        self.emit(CompareText(self.side, self.turn, text, RunFigures(figures.num_tokens, seconds, speed)))
+
+    def on_trimmed(self, num_left_out: int) -> None: ...
+
+
+def _figures(reply: Reply) -> RunFigures:
+    told = reply.statistics
+    return RunFigures(
+        num_tokens=told.reply_tokens,
+        seconds=told.reply_s,
+        tokens_per_s=told.tokens_per_s,
+        num_rounds=told.num_rounds,
+        num_drafted=told.num_drafted,
+        num_accepted=told.num_accepted,
+    )
+
+
+def _find_fork(writer: ReplyWriter, plain: Sequence[Reply], sped_up: Sequence[Reply]) -> TextFork | None:
+    """The first reply that is not the first plain one."""
+    for reply in sped_up:
+        if plain and reply.tokens != plain[0].tokens:
+            return _fork(writer, plain[0], reply)
+    return None
+
+
+def _fork(writer: ReplyWriter, plain: Reply, sped_up: Reply) -> TextFork:
+    assert plain.verified is not None
+    assert sped_up.verified is not None
+    wrote, other = plain.verified.tokens.tolist(), sped_up.verified.tokens.tolist()
+    place = common_prefix_length(wrote, other)
+    return TextFork(
+        num_tokens=place,
+        plain=writer.text_of(wrote[place : place + _SHOWN_TOKENS]),
+        sped_up=writer.text_of(other[place : place + _SHOWN_TOKENS]),
+        plain_chance=_chance(plain.verified, place, wrote[place : place + 1]),
+        sped_up_chance=_chance(plain.verified, place, other[place : place + 1]),
+    )
+
+
+def _chance(plain: VerifiedReply, place: int, token: Sequence[int]) -> float | None:
+    """Of the token at that place; None where it is not among the likeliest, or there is none."""
+    if not token or place >= len(plain.law_tokens):
+        return None
+    among = (plain.law_tokens[place] == token[0]).nonzero()[0]
+    return math.exp(float(plain.law_logs[place, among[0]])) if len(among) else None

@@ -1,0 +1,77 @@
+"""Carries out what is asked of files beside the store: import, export, and text to attach."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from engine.commands import Command, ExportConversations, FileCommand, ImportConversations, ReadTextFile, RememberMore
+from engine.errors import ChatsNotWritten, ConversationMissing, ImportCancelled
+from engine.events import ConversationsExported, ConversationsImported, Listener, TextFileRead
+from engine.exchange import read_chats, read_text, write_chats
+from engine.records import ConversationTree, LeftOut
+from engine.services.learning_service import LearningService
+from engine.stop_signal import StopSignal
+from engine.storage import Repository
+
+
+class FileService:
+    """On a thread of its own: a large file must not hold up the list of conversations."""
+
+    def __init__(
+        self,
+        open_repository: Callable[[], Repository],
+        learning: LearningService,
+        emit: Listener,
+        post: Callable[[Command], object],
+    ) -> None:
+        """`post` has a command of the engine's own carried out."""
+        self._open_repository = open_repository
+        self._learning = learning
+        self._emit = emit
+        self._post = post
+
+    def handle(self, command: FileCommand, stop: StopSignal) -> None:
+        match command:
+            case ReadTextFile(path):
+                self._emit(TextFileRead(read_text(path)))
+            case ExportConversations():
+                self._export(command)
+            case ImportConversations():
+                self._import(command, stop)
+
+    def _export(self, command: ExportConversations) -> None:
+        repository = self._open_repository()
+        ids = command.conversation_ids
+        if ids is None:
+            ids = tuple(each.id for each in repository.list_conversations() if not each.incognito)
+        if not ids:
+            raise ChatsNotWritten("There are no chats to export yet; write a message first.")
+        written = 0
+
+        def trees() -> Iterator[ConversationTree]:
+            nonlocal written
+            for conversation_id in ids:
+                try:
+                    tree = repository.read_tree(conversation_id)
+                except ConversationMissing:
+                    if command.conversation_ids is not None:
+                        raise
+                    continue  # deleted meanwhile
+                written += 1
+                yield tree
+
+        write_chats(command.path, trees(), command.format, command.overwrite)
+        self._emit(ConversationsExported(command.path, written))
+
+    def _import(self, command: ImportConversations, stop: StopSignal) -> None:
+        def check() -> None:
+            if stop.is_set():
+                raise ImportCancelled("The import was cancelled; nothing was added.")
+
+        check()
+        read = read_chats(command.path, check)
+        added = self._open_repository().add_trees(read.trees, check)
+        known = [(LeftOut.KNOWN, tree.title) for tree, new in zip(read.trees, added, strict=True) if not new]
+        self._emit(ConversationsImported(command.path, sum(added), (*known, *read.left_out)))
+        if any(added) and self._learning.is_enabled:
+            self._post(RememberMore(anew=True))

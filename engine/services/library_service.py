@@ -1,0 +1,224 @@
+"""Carries out what is asked of the library of targets: the files, what they are, and what the user set for them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+from engine.commands import (
+    AddTargets,
+    ChangeTargetOptions,
+    DiscardDownload,
+    EstimateMemory,
+    LibraryCommand,
+    ListDownloads,
+    ListTargets,
+    RemoveTarget,
+)
+from engine.config import TargetOptions, TargetSettings
+from engine.errors import MendableError, NothingAdded, StoreUnusable, TargetKept, TargetMissing
+from engine.events import DownloadsListed, Listener, MemoryEstimated, TargetsListed
+from engine.hub.kept import KeptDownloads
+from engine.library.estimate import estimate
+from engine.library.facts import TargetFacts, encode, facts_of
+from engine.library.scanning import find_models
+from engine.loaded_target import LoadedTarget
+from engine.model_files import is_gguf, model_name, part_paths
+from engine.records import GpuSupport, LibraryTarget, MemoryEstimate, TargetRecord
+from engine.stop_signal import StopSignal
+from engine.storage import Repository
+from engine.targets import starter_file
+
+_logger = logging.getLogger("slipstream.library")
+
+
+class LibraryService:
+    """Any thread may call any method: all that lasts is in the store and on the disk."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        downloads: KeptDownloads,
+        loaded: LoadedTarget,
+        emit: Listener,
+        gpu_support: Callable[[], GpuSupport] = GpuSupport,
+    ) -> None:
+        """`gpu_support` is asked whenever memory is estimated: what is free changes."""
+        self._repository = repository
+        self._downloads = downloads
+        self._loaded = loaded
+        self._emit = emit
+        self._gpu_support = gpu_support
+
+    def handle(self, command: LibraryCommand, stop: StopSignal) -> None:
+        match command:
+            case ListTargets():
+                self._tell()
+            case AddTargets(paths):
+                self.add(paths, stop)
+            case RemoveTarget(path, delete_file):
+                self.remove(path, delete_file)
+            case ChangeTargetOptions(path, options):
+                self._change_options(path, options)
+            case EstimateMemory(path, settings):
+                self._emit(MemoryEstimated(command, self.estimate(path, settings)))
+            case ListDownloads():
+                self.tell_downloads()
+            case DiscardDownload(file):
+                self._downloads.discard(file)
+                self.tell_downloads()
+
+    def list(self) -> tuple[LibraryTarget, ...]:
+        """The starter first, then last used first. What is not known yet is read, and kept."""
+        records = {record.path: record for record in self._repository.list_targets()}
+        starter = self._starter(records)
+        listed = [] if starter is None else [self._listed(starter, is_starter=True)]
+        others = [record for path, record in records.items() if starter is None or path != starter.path]
+        return tuple(listed + [self._listed(record) for record in others])
+
+    def add(self, paths: tuple[Path, ...], stop: StopSignal) -> None:
+        """Raises NothingAdded, with the first reason, where there is no model in all of it."""
+        found = find_models(paths, stop.is_set)
+        left_out = list(found.left_out)
+        num_sound = 0
+        for path in found.paths:
+            if stop.is_set():
+                break
+            try:
+                problem = self._add(path)
+            except TargetMissing as error:
+                problem = str(error)
+            if problem:
+                left_out.append(problem)
+            else:
+                num_sound += 1
+        self._tell(tuple(left_out))
+        if not num_sound and left_out:
+            more = f" ({len(left_out) - 1:,} more files were left out.)" if len(left_out) > 1 else ""
+            raise NothingAdded(left_out[0] + more)
+
+    def take_in(self, path: Path) -> None:
+        """Adds a file that was just downloaded, also if it cannot be loaded: the list then says why."""
+        self._repository.add_target(model_name(path), path, path.stat().st_size)
+        self._tell()
+
+    def remove(self, path: Path, delete_file: bool) -> None:
+        """Raises TargetKept."""
+        path = path.absolute()
+        if path == self._starter_path():
+            raise TargetKept("The starter model belongs to Slipstream and stays in the list.")
+        if delete_file:
+            self._delete(path)
+            self._downloads.remove_empty(path.parent)
+        self._repository.remove_target(path)
+        self._tell()
+
+    def estimate(self, path: Path, settings: TargetSettings) -> MemoryEstimate:
+        """With what the user set for the target where `settings` say nothing. Raises TargetMissing."""
+        path = path.absolute()
+        record = self._repository.target_at(path)
+        settings = settings.filled_up(record.options.settings) if record else settings
+        support = self._gpu_support()
+        return estimate(self._facts(path, record), settings, support, self._loaded_estimate(support))
+
+    def tell_downloads(self) -> None:
+        self._emit(DownloadsListed(self._downloads.list()))
+
+    def _tell(self, left_out: tuple[str, ...] = ()) -> None:
+        self._emit(TargetsListed(self.list(), left_out))
+
+    def _add(self, path: Path) -> str:
+        """Why it was not added; empty where it was."""
+        record = self._repository.target_at(path)
+        facts = self._facts(path, record)
+        if not facts.problem and record is None:
+            self._repository.add_target(model_name(path), path, path.stat().st_size)
+            self._repository.keep_target_facts(path, encode(facts))
+        return facts.problem
+
+    def _change_options(self, path: Path, options: TargetOptions) -> None:
+        path = path.absolute()
+        if self._repository.target_at(path) is None:
+            if path != self._starter_path():
+                raise TargetMissing(f"{path.name} is not in the library; add it first.")
+            self._repository.add_target(model_name(path), path, path.stat().st_size)
+        self._repository.change_target_options(path, options)
+        self._tell()
+
+    def _delete(self, path: Path) -> None:
+        loaded = self._loaded.value
+        if loaded is not None and _are_same(loaded[0], path):
+            raise TargetKept(f"{model_name(path)} is loaded; choose another model first, then delete its file.")
+        if self._repository.target_at(path) is None:
+            raise TargetKept(f"{path.name} is not in the library, so its file is left alone.")
+        if not is_gguf(path.name):
+            raise TargetKept(f"{path.name} does not end in .gguf, so it is left alone; delete it by hand.")
+        try:
+            for part in part_paths(path):
+                part.unlink(missing_ok=True)
+        except OSError as error:
+            raise TargetKept(
+                f"{path} cannot be deleted ({error.strerror}); mend that, or take it out of the list only."
+            ) from error
+
+    def _starter(self, records: dict[Path, TargetRecord]) -> TargetRecord | None:
+        path = self._starter_path()
+        if path is None:
+            return None
+        if path not in records:
+            file = starter_file()
+            return self._repository.add_target(file.name, path, path.stat().st_size)
+        return records[path]
+
+    def _starter_path(self) -> Path | None:
+        try:
+            return starter_file().path.absolute()
+        except TargetMissing:
+            return None
+
+    def _listed(self, record: TargetRecord, is_starter: bool = False) -> LibraryTarget:
+        try:
+            facts = self._facts(record.path, record)
+            size_bytes, details, problem = facts.stamp.size_bytes, facts.details, facts.problem
+        except TargetMissing as error:
+            size_bytes, details, problem = record.size_bytes, None, str(error)
+        return LibraryTarget(
+            name=record.name,
+            path=record.path,
+            size_bytes=size_bytes,
+            last_used_at=record.last_used_at,
+            is_starter=is_starter,
+            details=details,
+            problem=problem,
+            options=record.options,
+        )
+
+    def _facts(self, path: Path, record: TargetRecord | None) -> TargetFacts:
+        """Raises TargetMissing."""
+        kept = record.facts if record else ""
+        facts = facts_of(path, kept)
+        if record is not None and (new := encode(facts)) != kept:
+            try:
+                self._repository.keep_target_facts(path, new)
+            except StoreUnusable as error:  # it is read anew next time
+                _logger.warning("what a header says was not kept: %s", error)
+        return facts
+
+    def _loaded_estimate(self, support: GpuSupport) -> MemoryEstimate | None:
+        loaded = self._loaded.value
+        if loaded is None:
+            return None
+        path, settings = loaded
+        try:
+            return estimate(self._facts(path, self._repository.target_at(path)), settings, support)
+        except MendableError:
+            return None
+
+
+def _are_same(path: Path, other: Path) -> bool:
+    """Also where a link leads from one to the other."""
+    try:
+        return path.samefile(other)
+    except OSError:
+        return path == other

@@ -1,0 +1,111 @@
+"""Carries out what a user asks of all that was learned: show it, carry it away or here, go back, forget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from engine.commands import (
+    Command,
+    ExportProfile,
+    ForgetEverything,
+    ForgetLearned,
+    ImportProfile,
+    PersonalCommand,
+    ReadLearned,
+    RememberMore,
+    ShowProfile,
+    UseAdapter,
+)
+from engine.errors import ImportCancelled
+from engine.events import (
+    AdapterUsed,
+    ConversationsListed,
+    EverythingForgotten,
+    LearnedForgotten,
+    LearnedRead,
+    Listener,
+    ProfileExported,
+    ProfileImported,
+    ProfileShown,
+)
+from engine.profile.transfer import export_profile, read_profile, summarize_profile
+from engine.services.learning_service import LearningService
+from engine.services.recall import Recall
+from engine.stop_signal import StopSignal
+from engine.storage import Repository
+
+
+class PersonalService:
+    """Any thread may call `handle`. Those who draft and learn take up what has changed by themselves: they go on with
+    what they had until the reply under way has ended."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        recall: Recall,
+        learning: LearningService,
+        emit: Listener,
+        post: Callable[[Command], object],
+    ) -> None:
+        """`post` has a command of the engine's own carried out after those that wait already."""
+        self._repository = repository
+        self._recall = recall
+        self._learning = learning
+        self._emit = emit
+        self._post = post
+
+    def handle(self, command: PersonalCommand, stop: StopSignal | None = None) -> None:
+        """Raises MendableError; what was changed until then is taken up all the same."""
+        match command:
+            case ReadLearned():
+                self._tell()
+            case ShowProfile(path):
+                self._emit(ProfileShown(path, summarize_profile(path)))
+            case ExportProfile(path, with_recall):
+                export_profile(self._repository, path, with_recall, overwrite=True)
+                self._emit(ProfileExported(path, path.stat().st_size, with_recall))
+            case ImportProfile():
+                self._import(command, stop)
+            case UseAdapter():
+                self._use(command)
+            case ForgetLearned():
+                with self._exchanging():
+                    self._repository.forget_learned()
+                self._emit(LearnedForgotten())
+                self._tell()
+            case ForgetEverything():
+                with self._exchanging():
+                    num_conversations = self._repository.forget_everything()
+                self._emit(EverythingForgotten(num_conversations))
+                self._emit(ConversationsListed(self._repository.list_conversations()))
+                self._tell()
+
+    def _import(self, command: ImportProfile, stop: StopSignal | None) -> None:
+        learned = read_profile(command.path).learned  # before anybody has to wait
+        with self._exchanging():
+            if stop is not None and stop.is_set():
+                raise ImportCancelled("The import was cancelled; nothing was added.")
+            outcome = self._repository.add_learned(learned, command.replace)
+        self._emit(ProfileImported(command.path, outcome, command.replace))
+        self._tell()
+
+    def _use(self, command: UseAdapter) -> None:
+        pair = (command.target_fingerprint, command.drafter_fingerprint)
+        with self._learning.exchanging():
+            before = next((each.number for each in self._repository.list_adapters(*pair) if each.is_published), None)
+            self._repository.publish_adapter(*pair, command.number)
+        self._emit(AdapterUsed(command, before))
+        self._tell()
+
+    @contextmanager
+    def _exchanging(self) -> Iterator[None]:
+        try:
+            with self._learning.exchanging():
+                yield
+        finally:
+            self._recall.reload()
+            self._post(RememberMore())
+
+    def _tell(self) -> None:
+        self._emit(LearnedRead(self._repository.summarize_learned(), self._learning.pair))

@@ -1,0 +1,106 @@
+"""Carries out what is asked of the store beside a reply that is being written."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from engine.commands import (
+    ChangeConversation,
+    DeleteConversation,
+    ForgetConversation,
+    KeepDraft,
+    KeepNgrams,
+    ListConversations,
+    OpenConversation,
+    ReadHistory,
+    RenameConversation,
+    RestoreConversation,
+    SearchConversations,
+    ShowBranch,
+    StoreCommand,
+)
+from engine.errors import StoreUnusable
+from engine.events import (
+    ConversationChanged,
+    ConversationDeleted,
+    ConversationForgotten,
+    ConversationOpened,
+    ConversationsFound,
+    ConversationsListed,
+    HistoryRead,
+    Listener,
+)
+from engine.records import NgramRecord
+from engine.services.learning_service import LearningService
+from engine.services.recall import Recall
+from engine.stop_signal import StopSignal
+from engine.storage import Repository
+
+_logger = logging.getLogger("slipstream.store")
+
+
+class StoreService:
+    def __init__(self, repository: Repository, recall: Recall, learning: LearningService, emit: Listener) -> None:
+        self._repository = repository
+        self._recall = recall
+        self._learning = learning
+        self._emit = emit
+
+    def handle(self, command: StoreCommand, stop: StopSignal | None = None) -> None:
+        match command:
+            case ListConversations():
+                self._emit(ConversationsListed(self._repository.list_conversations()))
+            case OpenConversation(conversation_id):
+                self._emit(ConversationOpened(self._repository.open_conversation(conversation_id)))
+            case RenameConversation(conversation_id, title):
+                self._emit(ConversationChanged(self._repository.rename_conversation(conversation_id, title)))
+            case DeleteConversation(conversation_id):
+                self._emit(ConversationDeleted(self._repository.delete_conversation(conversation_id)))
+                self._recall.forget(conversation_id)
+                self._learning.forget(conversation_id)
+            case RestoreConversation(conversation_id):
+                self._emit(ConversationChanged(self._repository.restore_conversation(conversation_id)))
+                self._recall.restore(conversation_id)
+                self._learning.restore(conversation_id)
+            case ShowBranch(conversation_id, message_id):
+                self._emit(ConversationOpened(self._repository.show_branch(conversation_id, message_id)))
+            case ChangeConversation(conversation_id, system_prompt, sampling):
+                changed = self._repository.change_conversation(conversation_id, system_prompt, sampling)
+                self._emit(ConversationChanged(changed))
+            case KeepDraft(conversation_id, text):
+                self._repository.save_draft(conversation_id, text)
+            case ForgetConversation(conversation_id):
+                self._forget(conversation_id)
+            case SearchConversations(words):
+                self._search(words, stop)
+            case KeepNgrams(target_fingerprint, drafter_fingerprint, changed, era):
+                with self._learning.era.lasting(era) as lasts:
+                    if lasts:
+                        self._keep_ngrams(target_fingerprint, drafter_fingerprint, changed)
+            case ReadHistory():
+                self._emit(HistoryRead(self._repository.read_history()))
+
+    def _forget(self, conversation_id: int) -> None:
+        self._emit(ConversationForgotten(self._repository.forget_conversation(conversation_id)))
+        self._recall.forget(conversation_id)
+        self._learning.forget(conversation_id)
+        self._repository.erase_forgotten()
+
+    def _search(self, words: str, stop: StopSignal | None) -> None:
+        """A search that is stopped has no answer: another one has been asked for."""
+
+        def stopped() -> bool:
+            return stop is not None and stop.is_set()
+
+        hits = () if stopped() else self._repository.search(words, stopped)
+        if not stopped():
+            self._emit(ConversationsFound(words, hits))
+
+    def _keep_ngrams(self, target_fingerprint: str, drafter_fingerprint: str, changed: Sequence[NgramRecord]) -> None:
+        """Nobody asked for it and nobody misses it: a store that cannot be written speaks up when a message is to be
+        kept."""
+        try:
+            self._repository.save_ngrams(target_fingerprint, drafter_fingerprint, changed)
+        except StoreUnusable as error:
+            _logger.warning("n-grams were not kept: %s", error)

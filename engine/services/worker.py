@@ -1,0 +1,122 @@
+"""A thread that carries out commands one after the other. No Qt, no knowledge of what the commands mean."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+from collections.abc import Callable
+
+from engine.commands import Command
+from engine.errors import MendableError
+from engine.events import Failed, Listener
+from engine.stop_signal import StopSignal
+
+_logger = logging.getLogger("slipstream.worker")
+
+Handle = Callable[[Command, StopSignal], None]
+
+# llama.cpp tokenizes for some models with std::regex, which recurses once per character of a run: a pasted block of a
+# million letters needs this much. Reserved address space only; nothing is used until it is needed.
+_STACK_BYTES = 512 * 2**20
+_REASON_LENGTH = 200  # characters of a bug's own words
+
+
+def deep_thread(run: Callable[[], None], name: str) -> threading.Thread:
+    """A started daemon thread whose stack is deep enough for tokenizing whatever somebody pastes."""
+    thread = threading.Thread(target=run, name=name, daemon=True)
+    usual = threading.stack_size(_STACK_BYTES)
+    try:
+        thread.start()
+    except RuntimeError:  # no room for such a stack
+        threading.stack_size(usual)
+        thread = threading.Thread(target=run, name=name, daemon=True)
+        thread.start()
+    finally:
+        threading.stack_size(usual)
+    return thread
+
+
+class Worker:
+    """Runs `handle` for every posted command on a thread of its own, and says in an event when one failed.
+
+    Whatever a command raises, the next one is carried out. `on_end` runs on the thread when it ends; what `is_owed` is
+    carried out before, also where it has not begun when the end comes.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        handle: Handle,
+        emit: Listener,
+        on_end: Callable[[], None] = lambda: None,
+        is_owed: Callable[[Command], bool] = lambda _command: False,
+    ) -> None:
+        self._handle = handle
+        self._is_owed = is_owed
+        self._emit = emit
+        self._on_end = on_end
+        self._inbox: queue.SimpleQueue[tuple[Command, StopSignal] | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._unfinished: dict[StopSignal, Command] = {}
+        self._closing = False
+        self._name = name
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        self._thread = deep_thread(self._run, self._name)
+
+    def post(self, command: Command) -> StopSignal:
+        """Queues the command. Setting the returned signal ends it early, also when it has not begun yet."""
+        stop = StopSignal()
+        with self._lock:
+            if self._closing:
+                stop.set()
+                return stop
+            self._unfinished[stop] = command
+        self._inbox.put((command, stop))
+        return stop
+
+    def stop(self, kind: type) -> None:
+        """Ends the commands of this kind that were posted until now, also those that have not begun yet."""
+        with self._lock:
+            for stop, command in self._unfinished.items():
+                if isinstance(command, kind):
+                    stop.set()
+
+    def end(self) -> None:
+        """Ends everything that was posted, and then the thread; `join` waits for that."""
+        with self._lock:
+            self._closing = True
+            for stop in self._unfinished:
+                stop.set()
+        self._inbox.put(None)
+
+    def join(self, timeout_s: float) -> bool:
+        """False if the thread is still busy after `timeout_s`."""
+        if self._thread is None:
+            return True
+        self._thread.join(max(0.0, timeout_s))
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        while (item := self._inbox.get()) is not None:
+            command, stop = item
+            awaited = not (self._closing and stop.is_set())  # by nobody, if it has not begun when the app is closed
+            if awaited or self._is_owed(command):
+                self._carry_out(command, stop)
+            with self._lock:
+                self._unfinished.pop(stop, None)
+        self._on_end()
+
+    def _carry_out(self, command: Command, stop: StopSignal) -> None:
+        try:
+            self._handle(command, stop)
+        except MendableError as error:
+            _logger.info("%s: %s", type(command).__name__, error)
+            self._emit(Failed(str(error), command, stop.is_set()))
+        except Exception as error:
+            _logger.exception("%s failed", type(command).__name__)
+            reason = ": ".join(filter(None, (type(error).__name__, str(error).split("\n")[0][:_REASON_LENGTH])))
+            sentence = f"Something went wrong inside Slipstream ({reason}). What was kept is safe; try again."
+            self._emit(Failed(sentence, command, stop.is_set()))

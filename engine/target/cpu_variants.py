@@ -1,0 +1,58 @@
+"""Which of llama.cpp's libraries for kinds of x86-64 CPUs suits this one.
+
+A bundle carries one for every kind. llama.cpp can choose by itself, but for that it loads them all and asks the CPU
+alone, not the system: where a system or a virtual machine keeps back the registers of AVX-512, its choice ends the
+process at the first pass. Linux names in /proc/cpuinfo only what may really be used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+CPU_INFO = Path("/proc/cpuinfo")
+
+_SSE42 = frozenset({"sse4_2", "ssse3", "popcnt"})
+_AVX = _SSE42 | {"avx", "xsave"}
+_F16C = _AVX | {"f16c"}
+_HASWELL = _F16C | {"fma", "avx2", "bmi2"}
+_AVX512 = _HASWELL | {"avx512f", "avx512cd", "avx512vl", "avx512dq", "avx512bw"}
+_ICELAKE = _AVX512 | {"avx512vbmi", "avx512_vnni"}
+
+# Best first, by what llama.cpp's own scores say, with the flags of each as Linux spells them. `sapphirerapids` is left
+# out: its AMX ends the process on some machines (llama.cpp PR 26954), and `zen4` runs there.
+_VARIANTS: tuple[tuple[str, frozenset[str]], ...] = (
+    ("zen4", _ICELAKE | {"avx512_bf16"}),
+    ("cooperlake", _AVX512 | {"avx512_vnni", "avx512_bf16"}),
+    ("icelake", _ICELAKE),
+    ("cascadelake", _AVX512 | {"avx512_vnni"}),
+    ("cannonlake", _AVX512 | {"avx512vbmi"}),
+    ("skylakex", _AVX512),
+    ("alderlake", _HASWELL | {"avx_vnni"}),
+    ("haswell", _HASWELL),
+    ("piledriver", _F16C | {"fma"}),
+    ("ivybridge", _F16C),
+    ("sandybridge", _AVX),
+    ("sse42", _SSE42),
+    ("x64", frozenset()),
+)
+ALL_NAMES = tuple(name for name, _ in _VARIANTS)
+
+
+def usable_flags(cpu_info: Path = CPU_INFO) -> frozenset[str]:
+    """What the CPU offers and the system lets programs use; empty if that cannot be told."""
+    try:
+        with cpu_info.open(encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                if line.startswith("flags"):
+                    return frozenset(line.partition(":")[2].split())
+    except OSError:
+        pass
+    return frozenset()
+
+
+def libraries(folder: Path, flags: Iterable[str]) -> list[Path]:
+    """Those in `folder` that run on a CPU with `flags`, best first; empty if there is no choice to be made."""
+    offered = frozenset(flags)
+    suitable = (folder / f"libggml-cpu-{name}.so" for name, needed in _VARIANTS if needed <= offered)
+    return [path for path in suitable if path.is_file()]

@@ -1,0 +1,54 @@
+"""A store as an early version left it, for trying out an upgrade. Runs with Slipstream's packages installed.
+
+python packaging/older_store.py STORE          makes it
+python packaging/older_store.py --check STORE  ends well if it is migrated and its chat is there
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import sys
+import tempfile
+from contextlib import closing
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from engine.storage import connections
+from engine.storage.upgrade import MIGRATIONS, Migrations, upgrade
+
+FIRST = MIGRATIONS.revisions[0]
+ROWS = """
+INSERT INTO conversations VALUES (1, 'Of the older version', '', '2026-01-02 03:04:05', '2026-01-02 03:04:05', NULL, 2);
+INSERT INTO messages VALUES (1, 1, NULL, 'user', 'asked', '2026-01-02 03:04:05', NULL);
+INSERT INTO messages VALUES (2, 1, 1, 'assistant', 'answered', '2026-01-02 03:04:06', 'tiny');
+"""
+
+
+def make(store: Path) -> None:
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = shutil.copytree(MIGRATIONS.folder, Path(temporary) / "migrations")
+        for script in (folder / "versions").glob("[0-9]*.py"):
+            if not script.name.startswith(FIRST):
+                script.unlink()
+        connections.prepare_file(store)
+        engine = connections.engine_for(store)
+        upgrade(engine, store, Migrations(folder, (FIRST,)))
+        engine.dispose()
+    with closing(sqlite3.connect(store)) as connection:
+        connection.executescript(ROWS)
+
+
+def is_migrated(store: Path) -> bool:
+    with closing(sqlite3.connect(f"{store.as_uri()}?mode=ro", uri=True)) as connection:
+        revision = connection.execute("SELECT version_num FROM alembic_version").fetchone()[0]
+        texts = connection.execute("SELECT text FROM messages WHERE conversation_id = 1 ORDER BY id").fetchall()
+        title = connection.execute("SELECT title FROM conversations WHERE id = 1").fetchone()
+    return (revision, title, texts) == (MIGRATIONS.head, ("Of the older version",), [("asked",), ("answered",)])
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--check":
+        sys.exit(not is_migrated(Path(sys.argv[2]).resolve()))
+    make(Path(sys.argv[1]).resolve())

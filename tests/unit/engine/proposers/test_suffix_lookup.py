@@ -1,0 +1,201 @@
+"""Recall: what was said before is guessed again, and how likely it stands is learned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.config import SamplingSettings
+from engine.numerics.dice import RandomDice
+from engine.numerics.draft import NO_DRAFT, Draft, Verdict
+from engine.numerics.suffix_index import SuffixIndex
+from engine.proposers.interface import Context
+from engine.proposers.suffix_lookup import SuffixLookup
+from engine.records import ChatTurn, Role
+from tests.fakes.proposers import Generous
+
+TURNS = (ChatTurn(Role.USER, "Say it."),)
+OTHER_TURNS = (ChatTurn(Role.USER, "Say something else."),)
+GREEDY = SamplingSettings(temperature=0)
+
+
+def asked(lookup: SuffixLookup, text: Sequence[int], limit: int = 9, turns: Sequence[ChatTurn] = TURNS) -> Draft:
+    """Its guess after a text, the last token of which is pending."""
+    context = Context(turns, [*text[:-1]], text[-1], 0, GREEDY, RandomDice(0))
+    return lookup.propose(context, limit, Generous())
+
+
+def remembering(*texts: Sequence[int]) -> SuffixLookup:
+    """Each text was kept on its own."""
+    indexes = [SuffixIndex([text]) for text in texts]
+    return SuffixLookup(lambda: indexes)
+
+
+def write(lookup: SuffixLookup, tokens: Sequence[int], draft: Draft = NO_DRAFT) -> None:
+    lookup.observe(Verdict(draft, max(0, len(tokens) - 1), tuple(tokens)))
+
+
+def test_what_this_chat_said_before_is_guessed_again() -> None:
+    draft = asked(SuffixLookup(), [1, 2, 3, 4, 5, 1, 2, 3])
+    assert draft.tokens == (4, 5, 1, 2, 3)
+    assert draft.proposer == "recall"
+    assert draft.path is None
+    assert len(draft.chances) == 5
+
+
+def test_what_was_kept_of_earlier_chats_is_guessed() -> None:
+    lookup = remembering([7, 8, 9, 10], [20, 21, 22])
+    assert asked(lookup, [0, 7, 8]).tokens == (9, 10)
+    assert asked(lookup, [0, 20, 21]).tokens == (22,)
+
+
+def test_what_is_kept_meanwhile_is_guessed_from_then_on() -> None:
+    kept: list[SuffixIndex] = []
+    lookup = SuffixLookup(lambda: kept)
+    assert asked(lookup, [0, 7, 8]) is NO_DRAFT
+    kept.append(SuffixIndex([[7, 8, 9]]))
+    assert asked(lookup, [0, 7, 8]).tokens == (9,)
+
+
+def test_where_nothing_ends_alike_nothing_is_guessed() -> None:
+    assert asked(SuffixLookup(), [1, 2, 3, 4]) is NO_DRAFT
+    assert asked(remembering([1, 2, 3]), [3, 2, 1]) is NO_DRAFT
+    assert asked(SuffixLookup(), [1]) is NO_DRAFT
+
+
+def test_no_more_tokens_than_were_asked_for() -> None:
+    for limit in range(1, 6):
+        draft = asked(SuffixLookup(), [1, 2, 3, 4, 5, 1, 2, 3], limit)
+        assert draft.tokens == (4, 5, 1, 2, 3)[:limit]
+        assert len(draft.chances) == limit
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_the_longer_match_wins(is_first: bool) -> None:
+    longer, shorter = [1, 2, 3, 4, 50, 51], [9, 9, 3, 4, 60, 61]
+    lookup = remembering(*([longer, shorter] if is_first else [shorter, longer]))
+    assert asked(lookup, [1, 2, 3, 4]).tokens == (50, 51)
+    here = [9, 9, 3, 4, 60, 61]  # in this chat, but not so long
+    assert asked(remembering(longer), [*here, 1, 2, 3, 4]).tokens == (50, 51)
+
+
+def test_of_two_places_alike_the_one_in_this_chat_wins_and_then_the_later_one() -> None:
+    assert asked(remembering([1, 2, 3, 60]), [1, 2, 3, 50, 0, 1, 2, 3]).tokens[0] == 50
+    assert asked(SuffixLookup(), [1, 2, 3, 60, 1, 2, 3, 50, 0, 1, 2, 3]).tokens[0] == 50
+
+
+def test_many_short_matches_outvote_a_long_one() -> None:
+    many = [[5, 3, 4, 60]] * 16
+    assert asked(remembering([1, 3, 4, 50], *many), [1, 3, 4]).tokens[0] == 60
+
+
+def test_who_disagreed_has_no_say_in_what_follows() -> None:
+    lookup = remembering([1, 2, 3, 50, 51], [1, 2, 3, 50, 52, 53], [1, 2, 3, 50, 52, 54], [1, 2, 3, 60, 51])
+    assert asked(lookup, [1, 2, 3], limit=2).tokens == (50, 52)
+
+
+def chance_after(*texts: Sequence[int]) -> float:
+    return asked(remembering(*texts), [1, 2, 3]).chances[0]
+
+
+def test_agreement_and_a_longer_match_raise_the_chance() -> None:
+    contested = chance_after([1, 2, 3, 50], [1, 2, 3, 60])
+    single = chance_after([1, 2, 3, 50])
+    agreed = chance_after([1, 2, 3, 50], [1, 2, 3, 50])
+    shorter = chance_after([0, 2, 3, 50])
+    assert contested < single < agreed
+    assert shorter < single
+    draft = asked(remembering([*range(40)]), [1, 2])
+    assert [*draft.chances] == sorted(draft.chances), "each token that stands makes the match longer"
+    assert draft.chances[-1] > draft.chances[0]
+
+
+@pytest.mark.parametrize("own", [True, False], ids=["its own drafts", "drafts of others"])
+def test_chances_follow_what_was_written(own: bool) -> None:
+    lookup = remembering([1, 2, 3, 50, 51])
+    first = asked(lookup, [1, 2, 3])
+    for _ in range(40):
+        draft = asked(lookup, [1, 2, 3])
+        write(lookup, (50, 51, 7), draft if own else Draft((7, 8), proposer="drafter"))
+    good = asked(lookup, [1, 2, 3])
+    assert good.chances[0] > max(0.9, first.chances[0])
+    for _ in range(40):
+        draft = asked(lookup, [1, 2, 3])
+        write(lookup, (99,), draft if own else NO_DRAFT)
+    bad = asked(lookup, [1, 2, 3])
+    assert bad.chances[0] < min(0.2, first.chances[0])
+
+
+def test_only_what_was_reached_is_learned_from() -> None:
+    """What stands behind a token that fell is another text's."""
+    lookup, other = remembering([1, 2, 3, 50, 51]), remembering([1, 2, 3, 50, 51])
+    for _ in range(10):
+        asked(lookup, [1, 2, 3])
+        write(lookup, (99, 51))
+        asked(other, [1, 2, 3])
+        write(other, (99,))
+    assert asked(lookup, [1, 2, 3]) == asked(other, [1, 2, 3])
+
+
+def test_a_round_without_a_guess_teaches_nothing() -> None:
+    lookup, other = remembering([1, 2, 3, 50]), remembering([1, 2, 3, 50])
+    for each in (lookup, other):
+        asked(each, [1, 2, 3])
+        write(each, (50,))
+    for _ in range(9):
+        assert asked(lookup, [7, 8, 9]) is NO_DRAFT
+        write(lookup, (99,))
+    assert asked(lookup, [1, 2, 3]) == asked(other, [1, 2, 3])
+
+
+def test_a_new_chat_forgets_the_text_of_the_old_one() -> None:
+    lookup = SuffixLookup()
+    assert asked(lookup, [1, 2, 3, 4, 1, 2]).tokens[:2] == (3, 4)
+    assert asked(lookup, [9, 8, 7, 6, 5, 2, 1, 2], turns=OTHER_TURNS) is NO_DRAFT  # longer, and alike at one place
+    assert asked(lookup, [1, 2, 3, 4, 1, 2]).tokens[:2] == (3, 4)
+
+
+def test_a_text_that_was_taken_back_or_written_otherwise_is_followed() -> None:
+    lookup = SuffixLookup()
+    asked(lookup, [1, 2, 3, 4, 1, 2, 3])
+    assert asked(lookup, [1, 2, 3, 4, 1, 2]).tokens == (3, 4, 1, 2)  # shorter
+    assert asked(lookup, [1, 2, 3, 4, 5, 4]) is NO_DRAFT  # other tokens
+    assert asked(lookup, [1, 2, 3, 4, 5, 4, 5]).tokens == (4, 5)  # and on
+    assert asked(lookup, [1, 2, 3, 4, 5, 4, 6, 7, 2, 3]).tokens == (4, 5, 4, 6, 7, 2, 3)  # longer, but other tokens
+
+
+moves = st.lists(st.tuples(st.sampled_from(["on", "back", "new chat"]), st.lists(st.integers(0, 2), max_size=9)))
+
+
+@given(moves, st.integers(1, 15))
+def test_what_is_guessed_depends_on_the_text_alone_and_was_said_before(
+    changes: list[tuple[str, list[int]]], limit: int
+) -> None:
+    """However the text came about, round by round, taken back or written anew."""
+    lookup = SuffixLookup()
+    text = [0]
+    turns = list(TURNS)
+    for change, tokens in changes:
+        if change == "back":
+            text = text[: max(1, len(text) // 2)]
+        elif change == "new chat":
+            turns, text = list(TURNS), [0]
+        else:
+            text = [*text, *tokens]
+        draft = asked(lookup, text, limit, turns)
+        assert draft.tokens == asked(SuffixLookup(), text, limit).tokens
+        assert len(draft.chances) == len(draft.tokens) <= limit
+        assert all(0 < chance < 1 for chance in draft.chances)
+        if draft.tokens:
+            said = [*text[-2:], *draft.tokens]
+            assert any(text[place : place + len(said)] == said for place in range(len(text)))
+
+
+def test_the_end_of_a_reply_changes_nothing() -> None:
+    lookup = SuffixLookup()
+    before = asked(lookup, [1, 2, 3, 4, 1, 2])
+    lookup.end_reply()
+    assert asked(lookup, [1, 2, 3, 4, 1, 2]) == before

@@ -1,0 +1,157 @@
+"""What a reply tells about itself while it is written, and what is kept of that: speed, and who thought of what."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from engine.config import ReplySettings, SamplingSettings
+from engine.numerics.draft_length import FixedCosts
+from engine.numerics.suffix_index import SuffixIndex
+from engine.proposers.chooser import Chooser
+from engine.proposers.suffix_lookup import SuffixLookup
+from engine.records import ChatTurn, Reply, Role, StopReason, TextKind
+from engine.replies.reply import ReplyWriter
+from engine.speculation import Speculation
+from engine.stop_signal import StopSignal
+from tests.fakes.drafter import guesses
+from tests.fakes.listener import RecordingListener
+from tests.fakes.proposers import FakeRecall, choosing, drafting, neural_proposer
+from tests.fakes.target import FakeTarget, says
+from tests.unit.engine.replies.test_text_origins import spelled
+
+TURNS = [ChatTurn(Role.USER, "Say it.")]
+GREEDY = SamplingSettings(temperature=0)
+
+
+def write(
+    target: FakeTarget,
+    speculation: Speculation | None,
+    stop_strings: tuple[str, ...] = (),
+    max_tokens: int | None = None,
+) -> tuple[Reply, RecordingListener]:
+    writer, listener = ReplyWriter(target, speculation), RecordingListener()
+    settings = ReplySettings(GREEDY, max_tokens, stop_strings=stop_strings)
+    return writer.write(writer.prepare(TURNS), settings, StopSignal(), listener), listener
+
+
+def live(listener: RecordingListener) -> str:
+    return "".join(map(spelled, listener.origins))
+
+
+def recalling(*texts: str) -> Speculation:
+    index = [SuffixIndex([[*text.encode()] for text in texts])]
+    return choosing(SuffixLookup(lambda: index))
+
+
+@pytest.mark.parametrize("guess", ["".join(signs) for signs in product("bx", repeat=4)])
+def test_only_guesses_that_stood_are_those_of_who_guessed(guess: str) -> None:
+    """All ways in which four guesses, made anew every round, may be right or wrong of a reply of one letter."""
+    reply, listener = write(
+        FakeTarget(says("b" * 12)), choosing(FakeRecall([*guess.encode()], (0.9,) * 4)), max_tokens=12
+    )
+    expected, stood = "t", len(guess) - len(guess.lstrip("b"))
+    while len(expected) < 12:
+        length = min(stood, 12 - len(expected) - 1)  # the last one is never drafted: a pass brings one anyway
+        expected += "r" * length + "t"
+    assert spelled(reply.statistics.origins) == live(listener) == expected
+    assert reply.statistics.recall_accepted == expected.count("r") == reply.statistics.num_accepted
+    assert reply.statistics.drafter_accepted == 0
+
+
+TEXT = "the thing in the inn, then nothing; the theme: haha — thé 🙂 end"
+
+
+def test_what_two_guessed_one_after_the_other_is_told_apart() -> None:
+    target = FakeTarget(says(TEXT))
+    index = [SuffixIndex([[*TEXT[20:40].encode()]])]
+    speculation = choosing(SuffixLookup(lambda: index), neural_proposer(target.vocabulary, guesses(TEXT)))
+    reply, listener = write(target, speculation)
+    told = spelled(reply.statistics.origins)
+    assert reply.text == TEXT
+    assert told == live(listener)
+    assert len(told) == len(TEXT)
+    assert {"t", "d", "r"} == set(told)
+    assert reply.statistics.drafter_accepted + reply.statistics.recall_accepted == reply.statistics.num_accepted
+
+
+@pytest.mark.parametrize("stop_strings", [(), ("nothing",), ("; the", "ing;"), (" end",)])
+@pytest.mark.parametrize("draft_length", [0, 3, 7])
+def test_runs_are_as_long_as_the_text(stop_strings: tuple[str, ...], draft_length: int) -> None:
+    target = FakeTarget(says(TEXT))
+    drafter = neural_proposer(target.vocabulary, guesses(TEXT))
+    reply, listener = write(target, drafting(drafter, draft_length) if draft_length else None, stop_strings)
+    assert live(listener) == spelled(reply.statistics.origins)
+    assert len(live(listener)) == len(reply.text)
+    assert "".join(listener.pieces) == reply.text
+    if stop_strings:
+        assert reply.statistics.stop_reason is StopReason.STOP_STRING
+    if not draft_length:
+        assert set(live(listener)) == {"t"}
+
+
+def test_a_reply_that_fails_keeps_the_origins_of_what_there_is() -> None:
+    target = FakeTarget(says("Hello"))
+    passes = iter(range(1000))
+
+    def fail() -> None:
+        if next(passes) == 4:
+            raise RuntimeError("the backend is gone")
+
+    target.on_evaluate = fail
+    reply, _ = write(target, None)
+    assert len(spelled(reply.statistics.origins)) == len(reply.text) > 0
+
+
+def test_figures_grow_with_the_reply_and_end_as_its_statistics() -> None:
+    reply, listener = write(FakeTarget(says("ha " * 20)), recalling("ha " * 9))
+    counts = [(figures.num_tokens, figures.num_rounds, figures.num_drafted) for figures in listener.figures]
+    assert counts == sorted(counts)
+    last, statistics = listener.figures[-1], reply.statistics
+    assert (last.num_tokens, last.num_rounds) == (statistics.reply_tokens, statistics.num_rounds)
+    assert (last.num_drafted, last.num_accepted) == (statistics.num_drafted, statistics.num_accepted)
+    assert statistics.num_accepted > 10
+    assert statistics.draft_s > 0
+    assert statistics.check_s > 0
+    assert statistics.draft_s + statistics.check_s < statistics.reply_s
+    assert len(listener.pieces) < statistics.reply_tokens, "a round is told at once"
+
+
+def test_the_kind_of_a_reply_is_kept() -> None:
+    assert write(FakeTarget(says("- a\n- b\n- c\n")), None)[0].statistics.kind is TextKind.LISTS
+
+
+def plainly() -> Speculation:
+    """Recall that never knows anything, so that all rounds are plain ones."""
+    return Speculation(Chooser(FixedCosts({1: 1.0, 16: 1.0}), FakeRecall()))
+
+
+def test_without_speculation_nothing_is_compared() -> None:
+    for speculation in (None, Speculation.off("Because.")):
+        reply, listener = write(FakeTarget(says("b" * 60)), speculation)
+        assert not listener.figures[-1].is_compared
+        assert listener.figures[-1].speedup is None
+        assert reply.statistics.told_speedup is None
+
+
+def test_a_reply_is_not_compared_while_the_drafter_is_being_loaded() -> None:
+    speculation = plainly()
+    reply, listener = write(FakeTarget(says("b" * 60)), speculation)
+    assert all(figures.is_compared and figures.speedup is None for figures in listener.figures)
+    assert reply.statistics.plain_tokens_per_s == 0, "nor later, from what is kept"
+    speculation.give_up("There is none.")
+    reply, listener = write(FakeTarget(says("b" * 60)), speculation)
+    assert reply.statistics.plain_tokens_per_s > 0
+    assert listener.figures[-1].plain_tokens_per_s > 0
+
+
+def test_it_is_compared_from_the_moment_the_drafter_is_there() -> None:
+    speculation, target = plainly(), FakeTarget(says("b" * 200))
+    passes = iter(range(1000))
+    target.on_evaluate = lambda: speculation.give_up("There is none.") if next(passes) == 100 else None
+    _, listener = write(target, speculation)
+    last = listener.figures[-1]
+    assert 80 < last.num_measured < 130
+    first = next(figures for figures in listener.figures if figures.plain_tokens_per_s)
+    assert first.num_measured == 0

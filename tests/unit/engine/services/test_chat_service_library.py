@@ -1,0 +1,99 @@
+"""What the user set for a target, and the room there is for it, when it is loaded and answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.commands import LoadTarget, Send
+from engine.config import ReplySettings, SamplingSettings, TargetOptions, TargetSettings
+from engine.errors import TargetTooLarge
+from engine.events import ConversationChanged, TargetReady
+from engine.library import estimate
+from engine.records import Reply
+from engine.replies.reply import PreparedReply, ReplyWriter
+from engine.storage import Repository
+from tests.fakes.gguf import gguf
+from tests.fakes.target import FakeTarget, says
+from tests.unit.engine.services.test_chat_service import GREEDY, Desk
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    repository = Repository.open(tmp_path / "store")
+    yield Desk(repository, tmp_path)
+    repository.close()
+
+
+@pytest.fixture
+def target() -> FakeTarget:
+    return FakeTarget(says("Hello."))
+
+
+def add(desk: Desk, target: FakeTarget) -> Path:
+    """A file with a header, that this target is loaded from."""
+    path = Path(desk.add("fake", target))
+    path.write_bytes(gguf())
+    target.description = replace(target.description, path=path)
+    return path
+
+
+def test_a_target_too_large_is_not_loaded_unless_anyway(
+    desk: Desk, target: FakeTarget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = add(desk, target)
+    monkeypatch.setattr(estimate, "free_memory", lambda: 1000)
+    with pytest.raises(TargetTooLarge, match="or load it anyway"):
+        desk.do(LoadTarget(str(path)))
+    assert desk.trusted == {}
+    desk.do(LoadTarget(str(path), anyway=True))
+    assert len(desk.told(TargetReady)) == 1
+
+
+def test_settings_of_the_target_come_before_those_for_all(desk: Desk, target: FakeTarget) -> None:
+    path = add(desk, target)
+    desk.repository.add_target("fake", path, 1)
+    desk.repository.change_target_options(path, TargetOptions(TargetSettings(context_size=512)))
+    desk.do(LoadTarget("fake", for_all=TargetSettings(context_size=2048, threads=1)))
+    assert desk.settings == [TargetSettings(context_size=512, threads=1)]
+
+
+def test_sampling_of_the_target_holds_from_the_next_reply_on(
+    desk: Desk, target: FakeTarget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used: list[SamplingSettings] = []
+    write = ReplyWriter.write
+
+    def noting(writer: ReplyWriter, prepared: PreparedReply, settings: ReplySettings, *rest: Any) -> Reply:
+        used.append(settings.sampling)
+        return write(writer, prepared, settings, *rest)
+
+    monkeypatch.setattr(ReplyWriter, "write", noting)
+    path = add(desk, target)
+    desk.do(LoadTarget(str(path)))
+    desk.do(Send("Hi", None, GREEDY))
+    desk.repository.change_target_options(path, TargetOptions(sampling=SamplingSettings(temperature=0.5)))
+    desk.do(Send("Hi", None, GREEDY))
+    assert [sampling.temperature for sampling in used] == [0.0, 0.5]
+
+
+def test_a_new_conversation_keeps_the_system_prompt_of_the_target(desk: Desk, target: FakeTarget) -> None:
+    path = add(desk, target)
+    desk.do(LoadTarget(str(path)))
+    desk.repository.change_target_options(path, TargetOptions(system_prompt="Be brief."))
+    desk.do(Send("Hi", None, GREEDY, system_prompt="Usual."))
+    changed = desk.told(ConversationChanged)[0]
+    assert isinstance(changed, ConversationChanged)
+    assert desk.repository.open_conversation(changed.conversation.id).system_prompt == "Be brief."
+
+
+def test_settings_for_all_hold_only_where_nothing_is_set_for_the_target(desk: Desk, target: FakeTarget) -> None:
+    path = add(desk, target)
+    desk.repository.add_target("fake", path, 1)
+    desk.repository.change_target_options(path, TargetOptions(TargetSettings(context_size=512)))
+    desk.do(LoadTarget("fake", for_all=TargetSettings(context_size=64, threads=1)))
+    assert desk.settings == [TargetSettings(context_size=512, threads=1)]

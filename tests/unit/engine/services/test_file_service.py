@@ -1,0 +1,178 @@
+"""The service with a real store, and with the store's own service beside it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engine.commands import (
+    Command,
+    ExportConversations,
+    ForgetConversation,
+    ImportConversations,
+    ReadTextFile,
+    RememberMore,
+    SearchConversations,
+)
+from engine.config import LearningSettings
+from engine.errors import ChatsNotWritten, ChatsUnreadable, ConversationMissing, ImportCancelled
+from engine.events import (
+    ConversationForgotten,
+    ConversationsExported,
+    ConversationsFound,
+    ConversationsImported,
+    Event,
+    TextFileRead,
+)
+from engine.records import ExportFormat, LeftOut, Role, TextFile
+from engine.services.file_service import FileService
+from engine.services.learning_service import LearningService
+from engine.services.recall import Recall
+from engine.services.store_service import StoreService
+from engine.stop_signal import StopSignal
+from engine.storage import Repository
+from tests.fakes.target import FakeTarget
+
+
+class Desk:
+    def __init__(self, repository: Repository) -> None:
+        self.repository = repository
+        self.events: list[Event] = []
+        self.posted: list[Command] = []
+        self.learning = LearningService(lambda: repository, LearningSettings(), self.events.append)
+        self.recall = Recall(repository)
+        self.files = FileService(lambda: repository, self.learning, self.events.append, self.posted.append)
+        self.store = StoreService(repository, self.recall, self.learning, self.events.append)
+
+    def chat(self, title: str, *texts: str, incognito: bool = False) -> int:
+        number = self.repository.create_conversation(title, "", incognito).id
+        parent = None
+        for text in texts:
+            parent = self.repository.add_message(number, parent, Role.USER, text).id
+        return number
+
+    def num_remembered(self, text: bytes) -> int:
+        return sum(len(index.find(list(text), 8)) for index in self.recall.indexes())
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    repository = Repository.open(tmp_path / "store")
+    yield Desk(repository)
+    repository.close()
+
+
+def test_all_chats_go_out_and_come_in_elsewhere(desk: Desk, tmp_path: Path) -> None:
+    kept = desk.chat("kept", "one")
+    desk.chat("secret", "two", incognito=True)
+    path = tmp_path / "chats.json"
+    desk.files.handle(ExportConversations(path, None, ExportFormat.JSON), StopSignal())
+    assert desk.events == [ConversationsExported(path, 1)]
+    desk.files.handle(ImportConversations(path), StopSignal())
+    assert desk.events[-1] == ConversationsImported(path, 0, ((LeftOut.KNOWN, "kept"),))
+    assert desk.posted == []
+    desk.repository.forget_conversation(kept)
+    desk.files.handle(ImportConversations(path), StopSignal())
+    assert desk.events[-1] == ConversationsImported(path, 1, ())
+    assert desk.posted == [RememberMore(anew=True)]
+
+
+def test_recall_does_not_catch_up_at_once_where_learning_is_off(desk: Desk, tmp_path: Path) -> None:
+    desk.learning.change(LearningSettings(enabled=False))
+    path = tmp_path / "chats.json"
+    path.write_text(json.dumps({"messages": [{"role": "user", "content": "Hi"}]}))
+    desk.files.handle(ImportConversations(path), StopSignal())
+    assert desk.events == [ConversationsImported(path, 1, ())]
+    assert desk.posted == []
+
+
+def test_an_incognito_chat_is_exported_where_it_is_named(desk: Desk, tmp_path: Path) -> None:
+    number = desk.chat("secret", "two", incognito=True)
+    path = tmp_path / "secret.md"
+    desk.files.handle(ExportConversations(path, (number,), ExportFormat.MARKDOWN), StopSignal())
+    assert "## You\n\ntwo\n" in path.read_text()
+    with pytest.raises(ConversationMissing):
+        desk.files.handle(ExportConversations(path, (999,), ExportFormat.MARKDOWN, overwrite=True), StopSignal())
+    assert "## You\n\ntwo\n" in path.read_text()
+    desk.repository.forget_conversation(number)
+    with pytest.raises(ChatsNotWritten):
+        desk.files.handle(ExportConversations(path, None, ExportFormat.JSON, overwrite=True), StopSignal())
+
+
+def test_what_is_cancelled_when_it_is_read_and_not_yet_added_adds_nothing(desk: Desk, tmp_path: Path) -> None:
+    number, path, stop = desk.chat("kept", "one"), tmp_path / "chats.json", StopSignal()
+    desk.files.handle(ExportConversations(path, None, ExportFormat.JSON), StopSignal())
+    desk.repository.forget_conversation(number)
+
+    def open_repository() -> Repository:
+        stop.set()  # everything is to be forgotten, say
+        return desk.repository
+
+    files = FileService(open_repository, desk.learning, desk.events.append, desk.posted.append)
+    with pytest.raises(ImportCancelled):
+        files.handle(ImportConversations(path), stop)
+    assert desk.repository.list_conversations() == ()
+
+
+def test_what_is_refused_or_cancelled_adds_nothing(desk: Desk, tmp_path: Path) -> None:
+    path = tmp_path / "chats.json"
+    path.write_text('[{"messages": [{"role": "user", "content": "Hi"}]}, {"mess')
+    with pytest.raises(ChatsUnreadable):
+        desk.files.handle(ImportConversations(path), StopSignal())
+    stop = StopSignal()
+    stop.set()
+    with pytest.raises(ImportCancelled):
+        desk.files.handle(ImportConversations(path), stop)
+    assert desk.repository.list_conversations() == ()
+    assert desk.events == []
+
+
+def test_a_text_file_is_read(desk: Desk, tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("one\n")
+    desk.files.handle(ReadTextFile(path), StopSignal())
+    assert desk.events == [TextFileRead(TextFile(path, "one\n", 4))]
+
+
+def test_recall_takes_up_what_was_imported(desk: Desk, tmp_path: Path) -> None:
+    desk.chat("old", "one two three")
+    desk.recall.open(FakeTarget())
+    while desk.recall.catch_up():
+        pass
+    path = tmp_path / "chats.json"
+    path.write_text(json.dumps({"messages": [{"role": "user", "content": "four five six"}]}))
+    desk.files.handle(ImportConversations(path), StopSignal())
+    assert desk.num_remembered(b"four") == 0
+    desk.recall.begin_anew()
+    while desk.recall.catch_up():
+        pass
+    assert desk.num_remembered(b"four") == 1
+
+
+def test_a_forgotten_conversation_is_remembered_by_nobody(desk: Desk) -> None:
+    desk.recall.open(FakeTarget())
+    number = desk.chat("chat")
+    desk.recall.remember(desk.repository.add_message(number, None, Role.USER, "one two three"))
+    assert desk.num_remembered(b"one") == 1
+    desk.store.handle(ForgetConversation(number))
+    assert desk.num_remembered(b"one") == 0
+    (event,) = desk.events
+    assert isinstance(event, ConversationForgotten)
+    assert event.conversation.id == number
+    with pytest.raises(ConversationMissing):
+        desk.store.handle(ForgetConversation(number))
+
+
+def test_a_search_is_answered_unless_it_is_stopped(desk: Desk) -> None:
+    number = desk.chat("chat", "zebra")
+    desk.store.handle(SearchConversations("Zebra"), StopSignal())
+    (event,) = desk.events
+    assert isinstance(event, ConversationsFound)
+    assert (event.words, [hit.conversation.id for hit in event.hits]) == ("Zebra", [number])
+    stop = StopSignal()
+    stop.set()
+    desk.store.handle(SearchConversations("Zebra"), stop)
+    assert len(desk.events) == 1

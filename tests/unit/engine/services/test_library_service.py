@@ -1,0 +1,189 @@
+"""The library with a real store and made files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from engine.commands import (
+    AddTargets,
+    ChangeTargetOptions,
+    EstimateMemory,
+    LibraryCommand,
+    ListTargets,
+    LoadTarget,
+    RemoveTarget,
+)
+from engine.config import TargetOptions, TargetSettings
+from engine.errors import NothingAdded, TargetKept, TargetMissing
+from engine.events import Event, MemoryEstimated, TargetInfo, TargetReady, TargetsListed
+from engine.hub.kept import KeptDownloads
+from engine.loaded_target import LoadedTarget
+from engine.records import LibraryTarget
+from engine.services.library_service import LibraryService
+from engine.stop_signal import StopSignal
+from engine.storage import Repository
+from tests.fakes.gguf import write
+
+
+class Desk:
+    """A service without a starter, and what it told."""
+
+    def __init__(self, repository: Repository, folder: Path) -> None:
+        self.repository = repository
+        self.events: list[Event] = []
+        self.loaded = LoadedTarget()
+        kept = KeptDownloads(folder / "models")
+        self.service = LibraryService(repository, kept, self.loaded, self.events.append)
+
+    def do(self, command: LibraryCommand) -> None:
+        self.events.clear()
+        self.service.handle(command, StopSignal())
+
+    def listed(self, command: LibraryCommand) -> tuple[LibraryTarget, ...]:
+        self.do(command)
+        (event,) = self.events
+        assert isinstance(event, TargetsListed)
+        return event.targets
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+    monkeypatch.setattr("engine.targets._STARTER_PACKAGE", "no_such_package")
+    with closing(Repository.open(tmp_path / "store")) as repository:
+        yield Desk(repository, tmp_path)
+
+
+def test_models_of_a_folder_are_added_once_and_stay(desk: Desk, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        write(tmp_path / "x" / f"{name}.gguf")
+    for _ in range(2):
+        names = [target.name for target in desk.listed(AddTargets((tmp_path / "x",)))]
+        assert sorted(names) == ["a", "b"]
+    assert len(desk.listed(ListTargets())) == 2
+
+
+def test_what_is_left_out_is_told_beside_what_is_added(desk: Desk, tmp_path: Path) -> None:
+    write(tmp_path / "x" / "a.gguf")
+    write(tmp_path / "x" / "find.gguf", {"general.architecture": "bert"})
+    desk.do(AddTargets((tmp_path / "x",)))
+    (event,) = desk.events
+    assert isinstance(event, TargetsListed)
+    assert [target.name for target in event.targets] == ["a"]
+    assert event.left_out == ("find.gguf finds and compares texts, but cannot write any; choose a chat model.",)
+
+
+def test_nothing_to_add_is_an_error_with_the_reason(desk: Desk, tmp_path: Path) -> None:
+    (tmp_path / "a.gguf").write_bytes(b"PK")
+    with pytest.raises(NothingAdded, match=r"a.gguf is not in the GGUF format; choose another model file\.$"):
+        desk.do(AddTargets((tmp_path / "a.gguf",)))
+    with pytest.raises(NothingAdded, match="is gone"):
+        desk.do(AddTargets((tmp_path / "gone.gguf",)))
+    assert desk.listed(ListTargets()) == ()
+
+
+def test_missing_and_damaged_files_stay_in_the_list_and_say_so(desk: Desk, tmp_path: Path) -> None:
+    gone, damaged = (write(tmp_path / f"{name}.gguf") for name in ("gone", "damaged"))
+    desk.do(AddTargets((gone, damaged)))
+    gone.unlink()
+    damaged.write_bytes(damaged.read_bytes()[:100])
+    problems = {target.name: target.problem for target in desk.listed(ListTargets())}
+    assert problems["gone"] == f"The file {gone} is gone; put it back, or remove it from the list."
+    assert problems["damaged"] == "damaged.gguf is cut short; download it again."
+
+
+def test_a_header_is_read_once(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.do(AddTargets((write(tmp_path / "a.gguf"),)))
+    monkeypatch.setattr("engine.library.facts.read_header", None)
+    (target,) = desk.listed(ListTargets())
+    assert target.details is not None
+
+
+def test_an_added_target_is_not_trusted_before_it_was_loaded(desk: Desk, tmp_path: Path) -> None:
+    from engine.targets import resolve_target
+
+    path = write(tmp_path / "a.gguf")
+    desk.do(AddTargets((path,)))
+    assert not resolve_target("a", desk.repository).trusted
+    desk.repository.remember_target("a", path, path.stat().st_size)
+    assert resolve_target("a", desk.repository).trusted
+
+
+def test_options_are_kept_through_loading_and_reading(desk: Desk, tmp_path: Path) -> None:
+    path = write(tmp_path / "a.gguf")
+    desk.do(AddTargets((path,)))
+    options = TargetOptions(TargetSettings(threads=3), system_prompt="Be brief.")
+    assert desk.listed(ChangeTargetOptions(path, options))[0].options == options
+    desk.repository.remember_target("a", path, 1)
+    assert desk.listed(ListTargets())[0].options == options
+    with pytest.raises(TargetMissing, match="is not in the library; add it first"):
+        desk.do(ChangeTargetOptions(tmp_path / "other.gguf", options))
+
+
+def test_removing_leaves_the_file_unless_told_otherwise(desk: Desk, tmp_path: Path) -> None:
+    paths = [write(tmp_path / f"big-{part:05}-of-00002.gguf") for part in (1, 2)]
+    desk.do(AddTargets((paths[0],)))
+    assert desk.listed(RemoveTarget(paths[0])) == ()
+    assert all(path.exists() for path in paths)
+    assert [target.name for target in desk.listed(AddTargets((paths[1],)))] == ["big"]
+    assert desk.listed(RemoveTarget(paths[0], delete_file=True)) == ()
+    assert not any(path.exists() for path in paths)
+
+
+def test_only_model_files_of_the_library_are_deleted(desk: Desk, tmp_path: Path) -> None:
+    stranger = write(tmp_path / "stranger.gguf")
+    with pytest.raises(TargetKept, match="is not in the library, so its file is left alone"):
+        desk.do(RemoveTarget(stranger, delete_file=True))
+    notes = tmp_path / "notes.txt"
+    notes.touch()
+    desk.repository.remember_target("notes", notes, 0)
+    with pytest.raises(TargetKept, match=r"does not end in \.gguf, so it is left alone"):
+        desk.do(RemoveTarget(notes, delete_file=True))
+    assert stranger.exists()
+    assert notes.exists()
+
+
+@pytest.mark.starter
+def test_the_file_that_is_loaded_is_not_deleted_by_another_name(desk: Desk, tmp_path: Path) -> None:
+    path = write(tmp_path / "a.gguf")
+    link = tmp_path / "link.gguf"
+    link.symlink_to(path)
+    desk.do(AddTargets((path, link)))
+    info = TargetInfo("link", str(link), "", 512, 1, 1)
+    desk.loaded.hear(TargetReady(info, LoadTarget("link")))
+    with pytest.raises(TargetKept, match="is loaded"):
+        desk.do(RemoveTarget(path, delete_file=True))
+    assert path.exists()
+
+
+def test_the_starter_is_first_and_stays(tmp_path: Path) -> None:
+    with closing(Repository.open(tmp_path / "store")) as repository:
+        desk = Desk(repository, tmp_path)
+        starter, _ = desk.listed(AddTargets((write(tmp_path / "a.gguf"),)))
+        assert starter.is_starter
+        for delete in (False, True):
+            with pytest.raises(TargetKept, match="The starter model belongs to Slipstream"):
+                desk.do(RemoveTarget(starter.path, delete))
+        assert starter.path.exists()
+        options = TargetOptions(TargetSettings(context_size=64))
+        assert desk.listed(ChangeTargetOptions(starter.path, options))[0].options == options
+
+
+def test_memory_is_estimated_with_what_the_user_set(desk: Desk, tmp_path: Path) -> None:
+    path = write(tmp_path / "a.gguf")
+    desk.do(AddTargets((path,)))
+    desk.do(ChangeTargetOptions(path, TargetOptions(TargetSettings(context_size=512))))
+
+    def context(settings: TargetSettings) -> int:
+        desk.do(EstimateMemory(path, settings))
+        (event,) = desk.events
+        assert isinstance(event, MemoryEstimated)
+        assert event.estimate.available > 0
+        return event.estimate.context
+
+    assert context(TargetSettings(context_size=1024)) == 2 * context(TargetSettings())
+    with pytest.raises(TargetMissing):
+        desk.do(EstimateMemory(tmp_path / "gone.gguf", TargetSettings()))

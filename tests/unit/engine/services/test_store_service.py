@@ -1,0 +1,119 @@
+"""The service with a real store, and a memory over it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from engine.commands import (
+    ChangeConversation,
+    DeleteConversation,
+    KeepDraft,
+    KeepNgrams,
+    ListConversations,
+    RestoreConversation,
+    ShowBranch,
+)
+from engine.config import LearningSettings, OwnSampling
+from engine.errors import ConversationMissing
+from engine.events import (
+    ConversationChanged,
+    ConversationDeleted,
+    ConversationOpened,
+    ConversationsListed,
+    Event,
+)
+from engine.records import NgramRecord, Role
+from engine.services.learning_service import LearningService
+from engine.services.recall import Recall
+from engine.services.store_service import StoreService
+from engine.storage import Repository
+from tests.fakes.target import FakeTarget
+
+
+def resting(repository: Repository) -> LearningService:
+    """It has no drafter."""
+    return LearningService(lambda: repository, LearningSettings(), lambda _event: None)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Iterator[Repository]:
+    repository = Repository.open(tmp_path)
+    yield repository
+    repository.close()
+
+
+def test_ngrams_are_kept_without_an_event(repository: Repository) -> None:
+    events: list[Event] = []
+    service = StoreService(repository, Recall(repository), resting(repository), events.append)
+    kept, gone = (NgramRecord((token,), token, count=1, doubts=0, last_use=0) for token in (1, 2))
+    service.handle(KeepNgrams("target", "drafter", (kept, gone)))
+    service.handle(KeepNgrams("target", "drafter", (replace(gone, count=0),)))
+    assert repository.load_ngrams("target", "drafter") == (kept,)
+    assert events == []
+
+    service.handle(ListConversations())
+    assert events == [ConversationsListed(())]
+
+
+def test_ngrams_of_an_era_that_has_ended_are_not_kept(repository: Repository) -> None:
+    learning = resting(repository)
+    service = StoreService(repository, Recall(repository), learning, lambda _event: None)
+    ngram = NgramRecord((1,), 1, count=1, doubts=0, last_use=0)
+    with learning.exchanging():
+        service.handle(KeepNgrams("target", "drafter", (ngram,), learning.era.number))  # and waits for nobody
+    service.handle(KeepNgrams("target", "drafter", (ngram,), learning.era.number - 1))
+    assert repository.load_ngrams("target", "drafter") == ()
+    service.handle(KeepNgrams("target", "drafter", (ngram,), learning.era.number))
+    assert repository.load_ngrams("target", "drafter") == (ngram,)
+
+
+def test_a_deleted_conversation_is_forgotten_and_comes_back_restored(repository: Repository) -> None:
+    events: list[Event] = []
+    recall = Recall(repository)
+    recall.open(FakeTarget())
+    service = StoreService(repository, recall, resting(repository), events.append)
+    summary = repository.create_conversation("chat", "")
+    recall.remember(repository.add_message(summary.id, None, Role.USER, "one two three"))
+
+    def num_found() -> int:
+        return sum(len(index.find(list(b"one"), 8)) for index in recall.indexes())
+
+    assert num_found() == 1
+    service.handle(DeleteConversation(summary.id))
+    assert num_found() == 0
+    service.handle(RestoreConversation(summary.id))
+    assert num_found() == 1
+    assert [type(event) for event in events] == [ConversationDeleted, ConversationChanged]
+
+
+def test_a_conversation_that_is_missing_is_neither_forgotten_nor_restored(repository: Repository) -> None:
+    recall = Recall(repository)
+    recall.open(FakeTarget())
+    service = StoreService(repository, recall, resting(repository), lambda _event: None)
+    before = recall.indexes()
+    for command in (DeleteConversation(7), RestoreConversation(7)):
+        with pytest.raises(ConversationMissing):
+            service.handle(command)
+    assert recall.indexes() is before
+
+
+def test_branch_settings_and_draft_of_a_conversation_are_changed(repository: Repository) -> None:
+    events: list[Event] = []
+    service = StoreService(repository, Recall(repository), resting(repository), events.append)
+    summary = repository.create_conversation("chat", "")
+    first = repository.add_message(summary.id, None, Role.USER, "first")
+    second = repository.add_message(summary.id, None, Role.USER, "second")
+    service.handle(ChangeConversation(summary.id, "Be brief.", OwnSampling(seed=1)))
+    service.handle(KeepDraft(summary.id, "begun"))
+    changed = repository.find_conversation(summary.id)
+    assert events == [ConversationChanged(changed)]
+    service.handle(ShowBranch(summary.id, first.id))
+    opened = repository.open_conversation(summary.id)
+    assert events[1:] == [ConversationOpened(opened)]
+    assert opened.messages == (first,)
+    assert opened.siblings == {first.id: (first.id, second.id)}
+    assert (opened.system_prompt, opened.sampling, opened.draft) == ("Be brief.", OwnSampling(seed=1), "begun")

@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import logging
+import threading
+import time
+
+import pytest
+
+from engine.commands import Command, ListConversations, OpenConversation
+from engine.errors import NoTarget
+from engine.events import ConversationsListed, Failed
+from engine.services.worker import Worker
+from engine.stop_signal import StopSignal
+from tests.fakes.listener import EventQueue
+
+
+def close(worker: Worker, timeout_s: float) -> bool:
+    worker.end()
+    return worker.join(timeout_s)
+
+
+def test_commands_are_carried_out_in_order_on_another_thread() -> None:
+    events = EventQueue()
+    carried_out: list[tuple[Command, str]] = []
+
+    def handle(command: Command, _stop: StopSignal) -> None:
+        carried_out.append((command, threading.current_thread().name))
+        if command == OpenConversation(2):
+            events(ConversationsListed(()))
+
+    worker = Worker("busy", handle, events)
+    worker.start()
+    for number in range(3):
+        worker.post(OpenConversation(number))
+    events.wait_for(ConversationsListed)
+    assert carried_out == [(OpenConversation(number), "busy") for number in range(3)]
+    assert close(worker, 2.0)
+
+
+def test_a_failure_says_whether_it_was_wanted_to_end_and_a_kind_can_be_ended_alone() -> None:
+    events = EventQueue()
+
+    def handle(command: Command, stop: StopSignal) -> None:
+        if isinstance(command, OpenConversation):
+            while not stop.is_set():
+                time.sleep(0.001)
+            raise NoTarget("It was ended.")
+
+    worker = Worker("busy", handle, events)
+    worker.start()
+    other = worker.post(ListConversations())
+    worker.post(OpenConversation(1))
+    waiting = worker.post(OpenConversation(2))
+    worker.stop(OpenConversation)
+    assert waiting.is_set()
+    assert not other.is_set()
+    for number in (1, 2):
+        assert events.wait_for(Failed) == Failed("It was ended.", OpenConversation(number), is_stopped=True)
+    assert close(worker, 2.0)
+
+
+def test_a_failure_becomes_a_sentence_and_the_next_command_is_carried_out(caplog: pytest.LogCaptureFixture) -> None:
+    events = EventQueue()
+
+    def handle(command: Command, _stop: StopSignal) -> None:
+        if command == OpenConversation(1):
+            raise NoTarget("No model is loaded; choose one.")
+        if command == OpenConversation(2):
+            raise ZeroDivisionError("secret internals")
+        events(ConversationsListed(()))
+
+    worker = Worker("busy", handle, events)
+    worker.start()
+    with caplog.at_level(logging.ERROR, "slipstream.worker"):
+        worker.post(OpenConversation(1))
+        worker.post(OpenConversation(2))
+        worker.post(ListConversations())
+        assert events.wait_for(Failed) == Failed("No model is loaded; choose one.", OpenConversation(1))
+        bug = events.wait_for(Failed)
+        events.wait_for(ConversationsListed)
+    assert "Something went wrong inside Slipstream (ZeroDivisionError" in bug.sentence
+    assert bug.command == OpenConversation(2)
+    assert "OpenConversation failed" in caplog.text, "a bug of ours leaves its traceback in the log"
+    assert close(worker, 2.0)
+
+
+def test_closing_stops_what_runs_and_drops_what_waits() -> None:
+    started = threading.Event()
+    ended: list[str] = []
+
+    def handle(command: Command, stop: StopSignal) -> None:
+        started.set()
+        while not stop.is_set():
+            time.sleep(0.001)
+        ended.append(str(command))
+
+    worker = Worker("busy", handle, EventQueue(), on_end=lambda: ended.append("closed"))
+    worker.start()
+    worker.post(OpenConversation(1))
+    worker.post(OpenConversation(2))
+    assert started.wait(10)
+    assert close(worker, 2.0)
+    assert ended == [str(OpenConversation(1)), "closed"]
+    assert worker.post(OpenConversation(3)).is_set(), "after closing, nothing is taken any more"
+
+
+def test_a_command_can_be_stopped_before_it_begins() -> None:
+    release = threading.Event()
+    seen: list[bool] = []
+
+    def handle(command: Command, stop: StopSignal) -> None:
+        if command == OpenConversation(1):
+            release.wait(10)
+        else:
+            seen.append(stop.is_set())
+
+    worker = Worker("busy", handle, EventQueue())
+    worker.start()
+    worker.post(OpenConversation(1))
+    worker.post(OpenConversation(2)).set()
+    release.set()
+    while not seen:
+        time.sleep(0.001)
+    assert seen == [True]
+    assert close(worker, 2.0)
+
+
+def test_closing_says_when_the_thread_does_not_end() -> None:
+    started, release = threading.Event(), threading.Event()
+
+    def handle(_command: Command, _stop: StopSignal) -> None:
+        started.set()
+        release.wait(10)
+
+    worker = Worker("busy", handle, EventQueue())
+    worker.start()
+    worker.post(ListConversations())
+    assert started.wait(10)
+    assert not close(worker, 0.05)
+    release.set()
+    assert close(worker, 2.0)
+
+
+def test_what_is_owed_is_carried_out_also_at_the_end() -> None:
+    began, go_on = threading.Event(), threading.Event()
+    carried_out: list[Command] = []
+
+    def handle(command: Command, _stop: StopSignal) -> None:
+        began.set()
+        assert go_on.wait(10)
+        carried_out.append(command)
+
+    worker = Worker("busy", handle, EventQueue(), is_owed=lambda command: command == OpenConversation(3))
+    worker.start()
+    for number in (1, 2, 3):
+        worker.post(OpenConversation(number))
+    assert began.wait(10)
+    worker.end()
+    go_on.set()
+    assert worker.join(10)
+    assert carried_out == [OpenConversation(1), OpenConversation(3)]
