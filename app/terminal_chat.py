@@ -55,14 +55,11 @@ def answer(
 
         def work() -> None:
             try:
-                writer = open_writer(config, target, target_settings, lambda _progress: None, stop)
                 turns = ([ChatTurn(Role.SYSTEM, system)] if system else []) + [ChatTurn(Role.USER, prompt)]
                 terminal = _Terminal(streaming=not as_json)
-                try:
+                with open_writer(config, target, target_settings, lambda _progress: None, stop) as writer:
                     reply = writer.write(writer.prepare(turns), reply_settings, stop, terminal)
-                finally:
-                    writer.close()
-                outcome.set_result((writer.target_name, reply))
+                    outcome.set_result((writer.target_name, reply))
             except BaseException as error:
                 outcome.set_exception(error)
 

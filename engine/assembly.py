@@ -11,7 +11,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -489,15 +489,16 @@ def load_file(
         return LlamaCppTarget.load(file.path, file.name, replace(settings, gpu_layers=0), on_progress, stop)
 
 
+@contextmanager
 def open_writer(
     config: EngineConfig,
     target: str,
     settings: TargetSettings,
     on_progress: Callable[[float], None],
     stop: StopSignal,
-) -> ReplyWriter:
+) -> Iterator[ReplyWriter]:
     """A writer of replies without threads or kept conversations, for the command line. It leaves the store as it is,
-    and opens it only for the name of a target used before.
+    and opens it only for the name of a target used before. Its target is closed with it.
 
     Raises what resolving and loading the target raise, TemplateFailed and StoreUnusable; DrafterUnusable for a drafter
     that was asked for by name.
@@ -506,11 +507,13 @@ def open_writer(
     from engine.target.interface import Interrupted
 
     at_once = config.speculation.drafter is not None or config.speculation.device is not None  # asked for: no excuses
-    try:
-        loaded = load_file(resolve(config, target), settings, on_progress, stop)
-        return ReplyWriter(loaded, speculate(config, loaded, stop, at_once=at_once))
-    except Interrupted as error:
-        raise LoadCancelled(f"Loading {target} was cancelled.") from error
+    with ExitStack() as opened:
+        try:
+            loaded = opened.enter_context(closing(load_file(resolve(config, target), settings, on_progress, stop)))
+            writer = ReplyWriter(loaded, speculate(config, loaded, stop, at_once=at_once))
+        except Interrupted as error:
+            raise LoadCancelled(f"Loading {target} was cancelled.") from error
+        yield opened.enter_context(closing(writer))
 
 
 def resolve(config: EngineConfig, target: str) -> TargetFile:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -21,6 +22,7 @@ from engine.replies.reply import ReplyWriter
 from engine.speculation import Speculation
 from engine.stop_signal import StopSignal
 from engine.target.interface import Target
+from engine.target.llama_cpp import LlamaCppTarget
 from tests.benchmarks.exactness import open_experiment
 from tests.fakes.listener import RecordingListener
 
@@ -80,8 +82,22 @@ def test_the_built_in_drafter_is_small_and_tells_how_it_was_made() -> None:
     assert "apache-2.0" in card
 
 
+@pytest.fixture
+def loaded(monkeypatch: pytest.MonkeyPatch) -> list[LlamaCppTarget]:
+    """Every target that is loaded from now on."""
+    targets: list[LlamaCppTarget] = []
+    load = LlamaCppTarget.load
+
+    def watched(*arguments: Any) -> LlamaCppTarget:
+        targets.append(load(*arguments))
+        return targets[-1]
+
+    monkeypatch.setattr(LlamaCppTarget, "load", watched)
+    return targets
+
+
 @pytest.mark.parametrize("extra", [[], ["--no-speculation"]])
-def test_chat_tells_what_was_drafted(extra: list[str]) -> None:
+def test_chat_tells_what_was_drafted_and_gives_memory_back(extra: list[str], loaded: list[LlamaCppTarget]) -> None:
     arguments = ["chat", "--prompt", "Count to ten.", "--max-tokens", "24", "--temperature", "0", "--json", *extra]
     result = CliRunner().invoke(application, arguments)
     assert result.exit_code == 0
@@ -90,6 +106,8 @@ def test_chat_tells_what_was_drafted(extra: list[str]) -> None:
     assert answer["accepted_tokens"] <= answer["drafted_tokens"]
     if extra:
         assert answer["drafted_tokens"] == 0
+    (target,) = loaded
+    assert target._context is None
 
 
 def test_a_drafter_that_was_asked_for_and_is_none_is_told(tmp_path: Path) -> None:
