@@ -102,8 +102,11 @@ class OpenRequests(QObject):
                 break
 
     def close(self) -> None:
+        """Whoever has connected but was not heard yet is turned away: a window that closes must not be shown again."""
         self._lock.tell("")
         self._server.close()
+        for peer in tuple(self._peers):
+            peer.turn_away()
         if self._made is not None:
             with contextlib.suppress(OSError):
                 self._made.rmdir()
@@ -125,7 +128,7 @@ class OpenRequests(QObject):
     @Slot()
     def _on_connection(self) -> None:
         while (socket := self._server.nextPendingConnection()) is not None:
-            if len(self._peers) >= _MOST_PEERS:
+            if len(self._peers) >= _MOST_PEERS or not self._server.isListening():
                 socket.abort()
                 socket.deleteLater()
                 continue
@@ -171,6 +174,10 @@ class _Peer(QObject):
             self.gone.emit()
         elif self._socket.bytesAvailable():
             self._read()
+
+    def turn_away(self) -> None:
+        self._is_answered = True
+        self._socket.abort()
 
     @Slot()
     def _read(self) -> None:

@@ -98,6 +98,18 @@ def test_a_further_start_is_heard_and_answered(qtbot: QtBot, first: OpenRequests
     assert is_heard(qtbot, first, InstanceLock(folder).address(), request)
 
 
+def test_whoever_asks_while_it_closes_is_turned_away(qtbot: QtBot, first: OpenRequests, folder: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as peer:
+        peer.connect(str(folder / "running.sock"))
+        qtbot.waitUntil(lambda: len(first._peers) == 1)
+        peer.sendall(OpenRequest().to_bytes())  # lies there unread
+        first.close()
+        with qtbot.assertNotEmitted(first.asked):
+            qtbot.waitUntil(lambda: not first._peers)
+        with contextlib.suppress(ConnectionResetError):
+            assert peer.recv(10) == b""
+
+
 def test_only_this_user_can_reach_it(first: OpenRequests, folder: Path) -> None:
     assert first.parent() is None
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
