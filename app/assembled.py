@@ -65,7 +65,7 @@ class Assembled(QObject):
         self._target = target or settings.target
         self.theme = opened.theme
         self.window = window = opened.window
-        window.set_version(version("slipstream"))
+        window.version = version("slipstream")
         self.bridge = bridge = make_bridge(EngineConfig(folder, speculation, settings.learning_settings()))
         self.chat = chat = ChatController(
             window,

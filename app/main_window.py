@@ -95,10 +95,6 @@ class MainWindow(QMainWindow):
         self._enable_current(False)
         self.prompt_box.setFocus()
 
-    def set_version(self, version: str) -> None:
-        """What the app says about itself."""
-        self.version = version
-
     def set_busy(self, busy: bool) -> None:
         """Whether a reply is under way."""
         self.prompt_box.set_busy(busy)

@@ -1,5 +1,5 @@
 """A target run by llama.cpp, through the low-level functions of llama-cpp-python. The only file that knows either,
-besides `batch.py`, which shares the opening of models with it.
+besides `batch.py`, which shares the opening of models with it, and `devices.py`, which lists what computes.
 
 The high-level `Llama` class is left alone: it cannot return several rows of logits without keeping a whole context of
 them, and ignores whether a rollback worked.
