@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SETUP_FILES := packaging/setup.sh packaging/requirements.txt packaging/build-constraints.txt pyproject.toml app/system_libraries.py
+SETUP_FILES := packaging/setup.sh packaging/requirements.txt packaging/build-constraints.txt pyproject.toml app/startup/system_libraries.py
 export PYTHON
 
 .PHONY: run setup test lint types format translations bench bundle clean

@@ -1,5 +1,5 @@
-"""`python -m app` does what `slipstream` does; see `app/cli.py`."""
+"""`python -m app` does what `slipstream` does; see `app/commands/cli.py`."""
 
-from app.cli import main
+from app.commands.cli import main
 
 main()

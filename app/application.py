@@ -17,16 +17,16 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from app import system_libraries
-from app.instance_lock import InstanceLock
-from app.open_request import OpenRequest
+from app.startup import system_libraries
+from app.startup.instance_lock import InstanceLock
+from app.startup.open_request import OpenRequest
 from engine.config import SpeculationSettings, data_dir
 from engine.errors import MendableError
 
 if TYPE_CHECKING:
     from app.assembled import Assembled
-    from app.crash_watch import CrashWatch
-    from app.desktop_application import DesktopApplication
+    from app.crash.watch import CrashWatch
+    from app.startup.desktop_application import DesktopApplication
 
 _SIGNAL_INTERVAL_MS = 250
 LOCK_INTERVAL_S = 0.001  # after which a thread that computes in Python lets another one on; see 0016-window.md
@@ -76,7 +76,7 @@ def _said_to_somebody() -> Iterator[None]:
     except MendableError as error:
         in_terminal = sys.stderr is not None and sys.stderr.isatty()
         if not in_terminal and os.environ.get("QT_QPA_PLATFORM", "").split(":")[0] not in _HEADLESS_PLATFORMS:
-            from app.last_words import show_sentence
+            from app.startup.last_words import show_sentence
 
             show_sentence(str(error))
         raise
@@ -85,7 +85,7 @@ def _said_to_somebody() -> Iterator[None]:
 def _run_alone(folder: Path, target: str | None, speculation: SpeculationSettings, request: OpenRequest) -> int:
     with closing(InstanceLock(folder)) as lock:
         if not lock.take():
-            from app.single_instance import hand_over
+            from app.startup.single_instance import hand_over
 
             if hand_over(lock, folder, request):
                 print("Slipstream is open already; its window comes to the front.")
@@ -103,9 +103,9 @@ def _run(
     request: OpenRequest,
     lock: InstanceLock | None,
 ) -> int:
-    from app.crash_folder import CrashFolder
-    from app.crash_watch import watching
-    from app.logs import log_to_file
+    from app.crash.folder import CrashFolder
+    from app.crash.logs import log_to_file
+    from app.crash.watch import watching
 
     log_to_file(folder)
     with watching(CrashFolder(folder)) as watch:
@@ -123,11 +123,11 @@ def _show(
 ) -> int:
     from PySide6.QtCore import QTimer
 
-    from app.desktop_application import DesktopApplication
-    from app.first_paint import open_window
-    from app.garbage import InterfaceGarbage
-    from app.in_pieces import import_in_pieces
-    from app.translation import install_translations
+    from app.startup.desktop_application import DesktopApplication
+    from app.startup.first_paint import open_window
+    from app.startup.garbage import InterfaceGarbage
+    from app.startup.in_pieces import import_in_pieces
+    from app.text.translation import install_translations
 
     application = DesktopApplication()
     InterfaceGarbage(application)
@@ -137,8 +137,8 @@ def _show(
     import_in_pieces()
 
     from app.assembled import Assembled
-    from app.crash_controller import CrashController
-    from app.smoke import SmokeRun, smoke_settings
+    from app.controllers.crash import CrashController
+    from app.startup.smoke import SmokeRun, smoke_settings
 
     # Imported and made when the window is seen already.
     assembled = Assembled(opened, folder, speculation, target, smoke_settings() if smoke else None)
@@ -170,7 +170,7 @@ def _listen(
     """Opens what this start was asked for, and from then on what others are."""
     from PySide6.QtCore import QTimer
 
-    from app.single_instance import OpenRequests
+    from app.startup.single_instance import OpenRequests
 
     others = OpenRequests(lock, folder, assembled)
     assembled.window.closing.connect(others.close)

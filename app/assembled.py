@@ -9,33 +9,33 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Slot
 
-from app.attachments_controller import AttachmentsController
-from app.branch_controller import BranchController
-from app.chat_controller import ChatController
-from app.compare_controller import CompareController
-from app.conversation_controller import ConversationController
-from app.draft_keeper import DraftKeeper
-from app.drafter_controller import DrafterController
+from app.controllers.attachments import AttachmentsController
+from app.controllers.branch import BranchController
+from app.controllers.chat import ChatController
+from app.controllers.choosing_targets import connect_library
+from app.controllers.compare import CompareController
+from app.controllers.conversation import ConversationController
+from app.controllers.draft_keeper import DraftKeeper
+from app.controllers.drafter import DrafterController
+from app.controllers.exchange import ExchangeController
+from app.controllers.file_opening import FileOpening
+from app.controllers.first_start import FirstStart
+from app.controllers.forget import ForgetController
+from app.controllers.help import HelpController
+from app.controllers.history import HistoryController
+from app.controllers.library import LibraryController
+from app.controllers.notifier import Notifier
+from app.controllers.personal import PersonalController
+from app.controllers.remembering import Remembering
+from app.controllers.search import SearchController
+from app.controllers.settings import SettingsController
+from app.controllers.store_trouble import StoreTrouble
+from app.controllers.token_counting import TokenCounting
+from app.controllers.update import UpdateController
 from app.engine_bridge import EngineBridge
-from app.exchange_controller import ExchangeController
-from app.file_opening import FileOpening
-from app.first_paint import OpenedWindow
-from app.first_start import FirstStart
-from app.forget_controller import ForgetController
-from app.help_controller import HelpController
-from app.history_controller import HistoryController
-from app.library import connect_library
-from app.library_controller import LibraryController
-from app.notifier import Notifier
-from app.personal_controller import PersonalController
-from app.remembering import Remembering
-from app.search_controller import SearchController
-from app.settings import SettingsFile, not_saved
-from app.settings_controller import SettingsController
-from app.settings_keeper import SettingsKeeper
-from app.store_trouble import StoreTrouble
-from app.token_counting import TokenCounting
-from app.update_controller import UpdateController
+from app.settings.app_settings import SettingsFile, not_saved
+from app.settings.keeper import SettingsKeeper
+from app.startup.first_paint import OpenedWindow
 from engine import EngineConfig, ReplySettings, SamplingSettings, TargetSettings, update_url
 from engine.config import SpeculationSettings
 

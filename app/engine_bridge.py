@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, Signal
 
 from engine import Command, Engine, EngineConfig, StopSignal
-from engine.events import Event
+from engine.messages.events import Event
 
 
 class EngineBridge(QObject):

@@ -7,13 +7,13 @@ from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QKe
 from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QMenu, QSplitter, QVBoxLayout, QWidget
 
 from app.dialogs.shortcuts_dialog import ShortcutsDialog
-from app.dropped_files import DroppedFiles
 from app.icons import app_icon
-from app.key_hint import KeyHint
-from app.shortcuts import Shortcuts, fixed_keys
+from app.settings.shortcuts import Shortcuts, fixed_keys
 from app.theme import ThemeKeeper
 from app.widgets.conversation_list import ConversationList
+from app.widgets.dropped_files import DroppedFiles
 from app.widgets.incognito_banner import IncognitoBanner
+from app.widgets.key_hint import KeyHint
 from app.widgets.notice_bar import NoticeBars
 from app.widgets.prompt_box import PromptBox
 from app.widgets.speed_meter import SpeedMeter

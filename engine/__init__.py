@@ -31,7 +31,26 @@ if TYPE_CHECKING:
         summarize_profile,
         use_adapter,
     )
-    from engine.commands import (
+    from engine.config import (
+        STARTER,
+        DistillSettings,
+        EngineConfig,
+        LearningSettings,
+        OwnSampling,
+        ReplySettings,
+        SamplingSettings,
+        SpeculationSettings,
+        TargetOptions,
+        TargetSettings,
+        data_dir,
+        update_url,
+    )
+    from engine.drafter.choice import BUILT_IN, HUB_EXAMPLES, drafter_folder, hub_name
+    from engine.lab.distillation.invent_progress import InventProgress
+    from engine.lab.distillation.progress import DistillProgress, Judgement, LabelProgress, TrainingProgress
+    from engine.lab.measuring.costs import SimulatedCosts
+    from engine.lab.measuring.order import BenchOrder
+    from engine.messages.commands import (
         AddTargets,
         ChangeConversation,
         ChangeTargetOptions,
@@ -80,28 +99,10 @@ if TYPE_CHECKING:
         UseDrafter,
         UseLearning,
     )
-    from engine.config import (
-        STARTER,
-        DistillSettings,
-        EngineConfig,
-        LearningSettings,
-        OwnSampling,
-        ReplySettings,
-        SamplingSettings,
-        SpeculationSettings,
-        TargetOptions,
-        TargetSettings,
-        data_dir,
-        update_url,
-    )
-    from engine.drafter_choice import BUILT_IN, HUB_EXAMPLES, drafter_folder, hub_name
-    from engine.learning.invent_progress import InventProgress
-    from engine.learning.progress import DistillProgress, Judgement, LabelProgress, TrainingProgress
-    from engine.measuring.costs import SimulatedCosts
-    from engine.measuring.order import BenchOrder
+    from engine.replies.reply import Reply
     from engine.services.worker import deep_thread
     from engine.stop_signal import StopSignal
-    from engine.targets import starter_path
+    from engine.target.files import starter_path
 
 __all__ = [
     "BUILT_IN",
@@ -154,6 +155,7 @@ __all__ = [
     "Regenerate",
     "RemoveTarget",
     "RenameConversation",
+    "Reply",
     "ReplyCommand",
     "ReplySettings",
     "RestoreConversation",
@@ -201,16 +203,17 @@ logging.getLogger("slipstream").addHandler(logging.NullHandler())
 # Where names come from when they are asked for; importing all of them would take longer than showing the window does.
 _HOMES = (
     "config",
-    "drafter_choice",
+    "drafter.choice",
     "stop_signal",
-    "commands",
+    "messages.commands",
     "assembly",
     "services.worker",
-    "targets",
-    "learning.progress",
-    "learning.invent_progress",
-    "measuring.costs",
-    "measuring.order",
+    "target.files",
+    "replies.reply",
+    "lab.distillation.progress",
+    "lab.distillation.invent_progress",
+    "lab.measuring.costs",
+    "lab.measuring.order",
 )
 
 if not TYPE_CHECKING:

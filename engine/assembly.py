@@ -17,7 +17,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.commands import (
+from engine.config import DistillSettings, EngineConfig, TargetSettings, update_url
+from engine.drafter.choice import BUILT_IN, drafter_folder, fetched_folder, is_fetched
+from engine.errors import AdapterMissing, CardsTooSmall, DrafterUnusable, LoadCancelled, MendableError
+from engine.messages.commands import (
     ChangeConversation,
     ChatCommand,
     CheckForUpdate,
@@ -44,10 +47,7 @@ from engine.commands import (
     ShowBranch,
     StoreCommand,
 )
-from engine.config import DistillSettings, EngineConfig, TargetSettings, update_url
-from engine.drafter_choice import BUILT_IN, drafter_folder, fetched_folder, is_fetched
-from engine.errors import AdapterMissing, CardsTooSmall, DrafterUnusable, LoadCancelled, MendableError
-from engine.events import (
+from engine.messages.events import (
     DrafterFetched,
     DrafterFetching,
     Event,
@@ -57,20 +57,21 @@ from engine.events import (
     TokensCounted,
     UpdateChecked,
 )
-from engine.loaded_target import LoadedTarget
 from engine.services.learning_service import LearningService
 from engine.services.worker import Worker
 from engine.stop_signal import StopSignal
+from engine.target.loaded import LoadedTarget
 
 if TYPE_CHECKING:
-    from engine.drafting import Drafting
+    from engine.decoding.speculation import Speculation
     from engine.hub.kept import KeptDownloads
-    from engine.learned import ImportOutcome, LearnedSummary, ProfileSummary
-    from engine.learning.progress import DistillProgress
-    from engine.measuring.measurement import Measurement
-    from engine.measuring.order import BenchOrder
+    from engine.lab.distillation.progress import DistillProgress
+    from engine.lab.measuring.measurement import Measurement
+    from engine.lab.measuring.order import BenchOrder
+    from engine.messages.learned import ImportOutcome, LearnedSummary, NgramRecord, ProfileSummary, RecallText
+    from engine.messages.targets import GpuSupport, HubFile
     from engine.numerics.suffix_index import SuffixIndex
-    from engine.records import GpuSupport, HubFile, NgramRecord, RecallText
+    from engine.proposers.drafting import Drafting, NgramMemory
     from engine.replies.reply import ReplyWriter
     from engine.services.chat_service import ChatService
     from engine.services.file_service import FileService
@@ -79,10 +80,9 @@ if TYPE_CHECKING:
     from engine.services.recall import Recall
     from engine.services.store_service import StoreService
     from engine.services.token_counter import TokenCounter
-    from engine.speculation import NgramMemory, Speculation
     from engine.storage import Repository
+    from engine.target.files import TargetFile
     from engine.target.interface import Target
-    from engine.targets import TargetFile
 
 _CLOSING_PATIENCE_S = 1.8
 
@@ -294,7 +294,7 @@ class _Parts:
             try:
                 folder = drafter_folder(drafter, config.data_dir)
             except DrafterUnusable as error:
-                from engine.speculation import Speculation
+                from engine.decoding.speculation import Speculation
 
                 return Speculation.off(str(error))
             config = replace(config, speculation=replace(config.speculation, drafter=folder))
@@ -356,7 +356,7 @@ class _Parts:
 
 
 class _StoredNgrams:
-    """Implements `engine.speculation.NgramMemory`: read here and now, written by the thread of the store."""
+    """Implements `engine.proposers.drafting.NgramMemory`: read here and now, written by the thread of the store."""
 
     def __init__(self, repository: Repository, post: Callable[[Command], object], era: int) -> None:
         self._repository = repository
@@ -518,7 +518,7 @@ def open_writer(
 
 def resolve(config: EngineConfig, target: str) -> TargetFile:
     """The file of `starter`, of a path, or of a target used before. Raises TargetMissing and StoreUnusable."""
-    from engine.targets import named_file, resolve_target
+    from engine.target.files import named_file, resolve_target
 
     file = named_file(target)
     if file is None:
@@ -546,10 +546,10 @@ def speculate(
 
     Raises Interrupted.
     """
-    from engine.pass_costs import measure_passes
+    from engine.decoding.pass_costs import measure_passes
+    from engine.decoding.speculation import CANNOT_ROLL_BACK, Speculation
     from engine.proposers.chooser import Chooser
     from engine.proposers.suffix_lookup import SuffixLookup
-    from engine.speculation import CANNOT_ROLL_BACK, Speculation
     from engine.target.interface import TargetFeature
 
     settings = config.speculation
@@ -595,7 +595,7 @@ def make_drafting(
     from engine.drafter.torch_library import preload_torch
 
     preload_torch()
-    from engine.drafting import open_drafting
+    from engine.proposers.drafting import open_drafting
 
     settings = config.speculation
     folder = settings.drafter or built_in_drafter()
@@ -611,7 +611,7 @@ def fetch_drafter(
     """
     folder = fetched_folder(name, config.data_dir)
     if not is_fetched(folder):
-        from engine.drafter.hub import fetch_drafter as fetch
+        from engine.hub.drafters import fetch_drafter as fetch
 
         fetch(name, config.data_dir, stop, on_progress)
     return folder
@@ -626,7 +626,7 @@ def open_bench(config: EngineConfig, order: BenchOrder, stop: StopSignal) -> Mea
 
     Raises PromptsUnreadable, Interrupted, and what resolving and loading the target and the drafter raise.
     """
-    from engine.measuring.opening import open_measurement
+    from engine.lab.measuring.opening import open_measurement
     from engine.target.interface import Interrupted
     from engine.target.llama_cpp import load_vocabulary
 
@@ -651,7 +651,8 @@ def open_bench(config: EngineConfig, order: BenchOrder, stop: StopSignal) -> Mea
 
 
 class _Profile:
-    """What a profile holds, for a measurement. Implements `engine.speculation.NgramMemory`, but keeps nothing."""
+    """What a profile holds, for a measurement. Implements `engine.proposers.drafting.NgramMemory`, but keeps
+    nothing."""
 
     def __init__(self, path: Path) -> None:
         """Raises ProfileUnusable."""
@@ -673,8 +674,8 @@ class _Profile:
 
     def texts(self, target: Target) -> tuple[RecallText, ...]:
         """Older than whatever is said now."""
-        from engine.records import RecallText
-        from engine.vocabulary_name import vocabulary_fingerprint
+        from engine.messages.learned import RecallText
+        from engine.target.vocabulary_name import vocabulary_fingerprint
 
         texts = self._learned.recall.get(vocabulary_fingerprint(target.vocabulary), ())
         return tuple(RecallText(place - len(texts), -1, tokens) for place, tokens in enumerate(texts))
@@ -688,8 +689,8 @@ def distill(
     Raises what resolving and loading the target raise, CorpusUnreadable, DrafterUnusable, and MendableError when
     something cannot be written.
     """
-    from engine.distilling import distill as make
     from engine.drafter.checkpoint import load_drafter
+    from engine.lab.distillation.distilling import distill as make
     from engine.proposers.neural import measure_step
     from engine.target.threads import usable_cores
 

@@ -75,7 +75,7 @@ def _shown(value: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SamplingSettings:
-    """How a law is made from logits. The defaults, and the order in which they apply, are llama.cpp's."""
+    """How a distribution is made from logits. The defaults, and the order in which they apply, are llama.cpp's."""
 
     temperature: float = 0.8  # 0 = greedy
     top_k: int = 40  # 0 = off
@@ -108,8 +108,8 @@ class ReplySettings:
     max_tokens: int | None = None  # None = until the target ends, or the context is full
     stop_strings: tuple[str, ...] = ()
     learns: bool = True  # whether what is written may teach those who draft
-    keeps_laws: bool = False  # whether the reply is to say what the target thought before each token, to learn from
-    speculate: bool = True  # let proposers draft ahead of the target; the text follows the same law either way
+    keeps_distributions: bool = False  # whether the reply carries the target's distribution before each token
+    speculate: bool = True  # let proposers draft ahead of the target; the text follows the same distribution either way
 
     def __post_init__(self) -> None:
         if self.max_tokens is not None:
@@ -205,7 +205,7 @@ class DistillSettings:
     held_back: tuple[Path, ...] = ()  # others like them, to judge by; none: a twentieth of the corpus
     traces: tuple[tuple[Path, Path], ...] = ()  # vocabularies and files of recorded replies, to judge by as well
     conversations: int = 2000  # that the target invents
-    labels: bool = True  # read given replies with the target once more, to learn from its own law
+    labels: bool = True  # read given replies with the target once more, to learn from its own distribution
     start: Path | None = None  # folder of a drafter to train on; with `layers`, only its weights are taken over
     layers: tuple[int, ...] | None = None  # of the target, that the drafter keeps; None: the first and the last
     vocabulary_size: int = 32_768  # tokens of the drafter

@@ -49,7 +49,7 @@ class NothingToAdd(MendableError):
 
 
 class LogitsBroken(MendableError):
-    """The target computed a row of logits that no law can be made of."""
+    """The target computed a row of logits that no distribution can be made of."""
 
 
 class SettingInvalid(MendableError):

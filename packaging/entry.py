@@ -36,6 +36,6 @@ if __name__ == "__main__":
     if sys.platform == "win32":
         announce_on_windows()
 
-    from app.cli import main
+    from app.commands.cli import main
 
     main()

@@ -27,7 +27,7 @@ fail() { printf '%s\n' "$*" >&2; exit 2; }
     fail "Slipstream needs Python 3.11 or newer; install it, or name it with: make setup PYTHON=/path/to/python3"
 
 # System libraries: installed where that needs no question (root on Debian or Ubuntu), named otherwise.
-missing=$("$python" app/system_libraries.py)
+missing=$("$python" app/startup/system_libraries.py)
 [ -n "$on_windows" ] || command -v c++ >/dev/null || missing="$missing g++"
 if [ -n "${missing// /}" ]; then
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then

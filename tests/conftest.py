@@ -14,8 +14,8 @@ import pytest
 
 from engine import StopSignal, TargetSettings
 from engine.config import DATA_DIR_VARIABLE
+from engine.target.files import starter_path
 from engine.target.interface import Target
-from engine.targets import starter_path
 from tests.processes import keep_apart, spread
 
 if TYPE_CHECKING:
@@ -43,8 +43,9 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, object, object]:
-    """As in the app (`app/garbage.py`): what Qt owns is freed on the interface thread only. Here, and not in a fixture,
-    because pytest holds the values of all fixtures until their end: windows and engines would outlive the whole run."""
+    """As in the app (`app/startup/garbage.py`): what Qt owns is freed on the interface thread only. Here, and not in a
+    fixture, because pytest holds the values of all fixtures until their end: windows and engines would outlive the
+    whole run."""
     result = yield
     qt = sys.modules.get("PySide6.QtCore")
     if qt is not None and qt.QCoreApplication.instance() is not None:  # what is to go would keep what it knows
@@ -65,7 +66,7 @@ def qapp(qapp: QApplication) -> QApplication:
     # Here, because most tests do without Qt.
     from PySide6.QtCore import QLocale
 
-    from app.translation import install_translations
+    from app.text.translation import install_translations
 
     install_translations(qapp, QLocale(QLocale.Language.English))
     return qapp

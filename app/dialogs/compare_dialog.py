@@ -18,10 +18,10 @@ from PySide6.QtWidgets import (
 
 from app.dialogs.compare_wording import HOW_IT_IS_FAIR, HOW_SPEED_IS_MEASURED
 from app.dialogs.parts import button, words
-from app.marked_words import QT_TRANSLATE_NOOP
-from app.throttle import Throttle
-from app.translation import translate
-from engine.comparison import Side
+from app.text.marked_words import QT_TRANSLATE_NOOP
+from app.text.translation import translate
+from app.widgets.throttle import Throttle
+from engine.messages.comparison import Side
 
 _SIZE_PX = (860, 640)
 _PROMPT_LINES = 3

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from app.amounts import percent_words
-from app.marked_words import QT_TRANSLATE_NOOP
-from app.translation import Words
-from engine.comparison import Comparison, RunFigures, Side, TextFork
+from app.text.amounts import percent_words
+from app.text.marked_words import QT_TRANSLATE_NOOP
+from app.text.translation import Words
+from engine.messages.comparison import Comparison, RunFigures, Side, TextFork
 
 Compare = Words("Compare")
 NUM_REPLIES = 4

@@ -20,8 +20,8 @@ from PySide6.QtWidgets import (
 )
 
 from app.dialogs.parts import button, words
-from app.marked_words import QT_TRANSLATE_NOOP
-from app.translation import translate
+from app.text.marked_words import QT_TRANSLATE_NOOP
+from app.text.translation import translate
 from engine import OwnSampling, ReplySettings
 
 _WIDTH_PX = 560

@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.dialogs.parts import button, words
-from app.marked_words import QT_TRANSLATE_NOOP
+from app.text.marked_words import QT_TRANSLATE_NOOP
 
 _WIDTH_PX = 520
 _PROGRESS_STEPS = 1_000

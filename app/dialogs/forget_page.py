@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QFrame, QVBoxLayout, QWidget
 
 from app.dialogs.parts import button, words
 from app.dialogs.question import Question
-from app.marked_words import QT_TRANSLATE_NOOP
+from app.text.marked_words import QT_TRANSLATE_NOOP
 
 _ABOUT_LEARNED = QT_TRANSLATE_NOOP(
     "ForgetPage",

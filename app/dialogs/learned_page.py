@@ -6,9 +6,9 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from app.dialogs.parts import button, words
-from app.learned_view import AdapterView, ModelView, PairView
-from app.marked_words import QT_TRANSLATE_NOOP
-from app.translation import translate
+from app.text.learned import AdapterView, ModelView, PairView
+from app.text.marked_words import QT_TRANSLATE_NOOP
+from app.text.translation import translate
 from app.widgets.elided_label import ElidedLabel
 from app.widgets.scrolling_page import ScrollingPage
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QFrame, QGridLayout, QLabel, QSlider, QVBoxLayout, QWidget
 
-from app.amounts import percent_words
 from app.dialogs.parts import words
-from app.marked_words import QT_TRANSLATE_NOOP
-from app.translation import translate
+from app.text.amounts import percent_words
+from app.text.marked_words import QT_TRANSLATE_NOOP
+from app.text.translation import translate
 from engine import LearningSettings
 
 _INDENT_PX = 24  # of what depends on the switch

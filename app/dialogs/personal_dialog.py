@@ -11,7 +11,7 @@ from app.dialogs.learned_page import LearnedPage
 from app.dialogs.learning_page import LearningPage
 from app.dialogs.parts import button, words
 from app.dialogs.profile_page import ProfilePage
-from app.dropped_files import DroppedFiles
+from app.widgets.dropped_files import DroppedFiles
 from app.widgets.scrolling_page import ScrollingPage
 from engine import LearningSettings
 

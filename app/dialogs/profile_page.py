@@ -10,9 +10,9 @@ from PySide6.QtWidgets import QCheckBox, QFileDialog, QFrame, QHBoxLayout, QVBox
 
 from app.dialogs.parts import button, words
 from app.dialogs.question import Question
-from app.dropped_files import PROFILE_SUFFIX
-from app.learned_view import ProfileView
-from app.marked_words import QT_TRANSLATE_NOOP
+from app.text.learned import ProfileView
+from app.text.marked_words import QT_TRANSLATE_NOOP
+from app.widgets.dropped_files import PROFILE_SUFFIX
 
 _INDENT_PX = 24
 _ABOUT_EXPORT = QT_TRANSLATE_NOOP(

@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMessageBox, QWidget
 
 from app.dialogs.parts import button
-from app.translation import translate
+from app.text.translation import translate
 
 
 def question_box(parent: QWidget, title: str, text: str, more: str = "") -> QMessageBox:

@@ -22,10 +22,10 @@ from PySide6.QtWidgets import (
 
 from app.dialogs.parts import button, fit_to_screen, words
 from app.dialogs.question_box import ask, question_box
-from app.setting import Group, Setting, SettingValue
-from app.shortcuts import KeyProblem, Shortcut
+from app.settings.declaration import Group, Setting, SettingValue
+from app.settings.shortcuts import KeyProblem, Shortcut
+from app.text.translation import translate
 from app.theme import ThemeKeeper
-from app.translation import translate
 from app.widgets.option_row import LinkRow, OptionRow, SettingRow, ShortcutRow
 
 _SIZE_PX = (760, 580)

@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QDialog, QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from app.dialogs.parts import button, fit_to_screen
-from app.shortcuts import Shortcut, native
+from app.settings.shortcuts import Shortcut, native
 from app.theme import ThemeKeeper
 from app.widgets.scrolling_page import ScrollingPage
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 
-from app.translation import translate
-from engine.records import ConversationSummary
+from app.text.translation import translate
+from engine.messages.conversations import ConversationSummary
 
 _Index = QModelIndex | QPersistentModelIndex
 _ROOT = QModelIndex()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from app.amounts import count_words, day_words, size_words
-from app.hub_advice import FileAdvice, Fit
-from app.marked_words import QT_TRANSLATE_NOOP
 from app.models.rows import Row
-from app.translation import Words, translate
-from engine.records import HubModel
+from app.text.amounts import count_words, day_words, size_words
+from app.text.hub_advice import FileAdvice, Fit
+from app.text.marked_words import QT_TRANSLATE_NOOP
+from app.text.translation import Words, translate
+from engine.messages.targets import HubModel
 
 _ABOUT = {
     Fit.FITS: QT_TRANSLATE_NOOP("Hub", "It fits into this machine's memory with room to spare."),

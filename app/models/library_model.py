@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from app.amounts import count_words, size_words
 from app.models.rows import Row
-from app.translation import translate
-from engine.records import LibraryTarget
+from app.text.amounts import count_words, size_words
+from app.text.translation import translate
+from engine.messages.targets import LibraryTarget
 
 
 def target_rows(targets: Sequence[LibraryTarget], in_use: Path | None, words: str = "") -> tuple[Row, ...]:

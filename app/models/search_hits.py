@@ -7,8 +7,8 @@ from typing import Any
 
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
-from app.plain_snippet import plain_snippet
-from engine.records import SearchHit
+from app.text.plain_snippet import plain_snippet
+from engine.messages.conversations import SearchHit
 
 _Index = QModelIndex | QPersistentModelIndex
 _ROOT = QModelIndex()

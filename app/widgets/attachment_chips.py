@@ -6,11 +6,11 @@ from PySide6.QtCore import QSize, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QWidget
 
+from app.text.translation import translate
 from app.theme import ThemeKeeper
-from app.translation import translate
 from app.widgets.elided_label import ElidedLabel
 from app.widgets.icon_button import IconButton
-from engine.attachments import Attachment
+from engine.messages.attachments import Attachment
 
 _GAP_PX = 6
 _WIDEST_PX = 280

@@ -18,8 +18,8 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QWidget
 
-from app.highlight import Lexing, Line, formats
-from app.origin_marks import spans_of
+from app.text.highlight import Lexing, Line, formats
+from app.text.origin_marks import spans_of
 from app.theme import ThemeKeeper
 from app.widgets.copy_button import CopyButton
 from app.widgets.fonts import code_font
@@ -49,7 +49,7 @@ class CodeBlockView(QFrame):
         self._lexing = lexing
         self._language = ""
         self._code = ""
-        self._marks = ""  # who guessed it, see `app.origin_marks`
+        self._marks = ""  # who guessed it, see `app.text.origin_marks`
         self._line_marks: list[str] = []  # the same, line by line
         self._num_marked_lines = 0  # that have such colours, or had them
         self._request: int | None = None

@@ -23,7 +23,7 @@ from app.widgets.icon_button import IconButton
 from app.widgets.keyboard_focus import show_keyboard_focus
 from app.widgets.search_field import SearchField
 from app.widgets.search_results import SearchResults
-from engine.records import ConversationSummary, SearchHit
+from engine.messages.conversations import ConversationSummary, SearchHit
 
 NEW_ICON_PX = 16
 

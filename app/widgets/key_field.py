@@ -4,7 +4,7 @@ from PySide6.QtCore import QEvent, QKeyCombination, Qt, Signal, Slot
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QPushButton, QWidget
 
-from app.shortcuts import native
+from app.settings.shortcuts import native
 
 _MODIFIERS = frozenset(
     {

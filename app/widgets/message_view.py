@@ -6,8 +6,8 @@ from PySide6.QtCore import QEvent, QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QEnterEvent, QGuiApplication, QPainter, QPaintEvent
 from PySide6.QtWidgets import QPushButton, QWidget
 
-from app.highlight import Lexing
-from app.markdown import Block, CodeBlock, ProseBlock
+from app.text.highlight import Lexing
+from app.text.markdown import Block, CodeBlock, ProseBlock
 from app.theme import ThemeKeeper
 from app.widgets.attached_files import AttachedFiles
 from app.widgets.branch_flipper import BranchFlipper
@@ -20,8 +20,9 @@ from app.widgets.prose import Prose
 from app.widgets.reply_footer import ReplyFooter
 from app.widgets.row_view import RowView
 from app.widgets.waiting import Waiting
-from engine.attachments import split_prompt
-from engine.records import Message, OriginRun
+from engine.messages.attachments import split_prompt
+from engine.messages.conversations import Message
+from engine.messages.replies import OriginRun
 
 BUBBLE_SHARE = 0.82  # of the column, at most
 BUBBLE_PADDING_PX = 14

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.amounts import percent_words
-from app.translation import Words
-from engine.records import ReplyStatistics
-from engine.speed import LiveFigures, Speedup
+from app.text.amounts import percent_words
+from app.text.translation import Words
+from engine.messages.replies import ReplyStatistics
+from engine.messages.speed import LiveFigures, Speedup
 
 KEPT_ERROR = 0.5  # of a ratio that was told before
 

@@ -4,7 +4,7 @@ from PySide6.QtCore import QEvent, Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent, QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import QLabel, QLineEdit, QWidget
 
-from app.setting import NotInRange, Setting
+from app.settings.declaration import NotInRange, Setting
 
 _EDGE_PX = 9  # from the unit to the border, as from a number without one
 _GAP_PX = 4

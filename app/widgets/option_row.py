@@ -15,10 +15,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.setting import Group, Kind, Setting, SettingValue
-from app.shortcuts import KeyProblem, Shortcut
+from app.settings.declaration import Group, Kind, Setting, SettingValue
+from app.settings.shortcuts import KeyProblem, Shortcut
+from app.text.translation import translate
 from app.theme import ThemeKeeper
-from app.translation import translate
 from app.widgets.icon_button import IconButton
 from app.widgets.key_field import KeyField
 from app.widgets.number_field import NumberField

@@ -4,12 +4,12 @@ from PySide6.QtCore import QRectF
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
-from app.amounts import percent_words
-from app.marked_words import QT_TRANSLATE_NOOP
-from app.origin_marks import shares_of
+from app.text.amounts import percent_words
+from app.text.marked_words import QT_TRANSLATE_NOOP
+from app.text.origin_marks import shares_of
+from app.text.translation import translate
 from app.theme import ThemeKeeper
-from app.translation import translate
-from engine.records import Origin, OriginRun
+from engine.messages.replies import Origin, OriginRun
 
 _NAMES = {
     Origin.DRAFTER: QT_TRANSLATE_NOOP("OriginLegend", "Drafter {share}"),

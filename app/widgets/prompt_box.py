@@ -6,13 +6,13 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
-from app.shortcuts import native
+from app.settings.shortcuts import native
 from app.theme import ThemeKeeper
 from app.widgets.attachment_chips import AttachmentChips
 from app.widgets.fonts import reading_font
 from app.widgets.icon_button import IconButton
 from app.widgets.prompt_editor import BUTTON_PX, SHARE_OF_WINDOW, PromptEditor
-from engine.attachments import join_prompt, split_prompt
+from engine.messages.attachments import join_prompt, split_prompt
 
 COUNT_ROOM = 888_888  # tokens whose words have room beside the text, so that nothing moves when a number appears
 COUNT_FROM_PX = 420  # a narrower box has no room for it

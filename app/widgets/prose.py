@@ -33,7 +33,7 @@ _SCROLL_KEYS = frozenset(
 
 
 class Prose(QTextBrowser):
-    """Shows HTML that `app.markdown` made, or plain text, without scroll bars.
+    """Shows HTML that `app.text.markdown` made, or plain text, without scroll bars.
 
     Nothing is ever loaded: neither files nor addresses, whatever the text names. Links are opened on a click, in the
     system's browser, where their scheme is http, https or mailto.

@@ -3,15 +3,16 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
-from app.marked_words import QT_TRANSLATE_NOOP
+from app.text.marked_words import QT_TRANSLATE_NOOP
+from app.text.translation import Words, translate
 from app.theme import ThemeKeeper
-from app.translation import Words, translate
 from app.widgets.branch_flipper import BranchFlipper
 from app.widgets.copy_button import CopyButton
 from app.widgets.elided_label import ElidedLabel
 from app.widgets.icon_button import IconButton
 from app.widgets.meter_text import error_words, ratio_number, speed_words
-from engine.records import Message, ReplyStatistics, StopReason
+from engine.messages.conversations import Message
+from engine.messages.replies import ReplyStatistics, StopReason
 
 _ENDINGS = {
     StopReason.LENGTH: QT_TRANSLATE_NOOP("Facts", "reached its length"),

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 
 from app.models.search_hits import SearchHitsModel
 from app.theme import ThemeKeeper
-from engine.records import SearchHit
+from engine.messages.conversations import SearchHit
 
 _Index = QModelIndex | QPersistentModelIndex
 SNIPPET_LINES = 2

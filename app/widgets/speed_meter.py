@@ -6,15 +6,15 @@ from PySide6.QtCore import QEvent, QSize, Qt, Signal
 from PySide6.QtGui import QFont, QKeyEvent, QMouseEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QSizePolicy, QWidget
 
-from app.amounts import percent_words
+from app.text.amounts import percent_words
 from app.theme import ThemeKeeper
-from app.throttle import Throttle
 from app.widgets import meter_text
 from app.widgets.elided_label import ElidedLabel
 from app.widgets.meter_text import MeterFigures
 from app.widgets.sparkline import Sparkline
-from engine.records import ReplyStatistics
-from engine.speed import LiveFigures
+from app.widgets.throttle import Throttle
+from engine.messages.replies import ReplyStatistics
+from engine.messages.speed import LiveFigures
 
 HIGH = 0.80  # of the context
 FULL = 0.95

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
-from app.amounts import percent_words, size_words
+from app.text.amounts import percent_words, size_words
+from app.text.translation import translate
 from app.theme import ThemeKeeper
-from app.translation import translate
 from app.widgets.elided_label import ElidedLabel
 from app.widgets.icon_button import IconButton
 from app.widgets.name_button import NameButton
 from app.widgets.target_picker import TargetPicker
 
 if TYPE_CHECKING:  # needed only once there is a target
-    from engine.events import TargetInfo
+    from engine.messages.events import TargetInfo
 
 _PROGRESS_STEPS = 1_000
 

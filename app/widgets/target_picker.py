@@ -8,13 +8,13 @@ from PySide6.QtCore import QEvent, QObject, QPoint, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
-from app.amounts import size_words
-from app.marked_words import QT_TRANSLATE_NOOP
 from app.models.library_model import target_rows
+from app.text.amounts import size_words
+from app.text.marked_words import QT_TRANSLATE_NOOP
+from app.text.translation import translate
 from app.theme import ThemeKeeper
-from app.translation import translate
 from app.widgets.rows_view import RowsView
-from engine.records import LibraryTarget, MemoryEstimate
+from engine.messages.targets import LibraryTarget, MemoryEstimate
 
 WIDTH_PX = 480
 HEIGHT_PX = 470

@@ -9,17 +9,18 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QApplication, QStackedLayout, QWidget
 
-from app.amounts import percent_words
-from app.highlight import Lexing
+from app.text.amounts import percent_words
+from app.text.highlight import Lexing
 from app.theme import ThemeKeeper
-from app.throttle import Throttle
 from app.widgets.flash import Flash
 from app.widgets.icon_button import IconButton
 from app.widgets.message_view import PromptView, ReplyView
+from app.widgets.throttle import Throttle
 from app.widgets.transcript_rows import GrowingRow, NoteRow, PromptRow, ReplyRow, Stage, TextMeasure
 from app.widgets.virtual_column import COLUMN_PX, VirtualColumn
 from app.widgets.welcome import Welcome
-from engine.records import Message, Origin, OriginRun, Role, StopReason
+from engine.messages.conversations import Message, Role
+from engine.messages.replies import Origin, OriginRun, StopReason
 
 Siblings = Mapping[int, Sequence[int]]  # ids of all versions of a message, by its id, where there are others
 NO_SIBLINGS: Siblings = {}

@@ -10,14 +10,15 @@ from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QFontMetrics, QPainter, QPalette
 from PySide6.QtWidgets import QApplication, QWidget
 
-from app.highlight import Lexing
-from app.markdown import Block, MarkdownStream, parse
-from app.origin_marks import marks_of
+from app.text.highlight import Lexing
+from app.text.markdown import Block, MarkdownStream, parse
+from app.text.origin_marks import marks_of
 from app.theme import ThemeKeeper
 from app.widgets.fonts import reading_font
 from app.widgets.message_view import BUBBLE_SHARE, SHORTENED_LINES, PromptView, ReplyView
 from app.widgets.note_view import NoteView
-from engine.records import Message, OriginRun
+from engine.messages.conversations import Message
+from engine.messages.replies import OriginRun
 
 NOTE_PX = 40
 FRAME_PX = 60  # of a message, around its text

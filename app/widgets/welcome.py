@@ -16,9 +16,9 @@ from PySide6.QtWidgets import (
 )
 
 from app.icons import app_icon
-from app.marked_words import QT_TRANSLATE_NOOP
+from app.text.marked_words import QT_TRANSLATE_NOOP
+from app.text.translation import translate
 from app.theme import ThemeKeeper
-from app.translation import translate
 
 EXAMPLES_PX = 500  # wide, at most
 ICON_PX = 64

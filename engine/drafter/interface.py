@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from engine.records import ChatTurn
+from engine.messages.conversations import ChatTurn
 
 LogitRow = npt.NDArray[np.float32]
 

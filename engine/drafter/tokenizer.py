@@ -11,12 +11,12 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
-from engine.chat_template import ChatTemplate
 from engine.drafter.json_file import read_json
 from engine.drafter.middle_encoder import MiddleEncoder
 from engine.drafter.pieces import byte_alphabet, names_of, piece_of, spelling_of
 from engine.errors import DrafterUnusable, TemplateFailed
-from engine.records import ChatTurn, Role
+from engine.messages.conversations import ChatTurn, Role
+from engine.target.chat_template import ChatTemplate
 
 _SPEAKERS = {Role.SYSTEM: "System", Role.USER: "User", Role.ASSISTANT: "Assistant"}
 

@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 
 from engine.errors import NotText
-from engine.records import TextFile
+from engine.messages.conversations import TextFile
 
 MOST_BYTES = 1_000_000
 

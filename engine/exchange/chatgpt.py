@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from engine.exchange.grown_tree import Node, grow, time_from, tree
-from engine.records import ConversationTree, Role
+from engine.messages.conversations import ConversationTree, Role
 
 _ROLES = {"user": Role.USER, "assistant": Role.ASSISTANT}
 _KINDS_SAID = frozenset({"text", "multimodal_text"})  # others are tool calls, thoughts, what a tool returned, …

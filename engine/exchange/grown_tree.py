@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Generic, TypeVar
 
-from engine.records import ConversationTree, Role, TreeMessage
+from engine.messages.conversations import ConversationTree, Role, TreeMessage
 
 MOST_MESSAGES = 20_000  # of a conversation
 MOST_CHARACTERS = 32 * 2**20  # of all its messages: branches of joined turns repeat what stands before them

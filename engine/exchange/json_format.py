@@ -23,7 +23,7 @@ from typing import Any, Literal
 from pydantic import AwareDatetime, BaseModel, Field, StrictInt
 
 from engine.exchange.grown_tree import Node, grow, sound_time, tree
-from engine.records import ConversationTree, Role
+from engine.messages.conversations import ConversationTree, Role
 
 FORMAT = "slipstream-conversations"
 VERSION = 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from engine.records import ConversationTree, Role, TreeMessage
+from engine.messages.conversations import ConversationTree, Role, TreeMessage
 
 
 def write(trees: Iterable[ConversationTree]) -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from engine.exchange.grown_tree import Node, grow, tree
-from engine.records import ConversationTree, Role
+from engine.messages.conversations import ConversationTree, Role
 
 _ROLES = {"user": Role.USER, "human": Role.USER, "assistant": Role.ASSISTANT}
 _SYSTEM = frozenset({"system", "developer"})

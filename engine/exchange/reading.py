@@ -19,8 +19,8 @@ from engine.errors import ChatsUnreadable
 from engine.exchange import chatgpt, json_format, message_lists
 from engine.exchange.json_stream import MOST_BYTES, Bytes, JsonStream
 from engine.exchange.zipped import open_members
-from engine.records import ConversationTree, LeftOut
-from engine.titles import shortened
+from engine.messages.conversations import ConversationTree, LeftOut
+from engine.messages.titles import shortened
 
 MOST_CHATS = 100_000  # in a file, those that are left out among them
 MOST_TEXT = 256 * 2**20  # characters of all messages: they are in memory until they are written

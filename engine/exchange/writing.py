@@ -10,7 +10,7 @@ from pathlib import Path
 
 from engine.errors import ChatsNotWritten
 from engine.exchange import json_format, markdown_format
-from engine.records import ConversationTree, ExportFormat
+from engine.messages.conversations import ConversationTree, ExportFormat
 
 _WRITERS = {ExportFormat.JSON: json_format.write, ExportFormat.MARKDOWN: markdown_format.write}
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})

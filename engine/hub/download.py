@@ -8,14 +8,14 @@ from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
 from engine.errors import FetchFailed
-from engine.events import TargetDownloading
 from engine.hub.asking import check_room, explained, look_up, remote_file
 from engine.hub.byte_progress import PROGRESS_S, ByteProgress
 from engine.hub.fetching import RemoteFile, check_stop, fetch_file
 from engine.hub.kept import KeptDownloads
-from engine.model_files import part_names
-from engine.records import HubFile
+from engine.messages.events import TargetDownloading
+from engine.messages.targets import HubFile
 from engine.stop_signal import StopSignal
+from engine.target.model_files import part_names
 
 _SPEED_S = 5.0  # that the speed is an average of
 

@@ -14,11 +14,11 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from engine.drafter_choice import is_hub_name
+from engine.drafter.choice import is_hub_name
 from engine.errors import FetchFailed
 from engine.hub.lock import alone
-from engine.model_files import is_gguf, part_paths
-from engine.records import HubFile
+from engine.messages.targets import HubFile
+from engine.target.model_files import is_gguf, part_paths
 
 _NOTE = ".download.json"
 _PART = ".part"

@@ -11,11 +11,11 @@ from huggingface_hub.hf_api import RepoSibling
 # Documented, but not marked as exported.
 from huggingface_hub.utils import build_hf_headers, hf_raise_for_status  # type: ignore[attr-defined]
 
-from engine.drafter_choice import is_hub_name
+from engine.drafter.choice import is_hub_name
 from engine.errors import FetchFailed
 from engine.hub.asking import answered, endpoint, explained, look_up, no_hub
-from engine.model_files import is_gguf, no_model, part_names, part_of, quantization_in
-from engine.records import HubFile, HubModel
+from engine.messages.targets import HubFile, HubModel
+from engine.target.model_files import is_gguf, no_model, part_names, part_of, quantization_in
 
 _MOST = 50
 _TIMEOUT_S = 10.0

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.errors import CorpusUnreadable
-from engine.records import ChatTurn, Role
+from engine.messages.conversations import ChatTurn, Role
 
 _TURN = re.compile(r"<\|im_start\|>(system|user|assistant)\n(.*?)<\|im_end\|>\n", re.DOTALL)
 

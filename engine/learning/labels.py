@@ -1,4 +1,5 @@
-"""The target's own law at every token of a reply, as far as its likeliest tokens go, and the files that keep it.
+"""The target's own distribution at every token of a reply, as far as its likeliest tokens go, and the files that keep
+it.
 
 A file is safetensors: `records` (the lines of the corpus it speaks of, int32), and for all reply tokens of these lines
 in order `tokens` (int32, [n, k]) and `log_probabilities` (float16, [n, k]): natural logarithms, at temperature 1.

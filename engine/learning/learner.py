@@ -25,15 +25,16 @@ from engine.learning.labels import Labels
 from engine.learning.losses import Loss, losses, wanted
 from engine.learning.memory import give_back_unused
 from engine.learning.samples import MOST_TOKENS, LabelTable, Sample, SampleMaker
-from engine.records import ChatTurn, VerifiedReply
+from engine.messages.conversations import ChatTurn
+from engine.messages.learned import VerifiedReply
 
 
 @dataclass(frozen=True, slots=True)
 class LearnerSettings:
     rank: int = 32
     learning_rate: float = 3e-4
-    loss: Loss = Loss.LAW
-    token_share: float = 0.2  # of the loss, where the target's law is known: the token it wrote
+    loss: Loss = Loss.DISTRIBUTION
+    token_share: float = 0.2  # of the loss, where the target's distribution is known: the token it wrote
     batch: int = 8  # replies of an optimizer step
     replies_per_lesson: int = 8  # that are read for each reply that is new, at first: itself, and others once more
     most_replies_per_lesson: int = 16  # while that brings something; while it does not, ever fewer
@@ -131,7 +132,7 @@ class Learner:
         said = self._maker.is_said(reply.tokens)
         ids = np.concatenate([np.zeros(1, np.int32), reply.tokens[said]])
         lesson = Lesson(number, tuple(turns), ids, 1)
-        samples, table = self._maker.make([lesson], {number: Labels(reply.law_tokens[said], reply.law_logs[said])})
+        samples, table = self._maker.make([lesson], {number: Labels(reply.top_tokens[said], reply.top_logs[said])})
         if samples:
             self._keep(_Taught(number, samples[0], table))
             self._num_due += self._reads if is_new else 0

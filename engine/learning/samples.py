@@ -1,4 +1,5 @@
-"""What a drafter is trained on: conversations in its own tokens, and the target's law pushed down onto them."""
+"""What a drafter is trained on: conversations in its own tokens, and the target's distribution pushed down onto
+them."""
 
 from __future__ import annotations
 
@@ -13,9 +14,9 @@ import numpy.typing as npt
 from engine.drafter.tokenizer import DrafterTokenizer
 from engine.learning.corpus import Lesson
 from engine.learning.labels import Labels
+from engine.messages.conversations import ChatTurn, Role
 from engine.numerics.translation import align
 from engine.numerics.vocabulary_map import MAX_STRING, Strings
-from engine.records import ChatTurn, Role
 from engine.target.interface import Vocabulary
 
 MOST_TOKENS = 512  # of a sample; what is too much leaves at the prompt's front …
@@ -31,13 +32,13 @@ Places = npt.NDArray[np.int64]
 class Sample:
     tokens: npt.NDArray[np.int32]  # shape (n,), the conversation in the drafter's tokens
     weights: npt.NDArray[np.float32]  # shape (n,), how much predicting this token counts
-    rows: npt.NDArray[np.int32]  # shape (n,), of the label table: the law this token was drawn from; -1: unknown
+    rows: npt.NDArray[np.int32]  # shape (n,), of the label table: what this token was drawn from; -1: unknown
     reply_start: int
 
 
 @dataclass(frozen=True, slots=True)
 class LabelTable:
-    """Laws over the drafter's tokens; what it cannot guess is left out."""
+    """Distributions over the drafter's tokens; what it cannot guess is left out."""
 
     tokens: npt.NDArray[np.int32]  # shape (rows, k), each once; 0 where there are fewer
     probabilities: npt.NDArray[np.float16]  # shape (rows, k); 0 where there are fewer
@@ -83,8 +84,8 @@ class SampleMaker:
     def make(self, lessons: Iterable[Lesson], labels: Mapping[int, Labels]) -> tuple[list[Sample], LabelTable]:
         """`labels` by line."""
         samples: list[Sample] = []
-        laws: list[tuple[npt.NDArray[np.int32], npt.NDArray[np.float16]]] = []
-        num_laws = 0
+        distributions: list[tuple[npt.NDArray[np.int32], npt.NDArray[np.float16]]] = []
+        num_distributions = 0
         for lesson in lessons:
             reply: list[int] = lesson.reply.tolist()
             is_finished = reply[-1] in self._target.end_of_generation
@@ -103,19 +104,19 @@ class SampleMaker:
                     places, heads = np.append(places, len(spelled)), np.append(heads, len(said))
                 told = (places < len(written)) & np.isfinite(label.log_probabilities[heads, 0])
                 places, heads = places[told], heads[told]
-                laws.append(self._laws(label, heads))
-                inner = self._inner_laws(label, places, heads, written)
+                distributions.append(self._distributions(label, heads))
+                inner = self._inner_distributions(label, places, heads, written)
                 if inner:
-                    laws.append(_table([law for _, law in inner], label.tokens.shape[1]))
+                    distributions.append(_table([distribution for _, distribution in inner], label.tokens.shape[1]))
                     places = np.append(places, [place for place, _ in inner])
-                rows[places + len(prompt)] = np.arange(num_laws, num_laws + len(places))
-                num_laws += len(places)
+                rows[places + len(prompt)] = np.arange(num_distributions, num_distributions + len(places))
+                num_distributions += len(places)
             weights = np.concatenate([np.zeros(len(prompt)), _weights(written)]).astype(np.float32)
             samples.append(Sample(np.array(prompt + written, np.int32), weights, rows, len(prompt)))
-        width = laws[0][0].shape[1] if laws else 1
+        width = distributions[0][0].shape[1] if distributions else 1
         return samples, LabelTable(
-            np.concatenate([np.zeros((0, width), np.int32), *(tokens for tokens, _ in laws)]),
-            np.concatenate([np.zeros((0, width), np.float16), *(probabilities for _, probabilities in laws)]),
+            np.concatenate([np.zeros((0, width), np.int32), *(tokens for tokens, _ in distributions)]),
+            np.concatenate([np.zeros((0, width), np.float16), *(probabilities for _, probabilities in distributions)]),
         )
 
     def is_said(self, tokens: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
@@ -124,22 +125,22 @@ class SampleMaker:
         said[-1] |= int(tokens[-1]) in self._target.end_of_generation
         return said
 
-    def _laws(self, label: Labels, heads: Places) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float16]]:
-        """The laws over draft tokens before these tokens of the target."""
+    def _distributions(self, label: Labels, heads: Places) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float16]]:
+        """The distributions over draft tokens before these tokens of the target."""
         firsts = self._strings[label.tokens[heads], 0]
         known = firsts != _NONE
         probabilities = np.where(known, np.exp(label.log_probabilities[heads].astype(np.float32)), 0)
-        alike = firsts[:, :, None] == firsts[:, None, :]  # [laws, k, k]: tokens that begin with the same one
+        alike = firsts[:, :, None] == firsts[:, None, :]  # [distributions, k, k]: tokens that begin with the same one
         together = np.where(alike, probabilities[:, None, :], 0).sum(-1)
         is_first = alike.argmax(-1) == np.arange(firsts.shape[1])
         probabilities = np.where(is_first & known, together, 0)
         return np.where(probabilities > 0, firsts, 0).astype(np.int32), probabilities.astype(np.float16)
 
-    def _inner_laws(
+    def _inner_distributions(
         self, label: Labels, places: Places, heads: Places, written: Sequence[int]
     ) -> list[tuple[int, dict[int, float]]]:
-        """Where the target's token is made of several, the laws of the second, third, … of them, given those before:
-        the children of a node of the trie, without the stop, which is what did not happen there."""
+        """Where the target's token is made of several, the distributions of the second, third, … of them, given those
+        before: the children of a node of the trie, without the stop, which is what did not happen there."""
         found = []
         borders = set(places.tolist())
         for place, head in zip(places.tolist(), heads.tolist(), strict=True):
@@ -152,14 +153,14 @@ class SampleMaker:
                     break
                 alike = strings[:, depth - 1] == written[place + depth - 1]
                 strings, probabilities = strings[alike], probabilities[alike]
-                law: defaultdict[int, float] = defaultdict(float)
+                distribution: defaultdict[int, float] = defaultdict(float)
                 for token, probability in zip(strings[:, depth].tolist(), probabilities.tolist(), strict=True):
                     if token != _NONE:
-                        law[token] += probability
-                total = sum(law.values())
-                if written[place + depth] not in law or not total:
+                        distribution[token] += probability
+                total = sum(distribution.values())
+                if written[place + depth] not in distribution or not total:
                     break
-                found.append((place + depth, {token: mass / total for token, mass in law.items()}))
+                found.append((place + depth, {token: mass / total for token, mass in distribution.items()}))
         return found
 
     def _is_unsaid(self, turn: ChatTurn) -> bool:
@@ -167,7 +168,7 @@ class SampleMaker:
 
     def _begun_together(self, said: Sequence[int], spelled: Sequence[int]) -> tuple[Places, Places]:
         """Where a draft token begins what a target token begins as well, and is the first of its string: the places of
-        both. The target's law there is a law over draft tokens."""
+        both. The target's distribution there is a distribution over draft tokens."""
         if len(said) == len(spelled) and (self._strings[said, 0] == spelled).all():
             places = np.arange(len(said))
             return places, places
@@ -192,13 +193,15 @@ def spellings(target: Vocabulary, tokenizer: DrafterTokenizer, num_outputs: int)
     return strings
 
 
-def _table(laws: Sequence[Mapping[int, float]], width: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float16]]:
-    """Laws of at most `width` tokens as rows of a label table."""
-    tokens = np.zeros((len(laws), width), np.int32)
-    probabilities = np.zeros((len(laws), width), np.float16)
-    for row, law in enumerate(laws):
-        tokens[row, : len(law)] = list(law)
-        probabilities[row, : len(law)] = list(law.values())
+def _table(
+    distributions: Sequence[Mapping[int, float]], width: int
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float16]]:
+    """Distributions of at most `width` tokens as rows of a label table."""
+    tokens = np.zeros((len(distributions), width), np.int32)
+    probabilities = np.zeros((len(distributions), width), np.float16)
+    for row, distribution in enumerate(distributions):
+        tokens[row, : len(distribution)] = list(distribution)
+        probabilities[row, : len(distribution)] = list(distribution.values())
     return tokens, probabilities
 
 

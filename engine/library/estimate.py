@@ -12,7 +12,7 @@ from engine.config import TargetSettings
 from engine.library.architecture import Memory
 from engine.library.facts import TargetFacts
 from engine.library.gpu_layers import room_on, share_of
-from engine.records import GpuShare, GpuSupport, MemoryEstimate
+from engine.messages.targets import GpuShare, GpuSupport, MemoryEstimate
 
 _PASS_TOKENS = 512  # of one pass, and
 _PASS_ROWS = 64  # of its logits, likewise

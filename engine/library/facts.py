@@ -11,8 +11,8 @@ from engine.errors import MendableError, TargetMissing, TargetUnreadable
 from engine.library.architecture import Memory, memory_of, no_chat, speculation_of
 from engine.library.gguf_header import GgufHeader, read_header
 from engine.library.tensor_types import quantization_of
-from engine.model_files import model_name, part_paths, quantization_in
-from engine.records import TargetDetails
+from engine.messages.targets import TargetDetails
+from engine.target.model_files import model_name, part_paths, quantization_in
 
 _FORMAT = 2  # of what is kept; what another version kept is read anew
 _VOCABULARIES = {"gpt2": "BPE", "llama": "SPM", "bert": "WPM", "t5": "UGM", "rwkv": "RWKV", "plamo2": "PLaMo"}

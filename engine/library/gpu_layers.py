@@ -8,7 +8,7 @@ weights and context to the byte, buffers of a pass up to twice as much.
 from __future__ import annotations
 
 from engine.library.architecture import Memory
-from engine.records import GpuShare, GpuSupport
+from engine.messages.targets import GpuShare, GpuSupport
 
 _SPARE_BYTES = 256 << 20  # of each card, for its driver, and
 _SPARE_SHARE = 16  # this part of it, for other programs

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.model_files import is_gguf, no_model, part_names, part_of
+from engine.target.model_files import is_gguf, no_model, part_names, part_of
 
 _MOST_ENTRIES = 100_000  # files and folders that are looked at
 _DEEPEST = 12  # folders in folders

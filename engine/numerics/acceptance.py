@@ -1,20 +1,22 @@
-"""Judges a draft against the target's laws. Blind: it sees a draft and laws, never who drafted.
+"""Judges a draft against the target's distributions. Blind: it sees a draft and distributions, never who drafted.
 
-What comes out follows the target's laws exactly, whatever was drafted. Two rules do it.
+What comes out follows the target's distributions exactly, whatever was drafted. Two rules do it.
 
-*Point mass.* A draft without probabilities counts as certain of each token: y is drawn from the law and the token
-stands if it equals y; otherwise y takes its place.
+*Point mass.* A draft without probabilities counts as certain of each token: y is drawn from the distribution and the
+token stands if it equals y; otherwise y takes its place.
 
 *Trie walk.* For a draft that was sampled from a drafter of another vocabulary. Every target token t that the drafter
-can write has one string s(t) of draft tokens, and a trie holds these strings. Instead of lifting the drafter's law up
-to target tokens, the target's law p is pushed down onto the trie: below a node v lies p̂(v) = Σ p(t) over all t whose
-string starts with v, and what happens at v is either one of its children c, with P(c) = p̂(vc) / p̂(v), or, where v is
-itself a token, a stop with P = p(v) / p̂(v). The drafter proposed one of them with probability Q: Q(c) = q(c), and
-Q(stop) = 1 − Σ q(children). So a plain rejection test, min(1, P/Q) and norm(max(0, P − Q)), decides at every node, and
-the levels multiply to p(t). Target tokens without a string are outcomes at the root that are never proposed.
+can write has one string s(t) of draft tokens, and a trie holds these strings. Instead of lifting the drafter's
+distribution up to target tokens, the target's distribution p is pushed down onto the trie: below a node v lies p̂(v) =
+Σ p(t) over all t whose string starts with v, and what happens at v is either one of its children c, with P(c) = p̂(vc)
+/ p̂(v), or, where v is itself a token, a stop with P = p(v) / p̂(v). The drafter proposed one of them with probability
+Q: Q(c) = q(c), and Q(stop) = 1 − Σ q(children). So a plain rejection test, min(1, P/Q) and norm(max(0, P − Q)), decides
+at every node, and the levels multiply to p(t). Target tokens without a string are outcomes at the root that are never
+proposed.
 
-What makes it exact is that every test uses the true law of what is still hidden of the draft:
-- After a stop was accepted the draft token that was no child is still pending; it opens the next position, and its law
+What makes it exact is that every test uses the true distribution of what is still hidden of the draft:
+- After a stop was accepted the draft token that was no child is still pending; it opens the next position, and its
+distribution
   there is q without the children of v.
 - A child that is no token is no outcome of its own. Whether the draft leads there is revealed first; if not, Q is
   renormalised over the rest, and if so, the draft is read on until it comes to a token or fails to. What was read is
@@ -34,28 +36,28 @@ import numpy.typing as npt
 
 from engine.numerics.dice import Dice
 from engine.numerics.draft import Draft, DraftPath, Verdict
-from engine.numerics.sampling import Ids, Law, Probabilities
+from engine.numerics.sampling import Distribution, Ids, Probabilities
 from engine.numerics.string_trie import Node
 
-LawAt = Callable[[int], Law]  # the target's law after so many of the draft's tokens
+DistributionAt = Callable[[int], Distribution]  # the target's distribution after so many of the draft's tokens
 
 _STOP = -1  # the outcome at a node, beside its children; also what pads the rows of strings
 _NOTHING = 1e-14  # a residual below it is rounding
 
 
-def accept(draft: Draft, law_at: LawAt, ends: Collection[int], dice: Dice) -> Verdict:
-    """What becomes of the draft. `law_at` is asked in order, at most once for each place; nothing is accepted after a
-    token of `ends`."""
+def accept(draft: Draft, distribution_at: DistributionAt, ends: Collection[int], dice: Dice) -> Verdict:
+    """What becomes of the draft. `distribution_at` is asked in order, at most once for each place; nothing is accepted
+    after a token of `ends`."""
     num_certain = len(draft.tokens) if draft.path is None else draft.num_before
     for place, token in enumerate(draft.tokens[:num_certain]):
-        drawn = law_at(place).draw(dice)
+        drawn = distribution_at(place).draw(dice)
         if drawn != token:
             return Verdict(draft, place, (*draft.tokens[:place], drawn))
         if token in ends:
             return Verdict(draft, place + 1, draft.tokens[: place + 1])
     if draft.path is not None:
-        return _Walk(draft, draft.path, law_at, ends, dice).verdict()
-    return Verdict(draft, num_certain, (*draft.tokens, law_at(num_certain).draw(dice)))
+        return _Walk(draft, draft.path, distribution_at, ends, dice).verdict()
+    return Verdict(draft, num_certain, (*draft.tokens, distribution_at(num_certain).draw(dice)))
 
 
 @dataclass(slots=True)
@@ -63,7 +65,7 @@ class _Class:
     """The target tokens that are still possible at a node: those whose strings start with the node's path."""
 
     ids: Ids  # shape (n,)
-    probabilities: Probabilities  # shape (n,), as in the law, so that they sum to p̂(v)
+    probabilities: Probabilities  # shape (n,), as in the distribution, so that they sum to p̂(v)
     strings: npt.NDArray[np.int32]  # shape (n, length), padded with _STOP
 
     def having(self, mask: npt.NDArray[np.bool_]) -> _Class:
@@ -89,10 +91,12 @@ class _Recovered(Exception):
 class _Walk:
     """One walk along a sampled draft."""
 
-    def __init__(self, draft: Draft, path: DraftPath, law_at: LawAt, ends: Collection[int], dice: Dice) -> None:
+    def __init__(
+        self, draft: Draft, path: DraftPath, distribution_at: DistributionAt, ends: Collection[int], dice: Dice
+    ) -> None:
         self._draft = draft
         self._path = path
-        self._law_at = law_at
+        self._distribution_at = distribution_at
         self._ends = ends
         self._dice = dice
         self._num_known = 0  # of the path's tokens, from the first on
@@ -103,9 +107,9 @@ class _Walk:
         place = 0  # on the path, where the next target token begins
         expected = self._draft.tokens
         while len(tokens) < len(expected) and place < len(self._path.tokens):
-            law = self._law_at(len(tokens))
+            distribution = self._distribution_at(len(tokens))
             try:
-                token, place = self._next_token(law, place)
+                token, place = self._next_token(distribution, place)
             except _Recovered as recovered:
                 return Verdict(self._draft, len(tokens), (*tokens, recovered.token))
             if token != expected[len(tokens)]:  # then there are no logits for what would follow
@@ -113,19 +117,19 @@ class _Walk:
             tokens.append(token)
             if token in self._ends:
                 return Verdict(self._draft, len(tokens), tuple(tokens))
-        return Verdict(self._draft, len(tokens), (*tokens, self._law_at(len(tokens)).draw(self._dice)))
+        return Verdict(self._draft, len(tokens), (*tokens, self._distribution_at(len(tokens)).draw(self._dice)))
 
-    def _next_token(self, law: Law, start: int) -> tuple[int, int]:
+    def _next_token(self, distribution: Distribution, start: int) -> tuple[int, int]:
         """The target token that the path's tokens from `start` on make, and the place after them. Raises _Recovered."""
         path = self._path
         node, depth = path.trie.root, 0
-        possible = _Class(law.ids, law.probabilities, path.trie.rows(law.ids))
+        possible = _Class(distribution.ids, distribution.probabilities, path.trie.rows(distribution.ids))
         while depth == 0 or node.children:
             place = start + depth
             if place >= len(path.tokens):
                 self._test_stop_at_end(node, possible, depth)
                 break
-            hidden = self._law(place)
+            hidden = self._distribution(place)
             drafted = path.tokens[place]
             child = node.children.get(drafted)
             if child is not None and child.token is None:
@@ -185,7 +189,7 @@ class _Walk:
         if place >= len(self._path.tokens):
             self._test_stop_at_end(node, possible, depth)
             return None
-        hidden = self._law(place)
+        hidden = self._distribution(place)
         drafted = self._path.tokens[place]
         proposed, outside = _proposed(hidden, inner)
         child = inner.children.get(drafted)
@@ -231,15 +235,16 @@ class _Walk:
             return
         raise _Recovered(possible.draw(residual, self._dice))
 
-    def _law(self, place: int) -> Mapping[int, float]:
-        """The law of a token on the path, given what is known: draft tokens and probabilities, not normalised."""
+    def _distribution(self, place: int) -> Mapping[int, float]:
+        """The distribution of a token on the path, given what is known: draft tokens and probabilities, not
+        normalised."""
         if place < self._num_known:
             return {self._path.tokens[place]: 1.0}
-        law = self._path.laws[place]
+        distribution = self._path.distributions[place]
         excluded = self._excluded.get(place, ())
         return {
             token: q
-            for token, q in zip(law.ids.tolist(), law.probabilities.tolist(), strict=True)
+            for token, q in zip(distribution.ids.tolist(), distribution.probabilities.tolist(), strict=True)
             if token not in excluded
         }
 
@@ -248,8 +253,8 @@ class _Walk:
 
 
 def _proposed(hidden: Mapping[int, float], node: Node) -> tuple[dict[int, float], float]:
-    """What a draft token of this law would do at a node: the probabilities of the children that are tokens, and of none
-    of the children."""
+    """What a draft token of this distribution would do at a node: the probabilities of the children that are tokens,
+    and of none of the children."""
     proposed: dict[int, float] = {}
     outside = 0.0
     for token, q in hidden.items():

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from engine.numerics.sampling import Law
+from engine.numerics.sampling import Distribution
 from engine.numerics.string_trie import StringTrie
 
 
 @dataclass(frozen=True, slots=True)
 class DraftPath:
-    """How a sampled draft came about: the drafter's own tokens, and the laws they were truly drawn from."""
+    """How a sampled draft came about: the drafter's own tokens, and the distributions they were truly drawn from."""
 
     tokens: tuple[int, ...]  # the drafter's, shape (k,)
-    laws: tuple[Law, ...]  # shape (k,), over the drafter's vocabulary, after masking and pruning
+    distributions: tuple[Distribution, ...]  # shape (k,), over the drafter's vocabulary, after masking and pruning
     trie: StringTrie  # of the strings that target tokens are made of; unchanged until the verdict
 
 

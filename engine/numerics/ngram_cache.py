@@ -11,8 +11,8 @@ import heapq
 from collections.abc import Iterable
 from math import log2
 
+from engine.messages.learned import NgramRecord
 from engine.numerics.string_trie import StringTrie
-from engine.records import NgramRecord
 
 CAPACITY = 50_000  # entries; the paper lost nothing at a quarter of its size
 

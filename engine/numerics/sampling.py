@@ -1,9 +1,9 @@
-"""From logits to a law, and from a law to a token.
+"""From logits to a distribution, and from a distribution to a token.
 
-One pure function, `make_law`, used wherever the target's distribution is needed, so that plain and speculative
-decoding share the very same law. The order is llama.cpp's default chain: penalties, top-k, top-p, min-p, temperature.
-It stays sparse: the whole row is read once or twice by vectorised maxima and comparisons, everything else works on
-the few candidates left.
+One pure function, `make_distribution`, used wherever the target's distribution is needed, so that plain and speculative
+decoding share the very same distribution. The order is llama.cpp's default chain: penalties, top-k, top-p, min-p,
+temperature. It stays sparse: the whole row is read once or twice by vectorised maxima and comparisons, everything else
+works on the few candidates left.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NUM_GROUPS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Law:
+class Distribution:
     """A distribution over the target tokens that pruning has left, likeliest first."""
 
     ids: Ids  # shape (k,), distinct
@@ -36,9 +36,9 @@ class Law:
         return int(self.ids[dice.choose(self.probabilities)])
 
 
-def make_law(logits: LogitRow, settings: SamplingSettings, history: Sequence[int]) -> Law:
-    """The law of the next token, given its row of logits (shape (vocabulary,), left unchanged) and the tokens before
-    it.
+def make_distribution(logits: LogitRow, settings: SamplingSettings, history: Sequence[int]) -> Distribution:
+    """The distribution of the next token, given its row of logits (shape (vocabulary,), left unchanged) and the tokens
+    before it.
 
     Raises LogitsBroken for a row whose largest logit is not a number.
     """
@@ -49,13 +49,13 @@ def make_law(logits: LogitRow, settings: SamplingSettings, history: Sequence[int
     ids, values = _candidates(logits, settings)  # values descending
     if settings.min_p > 0:
         ids, values = _first(ids, values, int(np.count_nonzero(values >= values[0] + np.log(settings.min_p))))
-    return Law(ids, _softmax((values - values[0]) / settings.temperature))
+    return Distribution(ids, _softmax((values - values[0]) / settings.temperature))
 
 
-def _point(logits: LogitRow) -> Law:
+def _point(logits: LogitRow) -> Distribution:
     best = int(logits.argmax())  # a NaN counts as the largest
     _check(logits[best])
-    return Law(np.array([best]), np.ones(1))
+    return Distribution(np.array([best]), np.ones(1))
 
 
 def _penalises(settings: SamplingSettings) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import ValidationError
 
-from engine.learned import FingerprintPair, Learned, TargetStatistics
+from engine.messages.learned import AdapterRecord, FingerprintPair, Learned, NgramRecord, TargetStatistics
 from engine.profile import refusal
 from engine.profile.manifest import (
     FORMAT,
@@ -31,7 +31,6 @@ from engine.profile.manifest import (
 )
 from engine.profile.members import MOST_ROWS, pack_ngrams, pack_texts, unpack_ngrams, unpack_texts
 from engine.profile.tensors import TensorsBroken, check_weights
-from engine.records import AdapterRecord, NgramRecord
 
 _MOST_JSON_BYTES = 2**22
 _CANNOT_TRAVEL = (ValidationError, TensorsBroken)

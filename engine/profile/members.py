@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from engine.messages.learned import NgramRecord
 from engine.profile.manifest import MOST_COUNTED
 from engine.profile.tensors import TensorsBroken, pack, unpack
-from engine.records import NgramRecord
 
 MOST_ROWS = 1_000_000  # n-grams, and texts, of a profile: as Python's objects they take far more room than in the file
 _NUM_TOKENS = 2**31  # the ids that fit

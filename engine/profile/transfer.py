@@ -6,10 +6,9 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from engine.learned import ImportOutcome, Learned, LearnedSummary, ProfileSummary, RecallSize
+from engine.messages.learned import AdapterSummary, ImportOutcome, Learned, LearnedSummary, ProfileSummary, RecallSize
 from engine.profile.archive import read_archive, write_archive
 from engine.profile.contents import Contents, from_members, to_members
-from engine.records import AdapterSummary
 from engine.storage import Repository
 
 _RECALL_TOKENS = 4_000_000  # of every vocabulary: more than recall remembers at once

@@ -1,7 +1,7 @@
 """The pace: who drafts in a round, and how far, by what is gained per second; nobody is a choice.
 
 All that a choice rests on is known before the round: what passes cost, how guesses of each kind fared, what recall has
-found, how the drafter did lately. So the law of what is written stays the target's, whoever drafts.
+found, how the drafter did lately. So the distribution of what is written stays the target's, whoever drafts.
 """
 
 from __future__ import annotations

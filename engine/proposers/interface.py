@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from engine.config import SamplingSettings
+from engine.messages.conversations import ChatTurn
 from engine.numerics.dice import Dice
 from engine.numerics.draft import Draft, Verdict
-from engine.records import ChatTurn
 from engine.target.interface import TargetFeature
 
 
@@ -21,7 +21,7 @@ class Context:
     tokens: Sequence[int]  # what the target holds, prompt and reply so far; a view that changes after the round
     pending: int  # the token that follows them, drawn but not evaluated yet
     reply_start: int  # where in `tokens` the reply begins
-    sampling: SamplingSettings  # what the target's law is made with
+    sampling: SamplingSettings  # what the target's distribution is made with
     dice: Dice  # for those who draw
     learns: bool = True  # whether what is written may teach those who draft
     ahead: tuple[int, ...] = ()  # what somebody else guessed to follow the pending token, to go on from
@@ -30,7 +30,7 @@ class Context:
 class Worth(Protocol):
     """What guesses are worth, judged by `chances`: for each token so far, how likely it stands if those before it do.
 
-    To be asked before a token is drawn: what depends on the draw itself would change the law.
+    To be asked before a token is drawn: what depends on the draw itself would change the distribution.
     """
 
     def is_checked(self, chances: Sequence[float]) -> bool:

@@ -14,21 +14,22 @@ import numpy as np
 
 from engine.config import SamplingSettings
 from engine.drafter.interface import Drafter, DrafterVocabulary, LogitRow
+from engine.messages.conversations import ChatTurn
+from engine.messages.learned import NgramRecord
 from engine.numerics.calibration import Calibration
 from engine.numerics.draft import NO_DRAFT, Draft, DraftPath, Verdict
 from engine.numerics.ngram_cache import NgramCache
 from engine.numerics.prefix import common_prefix_length
-from engine.numerics.sampling import Law, make_law
+from engine.numerics.sampling import Distribution, make_distribution
 from engine.numerics.string_trie import Node, StringTrie
 from engine.numerics.translation import Speller, Translation
 from engine.proposers.interface import Context, Worth
 from engine.proposers.ngram_lessons import NgramLessons
 from engine.proposers.reply_tail import ReplyTail
-from engine.records import ChatTurn, NgramRecord
 from engine.target.interface import TargetFeature, Vocabulary
 
 _MOST_STEPS_PER_TOKEN = 4  # a token of the target that takes more is not worth drafting
-_MOST_CANDIDATES = 64  # of the drafter's law: its tail is not worth drawing from
+_MOST_CANDIDATES = 64  # of the drafter's distribution: its tail is not worth drawing from
 _MEASURED_STEPS = 12
 _MOST_CAUGHT_UP = 8  # tokens that one round leaves to be read; more are a prompt, or what was written without drafts
 _ROOM_SHARE = 8  # of what the drafter can hold, an eighth is for drafts
@@ -41,9 +42,9 @@ class NeuralProposer:
 
     It drafts until as many tokens as may be checked are begun: whether the last one would grow is not worth another
     step. Greedy drafts are the drafter's likeliest path, and certain of themselves. Sampled ones carry their path and
-    laws, drawn from what the target could write: the mask leaves only draft tokens that begin a string or go on with
-    the open one. How likely a token stands is told by the probability of the drafter's likeliest one before it, by
-    what such guesses came to.
+    distributions, drawn from what the target could write: the mask leaves only draft tokens that begin a string or go
+    on with the open one. How likely a token stands is told by the probability of the drafter's likeliest one before it,
+    by what such guesses came to.
     """
 
     name = "drafter"
@@ -220,7 +221,7 @@ class NeuralProposer:
         settings = _drafting(context.sampling)
         translation = Translation(self._trie, _spell_nothing)
         tokens: list[int] = []
-        laws: list[Law] = []
+        distributions: list[Distribution] = []
         chances: list[float] = []
         for _ in range(self._most_steps(limit)):
             # Whether to go on may depend on what was drafted so far, but not on what would be drawn next.
@@ -229,14 +230,14 @@ class NeuralProposer:
             masked = self._masked(logits, translation.node)
             if masked is None:
                 break
-            law = make_law(masked, settings, ())
-            kind = _kind(float(law.probabilities.max()))
+            distribution = make_distribution(masked, settings, ())
+            kind = _kind(float(distribution.probabilities.max()))
             if not self._take(kind, chances, worth):
                 self._refused = kind, int(masked.argmax())
                 break
-            token = int(law.ids[context.dice.choose(law.probabilities)])
+            token = int(distribution.ids[context.dice.choose(distribution.probabilities)])
             tokens.append(token)
-            laws.append(law)
+            distributions.append(distribution)
             goes_on = translation.push(token)
             if translation.num_tokens > len(self._kinds):  # it began another token
                 self._kinds.append(kind)
@@ -245,7 +246,7 @@ class NeuralProposer:
             if not goes_on or translation.num_tokens >= limit or not worth.goes_on(chances):
                 break
             logits = self._read([token])
-        path = DraftPath(tuple(tokens), tuple(laws), self._trie) if tokens else None
+        path = DraftPath(tuple(tokens), tuple(distributions), self._trie) if tokens else None
         return self._draft(translation.finish()[:limit], chances, path)
 
     def _take(self, kind: int, chances: list[float], worth: Worth) -> bool:
@@ -292,7 +293,7 @@ def measure_step(drafter: Drafter) -> float:
 
 @lru_cache(maxsize=8)
 def _drafting(sampling: SamplingSettings) -> SamplingSettings:
-    """What the drafter's law is made with: as the target's, so that the two are alike."""
+    """What the drafter's distribution is made with: as the target's, so that the two are alike."""
     return replace(
         sampling,
         top_k=min(sampling.top_k or _MOST_CANDIDATES, _MOST_CANDIDATES),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 
+from engine.messages.learned import RecallText
 from engine.numerics.suffix_index import SuffixIndex
-from engine.records import RecallText
 
 MOST_TOKENS = 1_000_000  # remembered; beyond, the oldest texts are left out
 _FEW_TOKENS = 8192  # are indexed anew with every text that comes

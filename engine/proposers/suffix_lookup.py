@@ -16,11 +16,11 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from engine.messages.conversations import ChatTurn
 from engine.numerics.calibration import Calibration
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
 from engine.numerics.suffix_index import GrowingText, Occurrence, SuffixIndex
 from engine.proposers.interface import Context, Worth
-from engine.records import ChatTurn
 from engine.target.interface import TargetFeature
 
 _MOST_PLACES = 8  # of each text

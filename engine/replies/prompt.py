@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from engine.chat_template import ChatTemplate
 from engine.errors import PromptTooLong
+from engine.messages.conversations import ChatTurn, Role
 from engine.numerics.prefix import common_prefix_length
-from engine.records import ChatTurn, Role
+from engine.target.chat_template import ChatTemplate
 from engine.target.interface import Target, Vocabulary
 
 # A prompt must leave this much of the context for its reply, or the oldest turns leave.

@@ -5,22 +5,25 @@ from __future__ import annotations
 import time
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from engine.config import ReplySettings
-from engine.decoding import Decoder
+from engine.decoding.figures import DecodingFigures
+from engine.decoding.loop import Decoder
+from engine.decoding.session import Session
+from engine.decoding.speculation import Speculation
 from engine.errors import PromptTooLong
-from engine.learning.law_notes import LawNotes
-from engine.records import ChatTurn, Origin, OriginRun, Reply, ReplyStatistics, StopReason
+from engine.messages.conversations import ChatTurn
+from engine.messages.learned import VerifiedReply
+from engine.messages.replies import Origin, OriginRun, ReplyStatistics, StopReason
+from engine.messages.speed import LiveFigures
+from engine.numerics.distribution_notes import DistributionNotes
 from engine.replies.prompt import Prompt, PromptBuilder
 from engine.replies.reply_pace import ReplyPace
 from engine.replies.text_kind import text_kind
 from engine.replies.text_origins import TextOrigins, origin_of
 from engine.replies.text_stream import TextStream
-from engine.session import Session
-from engine.speculation import Speculation
-from engine.speed import LiveFigures
 from engine.stop_signal import StopSignal
 from engine.target.interface import FloatRows, Interrupted, Target
 
@@ -41,6 +44,18 @@ class ReplyListener(Protocol):
 
     def on_trimmed(self, num_left_out: int) -> None:
         """The context filled up during the reply, and so many of the oldest turns are out now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a target wrote."""
+
+    text: str
+    statistics: ReplyStatistics
+    failure: Exception | None = None  # what ended it, where the reason is FAILED
+    tokens: tuple[int, ...] = ()  # the target's
+    figures: DecodingFigures = field(default_factory=DecodingFigures)
+    verified: VerifiedReply | None = None  # where that was asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +157,7 @@ class _Run:
         self._stop = stop
         self._listener = listener
         self._speculation = speculation
-        self._notes = LawNotes() if settings.keeps_laws else None
+        self._notes = DistributionNotes() if settings.keeps_distributions else None
         self._decoder = Decoder(
             target, session, settings.sampling, prepared.turns, speculation, learns=settings.learns, notes=self._notes
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from engine.records import TextKind
+from engine.messages.replies import TextKind
 
 _CODE_SHARE = 0.4  # of the characters that are no spaces
 _NUMBERS_SHARE = 0.3

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
+from engine.messages.replies import Origin, OriginRun
 from engine.numerics.draft import Draft
-from engine.records import Origin, OriginRun
 
 _ORIGINS = {"recall": Origin.RECALL, "": Origin.TARGET}  # by the name of who drafted; any other is a drafter
 

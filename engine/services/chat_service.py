@@ -7,8 +7,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from engine.attachments import split_prompt
-from engine.commands import (
+from engine.config import OwnSampling, ReplySettings, TargetOptions, TargetSettings
+from engine.decoding.speculation import Speculation
+from engine.drafter.choice import BUILT_IN
+from engine.errors import ConversationMissing, LoadCancelled, NoTarget, NothingToAdd
+from engine.library.loading import check_memory, effective_system_prompt
+from engine.messages.attachments import split_prompt
+from engine.messages.commands import (
     ChatCommand,
     Command,
     Compare,
@@ -21,10 +26,8 @@ from engine.commands import (
     Send,
     UseDrafter,
 )
-from engine.config import OwnSampling, ReplySettings, TargetOptions, TargetSettings
-from engine.drafter_choice import BUILT_IN
-from engine.errors import ConversationMissing, LoadCancelled, NoTarget, NothingToAdd
-from engine.events import (
+from engine.messages.conversations import ChatTurn, Conversation, Message, Role
+from engine.messages.events import (
     CompareFinished,
     ContextTrimmed,
     ConversationChanged,
@@ -39,20 +42,18 @@ from engine.events import (
     TargetLoading,
     TargetReady,
 )
-from engine.library.loading import check_memory, effective_system_prompt
-from engine.records import ChatTurn, Conversation, Message, Origin, OriginRun, Reply, Role, StopReason
-from engine.replies.reply import PreparedReply, ReplyWriter
+from engine.messages.replies import Origin, OriginRun, StopReason
+from engine.messages.speed import LiveFigures
+from engine.messages.titles import shortened
+from engine.replies.reply import PreparedReply, Reply, ReplyWriter
 from engine.services.comparing import compare
 from engine.services.learning_service import LearningService
 from engine.services.recall import Recall
 from engine.services.token_counter import TokenCounter
-from engine.speculation import Speculation
-from engine.speed import LiveFigures
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
+from engine.target.files import TargetFile, resolve_target
 from engine.target.interface import Interrupted, Target, TargetFeature
-from engine.targets import TargetFile, resolve_target
-from engine.titles import shortened
 
 _logger = logging.getLogger("slipstream.chat")
 
@@ -283,7 +284,7 @@ class ChatService:
         settings = replace(
             self._sampled(settings, conversation.sampling),
             learns=learns and before is None,
-            keeps_laws=learns and before is None and self._learning.wants_laws,
+            keeps_distributions=learns and before is None and self._learning.wants_distributions,
         )
         target, writer = self._ready()
         conversation_id = prompt.conversation_id

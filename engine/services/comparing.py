@@ -7,14 +7,16 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from engine.commands import Compare
-from engine.comparison import Comparison, RunFigures, Side, TextFork
 from engine.config import ReplySettings
-from engine.events import CompareText, Listener
+from engine.messages.commands import Compare
+from engine.messages.comparison import Comparison, RunFigures, Side, TextFork
+from engine.messages.conversations import ChatTurn
+from engine.messages.events import CompareText, Listener
+from engine.messages.learned import VerifiedReply
+from engine.messages.replies import OriginRun, StopReason
+from engine.messages.speed import LiveFigures
 from engine.numerics.prefix import common_prefix_length
-from engine.records import ChatTurn, OriginRun, Reply, StopReason, VerifiedReply
-from engine.replies.reply import ReplyWriter
-from engine.speed import LiveFigures
+from engine.replies.reply import Reply, ReplyWriter
 from engine.stop_signal import StopSignal
 
 # A machine that grows slower or faster meanwhile does so for both sides alike.
@@ -64,7 +66,7 @@ def _settings(command: Compare) -> ReplySettings:
         sampling=sampling,
         max_tokens=command.num_tokens,
         learns=False,
-        keeps_laws=sampling.temperature == 0,
+        keeps_distributions=sampling.temperature == 0,
     )
 
 
@@ -124,7 +126,7 @@ def _fork(writer: ReplyWriter, plain: Reply, sped_up: Reply) -> TextFork:
 
 def _chance(plain: VerifiedReply, place: int, token: Sequence[int]) -> float | None:
     """Of the token at that place; None where it is not among the likeliest, or there is none."""
-    if not token or place >= len(plain.law_tokens):
+    if not token or place >= len(plain.top_tokens):
         return None
-    among = (plain.law_tokens[place] == token[0]).nonzero()[0]
-    return math.exp(float(plain.law_logs[place, among[0]])) if len(among) else None
+    among = (plain.top_tokens[place] == token[0]).nonzero()[0]
+    return math.exp(float(plain.top_logs[place, among[0]])) if len(among) else None

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from engine.commands import Command, ExportConversations, FileCommand, ImportConversations, ReadTextFile, RememberMore
 from engine.errors import ChatsNotWritten, ConversationMissing, ImportCancelled
-from engine.events import ConversationsExported, ConversationsImported, Listener, TextFileRead
 from engine.exchange import read_chats, read_text, write_chats
-from engine.records import ConversationTree, LeftOut
+from engine.messages.commands import (
+    Command,
+    ExportConversations,
+    FileCommand,
+    ImportConversations,
+    ReadTextFile,
+    RememberMore,
+)
+from engine.messages.conversations import ConversationTree, LeftOut
+from engine.messages.events import ConversationsExported, ConversationsImported, Listener, TextFileRead
 from engine.services.learning_service import LearningService
 from engine.stop_signal import StopSignal
 from engine.storage import Repository

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engine.commands import DownloadCommand, ListHubFiles, SearchCommand, SearchHub
-from engine.events import HubFilesListed, HubSearched, Listener, TargetDownloaded
 from engine.hub.download import download_target
 from engine.hub.kept import KeptDownloads
 from engine.hub.search import list_files, search_models
+from engine.messages.commands import DownloadCommand, ListHubFiles, SearchCommand, SearchHub
+from engine.messages.events import HubFilesListed, HubSearched, Listener, TargetDownloaded
 from engine.services.library_service import LibraryService
 from engine.stop_signal import StopSignal
 

@@ -16,18 +16,18 @@ from typing import TYPE_CHECKING
 import psutil
 
 from engine.config import LearningSettings
-from engine.era import Era
 from engine.errors import AdapterUnusable, ConversationMissing, MendableError
-from engine.events import DrafterLearned, Listener
-from engine.records import AdapterRecord, ChatTurn, LessonRecord, Message, Role, VerifiedReply
+from engine.messages.conversations import ChatTurn, Message, Role
+from engine.messages.events import DrafterLearned, Listener
+from engine.messages.learned import AdapterRecord, LessonRecord, VerifiedReply
+from engine.services.era import Era
 from engine.services.learning_time import LearningTime
 
 if TYPE_CHECKING:
     from engine.drafter.adapter import Adapter
-    from engine.drafting import Drafting
-    from engine.learned import FingerprintPair
     from engine.learning.learner import Learner, Trial
-    from engine.speculation import NgramMemory
+    from engine.messages.learned import FingerprintPair
+    from engine.proposers.drafting import Drafting, NgramMemory
     from engine.storage import Repository
     from engine.target.interface import Vocabulary
 
@@ -100,7 +100,7 @@ class LearningService:
         return self._settings.enabled
 
     @property
-    def wants_laws(self) -> bool:
+    def wants_distributions(self) -> bool:
         """Whether replies should say what the target thought."""
         return self._settings.enabled and _can_learn(self._drafting)
 
@@ -388,8 +388,8 @@ class _Pupil:
 
     def _take(self, lesson: Lesson, is_new: bool) -> None:
         """A damaged file must not make the learner read what is no token."""
-        tokens, laws = lesson.reply.tokens, lesson.reply.law_tokens
-        if max(int(tokens.max()), int(laws.max())) >= len(self.drafting.vocabulary):
+        tokens, distributions = lesson.reply.tokens, lesson.reply.top_tokens
+        if max(int(tokens.max()), int(distributions.max())) >= len(self.drafting.vocabulary):
             return
         self._conversations.setdefault(lesson.conversation_id, []).append(lesson.number)
         self._learner.take(lesson.number, lesson.turns, lesson.reply, is_new)

@@ -6,7 +6,13 @@ import logging
 from collections.abc import Callable
 from pathlib import Path
 
-from engine.commands import (
+from engine.config import TargetOptions, TargetSettings
+from engine.errors import MendableError, NothingAdded, StoreUnusable, TargetKept, TargetMissing
+from engine.hub.kept import KeptDownloads
+from engine.library.estimate import estimate
+from engine.library.facts import TargetFacts, encode, facts_of
+from engine.library.scanning import find_models
+from engine.messages.commands import (
     AddTargets,
     ChangeTargetOptions,
     DiscardDownload,
@@ -16,19 +22,13 @@ from engine.commands import (
     ListTargets,
     RemoveTarget,
 )
-from engine.config import TargetOptions, TargetSettings
-from engine.errors import MendableError, NothingAdded, StoreUnusable, TargetKept, TargetMissing
-from engine.events import DownloadsListed, Listener, MemoryEstimated, TargetsListed
-from engine.hub.kept import KeptDownloads
-from engine.library.estimate import estimate
-from engine.library.facts import TargetFacts, encode, facts_of
-from engine.library.scanning import find_models
-from engine.loaded_target import LoadedTarget
-from engine.model_files import is_gguf, model_name, part_paths
-from engine.records import GpuSupport, LibraryTarget, MemoryEstimate, TargetRecord
+from engine.messages.events import DownloadsListed, Listener, MemoryEstimated, TargetsListed
+from engine.messages.targets import GpuSupport, LibraryTarget, MemoryEstimate, TargetRecord
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
-from engine.targets import starter_file
+from engine.target.files import starter_file
+from engine.target.loaded import LoadedTarget
+from engine.target.model_files import is_gguf, model_name, part_paths
 
 _logger = logging.getLogger("slipstream.library")
 

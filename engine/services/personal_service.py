@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from engine.commands import (
+from engine.errors import ImportCancelled
+from engine.messages.commands import (
     Command,
     ExportProfile,
     ForgetEverything,
@@ -17,8 +18,7 @@ from engine.commands import (
     ShowProfile,
     UseAdapter,
 )
-from engine.errors import ImportCancelled
-from engine.events import (
+from engine.messages.events import (
     AdapterUsed,
     ConversationsListed,
     EverythingForgotten,

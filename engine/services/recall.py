@@ -11,12 +11,13 @@ from contextlib import contextmanager
 import numpy as np
 
 from engine.errors import ConversationMissing, MendableError
+from engine.messages.conversations import Message
+from engine.messages.learned import RecallText
 from engine.numerics.suffix_index import SuffixIndex
 from engine.proposers.remembered import MOST_TOKENS, Remembered
-from engine.records import Message, RecallText
 from engine.storage import Repository
 from engine.target.interface import Target
-from engine.vocabulary_name import vocabulary_fingerprint
+from engine.target.vocabulary_name import vocabulary_fingerprint
 
 _logger = logging.getLogger("slipstream.recall")
 

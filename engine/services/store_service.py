@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from engine.commands import (
+from engine.errors import StoreUnusable
+from engine.messages.commands import (
     ChangeConversation,
     DeleteConversation,
     ForgetConversation,
@@ -20,8 +21,7 @@ from engine.commands import (
     ShowBranch,
     StoreCommand,
 )
-from engine.errors import StoreUnusable
-from engine.events import (
+from engine.messages.events import (
     ConversationChanged,
     ConversationDeleted,
     ConversationForgotten,
@@ -31,7 +31,7 @@ from engine.events import (
     HistoryRead,
     Listener,
 )
-from engine.records import NgramRecord
+from engine.messages.learned import NgramRecord
 from engine.services.learning_service import LearningService
 from engine.services.recall import Recall
 from engine.stop_signal import StopSignal

@@ -7,9 +7,9 @@ import queue
 import threading
 from collections.abc import Callable
 
-from engine.commands import Command
 from engine.errors import MendableError
-from engine.events import Failed, Listener
+from engine.messages.commands import Command
+from engine.messages.events import Failed, Listener
 from engine.stop_signal import StopSignal
 
 _logger = logging.getLogger("slipstream.worker")

@@ -9,8 +9,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, select, update
 
-from engine.learned import FingerprintPair
-from engine.records import AdapterRecord, AdapterSummary
+from engine.messages.learned import AdapterRecord, AdapterSummary, FingerprintPair
 from engine.storage.schema import AdapterRow
 from engine.storage.times import read_time
 

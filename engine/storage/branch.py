@@ -10,7 +10,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, func, select
 
-from engine.records import Message, ReplyStatistics
+from engine.messages.conversations import Message
+from engine.messages.replies import ReplyStatistics
 from engine.storage.schema import MessageRow, ReplyStatisticsRow
 
 _STATISTICS = tuple(getattr(ReplyStatisticsRow, field.name) for field in fields(ReplyStatistics))

@@ -12,8 +12,8 @@ from typing import Any
 from sqlalchemy import Connection
 from sqlalchemy.dialects.sqlite import insert
 
-from engine.history import AdapterNote, History, LearningDay, Portion, Tally, total
-from engine.records import TextKind
+from engine.messages.history import AdapterNote, History, LearningDay, Portion, Tally, total
+from engine.messages.replies import TextKind
 from engine.storage import adapters, lessons, ngrams, recall
 from engine.storage.schema import LearningDayRow
 from engine.storage.times import read_time

@@ -10,15 +10,8 @@ from itertools import count
 
 from engine.config import OwnSampling
 from engine.errors import ConversationMissing
-from engine.records import (
-    Conversation,
-    ConversationSummary,
-    ConversationTree,
-    Message,
-    ReplyStatistics,
-    Role,
-    SearchHit,
-)
+from engine.messages.conversations import Conversation, ConversationSummary, ConversationTree, Message, Role, SearchHit
+from engine.messages.replies import ReplyStatistics
 from engine.storage import heads
 from engine.storage.branch import siblings_of
 from engine.storage.matching import occur

@@ -8,9 +8,18 @@ from datetime import UTC, date, datetime
 from sqlalchemy import select
 
 from engine.errors import AdapterMissing, ConversationMissing
-from engine.history import History
-from engine.learned import ImportOutcome, Learned, LearnedSummary
-from engine.records import AdapterRecord, AdapterSummary, LessonRecord, NgramRecord, RecallText, VerifiedReply
+from engine.messages.history import History
+from engine.messages.learned import (
+    AdapterRecord,
+    AdapterSummary,
+    ImportOutcome,
+    Learned,
+    LearnedSummary,
+    LessonRecord,
+    NgramRecord,
+    RecallText,
+    VerifiedReply,
+)
 from engine.storage import adapters, erasure, whole
 from engine.storage.backup import backups, forget_learned
 from engine.storage.failures import told_in_words

@@ -1,8 +1,8 @@
 """Reads and writes what a drafter can learn from, in one vocabulary or another; the repository opens the transactions.
 
-Only what the messages cannot tell is kept: the reply in the target's tokens, the law before each, and the system prompt
-of that time, which the user may have changed since. Numbers are little-endian, so that a store can be carried to any
-machine.
+Only what the messages cannot tell is kept: the reply in the target's tokens, the distribution before each, and the
+system prompt of that time, which the user may have changed since. Numbers are little-endian, so that a store can be
+carried to any machine.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ import numpy.typing as npt
 from sqlalchemy import Connection, bindparam, delete, func, select
 from sqlalchemy.dialects.sqlite import insert
 
-from engine.records import ChatTurn, LessonRecord, Role, VerifiedReply
+from engine.messages.conversations import ChatTurn, Role
+from engine.messages.learned import LessonRecord, VerifiedReply
 from engine.storage.schema import ConversationRow, LessonRow, MessageRow, VocabularyRow
 from engine.storage.times import read_time
 from engine.storage.vocabularies import make_vocabulary
@@ -122,7 +123,7 @@ def write_lesson(
     system_prompt: str | None,
 ) -> None:
     """Raises ValueError for what could not be read again, and for room for none."""
-    row = _row(reply.tokens, reply.law_tokens, reply.law_logs)
+    row = _row(reply.tokens, reply.top_tokens, reply.top_logs)
     if most < 1:
         raise ValueError("Of the lessons to be kept, there is room for none.")
     vocabulary_id = make_vocabulary(connection, fingerprint)
@@ -147,7 +148,7 @@ def _thin_out(connection: Connection, vocabulary_id: int, most: int, chance: ran
 
 def _row(tokens: npt.NDArray[Any], law_tokens: npt.NDArray[Any], law_logs: npt.NDArray[Any]) -> dict[str, object]:
     if law_tokens.shape != law_logs.shape or law_tokens.shape[:1] != tokens.shape or law_tokens.ndim != 2:
-        raise ValueError("A lesson to be kept has no row of tokens with a law for each.")
+        raise ValueError("A lesson to be kept has no row of tokens with a distribution for each.")
     if not (law_tokens.size and _are_tokens(tokens) and _are_tokens(law_tokens) and _are_logs(law_logs)):
         raise ValueError("A lesson to be kept has numbers that are no tokens, or no probabilities.")
     return {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.records import NgramRecord
+from engine.messages.learned import NgramRecord
 
 
 def changes_by(imported: Sequence[NgramRecord], own: Sequence[NgramRecord]) -> list[NgramRecord]:

@@ -13,8 +13,7 @@ from functools import lru_cache
 from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, func, select
 from sqlalchemy.dialects.sqlite import insert
 
-from engine.learned import FingerprintPair
-from engine.records import NgramRecord
+from engine.messages.learned import FingerprintPair, NgramRecord
 from engine.storage.schema import NgramRow, VocabularyPairRow
 
 _TOKEN_BYTES = 4

@@ -13,8 +13,7 @@ import numpy.typing as npt
 from sqlalchemy import Connection
 from sqlalchemy.dialects.sqlite import insert
 
-from engine.learned import RecallSize
-from engine.records import RecallText
+from engine.messages.learned import RecallSize, RecallText
 from engine.storage.schema import ImportedRecallRow, RecallRow
 from engine.storage.vocabularies import make_vocabulary
 

@@ -11,15 +11,8 @@ from sqlalchemy import Connection, Engine, bindparam, delete, insert, select, up
 
 from engine.config import OwnSampling
 from engine.errors import ConversationMissing
-from engine.records import (
-    Conversation,
-    ConversationSummary,
-    ConversationTree,
-    Message,
-    ReplyStatistics,
-    Role,
-    SearchHit,
-)
+from engine.messages.conversations import Conversation, ConversationSummary, ConversationTree, Message, Role, SearchHit
+from engine.messages.replies import ReplyStatistics
 from engine.storage import connections, erasure, heads, own_sampling, whole
 from engine.storage.backup import backups, forget_conversations, forget_everything
 from engine.storage.branch import read_below, read_branch, read_children, read_siblings

@@ -1,7 +1,7 @@
 """The tables, and how our values are written in them.
 
 A conversation is a tree of messages (`parent_id`); `head_message_id` names the leaf of its current branch. These
-classes only describe: the repository reads plain rows and returns the records of `engine/records.py`.
+classes only describe: the repository reads plain rows and returns the records of `engine/messages/records.py`.
 
 Whoever changes a table adds a migration, see `migrations/__init__.py`.
 """
@@ -28,7 +28,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from engine.records import Origin, OriginRun, Role, StopReason, TextKind
+from engine.messages.conversations import Role
+from engine.messages.replies import Origin, OriginRun, StopReason, TextKind
 
 
 class UtcDateTime(TypeDecorator[datetime]):
@@ -249,15 +250,15 @@ class ImportedRecallRow(Base):
 
 
 class LessonRow(Base):
-    """A reply in the tokens of one vocabulary, with the target's law before each; the turns that it answers are in
-    `messages`."""
+    """A reply in the tokens of one vocabulary, with the target's distribution before each; the turns that it answers
+    are in `messages`."""
 
     __tablename__ = "lessons"
     __table_args__ = {"sqlite_with_rowid": False}  # noqa: RUF012
 
     vocabulary_id: Mapped[int] = mapped_column(ForeignKey("vocabularies.id", ondelete="CASCADE"), primary_key=True)
     message_id: Mapped[int] = mapped_column(ForeignKey("messages.id", ondelete="CASCADE"), primary_key=True, index=True)
-    width: Mapped[int]  # tokens of each law
+    width: Mapped[int]  # tokens of each distribution
     tokens: Mapped[bytes]  # little-endian int32, see lessons.py
     law_tokens: Mapped[bytes]  # little-endian int32, row by row
     law_logs: Mapped[bytes]  # little-endian float16, row by row

@@ -11,7 +11,7 @@ from itertools import groupby
 
 from sqlalchemy import ColumnElement, Connection, LargeBinary, and_, cast, func, or_, select
 
-from engine.records import ConversationSummary, SearchHit
+from engine.messages.conversations import ConversationSummary, SearchHit
 from engine.storage.matching import occur, snippet_of
 from engine.storage.schema import ConversationRow, MessageRow
 

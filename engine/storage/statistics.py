@@ -7,8 +7,8 @@ from dataclasses import fields
 
 from sqlalchemy import Connection, select
 
-from engine.learned import TargetStatistics
-from engine.records import ReplyStatistics
+from engine.messages.learned import TargetStatistics
+from engine.messages.replies import ReplyStatistics
 from engine.storage.schema import ConversationRow, MessageRow, ReplyStatisticsRow
 
 _REPLIES = (

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from engine.config import TargetOptions
 from engine.errors import SettingInvalid
-from engine.records import TargetRecord
+from engine.messages.targets import TargetRecord
 from engine.storage.schema import TargetRow
 from engine.storage.transactions import Transactions
 from engine.storage.wording import encodable, one_line, unique

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection, insert, select, update
 
-from engine.records import ConversationTree, TreeMessage
+from engine.messages.conversations import ConversationTree, TreeMessage
 from engine.storage.schema import ConversationRow, MessageRow
 from engine.storage.wording import encodable, fit_title
 

@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from sqlalchemy import Connection, delete
 
-from engine.learned import ImportOutcome, Learned, LearnedSummary
-from engine.records import AdapterRecord, RecallText
+from engine.messages.learned import AdapterRecord, ImportOutcome, Learned, LearnedSummary, RecallText
 from engine.storage import adapters, lessons, ngrams, recall
 from engine.storage.learned_sizes import read_extents
 from engine.storage.ngram_merge import changes_by

@@ -10,7 +10,7 @@ from typing import Any
 from llama_cpp import llama_cpp as lib
 from llama_cpp._ctypes_extensions import load_shared_library
 
-from engine.records import ComputeDevice, DeviceKind, GpuSupport
+from engine.messages.targets import ComputeDevice, DeviceKind, GpuSupport
 
 _GPU, _INTEGRATED = 1, 2  # of enum ggml_backend_dev_type
 _NOT_GPUS = ("CPU", "BLAS")  # backends that compute on the CPU

@@ -36,7 +36,7 @@ from engine.errors import (
     TargetUnreadable,
     TargetUnsupported,
 )
-from engine.records import GpuSupport, Runtime
+from engine.messages.targets import GpuSupport, Runtime
 from engine.stop_signal import StopSignal
 from engine.target import cpu_variants
 from engine.target.devices import read_support

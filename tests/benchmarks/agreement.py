@@ -15,8 +15,8 @@ from pathlib import Path
 from engine import STARTER, EngineConfig, ReplySettings, SamplingSettings, SpeculationSettings, StopSignal
 from engine.assembly import load_file, make_drafting, resolve
 from engine.config import TargetSettings
-from engine.measuring.modes import Answer, WriterMode
-from engine.measuring.prompts import Question, read_prompts
+from engine.lab.measuring.modes import Answer, WriterMode
+from engine.lab.measuring.prompts import Question, read_prompts
 from engine.numerics.dice import RandomDice
 from engine.proposers.interface import Context
 from engine.proposers.neural import NeuralProposer

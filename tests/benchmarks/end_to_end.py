@@ -24,14 +24,14 @@ from PySide6.QtCore import QCoreApplication, QEventLoop, QObject, QTimer, Slot
 from PySide6.QtWidgets import QApplication
 
 from app.application import LOCK_INTERVAL_S
-from app.chat_controller import ChatController
+from app.controllers.chat import ChatController
 from app.engine_bridge import EngineBridge
-from app.garbage import InterfaceGarbage
 from app.main_window import MainWindow
+from app.startup.garbage import InterfaceGarbage
 from app.theme import apply_theme
 from engine import EngineConfig, ReplySettings, SamplingSettings, Send, TargetSettings, open_repository
-from engine.events import ConversationOpened, Event, PromptProgress, ReplyFinished, ReplyText, TargetReady
-from engine.records import ReplyStatistics
+from engine.messages.events import ConversationOpened, Event, PromptProgress, ReplyFinished, ReplyText, TargetReady
+from engine.messages.replies import ReplyStatistics
 from tests.benchmarks.heartbeat import Heartbeat
 from tests.benchmarks.interface import conversation
 from tests.fakes.ear import Ear

@@ -3,9 +3,9 @@
     python -m tests.benchmarks.exactness [--draws 100000] [--temperature 0.8] [--seed 1]
 
 First the largest error of the trie walk on small vocabularies, where every draft and every throw of the dice is summed.
-Then first and second tokens on the real starter with the built-in drafter: so many rounds against the law they should
-follow, and against as many plain draws, by chi-square. The target's rows and the drafter's are computed once for each
-beginning and then kept, so that only proposing and acceptance run so many times.
+Then first and second tokens on the real starter with the built-in drafter: so many rounds against the distribution they
+should follow, and against as many plain draws, by chi-square. The target's rows and the drafter's are computed once for
+each beginning and then kept, so that only proposing and acceptance run so many times.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ import torch
 
 from engine.assembly import load_file, make_drafting
 from engine.config import EngineConfig, SamplingSettings, SpeculationSettings, TargetSettings, data_dir
+from engine.decoding.session import Session
 from engine.drafter.interface import Drafter, LogitRow
+from engine.messages.conversations import ChatTurn, Role
 from engine.numerics.acceptance import accept
 from engine.numerics.dice import RandomDice
-from engine.numerics.sampling import Law, make_law
+from engine.numerics.sampling import Distribution, make_distribution
 from engine.proposers.interface import Context
 from engine.proposers.neural import NeuralProposer
-from engine.records import ChatTurn, Role
-from engine.session import Session
 from engine.stop_signal import StopSignal
+from engine.target.files import named_file
 from engine.target.interface import Target
-from engine.targets import named_file
 from tests.fakes.proposers import Generous
 from tests.unit.engine.numerics.test_acceptance import VOCABULARIES, Toy
 
@@ -76,7 +76,7 @@ class RememberingDrafter:
 class Comparison:
     num_rounds: int
     num_accepted: int
-    p_value_of_law: float
+    p_value_of_distribution: float
     p_value_of_plain: float
 
 
@@ -91,15 +91,15 @@ class Experiment:
         prompt = target.tokenize(f"<|im_start|>user\n{TURNS[0].text}<|im_end|>\n<|im_start|>assistant\n")
         self._begun = [*prompt, *target.tokenize(OPENING)]
         self._start = len(prompt)
-        self._laws: dict[tuple[int, ...], Law] = {}
+        self._distributions: dict[tuple[int, ...], Distribution] = {}
 
-    def law(self, written: tuple[int, ...]) -> Law:
-        if written not in self._laws:
+    def distribution(self, written: tuple[int, ...]) -> Distribution:
+        if written not in self._distributions:
             rows = Session(self._target)
             self._target.roll_back(0)
             row = rows.read([*self._begun, *written], StopSignal())[-1]
-            self._laws[written] = make_law(row, self._sampling, ())
-        return self._laws[written]
+            self._distributions[written] = make_distribution(row, self._sampling, ())
+        return self._distributions[written]
 
     def compare(self, num_rounds: int, seed: int, limit: int = 2) -> Comparison:
         dice = RandomDice(seed)
@@ -109,23 +109,23 @@ class Experiment:
         num_accepted = 0
         for _ in range(num_rounds):
             draft = self._proposer.propose(context, limit, Generous())
-            laws = [self.law(draft.tokens[:place]) for place in range(len(draft.tokens) + 1)]
-            verdict = accept(draft, laws.__getitem__, (), dice)
+            distributions = [self.distribution(draft.tokens[:place]) for place in range(len(draft.tokens) + 1)]
+            verdict = accept(draft, distributions.__getitem__, (), dice)
             num_accepted += verdict.num_accepted
             pair = verdict.tokens[:2]
-            drafted[pair if len(pair) == 2 else (*pair, self.law(pair).draw(dice))] += 1
-            first = self.law(()).draw(dice)
-            plain[(first, self.law((first,)).draw(dice))] += 1
+            drafted[pair if len(pair) == 2 else (*pair, self.distribution(pair).draw(dice))] += 1
+            first = self.distribution(()).draw(dice)
+            plain[(first, self.distribution((first,)).draw(dice))] += 1
         return Comparison(num_rounds, num_accepted, self._p_value(drafted), self._p_value(plain))
 
     def _p_value(self, counts: Counter[tuple[int, ...]]) -> float:
-        """Chi-square of the first two tokens against their law."""
+        """Chi-square of the first two tokens against their distribution."""
         num_rounds = counts.total()
         observed, expected = [0.0], [0.0]
         known = 0
-        first = self.law(())
+        first = self.distribution(())
         for token, p in zip(first.ids.tolist(), first.probabilities.tolist(), strict=True):
-            second = self.law((token,))
+            second = self.distribution((token,))
             for other, q in zip(second.ids.tolist(), second.probabilities.tolist(), strict=True):
                 count = counts[(token, other)]
                 known += count
@@ -135,7 +135,7 @@ class Experiment:
                 else:
                     observed.append(count)
                     expected.append(p * q * num_rounds)
-        assert known == num_rounds, "a token outside of the law came out"
+        assert known == num_rounds, "a token outside of the distribution came out"
         if expected[0] < _FEW:  # too seldom even together: a single one would weigh too much
             rare_observed, rare_expected = observed.pop(0), expected.pop(0)
             smallest = int(np.argmin(expected))
@@ -175,7 +175,7 @@ def main() -> None:
         print(
             f"starter, temperature {options.temperature:g}, {label}: {result.num_rounds:,} rounds, "
             f"{result.num_accepted / result.num_rounds:.2f} drafted tokens stood in each; chi-square of the first two "
-            f"tokens against their law: p = {result.p_value_of_law:.3f}, of plain draws: p = "
+            f"tokens against their distribution: p = {result.p_value_of_distribution:.3f}, of plain draws: p = "
             f"{result.p_value_of_plain:.3f} ({time.perf_counter() - began:.0f} s)"
         )
     target.close()

@@ -22,8 +22,9 @@ from PySide6.QtWidgets import QApplication
 
 from app.main_window import MainWindow
 from app.theme import apply_theme
-from engine.records import Message, ReplyStatistics, Role, StopReason
-from engine.speed import LiveFigures
+from engine.messages.conversations import Message, Role
+from engine.messages.replies import ReplyStatistics, StopReason
+from engine.messages.speed import LiveFigures
 from tests.benchmarks.heartbeat import Heartbeat
 
 NUM_MESSAGES = 2_000
@@ -40,7 +41,7 @@ SLOW_PX = 60  # of a dragged bar, in a frame
 
 PROSE = (
     "A rainbow appears when **sunlight** meets raindrops. Each drop bends the light, spreads it into its colours and "
-    "sends it *back* towards you; see `Snell's law` or [a book](https://example.org/optics).\n\n"
+    "sends it *back* towards you; see `Snell's distribution` or [a book](https://example.org/optics).\n\n"
 )
 TABLE = "| Way | Speed | Safe |\n|:--|--:|:-:|\n" + "".join(
     f"| `way{n}` | {n * 37} MB/s | {'yes' if n % 2 else 'no'} |\n" for n in range(12)

@@ -3,10 +3,10 @@
     python -m tests.benchmarks.learning [--replies 12] [--kills 20] [--seed 1]
 
 In a temporary folder, on the starter with the built-in drafter. Prints: how long the learner takes to give way when
-somebody waits; the speed of decoding with a learner that has work and notes of the target's laws, over the speed
-without either, interleaved; memory before the learner began and the most while it worked. Then an engine that chats and
-learns is killed again and again at random moments: whether the store opens, and whether all that had been answered is
-there.
+somebody waits; the speed of decoding with a learner that has work and notes of the target's distributions, over the
+speed without either, interleaved; memory before the learner began and the most while it worked. Then an engine that
+chats and learns is killed again and again at random moments: whether the store opens, and whether all that had been
+answered is there.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ import psutil
 from engine import EngineConfig, ReplySettings, SamplingSettings, TargetSettings
 from engine.assembly import load_file, make_drafting, resolve
 from engine.config import LearningSettings
-from engine.records import ChatTurn, Reply, Role
-from engine.replies.reply import ReplyWriter
+from engine.decoding.speculation import Speculation
+from engine.messages.conversations import ChatTurn, Role
+from engine.replies.reply import Reply, ReplyWriter
 from engine.services.learning_service import LearningService
-from engine.speculation import Speculation
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.target.interface import Target
@@ -45,7 +45,7 @@ import sys
 from pathlib import Path
 from engine import Engine, EngineConfig, LoadTarget, ReplySettings, SamplingSettings, Send, TargetSettings
 from engine.config import LearningSettings
-from engine.events import ReplyFinished, TargetReady
+from engine.messages.events import ReplyFinished, TargetReady
 from tests.fakes.listener import EventQueue
 events = EventQueue()
 engine = Engine(EngineConfig(Path(sys.argv[1]), learning=LearningSettings(share=1.0, on_battery=True)), events)
@@ -75,16 +75,18 @@ class Desk:
             lambda: self.repository, LearningSettings(share=1.0), lambda _event: None, lambda: False
         )
 
-    def write(self, subject: str, keeps_laws: bool, max_tokens: int = 96) -> Reply:
+    def write(self, subject: str, keeps_distributions: bool, max_tokens: int = 96) -> Reply:
         self.target.roll_back(0)
         writer = ReplyWriter(self.target, Speculation.off("It is measured without."))
         prepared = writer.prepare([ChatTurn(Role.USER, f"Write about {subject}.")])
-        settings = ReplySettings(SamplingSettings(temperature=0.8, seed=7), max_tokens, keeps_laws=keeps_laws)
+        settings = ReplySettings(
+            SamplingSettings(temperature=0.8, seed=7), max_tokens, keeps_distributions=keeps_distributions
+        )
         return writer.write(prepared, settings, StopSignal(), RecordingListener())
 
     def learn_from(self, subject: str) -> None:
         turns = (ChatTurn(Role.USER, f"Write about {subject}."),)
-        reply = self.write(subject, keeps_laws=True)
+        reply = self.write(subject, keeps_distributions=True)
         chat = self.repository.create_conversation(subject, "")
         prompt = self.repository.add_message(chat.id, None, Role.USER, turns[0].text)
         message = self.repository.add_message(chat.id, prompt.id, Role.ASSISTANT, reply.text)
@@ -135,11 +137,11 @@ def measure_decoding(desk: Desk, num_replies: int) -> None:
             if learns:
                 desk.learn_from(subject)  # so that there is work
                 with desk.service.pause():
-                    speeds[learns] = desk.write(subject, keeps_laws=True).statistics.tokens_per_s
+                    speeds[learns] = desk.write(subject, keeps_distributions=True).statistics.tokens_per_s
             else:
                 while desk.service._has_work:
                     time.sleep(0.05)
-                speeds[learns] = desk.write(subject, keeps_laws=False).statistics.tokens_per_s
+                speeds[learns] = desk.write(subject, keeps_distributions=False).statistics.tokens_per_s
         ratios.append(speeds[True] / speeds[False])
     ratio = statistics.median(ratios)
     verdict = "" if ratio >= DROP_BAR else f", below {DROP_BAR:g}"
@@ -214,7 +216,7 @@ def main() -> None:
         if arguments.replies:
             desk = Desk(Path(folder) / "learning")
             for subject in SUBJECTS[:2]:
-                desk.write(subject, keeps_laws=False)
+                desk.write(subject, keeps_distributions=False)
             before, watch = memory_mb(), MemoryWatch()
             desk.service.open(desk.drafting)
             for subject in SUBJECTS:

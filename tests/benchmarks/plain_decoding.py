@@ -18,11 +18,11 @@ from collections.abc import Iterator
 from llama_cpp import Llama
 
 from engine.config import SamplingSettings, TargetSettings
-from engine.decoding import Decoder
-from engine.session import Session
+from engine.decoding.loop import Decoder
+from engine.decoding.session import Session
 from engine.stop_signal import StopSignal
+from engine.target.files import starter_path
 from engine.target.llama_cpp import LlamaCppTarget
-from engine.targets import starter_path
 
 PROMPTS = (
     "Tell me a long story about a lighthouse keeper.",

@@ -3,9 +3,9 @@
     python -m tests.benchmarks.recall [--tokens 1000000 10000] [--seed 1]
 
 Makes a store of messages of 250 tokens in a temporary folder and loads its memory as a start of the app does. Words
-follow Zipf's law. Half of what is said is said for the first time, the other half are passages of 10 to 60 tokens that
-come up again, some more often than others: here, as in other chats, in whole or in part. Then chats of 2,000 tokens,
-made alike, go on round by round; each round asks for a draft and adds some of what truly follows.
+follow Zipf's distribution. Half of what is said is said for the first time, the other half are passages of 10 to 60
+tokens that come up again, some more often than others: here, as in other chats, in whole or in part. Then chats of
+2,000 tokens, made alike, go on round by round; each round asks for a draft and adds some of what truly follows.
 
 Prints for each store: seconds from the file (which the system still has in memory) to the indexes; memory that they
 hold, and the most while they are made; microseconds of `SuffixLookup.propose` in a round; the share of rounds in which
@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.config import SamplingSettings
+from engine.messages.conversations import ChatTurn, Role
 from engine.numerics.dice import RandomDice
 from engine.numerics.draft import Verdict
 from engine.numerics.draft_length import MAX_LENGTH
@@ -33,7 +34,6 @@ from engine.numerics.prefix import common_prefix_length
 from engine.proposers.interface import Context
 from engine.proposers.remembered import MOST_TOKENS, Remembered
 from engine.proposers.suffix_lookup import SuffixLookup
-from engine.records import ChatTurn, Role
 from engine.storage import Repository
 from tests.fakes.proposers import Generous
 

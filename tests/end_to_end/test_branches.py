@@ -9,12 +9,13 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from app.conversation_controller import ConversationController
-from app.draft_keeper import DraftKeeper
-from app.token_counting import TokenCounting
+from app.controllers.conversation import ConversationController
+from app.controllers.draft_keeper import DraftKeeper
+from app.controllers.token_counting import TokenCounting
 from app.widgets.message_view import PromptView, ReplyView
-from engine.events import ConversationOpened, ReplyFinished, ReplyText
-from engine.records import Message, StopReason
+from engine.messages.conversations import Message
+from engine.messages.events import ConversationOpened, ReplyFinished, ReplyText
+from engine.messages.replies import StopReason
 from tests.end_to_end.test_window import _PATIENCE_MS, Desk, last_reply, sit_down
 
 __all__ = ["sit_down"]

@@ -12,15 +12,15 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.chat_controller import ChatController
-from app.compare_controller import CompareController
+from app.controllers.chat import ChatController
+from app.controllers.compare import CompareController
+from app.controllers.history import HistoryController
 from app.engine_bridge import EngineBridge
-from app.history_controller import HistoryController
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper, apply_theme
 from engine import EngineConfig, ReplySettings, SamplingSettings, TargetSettings
-from engine.comparison import Side
-from engine.events import CompareFinished, CompareText, Event, HistoryRead, ReplyFinished, TargetReady
+from engine.messages.comparison import Side
+from engine.messages.events import CompareFinished, CompareText, Event, HistoryRead, ReplyFinished, TargetReady
 from tests.fakes.ear import Ear
 
 pytestmark = [

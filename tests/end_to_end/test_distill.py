@@ -14,7 +14,7 @@ import pytest
 from safetensors import safe_open
 from typer.testing import CliRunner
 
-from app.cli import application
+from app.commands.cli import application
 from engine.drafter.checkpoint import load_drafter
 from engine.errors import MendableError
 from engine.target.interface import Target
@@ -104,7 +104,7 @@ def test_the_target_writes_its_own_corpus(tmp_path: Path) -> None:
 def test_killed_it_goes_on_where_it_was(corpus: Path, tmp_path: Path) -> None:
     folder = tmp_path / "drafter"
     arguments = ["--out", str(folder), *given(corpus), "--judge-every", "0.01"]
-    command = [sys.executable, "-m", "app.cli", "distill", *arguments, "--minutes", "30"]
+    command = [sys.executable, "-m", "app.commands.cli", "distill", *arguments, "--minutes", "30"]
     checkpoint = tmp_path / "drafter.work" / "checkpoint.safetensors"
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=os.environ) as process:
         deadline = time.monotonic() + _PATIENCE_S

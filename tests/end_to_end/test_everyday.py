@@ -15,12 +15,13 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QMessageBox, QPushButto
 from pytestqt.qtbot import QtBot
 
 from app.assembled import Assembled
-from app.first_paint import open_window
-from app.settings import AppSettings, SettingsFile
+from app.settings.app_settings import AppSettings, SettingsFile
+from app.startup.first_paint import open_window
 from app.widgets.message_view import PromptView, ReplyView
 from engine import starter_path
 from engine.config import SpeculationSettings
-from engine.events import (
+from engine.messages.conversations import Message
+from engine.messages.events import (
     ConversationForgotten,
     ConversationOpened,
     ConversationsExported,
@@ -33,7 +34,7 @@ from engine.events import (
     ReplyText,
     TargetReady,
 )
-from engine.records import Message, StopReason
+from engine.messages.replies import StopReason
 from tests.fakes.ear import Ear
 
 pytestmark = [

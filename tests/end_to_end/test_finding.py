@@ -13,16 +13,16 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFileDialog, QMessageBox
 from pytestqt.qtbot import QtBot
 
-from app.attachments_controller import AttachmentsController
-from app.chat_controller import ChatController
+from app.controllers.attachments import AttachmentsController
+from app.controllers.chat import ChatController
+from app.controllers.exchange import ExchangeController
+from app.controllers.forget import ForgetController
+from app.controllers.search import SearchController
 from app.engine_bridge import EngineBridge
-from app.exchange_controller import ExchangeController
-from app.forget_controller import ForgetController
 from app.main_window import MainWindow
-from app.search_controller import SearchController
 from app.theme import apply_theme
 from engine import EngineConfig, ReplySettings, SamplingSettings, TargetSettings
-from engine.events import (
+from engine.messages.events import (
     ConversationForgotten,
     ConversationsExported,
     ConversationsFound,

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from app.cli import application
+from app.commands.cli import application
 from engine import Engine, EngineConfig, FetchDrafter, LoadTarget, UseDrafter
 from engine.errors import FetchFailed
-from engine.events import DrafterFetched, SpeculationChanged, TargetReady
+from engine.messages.events import DrafterFetched, SpeculationChanged, TargetReady
 from tests.fakes.hub import FakeHub
 from tests.fakes.listener import EventQueue
 

@@ -25,7 +25,7 @@ from engine import (
     summarize_learned,
 )
 from engine.config import LearningSettings
-from engine.events import DrafterLearned, ReplyFinished, SpeculationChanged, TargetReady
+from engine.messages.events import DrafterLearned, ReplyFinished, SpeculationChanged, TargetReady
 from tests.fakes.listener import EventQueue
 
 pytestmark = [pytest.mark.starter, pytest.mark.timeout(400)]

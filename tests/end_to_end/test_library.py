@@ -32,7 +32,7 @@ from engine import (
     TargetSettings,
     starter_path,
 )
-from engine.events import (
+from engine.messages.events import (
     DownloadsListed,
     Failed,
     HubFilesListed,

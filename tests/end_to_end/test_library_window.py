@@ -12,13 +12,13 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
-from app.chat_controller import ChatController
+from app.controllers.chat import ChatController
+from app.controllers.choosing_targets import connect_library
 from app.engine_bridge import EngineBridge
-from app.library import connect_library
 from app.main_window import MainWindow
 from app.theme import apply_theme
 from engine import STARTER, EngineConfig, ReplySettings, SamplingSettings, TargetSettings, starter_path
-from engine.events import Event, Failed, ReplyFinished, TargetReady
+from engine.messages.events import Event, Failed, ReplyFinished, TargetReady
 from tests.fakes.ear import Ear
 
 pytestmark = [

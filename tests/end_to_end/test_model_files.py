@@ -17,9 +17,9 @@ from engine.errors import (
     TargetUnsupported,
 )
 from engine.stop_signal import StopSignal
+from engine.target.files import starter_path
 from engine.target.llama_cpp import LlamaCppTarget
 from engine.target.preflight import preflight
-from engine.targets import starter_path
 
 pytestmark = pytest.mark.starter
 

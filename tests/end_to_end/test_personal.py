@@ -15,14 +15,13 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.chat_controller import ChatController
+from app.controllers.chat import ChatController
+from app.controllers.personal import PersonalController
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
-from app.personal_controller import PersonalController
 from app.theme import apply_theme
 from engine import EngineConfig, LearningSettings, ReplySettings, SamplingSettings, TargetSettings
-from engine.drafting import Drafting
-from engine.events import (
+from engine.messages.events import (
     AdapterUsed,
     ConversationsListed,
     Event,
@@ -38,8 +37,8 @@ from engine.events import (
     SpeculationChanged,
     TargetReady,
 )
-from engine.learned import LearnedSummary
-from engine.records import NgramRecord
+from engine.messages.learned import LearnedSummary, NgramRecord
+from engine.proposers.drafting import Drafting
 from engine.storage import Repository
 from tests.fakes.ear import Ear
 

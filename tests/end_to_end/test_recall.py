@@ -19,9 +19,10 @@ from engine import (
     SpeculationSettings,
     TargetSettings,
 )
-from engine.events import ConversationDeleted, ReplyFinished, TargetReady
+from engine.messages.conversations import Message
+from engine.messages.events import ConversationDeleted, ReplyFinished, TargetReady
+from engine.messages.replies import ReplyStatistics
 from engine.numerics.draft_length import PassCosts
-from engine.records import Message, ReplyStatistics
 from engine.stop_signal import StopSignal
 from engine.target.interface import Target
 from tests.fakes.listener import EventQueue
@@ -74,7 +75,7 @@ def test_a_reply_is_drafted_after_the_next_start_unless_it_was_deleted(
         return FREE
 
     # What passes truly cost on a busy machine decides whether anything is drafted at all.
-    monkeypatch.setattr("engine.pass_costs.measure_passes", free)
+    monkeypatch.setattr("engine.decoding.pass_costs.measure_passes", free)
     with started(tmp_path) as start:
         first = start.ask()
     with started(tmp_path) as start:

@@ -1,4 +1,5 @@
-"""The starter with the built-in drafter: the law is kept, drafts stand, and greedy text forks only at near-ties."""
+"""The starter with the built-in drafter: the distribution is kept, drafts stand, and greedy text forks only at
+near-ties."""
 
 from __future__ import annotations
 
@@ -9,17 +10,17 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from app.cli import application
+from app.commands.cli import application
 from engine.assembly import built_in_drafter, make_drafting
 from engine.config import EngineConfig, ReplySettings, SamplingSettings, SpeculationSettings
+from engine.decoding.speculation import Speculation
 from engine.errors import DrafterUnusable
-from engine.measuring.forks import LogitGauge
+from engine.lab.measuring.forks import LogitGauge
+from engine.messages.conversations import ChatTurn, Role
 from engine.numerics.draft_length import FixedCosts
 from engine.numerics.prefix import common_prefix_length
 from engine.proposers.chooser import Always, Chooser
-from engine.records import ChatTurn, Reply, Role
-from engine.replies.reply import ReplyWriter
-from engine.speculation import Speculation
+from engine.replies.reply import Reply, ReplyWriter
 from engine.stop_signal import StopSignal
 from engine.target.interface import Target
 from engine.target.llama_cpp import LlamaCppTarget
@@ -46,11 +47,13 @@ def write(target: Target, prompt: str, sampling: SamplingSettings, speculation: 
 
 
 @pytest.mark.timeout(400)
-def test_a_hundred_thousand_sampled_tokens_follow_the_targets_law(fresh_starter: Target, tmp_path: Path) -> None:
+def test_a_hundred_thousand_sampled_tokens_follow_the_targets_distribution(
+    fresh_starter: Target, tmp_path: Path
+) -> None:
     experiment = open_experiment(fresh_starter, tmp_path, SamplingSettings(temperature=0.8))
     result = experiment.compare(NUM_DRAWS, seed=1, limit=1)
     assert result.num_accepted > NUM_DRAWS / 10  # drafts do stand, so that acceptance is what is tested
-    assert result.p_value_of_law > 0.01
+    assert result.p_value_of_distribution > 0.01
     assert result.p_value_of_plain > 0.01
 
 

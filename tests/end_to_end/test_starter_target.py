@@ -13,10 +13,11 @@ import pytest
 from llama_cpp import llama_cpp as lib
 
 from engine.config import ReplySettings, SamplingSettings
-from engine.numerics.sampling import make_law
-from engine.records import ChatTurn, Reply, Role, StopReason
-from engine.replies.reply import ReplyWriter
-from engine.session import Session
+from engine.decoding.session import Session
+from engine.messages.conversations import ChatTurn, Role
+from engine.messages.replies import StopReason
+from engine.numerics.sampling import make_distribution
+from engine.replies.reply import Reply, ReplyWriter
 from engine.stop_signal import StopSignal
 from engine.target.interface import Interrupted, Target, TargetFeature
 from engine.target.llama_cpp import LlamaCppTarget
@@ -133,17 +134,17 @@ def test_a_stop_signal_ends_a_running_pass_and_takes_it_back(fresh_starter: Targ
         SamplingSettings(temperature=1.0, top_k=0, top_p=1.0, min_p=0.0),
     ],
 )
-def test_the_law_is_that_of_llama_cpps_own_samplers(fresh_starter: Target, settings: SamplingSettings) -> None:
+def test_the_distribution_is_that_of_llama_cpps_own_samplers(fresh_starter: Target, settings: SamplingSettings) -> None:
     tokens = fresh_starter.tokenize(PROMPT + "The colour of the sea is")
     row = fresh_starter.evaluate(tokens, 1, StopSignal())[0]
-    theirs = llama_cpp_law(row, settings, tokens)
-    ours = make_law(row, settings, tokens)
+    theirs = llama_cpp_distribution(row, settings, tokens)
+    ours = make_distribution(row, settings, tokens)
     assert set(ours.ids.tolist()) == set(theirs)
     for token, chance in zip(ours.ids.tolist(), ours.probabilities.tolist(), strict=True):
         assert chance == pytest.approx(theirs[token], abs=1e-5)
 
 
-def llama_cpp_law(row: np.ndarray, settings: SamplingSettings, history: list[int]) -> dict[int, float]:
+def llama_cpp_distribution(row: np.ndarray, settings: SamplingSettings, history: list[int]) -> dict[int, float]:
     """The same settings through a chain of llama.cpp's samplers."""
     chain = lib.llama_sampler_chain_init(lib.llama_sampler_chain_default_params())
     penalties = lib.llama_sampler_init_penalties(
@@ -170,9 +171,9 @@ def llama_cpp_law(row: np.ndarray, settings: SamplingSettings, history: list[int
     )
     array = lib.llama_token_data_array(candidates, len(row), -1, False)
     lib.llama_sampler_apply(chain, ctypes.byref(array))
-    law = {int(array.data[place].id): float(array.data[place].p) for place in range(array.size)}
+    distribution = {int(array.data[place].id): float(array.data[place].p) for place in range(array.size)}
     lib.llama_sampler_free(chain)
-    return law
+    return distribution
 
 
 def test_greedy_replies_are_the_same_every_time_and_the_second_turn_reuses_the_first(fresh_starter: Target) -> None:

@@ -12,15 +12,15 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.branch_controller import BranchController
-from app.chat_controller import ChatController
+from app.controllers.branch import BranchController
+from app.controllers.chat import ChatController
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper, apply_theme
 from app.widgets.message_view import ReplyView
 from engine import EngineConfig, ReplySettings, SamplingSettings, TargetSettings
-from engine.events import Event, Failed, ReplyFinished, ReplyText, TargetReady
-from engine.records import StopReason
+from engine.messages.events import Event, Failed, ReplyFinished, ReplyText, TargetReady
+from engine.messages.replies import StopReason
 from tests.fakes.ear import Ear
 
 pytestmark = [pytest.mark.starter, pytest.mark.qt_log_ignore("propagateSizeHints")]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from engine.drafter.interface import LogitRow
-from engine.records import ChatTurn
+from engine.messages.conversations import ChatTurn
 
 END = 0  # ends a turn
 PIECES = (b"", *(bytes([value]) for value in range(256)), b"th", b"he", b"the", b" t", b" the", b"in", b"ing")
@@ -93,7 +93,8 @@ def guesses(text: str) -> Logits:
 
 
 def random_logits(seed: int, likely: bytes = b"") -> Logits:
-    """Some law or other, always the same after the same tokens. With `likely`, over pieces of these letters only."""
+    """Some distribution or other, always the same after the same tokens. With `likely`, over pieces of these letters
+    only."""
     unlikely = np.array([bool(set(piece) - set(likely)) for piece in PIECES]) if likely else np.zeros(len(PIECES), bool)
 
     def logits(held: Sequence[int]) -> LogitRow:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import queue
 from typing import TypeVar
 
-from engine.events import Event
-from engine.records import OriginRun
-from engine.speed import LiveFigures
+from engine.messages.events import Event
+from engine.messages.replies import OriginRun
+from engine.messages.speed import LiveFigures
 
 _E = TypeVar("_E")
 

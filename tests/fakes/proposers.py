@@ -8,6 +8,7 @@ from functools import cache
 
 import numpy as np
 
+from engine.decoding.speculation import Speculation
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
 from engine.numerics.draft_length import FixedCosts
 from engine.numerics.ngram_cache import NgramCache
@@ -16,7 +17,6 @@ from engine.numerics.vocabulary_map import VocabularyMap
 from engine.proposers.chooser import Always, Chooser
 from engine.proposers.interface import Context, Proposer, SlowProposer, Worth
 from engine.proposers.neural import NeuralProposer
-from engine.speculation import Speculation
 from engine.target.interface import TargetFeature, Vocabulary
 from tests.fakes.drafter import FakeDrafter, FakeDrafterVocabulary, Logits
 

@@ -16,9 +16,9 @@ from PySide6.QtCore import QPoint, qInstallMessageHandler
 from PySide6.QtWidgets import QApplication, QMenu
 
 from app.dialogs.shortcuts_dialog import ShortcutsDialog
-from app.setting import Group
-from app.translation import install_translations
-from engine.events import (
+from app.settings.declaration import Group
+from app.text.translation import install_translations
+from engine.messages.events import (
     ConversationsFound,
     HistoryRead,
     LearnedRead,

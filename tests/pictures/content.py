@@ -16,17 +16,10 @@ import numpy as np
 from gguf import GGMLQuantizationType, GGUFWriter
 
 from app.engine_bridge import EngineBridge
-from engine.records import (
-    HubFile,
-    HubModel,
-    Origin,
-    OriginRun,
-    ReplyStatistics,
-    Role,
-    StopReason,
-    TextKind,
-    VerifiedReply,
-)
+from engine.messages.conversations import Role
+from engine.messages.learned import VerifiedReply
+from engine.messages.replies import Origin, OriginRun, ReplyStatistics, StopReason, TextKind
+from engine.messages.targets import HubFile, HubModel
 from engine.storage import Repository
 from engine.storage.repository import FILE_NAME
 
@@ -360,8 +353,8 @@ def _learning_times(now: datetime) -> Sequence[tuple[int, datetime]]:
 
 def _keep_learned(repository: Repository, now: datetime) -> None:
     vocabulary = "a vocabulary of pictures"
-    laws = np.tile(np.arange(4, dtype=np.int32), (12, 1))
-    reply = VerifiedReply(np.arange(12, dtype=np.int32), laws, np.full((12, 4), -1.5, np.float16))
+    distributions = np.tile(np.arange(4, dtype=np.int32), (12, 1))
+    reply = VerifiedReply(np.arange(12, dtype=np.int32), distributions, np.full((12, 4), -1.5, np.float16))
     answers = [
         message.id
         for summary in repository.list_conversations()

@@ -13,11 +13,11 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from app.assembled import Assembled
 from app.engine_bridge import EngineBridge
-from app.first_paint import open_window
+from app.startup.first_paint import open_window
 from engine import Command, Compare, ListHubFiles, SearchHub, StopSignal
-from engine.comparison import Comparison, RunFigures, Side
 from engine.config import SpeculationSettings
-from engine.events import CompareFinished, CompareText, Event, HubFilesListed, HubSearched
+from engine.messages.comparison import Comparison, RunFigures, Side
+from engine.messages.events import CompareFinished, CompareText, Event, HubFilesListed, HubSearched
 from tests.pictures.content import COMPARED_TEXT, HUB_FILES, HUB_MODELS
 
 _PATIENCE_S = 120.0

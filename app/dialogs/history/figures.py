@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from enum import StrEnum
 
-from engine.history import AdapterNote, Portion, Tally, TotalSpeedup, total
-from engine.records import TextKind
+from engine.messages.history import AdapterNote, Portion, Tally, TotalSpeedup, total
+from engine.messages.replies import TextKind
 
 MOST_POINTS = 90  # of a plot: more cannot be told apart
 

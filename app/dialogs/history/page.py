@@ -17,7 +17,6 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.amounts import day_words, percent_words
 from app.dialogs.history import figures
 from app.dialogs.history.figures import Choice, Grouping
 from app.dialogs.history.table import FiguresTable
@@ -37,14 +36,15 @@ from app.dialogs.history.wording import (
     point_words,
 )
 from app.dialogs.parts import button, words
-from app.marked_words import QT_TRANSLATE_NOOP
+from app.text.amounts import day_words, percent_words
+from app.text.marked_words import QT_TRANSLATE_NOOP
+from app.text.translation import translate
 from app.theme import ThemeKeeper
-from app.translation import translate
 from app.widgets.plots import PlotMark, PlotPoint, RatioPlot
 from app.widgets.scrolling_page import ScrollingPage
 from app.widgets.share_bars import Bar, Part, ShareBars
-from engine.history import History, Portion, Tally, total
-from engine.records import TextKind
+from engine.messages.history import History, Portion, Tally, total
+from engine.messages.replies import TextKind
 
 _SIZE_PX = (900, 820)
 _LEAST_TABLE_PX = 712

@@ -6,12 +6,12 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 
-from app.amounts import day_words, percent_words
 from app.dialogs.history.figures import Grouping, Point, Row
-from app.marked_words import QT_TRANSLATE_NOOP
-from app.translation import Words, translate
-from engine.history import AdapterNote, History, Tally, TotalSpeedup
-from engine.records import TextKind
+from app.text.amounts import day_words, percent_words
+from app.text.marked_words import QT_TRANSLATE_NOOP
+from app.text.translation import Words, translate
+from engine.messages.history import AdapterNote, History, Tally, TotalSpeedup
+from engine.messages.replies import TextKind
 
 Speed = Words("Speed")
 NOTHING = "–"

@@ -6,7 +6,7 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QVBoxLayout, QWidget
 
 from app.dialogs.parts import button
-from app.downloads import Download, DownloadState
+from app.text.downloads import Download, DownloadState
 from app.widgets.elided_label import ElidedLabel
 
 _STEPS = 1_000

@@ -8,8 +8,8 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
 from app.dialogs.library.download_row import DownloadRow
-from app.downloads import Download
-from engine.records import HubFile
+from app.text.downloads import Download
+from engine.messages.targets import HubFile
 
 _SHOWN_ROWS = 2  # without scrolling
 

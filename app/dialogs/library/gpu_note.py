@@ -7,10 +7,10 @@ import sys
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QMessageBox, QVBoxLayout, QWidget
 
-from app.amounts import size_words
 from app.dialogs.parts import button, words
+from app.text.amounts import size_words
 from app.widgets.kinds import set_kind
-from engine.records import GpuShare, GpuSupport
+from engine.messages.targets import GpuShare, GpuSupport
 
 
 class GpuNote(QWidget):

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QSplitter, QVBoxLayout, QWidget
 
-from app.amounts import size_words
 from app.dialogs.library.downloads_panel import DownloadsPanel
 from app.dialogs.parts import button, words
-from app.hub_advice import FileAdvice
-from app.marked_words import QT_TRANSLATE_NOOP
 from app.models.hub_rows import hub_file_row, hub_model_row
+from app.text.amounts import size_words
+from app.text.hub_advice import FileAdvice
+from app.text.marked_words import QT_TRANSLATE_NOOP
 from app.theme import ThemeKeeper
 from app.widgets.rows_or_words import RowsOrWords
 from app.widgets.rows_view import RowsView
-from engine.records import HubFile, HubModel
+from engine.messages.targets import HubFile, HubModel
 
 _BEGIN = QT_TRANSLATE_NOOP(
     "HubPage", "Search for a model by its name, or press Search without words to see what is used most."

@@ -11,13 +11,13 @@ from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QSplitter, QVBoxLay
 from app.dialogs.library.target_details import TargetDetailsView
 from app.dialogs.parts import button, words
 from app.models.library_model import target_rows
+from app.text.translation import translate
 from app.theme import ThemeKeeper
-from app.translation import translate
 from app.widgets.rows_or_words import RowsOrWords
 from app.widgets.rows_view import RowsView
 from app.widgets.target_picker import NO_MODELS, ONLY_STARTER
 from engine import SamplingSettings, TargetOptions, TargetSettings
-from engine.records import LibraryTarget, MemoryEstimate
+from engine.messages.targets import LibraryTarget, MemoryEstimate
 
 _LIST_PX = 300
 

@@ -14,15 +14,15 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.amounts import size_words
 from app.dialogs.library.gpu_note import GpuNote
 from app.dialogs.library.sampling_fields import SamplingFields
 from app.dialogs.parts import button, words
-from app.marked_words import QT_TRANSLATE_NOOP
+from app.text.amounts import size_words
+from app.text.marked_words import QT_TRANSLATE_NOOP
 from app.widgets.kinds import set_kind
 from app.widgets.target_picker import memory_words
 from engine import SamplingSettings, TargetOptions, TargetSettings
-from engine.records import MemoryEstimate
+from engine.messages.targets import MemoryEstimate
 
 _REST_MS = 500  # that nothing is typed before it counts
 _CONTEXT_STEP = 1024

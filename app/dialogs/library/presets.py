@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.marked_words import QT_TRANSLATE_NOOP
+from app.text.marked_words import QT_TRANSLATE_NOOP
 from engine import SamplingSettings
 
 PRESETS: tuple[tuple[str, SamplingSettings], ...] = (

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 from PySide6.QtWidgets import QCheckBox, QMessageBox, QWidget
 
-from app.amounts import size_words
 from app.dialogs.question_box import ask, question_box
-from app.downloads import Download
 from app.models.library_model import target_title
-from app.translation import translate
-from engine.records import LibraryTarget, MemoryEstimate
+from app.text.amounts import size_words
+from app.text.downloads import Download
+from app.text.translation import translate
+from engine.messages.targets import LibraryTarget, MemoryEstimate
 
 
 def ask_load_anyway(name: str, estimate: MemoryEstimate, parent: QWidget, on_yes: Callable[[], None]) -> QMessageBox:

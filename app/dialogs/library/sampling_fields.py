@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QGridLayout, QLabel, QSpinBox, QWidget
 
 from app.dialogs.library.presets import PRESETS
-from app.translation import translate
+from app.text.translation import translate
 from engine import SamplingSettings
 
 _AS_FOR_ALL = 0  # places among the presets

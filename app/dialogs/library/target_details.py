@@ -5,17 +5,17 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QFormLayout, QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from app.amounts import count_words, day_words, size_words
 from app.dialogs.library.options_form import OptionsForm
 from app.dialogs.library.path_field import PathField
 from app.dialogs.parts import button, words
-from app.marked_words import QT_TRANSLATE_NOOP
 from app.models.library_model import target_title
-from app.translation import Words
+from app.text.amounts import count_words, day_words, size_words
+from app.text.marked_words import QT_TRANSLATE_NOOP
+from app.text.translation import Words
 from app.widgets.kinds import set_kind
 from app.widgets.scrolling_page import ScrollingPage
 from engine import SamplingSettings
-from engine.records import LibraryTarget
+from engine.messages.targets import LibraryTarget
 
 _NAMES = (
     QT_TRANSLATE_NOOP("TargetDetailsView", "Name"),

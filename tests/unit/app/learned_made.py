@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from engine.learned import LearnedSummary, RecallSize, TargetStatistics
-from engine.records import AdapterSummary
+from engine.messages.learned import AdapterSummary, LearnedSummary, RecallSize, TargetStatistics
 
 WHEN = datetime(2026, 3, 3, 12, tzinfo=UTC)
 IN_USE = ("v0", "d")  # the pair that is loaded

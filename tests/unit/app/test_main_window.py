@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
-from engine.records import ConversationSummary
+from engine.messages.conversations import ConversationSummary
 from tests.unit.app.widgets.messages import prompt, reply
 
 

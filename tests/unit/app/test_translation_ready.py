@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import app
-from app.setting import shown_settings
-from app.settings import AppSettings
+from app.settings.app_settings import AppSettings
+from app.settings.declaration import shown_settings
 from app.theme import THEMES
 
 ROOT = Path(app.__file__).parent
@@ -20,20 +20,20 @@ REPORT = "crash reports are read by those who mend the program"
 COMMAND = "commands, and words that come from elsewhere"
 UNTRANSLATED_FILES = {
     "application.py": "what is said before there is a window goes to the terminal",
-    "crash_folder.py": REPORT,
-    "crash_text.py": REPORT,
-    "crash_watch.py": REPORT,
-    "open_request.py": "read before there is a window",
-    "single_instance.py": "goes to the terminal, when another window is open already",
-    "smoke.py": "a check of the machine, whose outcome goes to the terminal",
-    "bench_command.py": TERMINAL,
-    "bench_table.py": TERMINAL,
-    "cli.py": TERMINAL,
-    "distill_command.py": TERMINAL,
-    "models_command.py": TERMINAL,
-    "profile_command.py": TERMINAL,
-    "profile_text.py": TERMINAL,
-    "terminal_chat.py": TERMINAL,
+    "crash/folder.py": REPORT,
+    "crash/text.py": REPORT,
+    "crash/watch.py": REPORT,
+    "startup/open_request.py": "read before there is a window",
+    "startup/single_instance.py": "goes to the terminal, when another window is open already",
+    "startup/smoke.py": "a check of the machine, whose outcome goes to the terminal",
+    "commands/bench.py": TERMINAL,
+    "commands/bench_table.py": TERMINAL,
+    "commands/cli.py": TERMINAL,
+    "commands/distill.py": TERMINAL,
+    "commands/models.py": TERMINAL,
+    "commands/profile.py": TERMINAL,
+    "commands/profile_text.py": TERMINAL,
+    "commands/chat.py": TERMINAL,
 }
 UNTRANSLATED_WORDS = {
     "Slipstream": "a name",

@@ -18,17 +18,17 @@ from app.dialogs.personal_dialog import PersonalDialog
 from app.dialogs.settings_dialog import SettingsDialog
 from app.dialogs.shortcuts_dialog import ShortcutsDialog
 from app.dialogs.store_dialog import StoreDialog
-from app.learned_view import model_views
 from app.main_window import MainWindow
-from app.setting import Group, shown_settings
-from app.settings import AppSettings
-from app.shortcuts import KeyProblem, Shortcuts, fixed_keys
+from app.settings.app_settings import AppSettings
+from app.settings.declaration import Group, shown_settings
+from app.settings.shortcuts import KeyProblem, Shortcuts, fixed_keys
+from app.text.learned import model_views
 from app.theme import ThemeKeeper
 from app.widgets.option_row import LinkRow
 from engine import LearningSettings, SamplingSettings
-from engine.events import TargetInfo
-from engine.records import ConversationSummary
-from engine.speed import LiveFigures
+from engine.messages.conversations import ConversationSummary
+from engine.messages.events import TargetInfo
+from engine.messages.speed import LiveFigures
 from tests.unit.app.dialogs.history.made import history
 from tests.unit.app.learned_made import IN_USE, learned
 from tests.unit.app.library_samples import TARGETS

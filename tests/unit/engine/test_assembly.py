@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from engine import Engine, EngineConfig, ExportConversations, ForgetEverything, ImportConversations, ReadTextFile
-from engine.events import ConversationsExported, EverythingForgotten, TextFileRead
-from engine.records import ExportFormat, Role
+from engine.messages.conversations import ExportFormat, Role
+from engine.messages.events import ConversationsExported, EverythingForgotten, TextFileRead
 from engine.storage import Repository
 from tests.fakes.listener import EventQueue
 

@@ -7,7 +7,7 @@ from pytestqt.modeltest import ModelTester
 from pytestqt.qtbot import QtBot
 
 from app.models.conversations import ConversationsModel, group_of
-from engine.records import ConversationSummary
+from engine.messages.conversations import ConversationSummary
 
 NOW = datetime.now(UTC)
 

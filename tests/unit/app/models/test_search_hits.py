@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from PySide6.QtCore import Qt
 
 from app.models.search_hits import SearchHitsModel
-from engine.records import ConversationSummary, SearchHit
+from engine.messages.conversations import ConversationSummary, SearchHit
 
 WHEN = datetime(2026, 3, 4, tzinfo=UTC)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from engine.records import Message, ReplyStatistics, Role, StopReason
+from engine.messages.conversations import Message, Role
+from engine.messages.replies import ReplyStatistics, StopReason
 
 STATISTICS = ReplyStatistics(412, 38, 214, 0.31, 6.9, StopReason.STOPPED, 1204, 8192)
 

@@ -7,7 +7,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.highlight import Lexing
+from app.text.highlight import Lexing
 from app.theme import ThemeKeeper
 from app.widgets.code_block import CodeBlockView
 

@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 from app.theme import ThemeKeeper
 from app.widgets.conversation_delegate import HEADING_PX, ROW_PX, cross_area
 from app.widgets.conversation_list import ConversationList
-from engine.records import ConversationSummary
+from engine.messages.conversations import ConversationSummary
 
 NOW = datetime.now(UTC)
 

@@ -6,8 +6,8 @@ import pytest
 
 from app.widgets import meter_text
 from app.widgets.meter_text import MeterFigures
-from engine.records import ReplyStatistics, StopReason
-from engine.speed import LiveFigures, Speedup
+from engine.messages.replies import ReplyStatistics, StopReason
+from engine.messages.speed import LiveFigures, Speedup
 
 FIGURES = MeterFigures(31.4, 30.0, 214, Speedup(1.55, 0.07), 20.0, 0.04, 100, 180, 114, 2.14, is_compared=True)
 

@@ -5,8 +5,8 @@ from PySide6.QtWidgets import QComboBox, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.dialogs.settings_dialog import SettingsDialog
-from app.setting import shown_settings
-from app.settings import AppSettings
+from app.settings.app_settings import AppSettings
+from app.settings.declaration import shown_settings
 from app.theme import ThemeKeeper
 from app.widgets.number_field import NumberField
 

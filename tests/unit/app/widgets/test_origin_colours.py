@@ -15,7 +15,8 @@ from app.widgets.message_view import ReplyView
 from app.widgets.origin_legend import OriginLegend
 from app.widgets.prose import Prose
 from app.widgets.transcript import Transcript
-from engine.records import Message, Origin, OriginRun
+from engine.messages.conversations import Message
+from engine.messages.replies import Origin, OriginRun
 from tests.unit.app.widgets.messages import STATISTICS, prompt, reply
 
 TEXT = "Some **bold words** here.\n\n```unheard-of\nfirst 🙂 line\nsecond = 1\n```\n\nThe end."

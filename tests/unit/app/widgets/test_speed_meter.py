@@ -12,8 +12,8 @@ from pytestqt.qtbot import QtBot
 from app.theme import ThemeKeeper
 from app.widgets.sparkline import MAX_POINTS, Sparkline
 from app.widgets.speed_meter import SpeedMeter
-from engine.records import ReplyStatistics, StopReason
-from engine.speed import LiveFigures
+from engine.messages.replies import ReplyStatistics, StopReason
+from engine.messages.speed import LiveFigures
 
 LIVE = LiveFigures(
     num_tokens=214,

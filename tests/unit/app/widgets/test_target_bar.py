@@ -8,7 +8,7 @@ from pytestqt.qtbot import QtBot
 
 from app.theme import ThemeKeeper
 from app.widgets.target_bar import TargetBar
-from engine.events import TargetInfo
+from engine.messages.events import TargetInfo
 
 TARGET = TargetInfo("SmolLM2", "/models/x.gguf", "llama · 135M · Q8_0", 8192, 144_000_000, 2)
 

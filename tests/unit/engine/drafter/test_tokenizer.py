@@ -11,10 +11,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from engine.chat_template import CHATML
 from engine.drafter.tokenizer import DrafterTokenizer
 from engine.errors import DrafterUnusable
-from engine.records import ChatTurn, Role
+from engine.messages.conversations import ChatTurn, Role
+from engine.target.chat_template import CHATML
 from tests.unit.engine.drafter import tokenizers_made
 from tests.unit.engine.drafter.tokenizers_made import byte_level, composing_byte_level, unigram, word_marks
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from engine.errors import ChatsNotWritten, ChatsUnreadable
 from engine.exchange import Read, grown_tree, json_format, json_stream, read_chats, reading, write_chats, zipped
-from engine.records import ConversationTree, ExportFormat, LeftOut, Role, TreeMessage
+from engine.messages.conversations import ConversationTree, ExportFormat, LeftOut, Role, TreeMessage
 
 MOMENTS = st.datetimes(datetime(1991, 1, 1), datetime(2150, 1, 1), timezones=st.just(UTC))
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)

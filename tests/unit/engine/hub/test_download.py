@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from huggingface_hub import close_session
 
-from engine.commands import SearchHub
 from engine.errors import FetchCancelled, FetchFailed
-from engine.events import Event, TargetDownloading
 from engine.hub import fetching
 from engine.hub.download import download_target
 from engine.hub.kept import KeptDownloads
 from engine.hub.search import list_files, search_models
-from engine.records import HubFile
+from engine.messages.commands import SearchHub
+from engine.messages.events import Event, TargetDownloading
+from engine.messages.targets import HubFile
 from engine.services.hub_service import SearchService
 from engine.stop_signal import StopSignal
 from tests.fakes.gguf import TINY, gguf

@@ -8,7 +8,7 @@ import pytest
 
 from engine.errors import UpdateUnknown
 from engine.hub.releases import newer_release
-from engine.records import Release
+from engine.messages.events import Release
 from engine.stop_signal import StopSignal
 from tests.fakes.site import Site, serving
 

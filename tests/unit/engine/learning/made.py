@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.chat_template import CHATML
 from engine.drafter.tokenizer import DrafterTokenizer
 from engine.learning.corpus import Lesson
 from engine.learning.samples import SampleMaker, spellings
-from engine.records import ChatTurn, Role
+from engine.messages.conversations import ChatTurn, Role
+from engine.target.chat_template import CHATML
 from engine.target.interface import Vocabulary
 from tests.unit.engine.drafter.checkpoints import random_llama, save
 from tests.unit.engine.drafter.tokenizers_made import byte_level

@@ -10,7 +10,7 @@ import pytest
 
 from engine.errors import CorpusUnreadable
 from engine.learning.corpus import corpus_files, read_lessons
-from engine.records import ChatTurn, Role
+from engine.messages.conversations import ChatTurn, Role
 
 PIECES = [bytes([value]) for value in range(256)] + [b"<|im_start|>", b"<|im_end|>"]
 START, END = 256, 257

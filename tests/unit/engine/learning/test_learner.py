@@ -15,7 +15,8 @@ from engine.learning import learner as learners
 from engine.learning.learner import Learner, LearnerSettings, Trial
 from engine.learning.losses import Loss
 from engine.learning.samples import SampleMaker, spellings
-from engine.records import ChatTurn, Role, VerifiedReply
+from engine.messages.conversations import ChatTurn, Role
+from engine.messages.learned import VerifiedReply
 from tests.unit.engine.learning.made import TARGET, drafter_folder, ids
 
 QUICK = LearnerSettings(4, 0.02, batch=2, replies_per_lesson=6, most_replies_per_lesson=6, judge_every=4)
@@ -37,9 +38,9 @@ def make(drafter: LoadedDrafter, settings: LearnerSettings = QUICK, published: A
 def reply(text: bytes) -> VerifiedReply:
     """The target was nearly certain of every token, and thought of one other."""
     tokens = ids(text)
-    law = np.array([[token, (token + 1) % 256] for token in tokens], np.int32)
+    distribution = np.array([[token, (token + 1) % 256] for token in tokens], np.int32)
     logs = np.log(np.tile(np.array([0.95, 0.05], np.float32), (len(tokens), 1))).astype(np.float16)
-    return VerifiedReply(np.array(tokens, np.int32), law, logs)
+    return VerifiedReply(np.array(tokens, np.int32), distribution, logs)
 
 
 def go_on() -> None: ...

@@ -11,7 +11,7 @@ from engine.drafter.tokenizer import DrafterTokenizer
 from engine.learning.corpus import Lesson
 from engine.learning.labels import Labels
 from engine.learning.samples import LabelTable, Sample, SampleMaker, spellings
-from engine.records import ChatTurn, Role
+from engine.messages.conversations import ChatTurn, Role
 from tests.unit.engine.learning.made import END, TARGET, ids, lesson, maker, tokenizer
 
 
@@ -56,7 +56,7 @@ def _labels(reply: list[int]) -> Labels:
     return Labels(likely, np.log(np.tile(np.array([0.6, 0.3], np.float32), (len(reply), 1))).astype(np.float16))
 
 
-def test_laws_stand_where_tokens_of_both_begin_together_and_inside_those_made_of_several(
+def test_distributions_stand_where_tokens_of_both_begin_together_and_inside_those_made_of_several(
     tokens: DrafterTokenizer,
 ) -> None:
     reply = ids(b"The quick brown fox")
@@ -67,15 +67,15 @@ def test_laws_stand_where_tokens_of_both_begin_together_and_inside_those_made_of
     dog = (tokens.encode(b" dog") or [])[0]
     assert sorted(rows) == list(range(len(written)))
     for token, row in zip(written, rows, strict=True):
-        law = dict(zip(table.tokens[row].tolist(), table.probabilities[row].tolist(), strict=True))
+        distribution = dict(zip(table.tokens[row].tolist(), table.probabilities[row].tolist(), strict=True))
         if token == brown:  # nothing else goes on from " quick"
-            assert law[brown] == 1
+            assert distribution[brown] == 1
         else:
-            assert law[token] == pytest.approx(0.6, abs=1e-3)
-            assert law[dog] == pytest.approx(0.3, abs=1e-3)
+            assert distribution[token] == pytest.approx(0.6, abs=1e-3)
+            assert distribution[dog] == pytest.approx(0.3, abs=1e-3)
 
 
-def test_inside_a_token_the_law_is_that_of_the_tokens_that_go_on_alike(tokens: DrafterTokenizer) -> None:
+def test_inside_a_token_the_distribution_is_that_of_the_tokens_that_go_on_alike(tokens: DrafterTokenizer) -> None:
     quick, brown = tokens.encode(b" quick brown") or []
     fox = (tokens.encode(b" fox") or [])[0]
     strings = spellings(TARGET, tokens, 480)
@@ -84,15 +84,15 @@ def test_inside_a_token_the_law_is_that_of_the_tokens_that_go_on_alike(tokens: D
     reply = ids(b" quick brown")
     (sample,), table = made_of.make([lesson(reply)], {0: _labels(reply)})
     row = sample.rows[sample.reply_start + 1]
-    law = dict(zip(table.tokens[row].tolist(), table.probabilities[row].tolist(), strict=True))
+    distribution = dict(zip(table.tokens[row].tolist(), table.probabilities[row].tolist(), strict=True))
     first = sample.rows[sample.reply_start]
     assert table.tokens[first].tolist() == [quick, 0], "once, with what both have together"
     assert table.probabilities[first].tolist() == pytest.approx([0.9, 0.0], abs=1e-3)
-    assert law[brown] == pytest.approx(2 / 3, abs=1e-3)
-    assert law[fox] == pytest.approx(1 / 3, abs=1e-3)
+    assert distribution[brown] == pytest.approx(2 / 3, abs=1e-3)
+    assert distribution[fox] == pytest.approx(1 / 3, abs=1e-3)
 
 
-def test_what_cannot_be_guessed_has_no_part_in_the_law(tokens: DrafterTokenizer) -> None:
+def test_what_cannot_be_guessed_has_no_part_in_the_distribution(tokens: DrafterTokenizer) -> None:
     first = (tokens.encode(b"The") or [])[0]
     reply = ids(b"The")
     _, table = maker(tokens, num_outputs=first).make([lesson(reply)], {0: _labels(reply)})
@@ -100,7 +100,7 @@ def test_what_cannot_be_guessed_has_no_part_in_the_law(tokens: DrafterTokenizer)
     assert (table.tokens < first).all()
 
 
-def test_labels_that_say_nothing_are_no_laws(tokens: DrafterTokenizer) -> None:
+def test_labels_that_say_nothing_are_no_distributions(tokens: DrafterTokenizer) -> None:
     reply = ids(b"The fox")
     labels = _labels(reply)
     labels.log_probabilities[1:] = -np.inf  # as beyond the context of the target that read it

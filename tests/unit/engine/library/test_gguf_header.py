@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from engine.errors import MendableError, TargetMissing, TargetUnreadable
 from engine.library.gguf_header import read_header
 from engine.library.tensor_types import BLOCKS, MIXTURES, quantization_of
-from engine.targets import starter_path
+from engine.target.files import starter_path
 from tests.fakes.gguf import TINY, Value, gguf
 
 VOCABULARIES = Path(__file__).parents[5] / "shared" / "data" / "vocabs"

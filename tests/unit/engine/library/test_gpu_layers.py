@@ -14,7 +14,7 @@ from engine.library import loading
 from engine.library.estimate import estimate
 from engine.library.facts import TargetFacts, facts_of
 from engine.library.gpu_layers import room_on
-from engine.records import ComputeDevice, DeviceKind, GpuSupport, MemoryEstimate
+from engine.messages.targets import ComputeDevice, DeviceKind, GpuSupport, MemoryEstimate
 from tests.fakes.gguf import TINY, gguf
 
 MIB = 1 << 20

@@ -1,4 +1,4 @@
-"""What comes out follows the target's law exactly: summed over every draft and every throw of the dice."""
+"""What comes out follows the target's distribution exactly: summed over every draft and every throw of the dice."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from engine.numerics.acceptance import accept
 from engine.numerics.dice import Dice, RandomDice
 from engine.numerics.draft import Draft, DraftPath, Verdict
-from engine.numerics.sampling import Law
+from engine.numerics.sampling import Distribution
 from engine.numerics.string_trie import StringTrie
 from engine.numerics.translation import translate
 from engine.numerics.vocabulary_map import VocabularyMap
@@ -27,7 +27,7 @@ Written = tuple[int, ...]
 
 
 class Toy:
-    """A target and a drafter with small vocabularies; every law is drawn at random once and then stays."""
+    """A target and a drafter with small vocabularies; every distribution is drawn at random once and then stays."""
 
     def __init__(self, target: Sequence[str], seed: int, concentration: float = 1.0, alike: bool = False) -> None:
         self.pieces = [piece.encode() for piece in target]
@@ -35,10 +35,10 @@ class Toy:
         self._random = np.random.default_rng(seed)
         self._concentration = concentration
         self._alike = alike
-        self._p: dict[Written, Law] = {}
+        self._p: dict[Written, Distribution] = {}
         self._q: dict[tuple[int, ...], np.ndarray] = {}
 
-    def p(self, history: Written) -> Law:
+    def p(self, history: Written) -> Distribution:
         if history not in self._p:
             weights = self._random.dirichlet(np.full(len(self.pieces), self._concentration)) + 1e-6
             if self._alike:  # most of the mass where the drafter's guesses lead
@@ -46,7 +46,7 @@ class Toy:
                     string = self.trie.string_of(token)
                     weights[token] *= np.prod([self.q(string[:place])[x] for place, x in enumerate(string)])
             order = np.argsort(-weights)
-            self._p[history] = Law(order, weights[order] / weights.sum())
+            self._p[history] = Distribution(order, weights[order] / weights.sum())
         return self._p[history]
 
     def q(self, path: tuple[int, ...]) -> np.ndarray:
@@ -56,21 +56,21 @@ class Toy:
 
     def draft(self, dice: Dice, longest: int, stop: StopRule, masked: bool, limit: int) -> Draft:
         path: list[int] = []
-        laws = []
+        distributions = []
         while len(path) < longest:
             weights = self.q(tuple(path)).copy()
             if masked:
                 weights[[x for x in range(len(LETTERS)) if x not in self.trie.root.children]] = 0
             if weights.sum() == 0:
                 break
-            law = Law(np.flatnonzero(weights), weights[weights > 0] / weights.sum())
-            laws.append(law)
-            path.append(int(law.ids[dice.choose(law.probabilities)]))
+            distribution = Distribution(np.flatnonzero(weights), weights[weights > 0] / weights.sum())
+            distributions.append(distribution)
+            path.append(int(distribution.ids[dice.choose(distribution.probabilities)]))
             if stop(path):
                 break
         segments = translate(self.trie, path, lambda _token: None)
         tokens = tuple(token for segment in segments for token in segment.tokens)
-        return Draft(tokens[:limit], DraftPath(tuple(path), tuple(laws), self.trie) if path else None)
+        return Draft(tokens[:limit], DraftPath(tuple(path), tuple(distributions), self.trie) if path else None)
 
     def error(
         self,
@@ -82,8 +82,8 @@ class Toy:
         before: Written = (),
         ends: Collection[int] = (),
     ) -> float:
-        """Total variation between what comes out of a round, then completed plainly, and the target's law. The draft
-        goes on from the tokens `before` it."""
+        """Total variation between what comes out of a round, then completed plainly, and the target's distribution. The
+        draft goes on from the tokens `before` it."""
 
         def round_(dice: Dice) -> Written:
             draft = self.draft(dice, longest, stop, masked, limit)
@@ -91,11 +91,11 @@ class Toy:
                 draft = draft.after(Draft(before))
             asked = []
 
-            def law_at(place: int) -> Law:
+            def distribution_at(place: int) -> Distribution:
                 asked.append(place)
                 return self.p(draft.tokens[:place])
 
-            verdict = accept(draft, law_at, ends, dice)
+            verdict = accept(draft, distribution_at, ends, dice)
             check(verdict, ends)
             assert asked == [*range(len(verdict.tokens))]
             return verdict.tokens
@@ -113,8 +113,8 @@ class Toy:
         if len(written) == num_tokens or (written and written[-1] in ends):
             out[written] += weight
             return
-        law = self.p(written)
-        for token, probability in zip(law.ids.tolist(), law.probabilities.tolist(), strict=True):
+        distribution = self.p(written)
+        for token, probability in zip(distribution.ids.tolist(), distribution.probabilities.tolist(), strict=True):
             self._complete((*written, token), weight * probability, num_tokens, out, ends)
 
 
@@ -232,7 +232,7 @@ def test_dropping_the_token_that_made_the_drafter_stop_would_be_noticed() -> Non
             kept = draft.path.tokens[:-1] if draft.path.tokens[-1] == 2 else draft.path.tokens
             segments = translate(self.trie, kept, lambda _token: None)
             tokens = tuple(token for segment in segments for token in segment.tokens)
-            return Draft(tokens, DraftPath(kept, draft.path.laws[: len(kept)], self.trie) if kept else None)
+            return Draft(tokens, DraftPath(kept, draft.path.distributions[: len(kept)], self.trie) if kept else None)
 
     toy.__class__ = Dropping
     assert toy.error(longest=4, stop=lambda path: path[-1] == 2) > 0.01
@@ -258,10 +258,10 @@ def test_it_is_exact_on_any_trie(merges: set[str], strangers: int, seed: int, co
 def test_what_the_target_agrees_with_comes_out_as_the_longest_match(path: list[int], vocabulary: list[str]) -> None:
     trie = trie_of(vocabulary)
     tokens = tuple(t for segment in translate(trie, path, lambda _token: None) for t in segment.tokens)
-    certain = tuple(Law(np.array([token]), np.ones(1)) for token in path)
+    certain = tuple(Distribution(np.array([token]), np.ones(1)) for token in path)
     draft = Draft(tokens, DraftPath(tuple(path), certain, trie))
-    laws = [Law(np.array([token]), np.ones(1)) for token in (*tokens, 0)]
-    verdict = accept(draft, laws.__getitem__, (), RandomDice(0))
+    distributions = [Distribution(np.array([token]), np.ones(1)) for token in (*tokens, 0)]
+    verdict = accept(draft, distributions.__getitem__, (), RandomDice(0))
     assert verdict.tokens[: len(tokens)] == tokens
     assert verdict.num_accepted == len(tokens)
 
@@ -284,11 +284,11 @@ def test_a_draft_without_probabilities_is_exact(seed: int, tokens: list[int]) ->
 
 
 def test_nothing_is_accepted_after_the_end_of_the_reply() -> None:
-    laws = [Law(np.array([token]), np.ones(1)) for token in (1, 9, 2, 3)]
-    verdict = accept(Draft((1, 9, 2)), laws.__getitem__, {9}, RandomDice(0))
+    distributions = [Distribution(np.array([token]), np.ones(1)) for token in (1, 9, 2, 3)]
+    verdict = accept(Draft((1, 9, 2)), distributions.__getitem__, {9}, RandomDice(0))
     assert (verdict.tokens, verdict.num_accepted) == ((1, 9), 2)
 
 
 def test_without_a_draft_the_round_is_a_plain_draw() -> None:
-    verdict = accept(Draft(), lambda _place: Law(np.array([7]), np.ones(1)), (), RandomDice(0))
+    verdict = accept(Draft(), lambda _place: Distribution(np.array([7]), np.ones(1)), (), RandomDice(0))
     assert (verdict.tokens, verdict.num_accepted) == ((7,), 0)

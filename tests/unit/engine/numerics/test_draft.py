@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 from engine.numerics.draft import NO_DRAFT, Draft, DraftPath
-from engine.numerics.sampling import Law
+from engine.numerics.sampling import Distribution
 from tests.unit.engine.numerics.test_acceptance import trie_of
 
 RECALLED = Draft((5, 6, 7), chances=(0.9, 0.8, 0.7), proposer="recall")
-PATH = DraftPath((0, 1), (Law(np.array([0]), np.ones(1)), Law(np.array([1]), np.ones(1))), trie_of(["a", "b"]))
+PATH = DraftPath(
+    (0, 1), (Distribution(np.array([0]), np.ones(1)), Distribution(np.array([1]), np.ones(1))), trie_of(["a", "b"])
+)
 DRAFTED = Draft((0, 1), PATH, (0.6, 0.5), num_steps=3, drafter_s=0.2, reading_s=0.1, proposer="drafter")
 
 

@@ -1,4 +1,4 @@
-"""The law against a slow plain version of itself."""
+"""The distribution against a slow plain version of itself."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from engine.config import SamplingSettings
 from engine.errors import LogitsBroken
 from engine.numerics.dice import RandomDice
-from engine.numerics.sampling import Law, LogitRow, make_law
+from engine.numerics.sampling import Distribution, LogitRow, make_distribution
 
 OFF = SamplingSettings(temperature=1.0, top_k=0, top_p=1.0, min_p=0.0)
 
 
-def slow_law(logits: LogitRow, settings: SamplingSettings, history: list[int]) -> dict[int, float]:
+def slow_distribution(logits: LogitRow, settings: SamplingSettings, history: list[int]) -> dict[int, float]:
     """Every step over the whole vocabulary, one token at a time, in the order of llama.cpp's samplers."""
     values = {token: float(value) for token, value in enumerate(logits)}
     for token in set(history[-settings.penalty_window :] if settings.penalty_window else []):
@@ -50,8 +50,8 @@ def softmax(values: list[float]) -> list[float]:
     return list(weights / weights.sum())
 
 
-def as_dict(law: Law) -> dict[int, float]:
-    return dict(zip(law.ids.tolist(), law.probabilities.tolist(), strict=True))
+def as_dict(distribution: Distribution) -> dict[int, float]:
+    return dict(zip(distribution.ids.tolist(), distribution.probabilities.tolist(), strict=True))
 
 
 settings_strategy = st.builds(
@@ -74,7 +74,7 @@ settings_strategy = st.builds(
     settings=settings_strategy,
     data=st.data(),
 )
-def test_law_equals_the_slow_plain_one(
+def test_distribution_equals_the_slow_plain_one(
     seed: int, size: int, scale: float, settings: SamplingSettings, data: st.DataObject
 ) -> None:
     # A permutation keeps logits apart, so that no rounding decides who is in.
@@ -83,10 +83,10 @@ def test_law_equals_the_slow_plain_one(
     history = data.draw(st.lists(st.integers(0, size - 1), max_size=12))
     before = logits.copy()
 
-    law = make_law(logits, settings, history)
+    distribution = make_distribution(logits, settings, history)
 
-    expected = slow_law(logits, settings, history)
-    found = as_dict(law)
+    expected = slow_distribution(logits, settings, history)
+    found = as_dict(distribution)
     if settings.temperature > 0 and settings.top_p < 1 and expected.keys() != found.keys():
         # The cumulated probability may round to either side of top-p: then one token more or less is right, the
         # unlikeliest.
@@ -99,19 +99,19 @@ def test_law_equals_the_slow_plain_one(
     assert found.keys() == expected.keys()
     for token, chance in expected.items():
         assert found[token] == pytest.approx(chance, abs=2e-6)
-    assert law.probabilities.sum() == pytest.approx(1.0, abs=1e-12)
-    assert np.all(np.diff(law.probabilities) <= 0)
+    assert distribution.probabilities.sum() == pytest.approx(1.0, abs=1e-12)
+    assert np.all(np.diff(distribution.probabilities) <= 0)
     assert np.array_equal(logits, before), "the target's own row must stay as it is"
 
 
 def test_temperature_zero_is_a_point_on_the_largest_logit() -> None:
-    law = make_law(np.array([1, 5, 3], np.float32), replace(OFF, temperature=0.0), [])
-    assert as_dict(law) == {1: 1.0}
+    distribution = make_distribution(np.array([1, 5, 3], np.float32), replace(OFF, temperature=0.0), [])
+    assert as_dict(distribution) == {1: 1.0}
 
 
 def test_penalties_apply_to_greedy_too() -> None:
     settings = replace(OFF, temperature=0.0, presence_penalty=4.0)
-    assert as_dict(make_law(np.array([1, 5, 3], np.float32), settings, [1])) == {2: 1.0}
+    assert as_dict(make_distribution(np.array([1, 5, 3], np.float32), settings, [1])) == {2: 1.0}
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
@@ -127,28 +127,28 @@ def test_a_row_that_is_no_numbers_is_refused_instead_of_sampled(bad: float) -> N
             replace(OFF, min_p=0.1),
         ):
             with pytest.raises(LogitsBroken):
-                make_law(logits, settings, [])
+                make_distribution(logits, settings, [])
 
 
 def test_masked_tokens_are_never_drawn() -> None:
     logits = np.full(200, -np.inf, np.float32)
     logits[[3, 9]] = 1.0
-    law = make_law(logits, replace(OFF, top_k=40), [])
+    distribution = make_distribution(logits, replace(OFF, top_k=40), [])
     dice = RandomDice(0)
-    assert {law.draw(dice) for _ in range(50)} == {3, 9}
+    assert {distribution.draw(dice) for _ in range(50)} == {3, 9}
 
 
-def test_draws_follow_the_law() -> None:
-    law = make_law(np.log(np.array([0.5, 0.3, 0.15, 0.05])).astype(np.float32), OFF, [])
+def test_draws_follow_the_distribution() -> None:
+    distribution = make_distribution(np.log(np.array([0.5, 0.3, 0.15, 0.05])).astype(np.float32), OFF, [])
     dice = RandomDice(1)
     num_draws = 40_000
-    counts = np.bincount([law.draw(dice) for _ in range(num_draws)], minlength=4)
+    counts = np.bincount([distribution.draw(dice) for _ in range(num_draws)], minlength=4)
     expected = np.array([0.5, 0.3, 0.15, 0.05]) * num_draws
     chi_square = float(((counts - expected) ** 2 / expected).sum())
     assert chi_square < 16.27  # 0.1 % of a chi-square with 3 degrees of freedom
 
 
 def test_same_seed_same_draws() -> None:
-    law = make_law(np.zeros(500, np.float32), OFF, [])
+    distribution = make_distribution(np.zeros(500, np.float32), OFF, [])
     first, second = (RandomDice(7) for _ in range(2))
-    assert [law.draw(first) for _ in range(20)] == [law.draw(second) for _ in range(20)]
+    assert [distribution.draw(first) for _ in range(20)] == [distribution.draw(second) for _ in range(20)]

@@ -14,9 +14,11 @@ import numpy as np
 import pytest
 from safetensors.numpy import save
 
+from engine.messages.conversations import Role
+from engine.messages.learned import NgramRecord
+from engine.messages.replies import ReplyStatistics, StopReason
 from engine.profile.archive import read_archive
 from engine.profile.transfer import export_profile
-from engine.records import NgramRecord, ReplyStatistics, Role, StopReason
 from engine.storage import Repository
 from tests.unit.engine.storage.made import reply_of
 

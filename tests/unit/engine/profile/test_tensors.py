@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import save
 
+from engine.messages.learned import NgramRecord
 from engine.profile.members import pack_ngrams, pack_texts, unpack_ngrams, unpack_texts
 from engine.profile.tensors import TensorsBroken, check_weights, pack, unpack
-from engine.records import NgramRecord
 
 COLUMNS: dict[str, Any] = {
     "tokens": np.array([1, 2, 3], np.int32),

@@ -17,11 +17,10 @@ from hypothesis import strategies as st
 from safetensors.numpy import save
 
 from engine.errors import ProfileUnusable
-from engine.learned import ImportOutcome, Learned, RecallSize
+from engine.messages.learned import ImportOutcome, Learned, NgramRecord, RecallSize
 from engine.profile import contents
 from engine.profile.archive import read_archive
 from engine.profile.transfer import export_profile, import_profile, read_profile, summarize_profile
-from engine.records import NgramRecord
 from engine.storage import Repository
 
 from .conftest import DRAFTER, TARGET, TOKENIZER, TYPED, WEIGHTS, Members, write_zip

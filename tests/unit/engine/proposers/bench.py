@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from engine.config import SamplingSettings
+from engine.messages.conversations import ChatTurn, Role
+from engine.messages.learned import NgramRecord
 from engine.numerics.dice import RandomDice
 from engine.numerics.draft import Draft
 from engine.numerics.ngram_cache import NgramCache
@@ -13,7 +15,6 @@ from engine.numerics.string_trie import StringTrie
 from engine.numerics.vocabulary_map import VocabularyMap
 from engine.proposers.interface import Context, Worth
 from engine.proposers.neural import NeuralProposer
-from engine.records import ChatTurn, NgramRecord, Role
 from tests.fakes.drafter import PIECES, FakeDrafter, FakeDrafterVocabulary, Logits, guesses
 from tests.fakes.proposers import Generous
 from tests.fakes.target import PIECES as TARGET_PIECES

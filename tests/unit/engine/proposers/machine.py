@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from engine.config import SamplingSettings
+from engine.messages.conversations import ChatTurn, Role
 from engine.numerics.dice import RandomDice
 from engine.numerics.draft import Draft, Verdict
 from engine.numerics.draft_length import FixedCosts
 from engine.proposers.chooser import Always, Chooser
 from engine.proposers.interface import Context
-from engine.records import ChatTurn, Role
 from tests.fakes.proposers import FakeRecall, FakeSlow
 
 TURNS = (ChatTurn(Role.USER, "Hi"),)

@@ -9,9 +9,10 @@ import pytest
 
 from engine.config import SamplingSettings
 from engine.drafter.interface import LogitRow
+from engine.messages.conversations import ChatTurn, Role
+from engine.messages.learned import NgramRecord
 from engine.numerics.dice import RandomDice
 from engine.proposers.interface import Context
-from engine.records import ChatTurn, NgramRecord, Role
 from tests.fakes.drafter import END, PIECES, AsciiVocabulary, FakeDrafterVocabulary, random_logits
 from tests.fakes.proposers import Generous
 from tests.fakes.target import START
@@ -113,17 +114,17 @@ def test_a_merge_that_the_target_does_not_make_is_given_up() -> None:
     assert not bench.trie.string_of(hah)
 
 
-def test_a_sampled_draft_carries_the_laws_it_was_drawn_from() -> None:
+def test_a_sampled_draft_carries_the_distributions_it_was_drawn_from() -> None:
     bench = Bench(logits=random_logits(3))
     context = Context(TURNS, [1, 2, 3], ord("a"), 3, SamplingSettings(temperature=0.8), RandomDice(1))
     draft = bench.proposer.propose(context, 3, Generous())
     assert draft.path is not None
-    assert len(draft.path.laws) == len(draft.path.tokens) <= draft.num_steps
-    for token, law in zip(draft.path.tokens, draft.path.laws, strict=True):
-        assert token in law.ids
-        assert law.probabilities.sum() == pytest.approx(1)
-        assert END not in law.ids
-        assert len(law.ids) <= 64
+    assert len(draft.path.distributions) == len(draft.path.tokens) <= draft.num_steps
+    for token, distribution in zip(draft.path.tokens, draft.path.distributions, strict=True):
+        assert token in distribution.ids
+        assert distribution.probabilities.sum() == pytest.approx(1)
+        assert END not in distribution.ids
+        assert len(distribution.ids) <= 64
 
 
 def test_a_child_is_guessed_only_if_it_is_likelier_than_all_that_end_the_token() -> None:

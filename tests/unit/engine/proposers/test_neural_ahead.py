@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from engine.messages.conversations import ChatTurn, Role
 from engine.numerics.draft import NO_DRAFT
-from engine.records import ChatTurn, Role
 from tests.fakes.drafter import AsciiVocabulary
 from tests.fakes.proposers import Generous
 from tests.fakes.target import START

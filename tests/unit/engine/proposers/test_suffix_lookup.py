@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.config import SamplingSettings
+from engine.messages.conversations import ChatTurn, Role
 from engine.numerics.dice import RandomDice
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
 from engine.numerics.suffix_index import SuffixIndex
 from engine.proposers.interface import Context
 from engine.proposers.suffix_lookup import SuffixLookup
-from engine.records import ChatTurn, Role
 from tests.fakes.proposers import Generous
 
 TURNS = (ChatTurn(Role.USER, "Say it."),)

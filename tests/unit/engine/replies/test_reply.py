@@ -8,8 +8,9 @@ import pytest
 
 from engine.config import ReplySettings, SamplingSettings
 from engine.errors import PromptTooLong, TemplateFailed
-from engine.records import ChatTurn, Reply, Role, StopReason
-from engine.replies.reply import ReplyWriter
+from engine.messages.conversations import ChatTurn, Role
+from engine.messages.replies import StopReason
+from engine.replies.reply import Reply, ReplyWriter
 from engine.stop_signal import StopSignal
 from tests.fakes.listener import RecordingListener
 from tests.fakes.target import END, PIECES, START, FakeTarget, says

@@ -7,13 +7,14 @@ from itertools import product
 import pytest
 
 from engine.config import ReplySettings, SamplingSettings
+from engine.decoding.speculation import Speculation
+from engine.messages.conversations import ChatTurn, Role
+from engine.messages.replies import StopReason, TextKind
 from engine.numerics.draft_length import FixedCosts
 from engine.numerics.suffix_index import SuffixIndex
 from engine.proposers.chooser import Chooser
 from engine.proposers.suffix_lookup import SuffixLookup
-from engine.records import ChatTurn, Reply, Role, StopReason, TextKind
-from engine.replies.reply import ReplyWriter
-from engine.speculation import Speculation
+from engine.replies.reply import Reply, ReplyWriter
 from engine.stop_signal import StopSignal
 from tests.fakes.drafter import guesses
 from tests.fakes.listener import RecordingListener

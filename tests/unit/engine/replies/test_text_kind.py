@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.records import TextKind
+from engine.messages.replies import TextKind
 from engine.replies.text_kind import text_kind
 
 PROSE = "A rainbow appears when sunlight meets raindrops in 1 of 10 showers - roughly. Each drop bends the light.\n"

@@ -7,8 +7,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.messages.replies import Origin, OriginRun
 from engine.numerics.draft import NO_DRAFT, Draft
-from engine.records import Origin, OriginRun
 from engine.replies.text_origins import TextOrigins, origin_of
 from engine.replies.text_stream import TextStream
 

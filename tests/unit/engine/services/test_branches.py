@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from engine.commands import ContinueReply, EditPrompt, LoadTarget, Regenerate, Send
 from engine.config import OwnSampling, ReplySettings, SamplingSettings
 from engine.errors import ConversationMissing, NothingToAdd, PromptTooLong
-from engine.events import PromptKept, ReplyFinished, ReplyText
-from engine.records import Message, Role, StopReason
+from engine.messages.commands import ContinueReply, EditPrompt, LoadTarget, Regenerate, Send
+from engine.messages.conversations import Message, Role
+from engine.messages.events import PromptKept, ReplyFinished, ReplyText
+from engine.messages.replies import StopReason
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from tests.fakes.target import END, FakeTarget, says

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.commands import ChatCommand, Command, LoadTarget, Regenerate, RememberMore, Send, UseDrafter
 from engine.config import LearningSettings, ReplySettings, SamplingSettings, TargetSettings
+from engine.decoding.speculation import Speculation
 from engine.errors import (
     ConversationMissing,
     LoadCancelled,
@@ -18,7 +18,9 @@ from engine.errors import (
     TargetUnreadable,
     TemplateFailed,
 )
-from engine.events import (
+from engine.messages.commands import ChatCommand, Command, LoadTarget, Regenerate, RememberMore, Send, UseDrafter
+from engine.messages.conversations import ConversationSummary, Role
+from engine.messages.events import (
     ConversationChanged,
     Event,
     PromptKept,
@@ -29,18 +31,17 @@ from engine.events import (
     TargetLoading,
     TargetReady,
 )
+from engine.messages.replies import StopReason
 from engine.numerics.vocabulary_map import fingerprint
 from engine.proposers.chooser import Chooser
 from engine.proposers.suffix_lookup import SuffixLookup
-from engine.records import ConversationSummary, Role, StopReason
 from engine.services.chat_service import ChatService
 from engine.services.learning_service import LearningService
 from engine.services.recall import Recall
-from engine.speculation import Speculation
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
+from engine.target.files import TargetFile
 from engine.target.interface import Interrupted, Target
-from engine.targets import TargetFile
 from tests.fakes.proposers import FREE
 from tests.fakes.target import FakeTarget, says
 

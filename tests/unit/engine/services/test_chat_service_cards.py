@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.commands import LoadTarget, Send
 from engine.config import TargetSettings
 from engine.errors import CardsTooSmall, NoTarget
-from engine.events import TargetReady
+from engine.messages.commands import LoadTarget, Send
+from engine.messages.events import TargetReady
 from engine.storage import Repository
 from tests.fakes.target import FakeTarget, says
 from tests.unit.engine.services.test_chat_service import GREEDY, Desk, finished

@@ -9,13 +9,12 @@ from typing import Any
 
 import pytest
 
-from engine.commands import LoadTarget, Send
 from engine.config import ReplySettings, SamplingSettings, TargetOptions, TargetSettings
 from engine.errors import TargetTooLarge
-from engine.events import ConversationChanged, TargetReady
 from engine.library import estimate
-from engine.records import Reply
-from engine.replies.reply import PreparedReply, ReplyWriter
+from engine.messages.commands import LoadTarget, Send
+from engine.messages.events import ConversationChanged, TargetReady
+from engine.replies.reply import PreparedReply, Reply, ReplyWriter
 from engine.storage import Repository
 from tests.fakes.gguf import gguf
 from tests.fakes.target import FakeTarget, says

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.commands import ChatSampling, Compare, LoadTarget, Send
-from engine.comparison import Comparison, Side
 from engine.config import OwnSampling, ReplySettings, SamplingSettings, TargetOptions
 from engine.errors import ConversationMissing, NoTarget, PromptTooLong
-from engine.events import CompareFinished, CompareText, ReplyFinished, ReplyStarted
+from engine.messages.commands import ChatSampling, Compare, LoadTarget, Send
+from engine.messages.comparison import Comparison, Side
+from engine.messages.events import CompareFinished, CompareText, ReplyFinished, ReplyStarted
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.target.interface import FloatRows

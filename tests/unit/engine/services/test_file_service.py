@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.commands import (
+from engine.config import LearningSettings
+from engine.errors import ChatsNotWritten, ChatsUnreadable, ConversationMissing, ImportCancelled
+from engine.messages.commands import (
     Command,
     ExportConversations,
     ForgetConversation,
@@ -17,9 +19,8 @@ from engine.commands import (
     RememberMore,
     SearchConversations,
 )
-from engine.config import LearningSettings
-from engine.errors import ChatsNotWritten, ChatsUnreadable, ConversationMissing, ImportCancelled
-from engine.events import (
+from engine.messages.conversations import ExportFormat, LeftOut, Role, TextFile
+from engine.messages.events import (
     ConversationForgotten,
     ConversationsExported,
     ConversationsFound,
@@ -27,7 +28,6 @@ from engine.events import (
     Event,
     TextFileRead,
 )
-from engine.records import ExportFormat, LeftOut, Role, TextFile
 from engine.services.file_service import FileService
 from engine.services.learning_service import LearningService
 from engine.services.recall import Recall

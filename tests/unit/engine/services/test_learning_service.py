@@ -13,12 +13,12 @@ import torch
 
 from engine.config import LearningSettings, OwnSampling, SpeculationSettings
 from engine.drafter.adapter import Adapter
-from engine.drafting import Drafting, open_drafting
 from engine.errors import StoreUnusable
-from engine.events import DrafterLearned, Event
-from engine.learned import Learned
 from engine.learning.learner import Learner, Trial
-from engine.records import ChatTurn, Message, NgramRecord, Role
+from engine.messages.conversations import ChatTurn, Message, Role
+from engine.messages.events import DrafterLearned, Event
+from engine.messages.learned import Learned, NgramRecord
+from engine.proposers.drafting import Drafting, open_drafting
 from engine.services import learning_service
 from engine.services.learning_service import LearningService
 from engine.storage import Repository
@@ -111,7 +111,7 @@ def test_what_was_learned_is_used_kept_and_gone_on_from_after_a_restart(
 ) -> None:
     home = homes()
     home.service.open(home.drafting)
-    assert home.service.wants_laws
+    assert home.service.wants_distributions
     assert not used(home)
     home.talk(FOXES)
     assert home.hears(1)
@@ -168,12 +168,12 @@ def test_nothing_is_learned_on_battery_unless_that_is_wanted(homes: Callable[...
 def test_nothing_is_learned_while_it_is_switched_off(homes: Callable[..., Home]) -> None:
     home = homes(LearningSettings(enabled=False))
     home.service.open(home.drafting)
-    assert not home.service.wants_laws
+    assert not home.service.wants_distributions
     home.talk(FOXES)
     time.sleep(0.2)
     assert home.service._pupil is None
     home.service.change(ALWAYS)
-    assert home.service.wants_laws
+    assert home.service.wants_distributions
     assert home.hears(1)
 
 
@@ -337,7 +337,7 @@ def test_between_two_targets_nothing_is_learned_and_who_learned_before_can_go_on
     home = homes()
     home.service.open(home.drafting)
     before = home.service.put_off()
-    assert not home.service.wants_laws
+    assert not home.service.wants_distributions
     home.talk(FOXES[:2])
     assert home.repository.load_lessons(home.drafting.target_fingerprint) == ()
     home.service.go_on(before)
@@ -347,7 +347,7 @@ def test_between_two_targets_nothing_is_learned_and_who_learned_before_can_go_on
 
 def test_lessons_of_tokens_that_are_none_are_passed_over(homes: Callable[..., Home]) -> None:
     home = homes()
-    broken = replace(reply(FOXES[0]), law_tokens=reply(FOXES[0]).law_tokens + len(TARGET))
+    broken = replace(reply(FOXES[0]), top_tokens=reply(FOXES[0]).top_tokens + len(TARGET))
     home.service.open(home.drafting)
     chat = home.repository.create_conversation("chat", "")
     message = home.repository.add_message(chat.id, None, Role.ASSISTANT, "text")
@@ -565,7 +565,7 @@ def test_a_restored_conversation_teaches_again(homes: Callable[..., Home]) -> No
 
 
 class Memory:
-    """Implements `engine.speculation.NgramMemory`."""
+    """Implements `engine.proposers.drafting.NgramMemory`."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, str]] = []

@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.commands import (
+from engine.config import TargetOptions, TargetSettings
+from engine.errors import NothingAdded, TargetKept, TargetMissing
+from engine.hub.kept import KeptDownloads
+from engine.messages.commands import (
     AddTargets,
     ChangeTargetOptions,
     EstimateMemory,
@@ -17,15 +20,12 @@ from engine.commands import (
     LoadTarget,
     RemoveTarget,
 )
-from engine.config import TargetOptions, TargetSettings
-from engine.errors import NothingAdded, TargetKept, TargetMissing
-from engine.events import Event, MemoryEstimated, TargetInfo, TargetReady, TargetsListed
-from engine.hub.kept import KeptDownloads
-from engine.loaded_target import LoadedTarget
-from engine.records import LibraryTarget
+from engine.messages.events import Event, MemoryEstimated, TargetInfo, TargetReady, TargetsListed
+from engine.messages.targets import LibraryTarget
 from engine.services.library_service import LibraryService
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
+from engine.target.loaded import LoadedTarget
 from tests.fakes.gguf import write
 
 
@@ -52,7 +52,7 @@ class Desk:
 
 @pytest.fixture
 def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
-    monkeypatch.setattr("engine.targets._STARTER_PACKAGE", "no_such_package")
+    monkeypatch.setattr("engine.target.files._STARTER_PACKAGE", "no_such_package")
     with closing(Repository.open(tmp_path / "store")) as repository:
         yield Desk(repository, tmp_path)
 
@@ -103,7 +103,7 @@ def test_a_header_is_read_once(desk: Desk, tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_an_added_target_is_not_trusted_before_it_was_loaded(desk: Desk, tmp_path: Path) -> None:
-    from engine.targets import resolve_target
+    from engine.target.files import resolve_target
 
     path = write(tmp_path / "a.gguf")
     desk.do(AddTargets((path,)))

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.commands import (
+from engine.config import LearningSettings
+from engine.errors import AdapterMissing, ImportCancelled, ProfileUnusable
+from engine.messages.commands import (
     Command,
     ExportProfile,
     ForgetEverything,
@@ -20,9 +22,8 @@ from engine.commands import (
     ShowProfile,
     UseAdapter,
 )
-from engine.config import LearningSettings
-from engine.errors import AdapterMissing, ImportCancelled, ProfileUnusable
-from engine.events import (
+from engine.messages.conversations import Role
+from engine.messages.events import (
     AdapterUsed,
     ConversationsListed,
     Event,
@@ -33,14 +34,13 @@ from engine.events import (
     ProfileImported,
     ProfileShown,
 )
-from engine.learned import ImportOutcome
-from engine.records import NgramRecord, Role
+from engine.messages.learned import ImportOutcome, NgramRecord
 from engine.services.learning_service import LearningService
 from engine.services.personal_service import PersonalService
 from engine.services.recall import Recall
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
-from engine.vocabulary_name import vocabulary_fingerprint
+from engine.target.vocabulary_name import vocabulary_fingerprint
 from tests.fakes.target import FakeTarget
 from tests.unit.engine.profile.conftest import DRAFTER, TARGET, TOKENIZER, WEIGHTS
 

@@ -12,14 +12,15 @@ import numpy as np
 import pytest
 
 from engine.config import ReplySettings, SamplingSettings
+from engine.decoding.speculation import Speculation
 from engine.errors import ConversationMissing, StoreUnusable
+from engine.messages.conversations import ChatTurn, Message, Role
+from engine.messages.learned import RecallText
 from engine.numerics.vocabulary_map import fingerprint
 from engine.proposers.chooser import Chooser
 from engine.proposers.suffix_lookup import SuffixLookup
-from engine.records import ChatTurn, Message, RecallText, Reply, Role
-from engine.replies.reply import ReplyWriter
+from engine.replies.reply import Reply, ReplyWriter
 from engine.services.recall import Recall
-from engine.speculation import Speculation
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.storage.repository import FILE_NAME

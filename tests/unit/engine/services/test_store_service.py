@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.commands import (
+from engine.config import LearningSettings, OwnSampling
+from engine.errors import ConversationMissing
+from engine.messages.commands import (
     ChangeConversation,
     DeleteConversation,
     KeepDraft,
@@ -17,16 +19,15 @@ from engine.commands import (
     RestoreConversation,
     ShowBranch,
 )
-from engine.config import LearningSettings, OwnSampling
-from engine.errors import ConversationMissing
-from engine.events import (
+from engine.messages.conversations import Role
+from engine.messages.events import (
     ConversationChanged,
     ConversationDeleted,
     ConversationOpened,
     ConversationsListed,
     Event,
 )
-from engine.records import NgramRecord, Role
+from engine.messages.learned import NgramRecord
 from engine.services.learning_service import LearningService
 from engine.services.recall import Recall
 from engine.services.store_service import StoreService

@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from engine.commands import Command, ListConversations, OpenConversation
 from engine.errors import NoTarget
-from engine.events import ConversationsListed, Failed
+from engine.messages.commands import Command, ListConversations, OpenConversation
+from engine.messages.events import ConversationsListed, Failed
 from engine.services.worker import Worker
 from engine.stop_signal import StopSignal
 from tests.fakes.listener import EventQueue

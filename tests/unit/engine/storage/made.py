@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.records import VerifiedReply
+from engine.messages.learned import VerifiedReply
 
 
 def reply_of(tokens: Any, law_tokens: Any, law_logs: Any) -> VerifiedReply:

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from engine.errors import AdapterMissing, StoreUnusable
-from engine.records import AdapterSummary, Role
+from engine.messages.conversations import Role
+from engine.messages.learned import AdapterSummary
 from engine.storage import Repository
 
 from .conftest import OnEveryConnection

@@ -12,14 +12,14 @@ from threading import Barrier
 
 import pytest
 
-from engine.records import Role
+from engine.messages.conversations import Role
 from engine.storage import Repository
 
 ADD_FOREVER = """
 import sys
 import time
 from pathlib import Path
-from engine.records import Role
+from engine.messages.conversations import Role
 from engine.storage import Repository
 
 repository = Repository.open(Path(sys.argv[1]))

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from engine.errors import ConversationMissing
-from engine.records import Role
+from engine.messages.conversations import Role
 from engine.storage import Repository
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import StoreUnusable
-from engine.records import Role
+from engine.messages.conversations import Role
 from engine.storage import Repository
 
 from .conftest import OnEveryConnection

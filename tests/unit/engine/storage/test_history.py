@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import insert
 
-from engine.history import total
-from engine.records import NgramRecord, ReplyStatistics, Role, StopReason, TextKind
+from engine.messages.conversations import Role
+from engine.messages.history import total
+from engine.messages.learned import NgramRecord
+from engine.messages.replies import ReplyStatistics, StopReason, TextKind
 from engine.storage import Repository
 from engine.storage.schema import ConversationRow, MessageRow, ReplyStatisticsRow
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import ConversationMissing
-from engine.records import Role
+from engine.messages.conversations import Role
 from engine.storage import Repository
 
 

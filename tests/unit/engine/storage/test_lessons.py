@@ -14,7 +14,7 @@ import pytest
 
 from engine.config import OwnSampling
 from engine.errors import ConversationMissing, StoreUnusable
-from engine.records import ChatTurn, Role
+from engine.messages.conversations import ChatTurn, Role
 from engine.storage import Repository
 from engine.storage.backup import back_up
 
@@ -24,7 +24,7 @@ from .made import reply_of
 VOCABULARY, OTHER = "7a" * 32, "d0" * 32
 ALL = 10**6  # lessons: more than any test keeps
 SECRET = [0x41524544, 0x45534E55]  # b"DERAUNSE" in the file
-LAW = [[7, 8, 9], [9, 8, 7]]  # of two tokens
+DISTRIBUTION = [[7, 8, 9], [9, 8, 7]]  # of two tokens
 LOGS = [[-0.5, -1.25, -3.0], [-0.25, -2.0, float("-inf")]]
 
 
@@ -40,7 +40,7 @@ def exchange(repository: Repository, *texts: str, system_prompt: str = "") -> tu
 
 def save(repository: Repository, message_id: int, fingerprint: str = VOCABULARY, most: int = ALL) -> None:
     """A lesson whose first token tells which one it is."""
-    repository.save_lesson(fingerprint, message_id, reply_of([message_id, 2**31 - 1], LAW, LOGS), most)
+    repository.save_lesson(fingerprint, message_id, reply_of([message_id, 2**31 - 1], DISTRIBUTION, LOGS), most)
 
 
 def kept(repository: Repository, fingerprint: str = VOCABULARY) -> list[int]:
@@ -66,9 +66,9 @@ def test_a_lesson_comes_back_with_the_turns_that_it_answers(open_repository: Cal
         ChatTurn(Role.USER, "Why?"),
     )
     assert lesson.reply.tokens.tolist() == [reply, 2**31 - 1]
-    assert lesson.reply.law_tokens.tolist() == LAW
-    assert lesson.reply.law_logs.tolist() == LOGS
-    kinds = [numbers.dtype.name for numbers in (lesson.reply.tokens, lesson.reply.law_tokens, lesson.reply.law_logs)]
+    assert lesson.reply.top_tokens.tolist() == DISTRIBUTION
+    assert lesson.reply.top_logs.tolist() == LOGS
+    kinds = [numbers.dtype.name for numbers in (lesson.reply.tokens, lesson.reply.top_tokens, lesson.reply.top_logs)]
     assert kinds == ["int32", "int32", "float16"]
 
 
@@ -103,7 +103,7 @@ def test_saving_again_replaces_and_leaves_the_others(repository: Repository) -> 
     repository.save_lesson(VOCABULARY, first, reply_of([5], [[1]], [[0.0]]), ALL)
     changed, other = repository.load_lessons(VOCABULARY)
     reply = changed.reply
-    assert (reply.tokens.tolist(), reply.law_tokens.tolist(), reply.law_logs.tolist()) == ([5], [[1]], [[0.0]])
+    assert (reply.tokens.tolist(), reply.top_tokens.tolist(), reply.top_logs.tolist()) == ([5], [[1]], [[0.0]])
     assert other.reply.tokens.tolist() == [second, 2**31 - 1]
 
 
@@ -203,7 +203,7 @@ def test_purge_removes_the_lessons_of_the_deleted_alone_also_from_copies(
 ) -> None:
     hidden, (_, secret) = exchange(repository, "one", "two")
     _, (_, stays) = exchange(repository, "three", "four")
-    repository.save_lesson(VOCABULARY, secret, reply_of(SECRET, LAW, LOGS), ALL)
+    repository.save_lesson(VOCABULARY, secret, reply_of(SECRET, DISTRIBUTION, LOGS), ALL)
     save(repository, stays)
     backup = back_up(store, "9999")
     assert b"DERAUNSE" in backup.read_bytes()

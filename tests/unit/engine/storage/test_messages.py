@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine, event
 
 from engine.errors import ConversationMissing
-from engine.records import Message, ReplyStatistics, Role, StopReason
+from engine.messages.conversations import Message, Role
+from engine.messages.replies import ReplyStatistics, StopReason
 from engine.storage import Repository
 from engine.storage.schema import ReplyStatisticsRow
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.records import NgramRecord
+from engine.messages.learned import NgramRecord
 from engine.storage.ngram_merge import changes_by
 
 OWN = NgramRecord((1, 2), token=7, count=5, doubts=2, last_use=100)

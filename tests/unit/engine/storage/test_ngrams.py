@@ -15,7 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engine.errors import StoreUnusable
-from engine.records import NgramRecord, Role
+from engine.messages.conversations import Role
+from engine.messages.learned import NgramRecord
 from engine.storage import Repository
 from engine.storage.schema import NgramRow
 

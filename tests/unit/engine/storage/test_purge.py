@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from engine.errors import ConversationMissing
-from engine.records import ReplyStatistics, Role, StopReason
+from engine.messages.conversations import Role
+from engine.messages.replies import ReplyStatistics, StopReason
 from engine.storage import Repository
 from engine.storage.backup import back_up
 

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engine.errors import ConversationMissing, StoreUnusable
-from engine.records import Role
+from engine.messages.conversations import Role
 from engine.storage import Repository
 from engine.storage.backup import back_up
 

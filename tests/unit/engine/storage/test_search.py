@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.records import Role, SearchHit
+from engine.messages.conversations import Role, SearchHit
 from engine.storage import Repository
 from engine.storage.matching import snippet_of, wanted_words
 

@@ -11,7 +11,7 @@ import pytest
 
 from engine.config import OwnSampling
 from engine.errors import ConversationMissing
-from engine.records import Conversation, Message, Role
+from engine.messages.conversations import Conversation, Message, Role
 from engine.storage import Repository
 
 both = pytest.mark.parametrize("incognito", [False, True], ids=["kept", "incognito"])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import ConversationMissing
-from engine.records import ConversationTree, Role, TreeMessage
+from engine.messages.conversations import ConversationTree, Role, TreeMessage
 from engine.storage import Repository
 
 THEN = datetime(2024, 5, 6, 7, 8, 9, 12, tzinfo=UTC)

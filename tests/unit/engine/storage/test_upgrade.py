@@ -20,7 +20,9 @@ from sqlalchemy import Engine
 
 from engine.config import OwnSampling
 from engine.errors import StoreUnusable
-from engine.records import ChatTurn, NgramRecord, Origin, OriginRun, ReplyStatistics, Role, StopReason, TextKind
+from engine.messages.conversations import ChatTurn, Role
+from engine.messages.learned import NgramRecord
+from engine.messages.replies import Origin, OriginRun, ReplyStatistics, StopReason, TextKind
 from engine.storage import Repository, connections
 from engine.storage.schema import Base
 from engine.storage.upgrade import MIGRATIONS, Migrations, alembic_config, upgrade

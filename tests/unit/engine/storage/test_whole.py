@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 from engine.errors import ConversationMissing, StoreUnusable
-from engine.learned import ImportOutcome, Learned, RecallSize, TargetStatistics
-from engine.records import AdapterRecord, NgramRecord, ReplyStatistics, Role, StopReason
+from engine.messages.conversations import Role
+from engine.messages.learned import AdapterRecord, ImportOutcome, Learned, NgramRecord, RecallSize, TargetStatistics
+from engine.messages.replies import ReplyStatistics, StopReason
 from engine.storage import Repository
 from engine.storage.backup import back_up
 

@@ -12,13 +12,13 @@ from engine.assembly import load_file
 from engine.config import TargetSettings
 from engine.errors import CardsTooSmall
 from engine.library import loading
-from engine.records import ComputeDevice, DeviceKind, GpuSupport
+from engine.messages.targets import ComputeDevice, DeviceKind, GpuSupport
 from engine.stop_signal import StopSignal
 from engine.target import llama_cpp
 from engine.target.devices import _chosen, read_support
+from engine.target.files import starter_file, starter_path
 from engine.target.interface import Target
 from engine.target.llama_cpp import LlamaCppTarget, gpu_support
-from engine.targets import starter_file, starter_path
 
 CUDA = ComputeDevice("CUDA0", "A card", "CUDA", DeviceKind.GPU, 8, 8)
 VULKAN = ComputeDevice("Vulkan0", "A card", "Vulkan", DeviceKind.GPU, 8, 8)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, time, timedelta
 
-from engine.history import AdapterNote, History, LearningDay, Portion, Tally
-from engine.records import TextKind
+from engine.messages.history import AdapterNote, History, LearningDay, Portion, Tally
+from engine.messages.replies import TextKind
 
 TODAY = datetime.now().astimezone().date()
 

@@ -6,7 +6,7 @@ from datetime import date, timedelta
 import pytest
 
 from app.dialogs.history.figures import Choice, Grouping, marks, points, rows, since
-from engine.records import TextKind
+from engine.messages.replies import TextKind
 from tests.unit.app.dialogs.history.made import ago, history, note, portion, tally
 
 DAY = date(2026, 3, 1)

@@ -14,7 +14,7 @@ from pytestqt.qtbot import QtBot
 
 from app.dialogs.history.page import HistoryPage
 from app.theme import ThemeKeeper
-from engine.history import History
+from engine.messages.history import History
 from tests.unit.app.dialogs.history.made import ago, history, portion, tally
 
 

@@ -16,8 +16,8 @@ from app.dialogs.history.wording import (
     plot_words,
     point_words,
 )
-from engine.history import History, Tally, TotalSpeedup
-from engine.records import TextKind
+from engine.messages.history import History, Tally, TotalSpeedup
+from engine.messages.replies import TextKind
 from tests.unit.app.dialogs.history.made import history, portion, tally
 
 WEEK = "Over the last 7 days"

@@ -12,7 +12,7 @@ from app.dialogs.library.options_form import OptionsForm
 from app.theme import ThemeKeeper
 from app.widgets.target_picker import memory_words
 from engine import SamplingSettings, TargetOptions, TargetSettings
-from engine.records import GpuShare, GpuSupport
+from engine.messages.targets import GpuShare, GpuSupport
 from tests.unit.app.library_samples import CARD, ON_CARD, SMALL
 
 

@@ -1,0 +1,142 @@
+"""The figures of `slipstream bench` as a table in the terminal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+_WIDE = 10_000  # columns
+_MOST_PLACES = 8  # of a draft
+
+
+def print_report(report: dict[str, Any]) -> None:
+    """`report` is what `engine.lab.measuring.report.make_report` makes."""
+    console = Console()
+    if not console.is_terminal:  # whole lines for other programs
+        console = Console(width=_WIDE)
+    label = ", simulated: all seconds are computed from counts" if report["simulated"] else ""
+    console.print(f"{report['target']}{label}", markup=False, highlight=False)
+    console.print(_speeds(report))
+    console.print(_times(report))
+    if any(figures["by_task"] for figures in report["modes"].values()):
+        console.print(_tasks(report))
+    for mode, each in report.get("windows", {}).items():
+        if mode != "plain":
+            console.print(_windows(mode, each))
+    for mode, each in report.get("learning", {}).items():
+        console.print(_trials(mode, each))
+    for line in _lines(report):
+        console.print(line, markup=False, highlight=False)
+
+
+def _speeds(report: dict[str, Any]) -> Table:
+    table = _table(
+        "mode", "prompts", "tokens", "tok/s", "tok/round", "accepted", "ratio", "p10", "p90", "worst", "same"
+    )
+    for mode, figures in report["modes"].items():
+        ratios = figures["ratio_to_plain"]
+        accepted = f"{figures['accepted']}/{figures['drafted']}" if figures["drafted"] else "-"
+        table.add_row(
+            mode,
+            str(figures["num_prompts"]),
+            str(figures["tokens"]),
+            f"{figures['tokens_per_s']:.2f}",
+            f"{figures['tokens_per_round']:.3f}",
+            accepted,
+            *(f"{ratios[name]:.3f}" if ratios else "-" for name in ("median", "p10", "p90", "worst")),
+            "-" if figures["identical"] is None else str(figures["identical"]),
+        )
+    return table
+
+
+def _times(report: dict[str, Any]) -> Table:
+    """Milliseconds for each token."""
+    parts = ("draft", "translate", "target", "accept", "other")
+    table = _table("ms per token", *parts, "peak MB")
+    for mode, figures in report["modes"].items():
+        written = max(1, figures["written"])
+        table.add_row(
+            mode, *(f"{figures['ms'][part] / written:.3f}" for part in parts), f"{figures['peak_rss_mb']:.0f}"
+        )
+    return table
+
+
+def _tasks(report: dict[str, Any]) -> Table:
+    """Median ratios to plain, as measured and by counts."""
+    modes = [mode for mode in report["modes"] if mode != "plain"]
+    table = _table("median ratio", "prompts", *modes, *(f"{mode} by counts" for mode in modes))
+    tasks = sorted({task for mode in modes for task in report["modes"][mode]["by_task"]})
+    for task in tasks:
+        each = [report["modes"][mode]["by_task"][task] for mode in modes]
+        cells = [
+            f"{figures[name]['median']:.3f}" if figures[name] else "-"
+            for name in ("ratio_to_plain", "ratio_by_counts")
+            for figures in each
+        ]
+        table.add_row(task, str(each[0]["num_prompts"]), *cells)
+    return table
+
+
+def _windows(mode: str, windows: list[dict[str, Any]]) -> Table:
+    table = _table(f"{mode}: replies", "acceptance", "tok/round", "guessed", "ratio")
+    for window in windows:
+        figures = (window[name] for name in ("acceptance", "tokens_per_round", "guessed_share", "ratio_to_plain"))
+        table.add_row(
+            f"{window['from']}-{window['to']}", *("-" if figure is None else f"{figure:.3f}" for figure in figures)
+        )
+    return table
+
+
+def _trials(mode: str, trials: list[dict[str, Any]]) -> Table:
+    table = _table(f"{mode}: learned after", "as it came", "in use", "candidate", "held back", "outcome")
+    for trial in trials:
+        figures = (f"{trial[name]:.3f}" for name in ("base", "published", "candidate"))
+        table.add_row(str(trial["after"]), *figures, str(trial["held_back"]), trial["outcome"])
+    return table
+
+
+def _table(first: str, *others: str) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column(first)
+    for name in others:
+        table.add_column(name, justify="right")
+    return table
+
+
+def _lines(report: dict[str, Any]) -> list[str]:
+    lines = []
+    for mode, figures in report["modes"].items():
+        if report["simulated"]:
+            lines.append(
+                f"{mode}: own work took {figures['own_ms_measured']:.0f} ms really, which no figure above counts"
+            )
+        else:
+            lines.append(f"{mode}: own overhead {figures['overhead_share']:.2%} of the time")
+        if (counted := figures["ratio_by_counts"]) is not None and figures["drafted"] and not report["simulated"]:
+            ratios = ", ".join(f"{name} {counted[name]:.3f}" for name in ("median", "p10", "p90", "worst"))
+            lines.append(f"{mode}: ratio by counts, without the machine's noise: {ratios}")
+        if figures["by_place"]:
+            places = ", ".join(f"{each['stood'] / each['checked']:.3f}" for each in figures["by_place"][:_MOST_PLACES])
+            lines.append(f"{mode}: guesses that stood, of those reached: {places} (1st, 2nd, …)")
+        if (step := figures["draft_step"]) is not None:
+            lines.append(
+                f"{mode}: a draft step took {step['ms']:.2f} ms, {step['share']:.3f} of a one-row pass of the target"
+            )
+        if (best := figures["attainable"]) is not None:
+            costs = ", ".join(f"V({rows}) {cost:.2f}" for rows, cost in best["pass_costs"].items())
+            lines.append(
+                f"{mode}: {best['share']:.0%} of the attainable {best['ratio']:.3f}, "
+                f"{best['share_of_covered']:.0%} of {best['covered']:.3f} for the rounds with a guess "
+                f"(acceptance {best['acceptance']:.3f}; {costs})"
+            )
+        gaps = [fork["logit_gap"] for fork in figures["forks"] if fork["logit_gap"] is not None]
+        if figures["forks"]:
+            widest = f"; widest logit gap {max(gaps):.3f}" if gaps else ""
+            lines.append(f"{mode}: parted from plain's text in {len(figures['forks'])}{widest}")
+    if report["skipped"]:
+        lines.append(f"too long for the context, left out: {', '.join(report['skipped'])}")
+    if report["interrupted"]:
+        lines.append("ended early; these are the figures so far")
+    return lines

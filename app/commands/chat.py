@@ -1,0 +1,103 @@
+"""One prompt, answered in the terminal."""
+
+from __future__ import annotations
+
+import json
+import sys
+from concurrent.futures import Future
+from typing import TextIO
+
+from app.commands.interrupts import INTERRUPTED, stopped_by_ctrl_c
+from engine import EngineConfig, Reply, ReplySettings, TargetSettings, deep_thread, open_writer
+from engine.messages.conversations import ChatTurn, Role
+from engine.messages.replies import OriginRun, StopReason
+from engine.messages.speed import LiveFigures
+
+_GLANCE_S = 0.05
+_CUT = {
+    StopReason.LENGTH: "(The reply has reached its length; --max-tokens allows another one.)",
+    StopReason.CONTEXT_FULL: "(The context is full; --context allows a bigger one.)",
+}
+
+
+class _Terminal:
+    """Shows a reply as it is written, and a note on what cannot be seen in it."""
+
+    def __init__(self, streaming: bool) -> None:
+        self._streaming = streaming
+
+    def on_prompt(self, num_tokens: int, num_left_out: int) -> None: ...
+
+    def on_prompt_progress(self, num_evaluated: int, num_total: int) -> None: ...
+
+    def on_text(self, text: str, figures: LiveFigures, origins: tuple[OriginRun, ...]) -> None:  # noqa: ARG002
+        if self._streaming:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+
+    def on_trimmed(self, num_left_out: int) -> None: ...
+
+
+def answer(
+    config: EngineConfig,
+    target: str,
+    target_settings: TargetSettings,
+    reply_settings: ReplySettings,
+    system: str,
+    prompt: str,
+    as_json: bool,
+) -> None:
+    """Streams the reply to standard output; with `as_json` prints one object on one line instead.
+
+    Raises what loading and answering raise.
+    """
+    with stopped_by_ctrl_c() as stop:
+        outcome: Future[tuple[str, Reply]] = Future()
+
+        def work() -> None:
+            try:
+                turns = ([ChatTurn(Role.SYSTEM, system)] if system else []) + [ChatTurn(Role.USER, prompt)]
+                terminal = _Terminal(streaming=not as_json)
+                with open_writer(config, target, target_settings, lambda _progress: None, stop) as writer:
+                    reply = writer.write(writer.prepare(turns), reply_settings, stop, terminal)
+                    outcome.set_result((writer.target_name, reply))
+            except BaseException as error:
+                outcome.set_exception(error)
+
+        thread = deep_thread(work, "slipstream-chat")
+        while thread.is_alive():
+            thread.join(_GLANCE_S)  # in pieces, so that Ctrl+C is seen at once
+        name, reply = outcome.result()
+    if reply.failure is not None:
+        raise reply.failure
+    if as_json:
+        print(json.dumps(_summary(name, reply), ensure_ascii=not _is_unicode(sys.stdout)))
+    else:
+        print("" if reply.text.endswith("\n") else "\n", end="", flush=True)
+        note = _CUT.get(reply.statistics.stop_reason)
+        if note:
+            print(note, file=sys.stderr)
+    if reply.statistics.stop_reason is StopReason.STOPPED:
+        sys.exit(INTERRUPTED)
+
+
+def _summary(name: str, reply: Reply) -> dict[str, object]:
+    figures = reply.statistics
+    return {
+        "text": reply.text,
+        "target": name,
+        "prompt_tokens": figures.prompt_tokens,
+        "reply_tokens": figures.reply_tokens,
+        "prompt_s": round(figures.prompt_s, 4),
+        "reply_s": round(figures.reply_s, 4),
+        "tokens_per_s": round(figures.tokens_per_s, 2),
+        "plain_tokens_per_s": round(figures.plain_tokens_per_s, 2) or None,
+        "rounds": figures.num_rounds,
+        "drafted_tokens": figures.num_drafted,
+        "accepted_tokens": figures.num_accepted,
+        "stop_reason": figures.stop_reason.value,
+    }
+
+
+def _is_unicode(stream: TextIO) -> bool:
+    return (stream.encoding or "").lower().replace("-", "").startswith("utf")

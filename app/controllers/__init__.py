@@ -1,0 +1,1 @@
+"""One for each feature: listens to the window and the engine, and decides."""

@@ -1,0 +1,74 @@
+"""Walks the tree of a conversation: earlier prompts in other words, replies again or further, and the way between
+branches."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Qt, Slot
+
+from app.controllers.chat import ChatController
+from app.engine_bridge import EngineBridge
+from app.main_window import MainWindow
+from engine import ContinueReply, EditPrompt, Regenerate, ShowBranch
+from engine.messages.conversations import Message, Role
+from engine.messages.events import Event, Failed
+
+
+class BranchController(QObject):
+    """Connects the transcript of a window with one engine; `chat` says what is open, and has replies written."""
+
+    def __init__(self, window: MainWindow, bridge: EngineBridge, chat: ChatController) -> None:
+        super().__init__(window)
+        self._transcript = window.transcript
+        self._bridge = bridge
+        self._chat = chat
+        self._transcript.regenerate_requested.connect(self._regenerate)
+        self._transcript.continue_requested.connect(self._continue)
+        self._transcript.revision_submitted.connect(self._ask_anew)
+        self._transcript.branch_chosen.connect(self._show_branch)
+        bridge.happened.connect(self._on_event, Qt.ConnectionType.QueuedConnection)
+
+    @Slot(int)
+    def _regenerate(self, message_id: int) -> None:
+        message = self._shown(message_id)
+        if message is None:
+            return
+        command = Regenerate(message.conversation_id, self._chat.reply_settings, message_id)
+        prompt_id = message.id if message.role == Role.USER else message.parent_id
+        if self._chat.answer(command, prompt_id):
+            self._transcript.cut_after(prompt_id)
+            self._transcript.begin_reply()
+
+    @Slot()
+    def _continue(self) -> None:
+        messages = self._transcript.messages
+        if not messages or messages[-1].role == Role.USER:
+            return
+        last = messages[-1]
+        command = ContinueReply(last.conversation_id, self._chat.reply_settings)
+        if self._chat.answer(command, last.parent_id, last.text):
+            self._transcript.cut_after(last.parent_id)
+            self._transcript.begin_reply(last.text)
+
+    @Slot(int, str)
+    def _ask_anew(self, message_id: int, prompt: str) -> None:
+        message = self._shown(message_id)
+        if message is None:
+            return
+        command = EditPrompt(message.conversation_id, message_id, prompt, self._chat.reply_settings)
+        if prompt == message.text or self._chat.answer(command):
+            self._transcript.end_revision(message_id)
+
+    @Slot(int)
+    def _show_branch(self, message_id: int) -> None:
+        if self._chat.open_id is not None and not self._chat.is_answering:
+            self._bridge.post(ShowBranch(self._chat.open_id, message_id))
+
+    @Slot(object)
+    def _on_event(self, event: Event) -> None:
+        match event:
+            case Failed(command=EditPrompt(_, message_id, prompt)):
+                if self._shown(message_id) is not None:  # it was not kept: nothing the user wrote is lost
+                    self._transcript.revise(message_id, prompt)
+
+    def _shown(self, message_id: int) -> Message | None:
+        return next((message for message in self._transcript.messages if message.id == message_id), None)

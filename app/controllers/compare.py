@@ -1,0 +1,149 @@
+"""Has one prompt answered without guesses and with them, and shows what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, Qt, Slot
+
+from app.dialogs.compare_dialog import CompareDialog
+from app.dialogs.compare_wording import NUM_REPLIES, progress_words, reasons, result, running_words, side_words
+from app.engine_bridge import EngineBridge
+from app.main_window import MainWindow
+from engine import ChatSampling, Compare, ReplySettings, SamplingSettings, StopSignal
+from engine.messages.comparison import Side
+from engine.messages.conversations import Role
+from engine.messages.events import (
+    CompareFinished,
+    CompareText,
+    ConversationForgotten,
+    Event,
+    EverythingForgotten,
+    Failed,
+)
+
+_GREEDY = ReplySettings(SamplingSettings(temperature=0))
+
+
+class CompareController(QObject):
+    """Connects the dialog with one engine."""
+
+    def __init__(
+        self,
+        window: MainWindow,
+        bridge: EngineBridge,
+        reply_settings: Callable[[], ReplySettings],
+        system_prompt: Callable[[], str],
+        chat_sampling: Callable[[], ChatSampling],
+    ) -> None:
+        """`reply_settings` and `system_prompt` give the user's own, for all chats, when they are needed, and
+        `chat_sampling` that of the chat that is open."""
+        super().__init__(window)
+        self._window = window
+        self._bridge = bridge
+        self._reply_settings = reply_settings
+        self._system_prompt = system_prompt
+        self._chat_sampling = chat_sampling
+        self._conversation_id: int | None = None  # that the prompt was taken from
+        self._stop_signal: StopSignal | None = None  # of what is under way
+        self._num_finished = 0  # replies of it
+        self.dialog = CompareDialog(window)
+        self.dialog.start_requested.connect(self._start)
+        self.dialog.stop_requested.connect(self.stop)
+        self.dialog.finished.connect(self.stop)
+        window.compare_action.triggered.connect(self.open)
+        window.prompt_box.submitted.connect(self.stop)  # nobody waits for a reply because of a comparison
+        window.prompt_box.stop_requested.connect(self.stop)
+        window.transcript.regenerate_requested.connect(self.stop)
+        window.transcript.continue_requested.connect(self.stop)
+        window.transcript.revision_submitted.connect(self.stop)
+        bridge.happened.connect(self._on_event, Qt.ConnectionType.QueuedConnection)
+
+    @Slot()
+    def open(self) -> None:
+        """With the last prompt of the open chat."""
+        if not self.dialog.isVisible() and self._stop_signal is None:
+            prompts = [message for message in self._window.transcript.messages if message.role is Role.USER]
+            self._conversation_id = prompts[-1].conversation_id if prompts else None
+            self.dialog.show_prompt(prompts[-1].text if prompts else self._example(), bool(prompts))
+            self.dialog.clear()
+        self.dialog.show()
+        self.dialog.raise_()
+        self.dialog.activateWindow()
+
+    @Slot()
+    def _start(self) -> None:
+        dialog = self.dialog
+        if self._stop_signal is not None:
+            return
+        self._num_finished = 0
+        dialog.clear()
+        dialog.show_running(True)
+        dialog.show_result(
+            self.tr("Waiting for the model: it reads the prompt, or finishes what it writes for you."), ()
+        )
+        in_chat = self._conversation_id if dialog.in_chat.isChecked() else None
+        own = dialog.own_sampling.isChecked()
+        self._stop_signal = self._bridge.post(
+            Compare(
+                prompt=dialog.prompt.toPlainText().strip(),
+                conversation_id=in_chat,
+                settings=self._reply_settings() if own else _GREEDY,
+                num_tokens=dialog.num_tokens,
+                system_prompt=self._system_prompt(),
+                sampled_as=(self._chat_sampling() if in_chat is None else ChatSampling(in_chat)) if own else None,
+            )
+        )
+
+    @Slot()
+    def stop(self) -> None:
+        """Something else is to be done that would have to wait for it."""
+        if self._stop_signal is not None:
+            self._stop_signal.set()
+
+    @Slot(object)
+    def _on_event(self, event: Event) -> None:
+        match event:
+            case CompareText():
+                self._on_text(event)
+            case CompareFinished(_, comparison):
+                self._end()
+                self.dialog.show_figures(Side.PLAIN, side_words(comparison.plain))
+                self.dialog.show_figures(Side.SPED_UP, side_words(comparison.sped_up))
+                self.dialog.show_result(result(comparison), reasons(comparison))
+            case Failed(sentence, Compare()):
+                self._end()
+                self.dialog.show_result(sentence, ())
+            case ConversationForgotten(summary) if summary.id == self._conversation_id:
+                self._forget()
+            case EverythingForgotten():
+                self._forget()
+
+    def _on_text(self, event: CompareText) -> None:
+        dialog = self.dialog
+        if event.is_finished:
+            self._num_finished += 1
+        else:
+            if event.turn == 0:  # the second time it is the same text, or one like it
+                dialog.add_text(event.side, event.text)
+            dialog.show_result(progress_words(event.side, event.turn, self._num_finished + 1), ())
+        if event.figures.num_tokens > 1:  # one token has no speed yet
+            dialog.show_figures(event.side, running_words(event.figures))
+        written = 0.0 if event.is_finished else min(1.0, event.figures.num_tokens / dialog.num_tokens)
+        dialog.show_progress((self._num_finished + written) / NUM_REPLIES)
+
+    def _forget(self) -> None:
+        """What the dialog shows was said in a chat that is gone."""
+        self.stop()
+        self._conversation_id = None
+        self.dialog.show_prompt(self._example(), False)
+        self.dialog.clear()
+
+    def _end(self) -> None:
+        self._stop_signal = None
+        self.dialog.show_running(False)
+
+    def _example(self) -> str:
+        return self.tr(
+            "Write a Python class for a stack with push, pop and peek, and then the same class with type hints."
+        )

@@ -1,0 +1,75 @@
+"""What one conversation has of its own: shows it, and has it kept."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Qt, Slot
+
+from app.controllers.chat import ChatController, NextChat
+from app.dialogs.conversation_dialog import ConversationDialog
+from app.engine_bridge import EngineBridge
+from app.main_window import MainWindow
+from engine import ChangeConversation, OpenConversation, OwnSampling
+from engine.messages.conversations import Conversation
+from engine.messages.events import ConversationOpened, Event
+
+
+class ConversationController(QObject):
+    """Connects the dialog with one engine; `chat` says which conversation is open."""
+
+    def __init__(self, window: MainWindow, bridge: EngineBridge, chat: ChatController) -> None:
+        super().__init__(window)
+        self._bridge = bridge
+        self._chat = chat
+        self._wanted: int | None = None  # the conversation that the dialog waits for
+        self._shown: int | None = None  # whose values the dialog shows; None: those of the next chat
+        self.dialog = ConversationDialog(window)
+        self.dialog.saved.connect(self._save)
+        window.conversation_action.triggered.connect(self._open)
+        chat.moved.connect(self._on_moved)
+        bridge.happened.connect(self._on_event, Qt.ConnectionType.QueuedConnection)
+
+    @Slot()
+    def _open(self) -> None:
+        if self.dialog.isVisible():
+            self.dialog.raise_()
+            self.dialog.activateWindow()
+            return
+        if self._chat.open_id is not None:
+            self._wanted = self._chat.open_id
+            self._bridge.post(OpenConversation(self._wanted))  # whatever happened to it since it was opened
+            return
+        self._shown = None
+        chat = self._chat
+        new = chat.next_chat or NextChat(chat.system_prompt, OwnSampling())
+        about = self.tr("This holds for the chat that you begin next, and for no other.")
+        self._show(self.tr("Settings of the next chat"), about, new.system_prompt, new.sampling)
+
+    @Slot(object)
+    def _on_event(self, event: Event) -> None:
+        match event:
+            case ConversationOpened(Conversation() as conversation) if conversation.summary.id == self._wanted:
+                self._wanted = None
+                self._shown = conversation.summary.id
+                about = self.tr("This holds for the chat “{title}” alone, from its next reply on.")
+                about = about.format(title=conversation.summary.title)
+                self._show(self.tr("Settings of this chat"), about, conversation.system_prompt, conversation.sampling)
+
+    @Slot()
+    def _on_moved(self) -> None:
+        """Another conversation is open."""
+        self._wanted = None
+        self.dialog.reject()
+
+    @Slot(str, OwnSampling)
+    def _save(self, system_prompt: str, sampling: OwnSampling) -> None:
+        if self._shown is not None:
+            self._bridge.post(ChangeConversation(self._shown, system_prompt, sampling))
+        else:
+            self._chat.next_chat = NextChat(system_prompt, sampling)
+
+    def _show(self, title: str, about: str, system_prompt: str, sampling: OwnSampling) -> None:
+        chat = self._chat
+        self.dialog.show_values(title, about, system_prompt, sampling, chat.reply_settings, chat.system_prompt)
+        self.dialog.show()
+        self.dialog.raise_()
+        self.dialog.activateWindow()

@@ -1,0 +1,133 @@
+"""Decides what the dialog about drafters shows, and which drafter the engine uses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Qt, Signal, Slot
+
+from app.dialogs.drafter_dialog import DrafterDialog
+from app.engine_bridge import EngineBridge
+from app.main_window import MainWindow
+from engine import BUILT_IN, HUB_EXAMPLES, FetchDrafter, StopSignal, UseDrafter, drafter_folder, hub_name
+from engine.errors import DrafterUnusable
+from engine.messages.events import (
+    DrafterFetched,
+    DrafterFetching,
+    Event,
+    Failed,
+    SpeculationChanged,
+    TargetReady,
+)
+
+_MB = 1_000_000
+
+
+class DrafterController(QObject):
+    """Connects the dialog with one engine. `choice` is the one in use; nothing is downloaded unless the user asks.
+
+    Signals:
+        changed(): another drafter is to be used from now on.
+    """
+
+    changed = Signal()
+
+    def __init__(self, window: MainWindow, bridge: EngineBridge, data_dir: Path, choice: str) -> None:
+        super().__init__(window)
+        self._window = window
+        self._bridge = bridge
+        self._data_dir = data_dir
+        self._fetch: StopSignal | None = None  # of the download under way
+        self._state = ""  # what the drafter in use does, in a sentence
+        self.choice = choice
+        self.dialog = DrafterDialog(BUILT_IN, HUB_EXAMPLES, window)
+        self.dialog.chosen.connect(self._choose)
+        self.dialog.cancel_requested.connect(self._cancel)
+        window.drafter_action.triggered.connect(self._open)
+        bridge.happened.connect(self._on_event, Qt.ConnectionType.QueuedConnection)
+
+    def start(self) -> None:
+        """Tells the engine the choice of before; to be called before a target is loaded."""
+        if self.choice != BUILT_IN:
+            self._bridge.post(UseDrafter(self.choice))
+
+    # What the user wants
+
+    @Slot()
+    def _open(self) -> None:
+        if not self.dialog.isVisible() and self._fetch is None:
+            self.dialog.show_choice(self.choice, self.choice != BUILT_IN and hub_name(self.choice) is None)
+            self._show_state()
+        self.dialog.show()
+        self.dialog.raise_()
+        self.dialog.activateWindow()
+
+    @Slot(str)
+    def _choose(self, choice: str) -> None:
+        name = hub_name(choice)
+        if name is not None:
+            self._fetch = self._bridge.post(FetchDrafter(name))
+            self.dialog.show_downloading(True)
+            self.dialog.show_words(self.tr("Asking the hub for {name}…").format(name=name))
+            return
+        try:
+            drafter_folder(choice, self._data_dir)
+        except DrafterUnusable as error:
+            self.dialog.show_words(str(error) if choice else self.tr("Choose a folder first."))
+        else:
+            self._use(choice)
+
+    @Slot()
+    def _cancel(self) -> None:
+        if self._fetch is not None:
+            self._fetch.set()
+
+    # What the engine tells
+
+    @Slot(object)
+    def _on_event(self, event: Event) -> None:
+        match event:
+            case DrafterFetching(name, _, num_bytes, total_bytes):
+                self.dialog.show_progress(num_bytes / total_bytes if total_bytes else 1.0)
+                words = self.tr("Downloading {name}: {done} of {total} MB.")
+                done, total = f"{num_bytes / _MB:,.1f}", f"{total_bytes / _MB:,.1f}"
+                self.dialog.show_words(words.format(name=name, done=done, total=total))
+            case DrafterFetched(name):
+                self._end_fetch()
+                self._use(name)
+                if not self.dialog.isVisible():
+                    words = self.tr("{name} is downloaded and drafts from now on.")
+                    self._window.toasts.show_info(words.format(name=name))
+            case Failed(sentence, FetchDrafter()):
+                self._end_fetch()
+                self.dialog.show_words(sentence)
+                if not self.dialog.isVisible():
+                    self._window.toasts.show_error(sentence)
+            case Failed(sentence, UseDrafter()):
+                self._set_state(sentence)
+            case SpeculationChanged(_, sentence):
+                self._set_state(sentence)
+            case TargetReady(target):
+                self._set_state(target.speculation)
+
+    def _use(self, choice: str) -> None:
+        self.choice = choice
+        self._bridge.post(UseDrafter(choice))
+        self.changed.emit()
+        self._set_state(self.tr("It is loaded as soon as the model is there and writes nothing."))
+
+    def _end_fetch(self) -> None:
+        self._fetch = None
+        self.dialog.show_downloading(False)
+
+    def _set_state(self, sentence: str) -> None:
+        self._state = sentence
+        if self._fetch is None:
+            self._show_state()
+
+    def _show_state(self) -> None:
+        if self.choice == BUILT_IN:
+            words = self.tr("In use: the built-in drafter.")
+        else:
+            words = self.tr("In use: {name}.").format(name=self.choice)
+        self.dialog.show_words(f"{words} {self._state}".rstrip())

@@ -1,0 +1,177 @@
+"""Lets conversations go to a file and come from one, and tells what came of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import date
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QStandardPaths, Qt, Slot
+from PySide6.QtWidgets import QFileDialog
+
+from app.controllers.attachments import AttachmentsController
+from app.engine_bridge import EngineBridge
+from app.main_window import MainWindow
+from app.text.translation import Words
+from app.widgets.toast import Toast
+from engine import ExportConversations, ImportConversations, ListConversations, StopSignal
+from engine.messages.conversations import ExportFormat, LeftOut
+from engine.messages.events import ConversationsExported, ConversationsImported, Event, Failed
+
+_SUFFIXES = {ExportFormat.JSON: ".json", ExportFormat.MARKDOWN: ".md"}
+_MOST_TITLES = 3  # that are named
+_UNFIT = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]+')  # for the name of a file, on some system
+_NAME_LENGTH = 80
+_LONG_MS = 30 * 60_000
+_TOLD_MS = 15_000
+Exchange = Words("Exchange")
+
+
+class ExchangeController(QObject):
+    """Connects menus and dropped files with one engine."""
+
+    def __init__(self, window: MainWindow, bridge: EngineBridge, attachments: AttachmentsController) -> None:
+        super().__init__(window)
+        self._window = window
+        self._bridge = bridge
+        self._attachments = attachments
+        self._folder = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation)
+        self._underway: dict[Path, tuple[StopSignal, Toast]] = {}  # imports
+        window.conversations.export_requested.connect(self._choose_for_one)
+        window.export_all_action.triggered.connect(self._choose_for_all)
+        window.import_action.triggered.connect(self._choose_import)
+        window.chats_dropped.connect(self.import_chats)
+        bridge.happened.connect(self._on_event, Qt.ConnectionType.QueuedConnection)
+
+    @Slot(str)
+    def import_chats(self, name: str) -> None:
+        path = Path(name)
+        if path in self._underway:
+            return
+        stop = self._bridge.post(ImportConversations(path))
+        words = self.tr("Importing chats from {file}…").format(file=path.name)
+        toast = self._window.toasts.show_info(words, self.tr("Cancel"), stop.set, _LONG_MS)
+        self._underway[path] = stop, toast
+
+    @Slot(int)
+    def _choose_for_one(self, conversation_id: int) -> None:
+        row = self._window.conversations.model.row_of(conversation_id)
+        if row is not None:
+            title = self._window.conversations.model.summary(row).title
+            self._choose(self.tr("Export this chat"), _file_name(title), (conversation_id,))
+
+    @Slot()
+    def _choose_for_all(self) -> None:
+        name = self.tr("Chats {date}").format(date=date.today().isoformat())
+        self._choose(self.tr("Export all chats"), name, None)
+
+    def _choose(self, caption: str, name: str, conversation_ids: tuple[int, ...] | None) -> None:
+        dialog = QFileDialog(self._window, caption, self._folder)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setNameFilters(list(_filters().values()))
+        dialog.selectFile(f"{name}{_SUFFIXES[ExportFormat.JSON]}")
+        dialog.filterSelected.connect(lambda _filter: _fit_suffix(dialog))
+        dialog.fileSelected.connect(lambda path: self._export(path, dialog.selectedNameFilter(), conversation_ids))
+        dialog.open()
+
+    def _export(self, chosen: str, name_filter: str, conversation_ids: tuple[int, ...] | None) -> None:
+        path = Path(chosen)
+        form = next((form for form, suffix in _SUFFIXES.items() if path.suffix.lower() == suffix), None)
+        overwrite = form is not None  # the dialog has asked, but about the name that was written there
+        if form is None:
+            form = next(form for form, words in _filters().items() if words == name_filter)
+            path = path.with_name(path.name + _SUFFIXES[form])
+        self._folder = str(path.parent)
+        self._bridge.post(ExportConversations(path, conversation_ids, form, overwrite))
+
+    @Slot()
+    def _choose_import(self) -> None:
+        files = self.tr("Chats (*.json *.jsonl *.zip);;All files (*)")
+        dialog = QFileDialog(self._window, self.tr("Import chats"), self._folder, files)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.fileSelected.connect(self.import_chats)
+        dialog.open()
+
+    @Slot(object)
+    def _on_event(self, event: Event) -> None:
+        match event:
+            case ConversationsExported(path, num_conversations):
+                words = self.tr("{number} chat(s) exported to {file}.", "", num_conversations)
+                self._window.toasts.show_info(words.format(number=f"{num_conversations:,}", file=path.name))
+            case ConversationsImported(path, num_conversations, left_out):
+                self._end(path)
+                self._bridge.post(ListConversations())
+                words = words_of_import(num_conversations, left_out)
+                self._window.toasts.show_info(words, time_ms=_TOLD_MS)
+            case Failed(sentence, ImportConversations(path)):
+                self._on_import_failed(sentence, path)
+
+    def _on_import_failed(self, sentence: str, path: Path) -> None:
+        if self._end(path):
+            self._window.toasts.show_info(sentence)  # the user has cancelled it
+        elif path.suffix.lower() == ".zip":
+            self._window.toasts.show_error(sentence)
+        else:
+            attach = self.tr("Attach it as text")
+            self._window.toasts.show_error(sentence, attach, lambda: self._attachments.attach([str(path)]))
+
+    def _end(self, path: Path) -> bool:
+        """Whether it was cancelled."""
+        if path not in self._underway:
+            return False
+        stop, toast = self._underway.pop(path)
+        if toast in self._window.toasts.shown:
+            toast.dismiss()
+        return stop.is_set()
+
+
+def words_of_import(num_imported: int, left_out: Iterable[tuple[LeftOut, str]]) -> str:
+    """What came of an import, in a sentence."""
+    titles: dict[LeftOut, list[str]] = {}
+    for why, title in left_out:
+        titles.setdefault(why, []).append(title)
+    if num_imported:
+        imported = Exchange.tr("Imported {number} chat(s)", "", num_imported).format(number=f"{num_imported:,}")
+    else:
+        imported = Exchange.tr("Nothing was imported")
+    return "; ".join([imported, *(_words_of_left_out(why, names) for why, names in titles.items())]) + "."
+
+
+def _words_of_left_out(why: LeftOut, titles: list[str]) -> str:
+    number = len(titles)
+    match why:
+        case LeftOut.KNOWN:
+            words = Exchange.tr("%n (was|were) left out because (it is|they are) here already", "", number)
+        case LeftOut.EMPTY:
+            words = Exchange.tr("%n (was|were) left out because (it holds|they hold) no messages", "", number)
+        case LeftOut.UNREADABLE:
+            words = Exchange.tr("%n (was|were) left out because (it is|they are) damaged", "", number)
+    named = [Exchange.tr("“{title}”").format(title=title) for title in titles if title][:_MOST_TITLES]
+    if not named:
+        return words
+    names = ", ".join(named)
+    if number > len(named):
+        names = Exchange.tr("{titles} and %n more", "", number - len(named)).format(titles=names)
+    return f"{words} ({names})"
+
+
+def _filters() -> dict[ExportFormat, str]:
+    return {
+        ExportFormat.JSON: Exchange.tr("Chats, to be imported again (*.json)"),
+        ExportFormat.MARKDOWN: Exchange.tr("Text to read, in Markdown (*.md)"),
+    }
+
+
+def _file_name(title: str) -> str:
+    return " ".join(_UNFIT.sub(" ", title).split())[:_NAME_LENGTH].strip(" .") or Exchange.tr("Chat")
+
+
+def _fit_suffix(dialog: QFileDialog) -> None:
+    """The name in the dialog follows the kind of file that is chosen."""
+    form = next(form for form, words in _filters().items() if words == dialog.selectedNameFilter())
+    path = Path(next(iter(dialog.selectedFiles()), ""))
+    if path.suffix.lower() in _SUFFIXES.values():
+        dialog.selectFile(path.with_suffix(_SUFFIXES[form]).name)

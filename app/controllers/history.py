@@ -1,0 +1,136 @@
+"""Opens the page about speed, and keeps it up to date while it is seen."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Qt, Signal, Slot
+from shiboken6 import isValid
+
+from app.engine_bridge import EngineBridge
+from app.main_window import MainWindow
+from app.theme import ThemeKeeper
+from engine import ReadHistory
+from engine.messages.events import (
+    ConversationDeleted,
+    ConversationForgotten,
+    ConversationsImported,
+    DrafterLearned,
+    Event,
+    EverythingForgotten,
+    Failed,
+    HistoryRead,
+    LearnedForgotten,
+    ProfileImported,
+    ReplyFinished,
+)
+
+_PAGE = "app.dialogs.history.page"  # brings pyqtgraph along, which the window does without
+_CHANGES = (
+    ReplyFinished
+    | DrafterLearned
+    | ConversationDeleted
+    | ConversationForgotten
+    | ConversationsImported
+    | EverythingForgotten
+    | LearnedForgotten
+    | ProfileImported
+)
+
+if TYPE_CHECKING:
+    from app.dialogs.history.page import HistoryPage
+
+
+class HistoryController(QObject):
+    """Connects the page with one engine.
+
+    Signals:
+        compare_requested(): the user wants to see for themselves what guesses bring.
+    """
+
+    compare_requested = Signal()
+    _imported = Signal()
+
+    def __init__(self, window: MainWindow, bridge: EngineBridge, keeper: ThemeKeeper) -> None:
+        super().__init__(window)
+        self._window = window
+        self._bridge = bridge
+        self._keeper = keeper
+        self._is_reading = False
+        self._is_stale = False  # something has changed since it was asked for
+        self._importing: Thread | None = None
+        self.page: HistoryPage | None = None
+        self._imported.connect(self._show, Qt.ConnectionType.QueuedConnection)
+        window.history_action.triggered.connect(self._open)
+        bridge.happened.connect(self._on_event, Qt.ConnectionType.QueuedConnection)
+
+    @Slot()
+    def _open(self) -> None:
+        """What the page is made of is imported beside the interface thread, when it is wanted for the first time."""
+        if _PAGE in sys.modules and self._importing is None:
+            self._show()
+        elif self._importing is None:
+            self._importing = Thread(target=self._import, name="importing", daemon=True)
+            self._importing.start()
+
+    def _import(self) -> None:
+        try:
+            import_module(_PAGE)
+        finally:
+            if isValid(self):
+                self._imported.emit()
+
+    @Slot()
+    def _show(self) -> None:
+        if self._importing is not None:
+            self._importing.join()  # it has nothing left to do
+            self._importing = None
+        if self.page is None:
+            # Here, because it is imported already.
+            from app.dialogs.history.page import HistoryPage
+
+            self.page = HistoryPage(self._keeper, self._window)
+            self.page.compare_requested.connect(self.compare_requested)
+            self.page.export_requested.connect(self._export)
+        self._read()
+        self.page.show()
+        self.page.raise_()
+        self.page.activateWindow()
+
+    @Slot(str, str)
+    def _export(self, path: str, text: str) -> None:
+        assert self.page is not None
+        try:
+            Path(path).write_text(text, encoding="utf-8")
+        except OSError as error:
+            words = self.tr("{file} could not be written ({reason}); choose another place.")
+            self.page.show_notice(words.format(file=Path(path).name, reason=error.strerror))
+        else:
+            self.page.show_notice(self.tr("The table was saved as {file}.").format(file=Path(path).name))
+
+    @Slot(object)
+    def _on_event(self, event: Event) -> None:
+        if self.page is None:
+            return
+        match event:
+            case HistoryRead(history):
+                self._is_reading = False
+                self.page.show_history(history)
+                if self._is_stale:
+                    self._read()
+            case Failed(sentence, ReadHistory()):
+                self._is_reading = False
+                self.page.show_failure(sentence)
+            case _ if isinstance(event, _CHANGES) and self.page.isVisible():
+                self._read()
+
+    def _read(self) -> None:
+        """One reading at a time."""
+        self._is_stale = self._is_reading
+        if not self._is_reading:
+            self._is_reading = True
+            self._bridge.post(ReadHistory())

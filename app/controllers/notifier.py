@@ -1,0 +1,89 @@
+"""Tells the user, who is elsewhere, that a long reply is ready."""
+
+from __future__ import annotations
+
+from time import monotonic
+
+from PySide6.QtCore import QObject, Qt, Slot
+from PySide6.QtWidgets import QApplication, QWidget
+
+from app.engine_bridge import EngineBridge
+from app.icons import app_icon
+from app.main_window import MainWindow
+from app.settings.keeper import SettingsKeeper
+from app.widgets.desktop_notice import DesktopNotice
+from engine import ReplyCommand
+from engine.messages.conversations import Message
+from engine.messages.events import Event, Failed, PromptKept, ReplyFinished, ReplyStarted
+from engine.messages.replies import StopReason
+
+
+class Notifier(QObject):
+    """Speaks up while no window of the app is active, and only then. A click leads to the chat."""
+
+    def __init__(
+        self, window: MainWindow, bridge: EngineBridge, keeper: SettingsKeeper, notice: DesktopNotice | None = None
+    ) -> None:
+        super().__init__(window)
+        self._window = window
+        self._keeper = keeper
+        self._notice = notice or DesktopNotice(window, app_icon())
+        self._begun_s: float | None = None
+        self._conversation_id: int | None = None  # of the reply that waits to be seen
+        self._notice.clicked.connect(self._open)
+        window.closing.connect(self._forget)
+        application = QApplication.instance()
+        if isinstance(application, QApplication):
+            application.focusChanged.connect(self._on_focus_changed)
+        bridge.happened.connect(self._on_event, Qt.ConnectionType.QueuedConnection)
+
+    @Slot(object)
+    def _on_event(self, event: Event) -> None:
+        match event:
+            case PromptKept():
+                self._begun_s = monotonic()
+            case ReplyStarted() if self._begun_s is None:  # one that is written again
+                self._begun_s = monotonic()
+            case ReplyFinished(message):
+                self._on_finished(message)
+                self._begun_s = None
+            case Failed(_, command) if isinstance(command, ReplyCommand):
+                self._begun_s = None
+
+    def _on_finished(self, message: Message) -> None:
+        settings = self._keeper.settings
+        took_s = 0.0 if self._begun_s is None else monotonic() - self._begun_s
+        if settings.notify and took_s >= settings.notify_after_s and QApplication.activeWindow() is None:
+            self._conversation_id = message.conversation_id
+            self._notice.show(self._title(message), self._text(message.conversation_id))
+
+    def _title(self, message: Message) -> str:
+        if message.statistics is not None and message.statistics.stop_reason is StopReason.FAILED:
+            return self.tr("A reply was broken off")
+        return self.tr("A reply is ready")
+
+    def _text(self, conversation_id: int) -> str:
+        """The title of the chat; nothing of what was written is shown where others may see it."""
+        model = self._window.conversations.model
+        row = model.row_of(conversation_id)
+        if row is None or model.summary(row).incognito:
+            return self.tr("Slipstream has answered you.")
+        return model.summary(row).title
+
+    @Slot()
+    def _open(self) -> None:
+        conversation_id = self._conversation_id
+        self._forget()
+        self._window.come_forward()
+        if conversation_id is not None:
+            self._window.conversations.chosen.emit(conversation_id)
+
+    @Slot(QWidget, QWidget)
+    def _on_focus_changed(self, _old: QWidget | None, new: QWidget | None) -> None:
+        if new is not None:  # the user is back
+            self._forget()
+
+    @Slot()
+    def _forget(self) -> None:
+        self._conversation_id = None
+        self._notice.hide()

@@ -1,0 +1,250 @@
+"""Decides what the dialog about all that was learned shows, and what the engine does with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Qt, Slot
+
+from app.dialogs.personal_dialog import PersonalDialog
+from app.engine_bridge import EngineBridge
+from app.main_window import MainWindow
+from app.text.learned import model_views, ordinal_of, outcome_words, profile_view, size
+from engine import (
+    ExportProfile,
+    ForgetEverything,
+    ForgetLearned,
+    ImportProfile,
+    LearningSettings,
+    PersonalCommand,
+    ReadLearned,
+    ShowProfile,
+    UseAdapter,
+    UseLearning,
+)
+from engine.messages.events import (
+    AdapterUsed,
+    DrafterLearned,
+    Event,
+    EverythingForgotten,
+    Failed,
+    LearnedForgotten,
+    LearnedRead,
+    ProfileExported,
+    ProfileImported,
+    ProfileShown,
+    SpeculationChanged,
+    TargetReady,
+)
+from engine.messages.learned import LearnedSummary, ProfileSummary
+
+_NOTHING_KNOWN = LearnedRead(LearnedSummary({}, {}, {}, {}, {}, ()), None)
+
+
+class PersonalController(QObject):
+    """Connects the dialog with one engine, which was told `settings` when it was made."""
+
+    def __init__(self, window: MainWindow, bridge: EngineBridge, settings: LearningSettings) -> None:
+        super().__init__(window)
+        self._window = window
+        self._bridge = bridge
+        self._learned: LearnedRead | None = None
+        self._loaded = ""  # the name of the model
+        self._profile: tuple[Path, ProfileSummary] | None = None  # that is shown
+        self._under_way: PersonalCommand | None = None  # one at a time
+        self._drafting = ("", False)  # the model, and whether there is a drafter for it
+        self._undo: UseAdapter | None = None
+        self.settings = settings
+        self.dialog = PersonalDialog(settings, window)
+        dialog = self.dialog
+        dialog.learning.changed.connect(self._change)
+        dialog.learned.adapter_chosen.connect(self._use_adapter)
+        dialog.undo_requested.connect(self._take_back)
+        dialog.profile.export_requested.connect(self._export)
+        dialog.profile.opened.connect(self._show_profile)
+        dialog.profile_dropped.connect(self._show_profile)
+        dialog.profile.import_requested.connect(self._import)
+        dialog.forget.forget_learned.connect(self._forget_learned)
+        dialog.forget.forget_everything.connect(self._forget_everything)
+        window.personal_action.triggered.connect(self._open)
+        window.profile_dropped.connect(self._open_profile)
+        bridge.happened.connect(self._on_event, Qt.ConnectionType.QueuedConnection)
+
+    # What the user wants
+
+    @Slot()
+    def _open(self) -> None:
+        if not self.dialog.isVisible():
+            self._bridge.post(ReadLearned())
+            if self._under_way is None:
+                self.dialog.clear_words()
+        self.dialog.show()
+        self.dialog.raise_()
+        self.dialog.activateWindow()
+
+    @Slot(LearningSettings)
+    def _change(self, settings: LearningSettings) -> None:
+        if settings != self.settings:
+            self.settings = settings
+            self._bridge.post(UseLearning(settings))
+
+    @Slot(str, str, object)
+    def _use_adapter(self, target: str, drafter: str, number: int | None) -> None:
+        self._begin(UseAdapter(target, drafter, number), self.tr("Changing the adapter…"))
+
+    @Slot()
+    def _take_back(self) -> None:
+        if self._undo is not None:
+            self._begin(self._undo, self.tr("Changing the adapter back…"))
+
+    @Slot(str, bool)
+    def _export(self, path: str, with_recall: bool) -> None:
+        self._begin(
+            ExportProfile(Path(path), with_recall), self.tr("Exporting to {file}…").format(file=Path(path).name)
+        )
+
+    @Slot(str)
+    def _open_profile(self, path: str) -> None:
+        self._open()
+        self._show_profile(path)
+
+    @Slot(str)
+    def _show_profile(self, path: str) -> None:
+        self.dialog.show_page(self.dialog.profile)
+        self._begin(ShowProfile(Path(path)), self.tr("Looking into {file}…").format(file=Path(path).name))
+
+    @Slot(bool)
+    def _import(self, replace: bool) -> None:
+        if self._profile is not None:
+            path, _ = self._profile
+            self._begin(ImportProfile(path, replace), self.tr("Importing {file}…").format(file=path.name))
+
+    @Slot()
+    def _forget_learned(self) -> None:
+        self._begin(ForgetLearned(), self.tr("Forgetting what was learned…"))
+
+    @Slot()
+    def _forget_everything(self) -> None:
+        self._window.prompt_box.stop_requested.emit()  # the engine waits for the reply that is under way
+        self._begin(ForgetEverything(), self.tr("Forgetting everything, as soon as the model is free…"))
+
+    def _begin(self, command: PersonalCommand, sentence: str) -> None:
+        if self._under_way is not None:
+            return
+        self._under_way = command
+        self._undo = None
+        self._bridge.post(command)
+        self.dialog.set_busy(True)
+        self.dialog.show_words(sentence)
+
+    # What the engine tells
+
+    @Slot(object)
+    def _on_event(self, event: Event) -> None:
+        match event:
+            case LearnedRead():
+                self._learned = event
+                self._show_learned()
+            case ProfileShown(path, summary):
+                self._end()
+                self._profile = path, summary
+                self._show_preview()
+                self.dialog.clear_words()
+            case ProfileExported(path, num_bytes, with_recall):
+                texts = (
+                    self.tr("It holds texts that were typed; give it only to whom you would show your chats.")
+                    if with_recall
+                    else self.tr("No text that was typed is in it.")
+                )
+                words = self.tr("Exported to {file} ({size}).").format(file=path.name, size=size(num_bytes))
+                self._end(f"{words} {texts}")
+            case ProfileImported(path, outcome, replaced):
+                self._close_profile()
+                words = self.tr("Imported {file}.").format(file=path.name)
+                what = self.tr("What was learned here was replaced by it.") if replaced else ""
+                self._end(" ".join(filter(None, (words, what, outcome_words(outcome)))))
+            case AdapterUsed(command, before):
+                self._on_adapter_used(command, before)
+            case LearnedForgotten():
+                self._end(
+                    self.tr("What was learned is forgotten, and erased from the files. Your chats are all there.")
+                )
+            case EverythingForgotten(num_conversations):
+                words = self.tr(
+                    "Everything is forgotten, and erased from the files: {number} chat(s), and all that was learned.",
+                    "",
+                    num_conversations,
+                )
+                self._end(words.format(number=f"{num_conversations:,}"))
+            case Failed(sentence, command) if isinstance(command, PersonalCommand):
+                self._on_failed(command, sentence)
+            case DrafterLearned():
+                self._read_again()
+            case SpeculationChanged(name, _, is_drafting) if (name, is_drafting) != self._drafting:
+                self._drafting = name, is_drafting
+                self._read_again()
+            case TargetReady(target):
+                self._loaded = target.name
+                self._read_again()
+
+    def _on_adapter_used(self, command: UseAdapter, before: int | None) -> None:
+        is_loaded = self._learned is not None and self._learned.in_use == (
+            command.target_fingerprint,
+            command.drafter_fingerprint,
+        )
+        can_undo = before != command.number
+        self._end(self._words_of_use(command.number, is_loaded), can_undo=can_undo)
+        if can_undo:
+            self._undo = UseAdapter(command.target_fingerprint, command.drafter_fingerprint, before)
+
+    def _words_of_use(self, number: int | None, is_loaded: bool) -> str:
+        if number is not None:
+            number = ordinal_of((self._learned or _NOTHING_KNOWN).summary, number)
+        if number is None and is_loaded:
+            return self.tr("The drafter as it came is used from the next reply on.")
+        if number is None:
+            return self.tr("The drafter as it came is used when its model and drafter are loaded.")
+        if is_loaded:
+            return self.tr("Adapter {number} is used from the next reply on.").format(number=number)
+        return self.tr("Adapter {number} is used when its model and drafter are loaded.").format(number=number)
+
+    def _on_failed(self, command: PersonalCommand, sentence: str) -> None:
+        if isinstance(command, ReadLearned):
+            self.dialog.learned.show_unread()
+            if self._under_way is None:
+                self.dialog.show_words(sentence, is_error=True)
+            return
+        if isinstance(command, ShowProfile):
+            self._close_profile()
+        self._end()
+        self.dialog.show_words(sentence, is_error=True)
+        if not self.dialog.isVisible():
+            self._window.toasts.show_error(sentence)
+
+    def _end(self, sentence: str = "", can_undo: bool = False) -> None:
+        self._under_way = None
+        self.dialog.set_busy(False)
+        if sentence:
+            self.dialog.show_words(sentence, can_undo=can_undo)
+            if not self.dialog.isVisible():
+                self._window.toasts.show_info(sentence)
+
+    def _read_again(self) -> None:
+        if self.dialog.isVisible():
+            self._bridge.post(ReadLearned())
+
+    def _show_learned(self) -> None:
+        if self._learned is not None:
+            models = model_views(self._learned.summary, self._learned.in_use, self._loaded)
+            self.dialog.learned.show_models(models)
+
+    def _show_preview(self) -> None:
+        if self._profile is not None:
+            path, profile = self._profile
+            known = self._learned or _NOTHING_KNOWN
+            view = profile_view(profile, known.summary, known.in_use, self._loaded)
+            self.dialog.profile.show_profile(path.name, view)
+
+    def _close_profile(self) -> None:
+        self._profile = None
+        self.dialog.profile.close_preview()

@@ -1,0 +1,93 @@
+"""Looks for words in the conversations, and shows the place that was chosen."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Qt, Slot
+
+from app.engine_bridge import EngineBridge
+from app.main_window import MainWindow
+from app.widgets.throttle import Throttle
+from engine import OpenConversation, SearchConversations, StopSignal
+from engine.messages.conversations import SearchHit
+from engine.messages.events import (
+    ConversationChanged,
+    ConversationDeleted,
+    ConversationForgotten,
+    ConversationOpened,
+    ConversationsFound,
+    ConversationsImported,
+    Event,
+    EverythingForgotten,
+)
+
+_AGAIN_MS = 500  # between searches for the same words, when conversations change
+
+
+class SearchController(QObject):
+    """To be made after the controller that shows conversations: what it reveals must be shown first."""
+
+    def __init__(self, window: MainWindow, bridge: EngineBridge) -> None:
+        super().__init__(window)
+        self._window = window
+        self._bridge = bridge
+        self._words = ""
+        self._stop: StopSignal | None = None  # of the search under way
+        self._wanted: SearchHit | None = None  # is revealed when its conversation is open
+        self._again = Throttle(self._post, _AGAIN_MS, parent=self)
+        window.conversations.search.searched.connect(self._search)
+        window.conversations.results.opened.connect(self._open)
+        window.conversations.chosen.connect(self._forget_wanted)
+        bridge.happened.connect(self._on_event, Qt.ConnectionType.QueuedConnection)
+
+    @Slot(str)
+    def _search(self, words: str) -> None:
+        if words != self._words:
+            self._words = words
+            self._post()
+
+    @Slot(SearchHit)
+    def _open(self, hit: SearchHit) -> None:
+        conversations, number = self._window.conversations, hit.conversation.id
+        if conversations.chosen_id != number:
+            conversations.chosen.emit(number)
+        elif hit.message_id is not None and not self._window.transcript.reveal(hit.message_id):
+            self._bridge.post(OpenConversation(number))  # it may have grown a branch since
+        else:
+            return
+        self._wanted = hit
+
+    @Slot(int)
+    def _forget_wanted(self, _conversation_id: int) -> None:
+        self._wanted = None
+
+    @Slot(object)
+    def _on_event(self, event: Event) -> None:
+        match event:
+            case ConversationsFound(words, hits):
+                if words == self._words and words:
+                    self._window.conversations.show_hits(hits)
+            case ConversationOpened(conversation):
+                self._reveal(conversation.summary.id)
+            case ConversationChanged() | ConversationDeleted() | ConversationForgotten() | ConversationsImported():
+                if self._words:
+                    self._again.request()
+            case EverythingForgotten():
+                self._wanted = None
+                if self._words:
+                    self._window.conversations.show_hits(())  # at once: they hold what was said
+                    self._post()
+
+    def _post(self) -> None:
+        if self._stop is not None:
+            self._stop.set()
+        self._stop = self._bridge.post(SearchConversations(self._words)) if self._words else None
+
+    def _reveal(self, conversation_id: int) -> None:
+        hit = self._wanted
+        if hit is None or hit.conversation.id != conversation_id:
+            return
+        self._wanted = None
+        if hit.message_id is not None and not self._window.transcript.reveal(hit.message_id):
+            self._window.toasts.show_info(
+                self.tr("These words are in another version of this chat, which is not shown.")
+            )

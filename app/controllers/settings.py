@@ -1,0 +1,166 @@
+"""Lets the user change settings, and has everything follow at once."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Slot
+
+from app.controllers.chat import ChatController
+from app.controllers.update import update_description
+from app.dialogs.settings_dialog import SettingsDialog
+from app.main_window import MainWindow
+from app.settings.app_settings import AppSettings
+from app.settings.declaration import Group, SettingValue, shown_settings
+from app.settings.keeper import SettingsKeeper
+from app.settings.shortcuts import Shortcuts
+from app.text.translation import translate
+from app.theme import ThemeKeeper
+from app.widgets.option_row import LinkRow
+from engine import TargetSettings, update_url
+
+TEXT_STEP = 10  # percent
+
+
+class SettingsController(QObject):
+    """Connects the window of settings with what they are about. To be made after everything that brings actions."""
+
+    def __init__(self, window: MainWindow, theme: ThemeKeeper, keeper: SettingsKeeper, chat: ChatController) -> None:
+        super().__init__(window)
+        self._window = window
+        self._theme = theme
+        self._keeper = keeper
+        self._chat = chat
+        self._shortcuts = Shortcuts(window)
+        self._target_settings = keeper.settings.target_settings()  # as they were when a model was loaded last
+        complaint = self._shortcuts.use(keeper.settings.shortcuts)
+        if complaint:
+            window.toasts.show_error(complaint)
+            keeper.keep(keeper.settings.model_copy(update={"shortcuts": self._shortcuts.chosen()}))
+        window.prompt_box.set_sends_with_ctrl(keeper.settings.send_with == "ctrl+enter")
+        self._dialog: SettingsDialog | None = None
+        window.settings_action.triggered.connect(self._open)
+        window.shortcut_settings_requested.connect(self._open_shortcuts)
+        window.larger_action.triggered.connect(self._enlarge)
+        window.smaller_action.triggered.connect(self._shrink)
+        window.usual_size_action.triggered.connect(self._resize_to_usual)
+        window.closing.connect(self._finish)
+        keeper.changed.connect(self._apply)
+        keeper.failed.connect(self._tell)
+        chat.loading_begun.connect(self._on_loading)
+
+    @property
+    def dialog(self) -> SettingsDialog:
+        """Made when it is first needed: that takes longer than the rest of the window."""
+        if self._dialog is None:
+            self._dialog = self._make_dialog()
+        return self._dialog
+
+    def _make_dialog(self) -> SettingsDialog:
+        dialog = SettingsDialog(self._theme, shown_settings(AppSettings), self._window)
+        dialog.add_link(
+            LinkRow(
+                self._theme,
+                Group.MODELS,
+                self._window.drafter_action,
+                translate("Settings", "Who guesses ahead of the model, so that replies come faster."),
+            )
+        )
+        dialog.add_link(
+            LinkRow(
+                self._theme,
+                Group.MODELS,
+                self._window.personal_action,
+                translate(
+                    "Settings",
+                    "Whether the drafter learns from chats, what it has learned, and how to carry or forget it.",
+                ),
+            )
+        )
+        dialog.rows["check_updates"].describe(update_description(update_url()))
+        dialog.rows["check_updates"].control.setEnabled(bool(update_url()))
+        dialog.chosen.connect(self._change)
+        dialog.keys_chosen.connect(self._change_keys)
+        dialog.swap_requested.connect(self._swap_keys)
+        dialog.all_reset.connect(self._keeper.reset)
+        dialog.load_requested.connect(self._chat.load_again)
+        return dialog
+
+    # What the user wants
+
+    @Slot()
+    def _open(self) -> None:
+        self._show_all()
+        self.dialog.show()
+        self.dialog.raise_()
+        self.dialog.activateWindow()
+
+    @Slot()
+    def _open_shortcuts(self) -> None:
+        self._open()
+        self.dialog.show_page(Group.SHORTCUTS)
+
+    @Slot(str, object)
+    def _change(self, name: str, value: SettingValue) -> None:
+        problem = self._keeper.change(name, value)
+        if self._dialog is not None:
+            self._dialog.show_problem(name, problem)
+
+    @Slot(str, str)
+    def _change_keys(self, name: str, keys: str) -> None:
+        problem = self._shortcuts.problem(name, keys)
+        if problem is None:
+            self._keeper.change("shortcuts", self._shortcuts.with_keys(name, keys))
+            self._show_all()
+        else:
+            self.dialog.refuse_keys(name, keys, problem)
+
+    @Slot(str, str, str)
+    def _swap_keys(self, name: str, keys: str, owner: str) -> None:
+        self._keeper.change("shortcuts", self._shortcuts.swapped(name, keys, owner))
+        self._show_all()
+
+    @Slot()
+    def _enlarge(self) -> None:
+        self._change("text_size", min(200, self._keeper.settings.text_size + TEXT_STEP))
+
+    @Slot()
+    def _shrink(self) -> None:
+        self._change("text_size", max(80, self._keeper.settings.text_size - TEXT_STEP))
+
+    @Slot()
+    def _resize_to_usual(self) -> None:
+        self._change("text_size", 100)
+
+    @Slot()
+    def _finish(self) -> None:
+        if self._dialog is not None:
+            self._dialog.finish()
+
+    # What follows
+
+    @Slot()
+    def _apply(self) -> None:
+        settings = self._keeper.settings
+        self._theme.choose(settings.theme, settings.text_size)
+        self._window.prompt_box.set_sends_with_ctrl(settings.send_with == "ctrl+enter")
+        self._chat.set_reply_settings(settings.reply_settings())
+        self._chat.set_system_prompt(settings.system_prompt)
+        self._chat.set_target_settings(settings.target_settings())
+        self._shortcuts.use(settings.shortcuts)
+        if self._dialog is not None:
+            self._show_all()
+
+    def _show_all(self) -> None:
+        settings = self._keeper.settings
+        self.dialog.show_values({name: getattr(settings, name) for name in self.dialog.rows})
+        self.dialog.show_shortcuts(self._shortcuts.shown())
+        self.dialog.show_loading_needed(settings.target_settings() != self._target_settings)
+
+    @Slot(TargetSettings)
+    def _on_loading(self, target_settings: TargetSettings) -> None:
+        self._target_settings = target_settings
+        if self._dialog is not None:
+            self._show_all()
+
+    @Slot(str)
+    def _tell(self, sentence: str) -> None:
+        self._window.toasts.show_error(sentence)

@@ -1,0 +1,121 @@
+"""Tells of a newer version: when the user asks, and once a day if the user has switched that on."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from urllib.parse import urlsplit
+
+from PySide6.QtCore import QObject, Qt, QTimer, QUrl, Slot
+from PySide6.QtGui import QDesktopServices
+
+from app.engine_bridge import EngineBridge
+from app.main_window import MainWindow
+from app.settings.keeper import SettingsKeeper
+from app.text.translation import translate
+from engine import CheckForUpdate
+from engine.messages.events import Event, Failed, Release, UpdateChecked
+
+SUBJECT = "update"
+DAY_S = 24 * 60 * 60
+_FIRST_MS = 10_000  # when the model is being used, not while it is being loaded
+_AGAIN_MS = 60 * 60_000  # an app that stays open for days looks whether a day is over
+
+
+def update_description(url: str) -> str:
+    """What the setting does, in words: who is asked, and what is sent."""
+    if not url:
+        return translate("Updates", "This build has no address to ask; look for newer versions where you got it from.")
+    words = translate(
+        "Updates",
+        "Once a day, {site} is asked for the number of the newest version. Nothing about you, your chats or this "
+        "computer is sent but the version of Slipstream; like any site, it sees your internet address. Nothing is "
+        "downloaded or installed. Off, nobody is asked.",
+    )
+    return words.format(site=urlsplit(url).netloc)
+
+
+class UpdateController(QObject):
+    """Connects menu, setting and notice with one engine. Without an address nothing is asked or offered."""
+
+    def __init__(self, window: MainWindow, bridge: EngineBridge, keeper: SettingsKeeper, url: str) -> None:
+        super().__init__(window)
+        self._window = window
+        self._bridge = bridge
+        self._keeper = keeper
+        self._url = url
+        self._under_way: CheckForUpdate | None = None
+        window.update_action.setVisible(bool(url))
+        window.update_action.setEnabled(bool(url))
+        if not url:
+            return
+        window.update_action.triggered.connect(self._ask_by_hand)
+        keeper.changed.connect(self._ask_if_due)
+        bridge.happened.connect(self._on_event, Qt.ConnectionType.QueuedConnection)
+        self._again = QTimer(self)
+        self._again.setInterval(_AGAIN_MS)
+        self._again.timeout.connect(self._ask_if_due)
+        self._again.start()
+        QTimer.singleShot(_FIRST_MS, self, self._ask_if_due)
+
+    @Slot()
+    def _ask_if_due(self) -> None:
+        settings = self._keeper.settings
+        since_s = time.time() - settings.update_checked_at
+        is_due = since_s >= DAY_S or since_s < 0  # a clock that was put back
+        if settings.check_updates and is_due and self._under_way is None:
+            self._ask(CheckForUpdate())
+
+    @Slot()
+    def _ask_by_hand(self) -> None:
+        if self._under_way is None or not self._under_way.by_hand:
+            self._window.toasts.show_info(self.tr("Asking {site}…").format(site=urlsplit(self._url).netloc))
+            self._ask(CheckForUpdate(by_hand=True))
+
+    def _ask(self, command: CheckForUpdate) -> None:
+        """Asked in vain is asked, too: no site is to be asked more than once a day."""
+        self._under_way = command
+        self._keeper.keep(self._keeper.settings.model_copy(update={"update_checked_at": time.time()}))
+        self._bridge.post(command)
+
+    @Slot(object)
+    def _on_event(self, event: Event) -> None:
+        match event:
+            case UpdateChecked(command, release):
+                self._end(command)
+                self._on_checked(release, command.by_hand)
+            case Failed(sentence, CheckForUpdate() as command):
+                self._end(command)
+                if command.by_hand:
+                    self._window.toasts.show_error(sentence)
+
+    def _end(self, command: CheckForUpdate) -> None:
+        if self._under_way == command:
+            self._under_way = None
+
+    def _on_checked(self, release: Release | None, by_hand: bool) -> None:
+        if release is None:
+            self._window.notices.dismiss(SUBJECT)
+            if by_hand:
+                words = self.tr("Slipstream {version} is the newest version.").format(version=self._window.version)
+                self._window.toasts.show_info(words)
+        elif by_hand or release.version != self._keeper.settings.skipped_version:
+            self._tell(release)
+
+    def _tell(self, release: Release) -> None:
+        words = self.tr("Slipstream {newer} is available; this is {version}.")
+        self._window.notices.show_notice(
+            SUBJECT,
+            words.format(newer=release.version, version=self._window.version),
+            (
+                (self.tr("Open the download page"), partial(self._open, release)),
+                (self.tr("Skip this version"), partial(self._skip, release)),
+            ),
+        )
+
+    def _open(self, release: Release) -> None:
+        QDesktopServices.openUrl(QUrl(release.page))
+
+    def _skip(self, release: Release) -> None:
+        self._keeper.keep(self._keeper.settings.model_copy(update={"skipped_version": release.version}))
+        self._window.notices.dismiss(SUBJECT)

@@ -1,0 +1,1 @@
+"""The log, and reports of errors that nobody expected."""

@@ -1,0 +1,1 @@
+"""Settings: declared once, kept, and what keys do."""

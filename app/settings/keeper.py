@@ -1,0 +1,84 @@
+"""Holds the settings while the app runs, and keeps them on the disk soon after every change."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+from pydantic import ValidationError
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
+
+from app.settings.app_settings import AppSettings, SettingsFile, not_saved
+from app.settings.declaration import SettingValue, shown_settings
+
+SAVE_AFTER_MS = 200  # changes that follow one another are written once
+
+
+class SettingsKeeper(QObject):
+    """The one who changes settings.
+
+    Signals:
+        changed(): a setting that is shown has another value.
+        failed(str): the settings could not be saved, in a sentence. Emitted on the thread that writes.
+    """
+
+    changed = Signal()
+    failed = Signal(str)
+
+    def __init__(self, file: SettingsFile, settings: AppSettings, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.settings = settings
+        self._file = file
+        self._is_closed = False
+        self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="settings")
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(SAVE_AFTER_MS)
+        self._timer.timeout.connect(self._save)
+
+    def change(self, name: str, value: SettingValue | dict[str, str]) -> str:
+        """Takes another value of a setting. Returns a sentence where it makes no sense; then the old one stands."""
+        try:
+            settings = self.settings.changed(**{name: value})
+        except ValidationError as error:
+            return str(error.errors()[0]["msg"]).removeprefix("Value error, ")
+        self._take(settings)
+        return ""
+
+    def reset(self) -> None:
+        """Everything that is shown is as usual again; what the app remembers by itself stays."""
+        usual = type(self.settings)()
+        names = {setting.name for setting in shown_settings(AppSettings)} | {"shortcuts"}
+        self._take(self.settings.changed(**{name: getattr(usual, name) for name in names}))
+
+    def keep(self, settings: AppSettings) -> None:
+        """What the app remembers by itself; nobody has to be told."""
+        if settings != self.settings:
+            self.settings = settings
+            if not self._is_closed:
+                self._timer.start()
+
+    def keep_draft(self, text: str) -> None:
+        """What was begun in a new chat and not sent."""
+        self.keep(self.settings.model_copy(update={"draft": text}))
+
+    def close(self) -> None:
+        """Writes what is not written yet. Raises OSError."""
+        self._is_closed = True
+        self._timer.stop()
+        self._writer.shutdown()
+        self._file.save(self.settings)
+
+    def _take(self, settings: AppSettings) -> None:
+        if settings != self.settings:
+            self.keep(settings)
+            self.changed.emit()
+
+    @Slot()
+    def _save(self) -> None:
+        self._writer.submit(self._write, self.settings.model_dump_json(indent=2))
+
+    def _write(self, content: str) -> None:
+        try:
+            self._file.write(content)
+        except OSError as error:
+            self.failed.emit(not_saved(error))

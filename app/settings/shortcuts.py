@@ -1,0 +1,201 @@
+"""The keys of all actions: what they are, what they were before the user changed them, and which ones may be chosen.
+
+The actions of the window are the only list there is. An action is known by its object name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from PySide6.QtCore import QKeyCombination, Qt
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QWidget
+
+from app.text.translation import translate
+
+_USUAL = "usual_keys"  # property of an action
+_PORTABLE = QKeySequence.SequenceFormat.PortableText
+_NATIVE = QKeySequence.SequenceFormat.NativeText
+_TYPING = (
+    Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.KeypadModifier | Qt.KeyboardModifier.GroupSwitchModifier
+)
+_MOVING = frozenset(
+    {
+        Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_Home, Qt.Key.Key_End,
+        Qt.Key.Key_PageUp, Qt.Key.Key_PageDown, Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Tab,
+        Qt.Key.Key_Backtab, Qt.Key.Key_Backspace, Qt.Key.Key_Delete, Qt.Key.Key_Insert, Qt.Key.Key_Space,
+    }
+)  # fmt: skip
+_EDITING = (
+    QKeySequence.StandardKey.Copy,
+    QKeySequence.StandardKey.Cut,
+    QKeySequence.StandardKey.Paste,
+    QKeySequence.StandardKey.SelectAll,
+    QKeySequence.StandardKey.Undo,
+    QKeySequence.StandardKey.Redo,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Shortcut:
+    """Keys as Qt writes them in files: several ways are parted by `; `, none is empty."""
+
+    name: str
+    words: str
+    keys: str
+    usual_keys: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeyProblem:
+    """Why keys cannot be had."""
+
+    sentence: str
+    owner: str = ""  # the action that has them
+
+
+def native(keys: str) -> str:
+    """Keys as this system names them."""
+    return ", ".join(sequence.toString(_NATIVE) for sequence in _sequences(keys))
+
+
+def written(sequences: Iterable[QKeySequence]) -> str:
+    """Keys as Qt writes them in files."""
+    return "; ".join(sequence.toString(_PORTABLE) for sequence in sequences if not sequence.isEmpty())
+
+
+class Shortcuts:
+    """The actions of one window, which may grow in number."""
+
+    def __init__(self, window: QWidget) -> None:
+        self._window = window
+
+    def shown(self) -> tuple[Shortcut, ...]:
+        return tuple(
+            Shortcut(name, _words(action), written(action.shortcuts()), self._usual(action))
+            for name, action in self._actions().items()
+        )
+
+    def use(self, chosen: Mapping[str, str]) -> str:
+        """Gives actions the keys that were chosen, and all others their usual ones unless somebody has chosen these.
+
+        Returns a sentence on what could not be used, or nothing.
+        """
+        actions = self._actions()
+        taken: set[str] = set()
+        kept: dict[str, list[QKeySequence]] = {}
+        wrong = []
+        for name, keys in chosen.items():
+            sequences = _sequences(keys)
+            texts = {sequence.toString(_PORTABLE) for sequence in sequences}
+            if name not in actions:
+                continue  # an action of another version
+            if not _is_sound(keys) or texts & taken:
+                wrong.append(_words(actions[name]))
+            else:
+                kept[name] = sequences
+                taken |= texts
+        for name, action in actions.items():
+            if name not in kept:
+                usual = _sequences(self._usual(action))
+                kept[name] = [sequence for sequence in usual if sequence.toString(_PORTABLE) not in taken]
+        for name, sequences in kept.items():
+            if actions[name].shortcuts() != sequences:
+                actions[name].setShortcuts(sequences)
+        return _complaint(wrong) if wrong else ""
+
+    def problem(self, name: str, keys: str) -> KeyProblem | None:
+        """Whether the action may have these keys."""
+        sequences = _sequences(keys)
+        if any(_is_needed(sequence) for sequence in sequences):
+            sentence = translate(
+                "Shortcuts", "{keys} is needed for writing; choose other keys, such as Ctrl and a letter."
+            )
+            return KeyProblem(sentence.format(keys=native(keys)))
+        for other, action in self._actions().items():
+            if other != name and any(sequence in action.shortcuts() for sequence in sequences):
+                sentence = translate("Shortcuts", "{keys} already stands for “{action}”.")
+                return KeyProblem(sentence.format(keys=native(keys), action=_words(action)), other)
+        return None
+
+    def chosen(self) -> dict[str, str]:
+        """All keys that are not the usual ones, by the name of their action."""
+        return self._unusual({shortcut.name: shortcut.keys for shortcut in self.shown()})
+
+    def with_keys(self, name: str, keys: str) -> dict[str, str]:
+        """What is to be kept once the action has these keys: only what differs from the usual."""
+        now = {shortcut.name: shortcut.keys for shortcut in self.shown()}
+        return self._unusual(now | {name: keys})
+
+    def swapped(self, name: str, keys: str, owner: str) -> dict[str, str]:
+        """The same, where `owner` gets the keys that the action has now."""
+        now = {shortcut.name: shortcut.keys for shortcut in self.shown()}
+        return self._unusual(now | {name: keys, owner: now[name]})
+
+    def _unusual(self, keys: Mapping[str, str]) -> dict[str, str]:
+        usual = {shortcut.name: shortcut.usual_keys for shortcut in self.shown()}
+        return {name: chosen for name, chosen in keys.items() if chosen != usual[name]}
+
+    def _actions(self) -> dict[str, QAction]:
+        """By name; the keys that an action came with are noted when it is first seen."""
+        actions = {action.objectName(): action for action in self._window.actions() if action.objectName()}
+        for action in actions.values():
+            if action.property(_USUAL) is None:
+                action.setProperty(_USUAL, written(action.shortcuts()))
+        return actions
+
+    def _usual(self, action: QAction) -> str:
+        return str(action.property(_USUAL))
+
+
+def fixed_keys(sends_with_ctrl: bool) -> tuple[tuple[str, str], ...]:
+    """Keys that belong to a widget, and what they do there."""
+    send, break_line = ("Ctrl+Enter", "Enter; Shift+Enter") if sends_with_ctrl else ("Enter", "Shift+Enter")
+    return (
+        (send, translate("Shortcuts", "Send the message")),
+        (break_line, translate("Shortcuts", "Break the line")),
+        ("Up", translate("Shortcuts", "In the empty message box: edit the last message")),
+        ("F2; Del", translate("Shortcuts", "In the list: rename or delete the chat")),
+        ("Shift+Del", translate("Shortcuts", "In the list: forget the chat at once")),
+        ("PgUp; PgDown", translate("Shortcuts", "Scroll the chat")),
+    )
+
+
+def _sequences(keys: str) -> list[QKeySequence]:
+    return [sequence for sequence in QKeySequence.listFromString(keys, _PORTABLE) if not sequence.isEmpty()]
+
+
+def _is_sound(keys: str) -> bool:
+    """Whether every part of it is a key that Qt knows."""
+    sequences = _sequences(keys)
+    parts = [part for part in keys.split("; ") if part]
+    known = all(_first(sequence).key() != Qt.Key.Key_unknown for sequence in sequences)
+    return known and len(parts) == len(sequences) and not any(map(_is_needed, sequences))
+
+
+def _is_needed(sequence: QKeySequence) -> bool:
+    """Whether these keys write, move in a text or change it."""
+    if any(sequence in QKeySequence.keyBindings(key) for key in _EDITING):
+        return True
+    key, modifiers = _first(sequence).key(), _first(sequence).keyboardModifiers()
+    plain = not modifiers & ~_TYPING
+    if key in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and modifiers & Qt.KeyboardModifier.ControlModifier:
+        return True
+    writes = key.value < Qt.Key.Key_Escape.value  # signs of all alphabets come before the keys that have none
+    return plain and (writes or key in _MOVING)
+
+
+def _first(sequence: QKeySequence) -> QKeyCombination:
+    combination: QKeyCombination = cast(Any, sequence)[0]  # which Qt's types do not know of
+    return combination
+
+
+def _words(action: QAction) -> str:
+    return action.text().replace("&", "").removesuffix("…")
+
+
+def _complaint(names: Iterable[str]) -> str:
+    sentence = translate("Shortcuts", "The keys of these actions made no sense and are the usual ones now: {names}.")
+    return sentence.format(names=", ".join(names))

@@ -1,0 +1,1 @@
+"""From the start of the process to the first painted window."""

@@ -1,0 +1,59 @@
+"""Lets the window be seen before anything else is imported or made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from PySide6.QtCore import QEvent, QEventLoop, QObject, QTimer, Signal
+from PySide6.QtWidgets import QApplication, QWidget
+
+from app.main_window import MainWindow
+from app.settings.look import read_look
+from app.theme import ThemeKeeper, apply_theme
+
+PATIENCE_MS = 500  # a window that begins behind others or as an icon is not painted
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedWindow:
+    """A window that is shown and does nothing yet."""
+
+    window: MainWindow
+    theme: ThemeKeeper
+
+
+def open_window(application: QApplication, folder: Path) -> OpenedWindow:
+    """`folder` is the one that everything is kept in. Returns when the window is painted."""
+    look = read_look(folder)
+    theme = apply_theme(application, look.theme, look.text_size)
+    window = MainWindow(theme)
+    window.restore(look.window)
+    window.transcript.welcome.show_introduction(not look.has_chatted)
+    window.show()
+    wait_for_first_paint(window)
+    return OpenedWindow(window, theme)
+
+
+class _Watcher(QObject):
+    """Signals:
+    painted(): the widget is being painted.
+    """
+
+    painted = Signal()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Paint:
+            self.painted.emit()
+        return super().eventFilter(watched, event)
+
+
+def wait_for_first_paint(window: QWidget) -> None:
+    """Returns when the window is painted, or after some patience. What the user does meanwhile waits."""
+    loop = QEventLoop()
+    watcher = _Watcher()
+    watcher.painted.connect(loop.quit)
+    window.installEventFilter(watcher)
+    QTimer.singleShot(PATIENCE_MS, loop, loop.quit)
+    loop.exec(QEventLoop.ProcessEventsFlag.ExcludeUserInputEvents)
+    window.removeEventFilter(watcher)

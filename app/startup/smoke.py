@@ -1,0 +1,80 @@
+"""`slipstream --smoke OUT.png`: the real window, one prompt when all is ready, a picture of the answer.
+
+Prints as one line of JSON when, in seconds after the start of the process, the window was painted, the model was ready,
+the reply began and ended. The prompt waits for the drafter, so that there is a speed to compare.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Qt, QTimer, Slot
+
+from app.engine_bridge import EngineBridge
+from app.main_window import MainWindow
+from engine import ReplySettings, SamplingSettings
+from engine.messages.events import Event, Failed, ReplyFinished, ReplyText, SpeculationChanged, TargetReady
+
+PROMPT = "Write a short Python function that reverses a string, and explain it in three sentences."
+_PATIENCE_MS = 240_000
+_SETTLING_MS = 400  # for the last repaint of the transcript
+
+_MOMENTS: dict[type[Event], str] = {TargetReady: "model", ReplyText: "reply_begins", ReplyFinished: "reply_ends"}
+
+
+def smoke_settings() -> ReplySettings:
+    """The same short answer every time."""
+    return ReplySettings(SamplingSettings(temperature=0), max_tokens=128)
+
+
+class SmokeRun(QObject):
+    """Acts as a user would, then closes the window. `failure` is a sentence on what went wrong, or empty."""
+
+    def __init__(self, window: MainWindow, bridge: EngineBridge, picture: Path, painted_at: float) -> None:
+        """`painted_at`: when the window was first seen, by `time.time()`."""
+        super().__init__(window)
+        self._window = window
+        self._picture = picture
+        self._is_waiting = False  # for the drafter: before, there is no speed to compare
+        self._times = {"window": painted_at}
+        self.failure = "The smoke run did not come to an end; the log tells more."
+        bridge.happened.connect(self._on_event, Qt.ConnectionType.QueuedConnection)
+        QTimer.singleShot(_PATIENCE_MS, self, window.close)
+
+    @Slot(object)
+    def _on_event(self, event: Event) -> None:
+        if type(event) in _MOMENTS:
+            self._times.setdefault(_MOMENTS[type(event)], time.time())
+        match event:
+            case TargetReady(target) if target.awaits_drafter:
+                self._is_waiting = True
+            case TargetReady():
+                self._ask()
+            case SpeculationChanged() if self._is_waiting:
+                self._is_waiting = False
+                self._ask()
+            case ReplyFinished(message) if message.text:
+                QTimer.singleShot(_SETTLING_MS, self, self._take_picture)
+            case Failed(sentence):
+                self.failure = sentence
+                self._window.close()
+
+    def _ask(self) -> None:
+        self._window.prompt_box.set_text(PROMPT)
+        self._window.prompt_box.submit()
+
+    @Slot()
+    def _take_picture(self) -> None:
+        saved = self._window.grab().save(str(self._picture))
+        self.failure = "" if saved else f"The picture could not be written to {self._picture}; choose another place."
+        if saved:
+            print(json.dumps({f"{name}_s": round(seconds, 3) for name, seconds in self._since_start().items()}))
+        self._window.close()
+
+    def _since_start(self) -> dict[str, float]:
+        import psutil  # here, because the window does without
+
+        began = psutil.Process().create_time()  # of the process itself: what comes before Python counts too
+        return {name: moment - began for name, moment in self._times.items()}

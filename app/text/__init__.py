@@ -1,0 +1,1 @@
+"""Text to be shown: Markdown, highlighting, amounts, translation."""

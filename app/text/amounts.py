@@ -1,0 +1,83 @@
+"""Amounts in words, as people read them."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+
+from app.text.marked_words import QT_TRANSLATE_NOOP
+from app.text.translation import translate
+
+_SIZES = (
+    (1e12, QT_TRANSLATE_NOOP("Amounts", "{number} TB")),
+    (1e9, QT_TRANSLATE_NOOP("Amounts", "{number} GB")),
+    (1e6, QT_TRANSLATE_NOOP("Amounts", "{number} MB")),
+    (1e3, QT_TRANSLATE_NOOP("Amounts", "{number} kB")),
+)
+_COUNTS = (
+    (1e12, QT_TRANSLATE_NOOP("Amounts", "{number}T")),
+    (1e9, QT_TRANSLATE_NOOP("Amounts", "{number}B")),
+    (1e6, QT_TRANSLATE_NOOP("Amounts", "{number}M")),
+    (1e3, QT_TRANSLATE_NOOP("Amounts", "{number}k")),
+)
+_MONTHS = (
+    QT_TRANSLATE_NOOP("Amounts", "January"),
+    QT_TRANSLATE_NOOP("Amounts", "February"),
+    QT_TRANSLATE_NOOP("Amounts", "March"),
+    QT_TRANSLATE_NOOP("Amounts", "April"),
+    QT_TRANSLATE_NOOP("Amounts", "May"),
+    QT_TRANSLATE_NOOP("Amounts", "June"),
+    QT_TRANSLATE_NOOP("Amounts", "July"),
+    QT_TRANSLATE_NOOP("Amounts", "August"),
+    QT_TRANSLATE_NOOP("Amounts", "September"),
+    QT_TRANSLATE_NOOP("Amounts", "October"),
+    QT_TRANSLATE_NOOP("Amounts", "November"),
+    QT_TRANSLATE_NOOP("Amounts", "December"),
+)
+_MINUTE_S = 60
+_HOUR_S = 3600
+_DAY_S = 24 * _HOUR_S
+
+
+def size_words(num_bytes: float) -> str:
+    """`4.1 GB`; decimal, as disks and the hub count."""
+    return _scaled(num_bytes, _SIZES) or translate("Amounts", "{number} bytes").format(number=f"{num_bytes:.0f}")
+
+
+def count_words(count: float) -> str:
+    """`1.2M`, `135M`, `7.6B`; small numbers as they are."""
+    return _scaled(count, _COUNTS) or f"{count:.0f}"
+
+
+def percent_words(share: float, num_decimals: int = 0) -> str:
+    """`71 %` of 0.71; no line breaks before the sign."""
+    return f"{100 * share:.{num_decimals}f}\u00a0%"
+
+
+def time_left_words(seconds: float) -> str:
+    """`about 3 min left`."""
+    if seconds < _MINUTE_S:
+        return translate("Amounts", "less than a minute left")
+    if seconds < _HOUR_S:
+        return translate("Amounts", "about {minutes} min left").format(minutes=f"{seconds / _MINUTE_S:.0f}")
+    if seconds < _DAY_S:
+        minutes = round(seconds / _MINUTE_S)
+        words = translate("Amounts", "about {hours} h {minutes} min left")
+        return words.format(hours=minutes // 60, minutes=minutes % 60)
+    return translate("Amounts", "more than a day left")
+
+
+def day_words(day: date) -> str:
+    """`3 March 2026`; of a moment with a time zone, on this machine's calendar."""
+    if isinstance(day, datetime) and day.tzinfo:
+        day = day.astimezone()
+    words = translate("Amounts", "{day} {month} {year}")
+    return words.format(day=day.day, month=translate("Amounts", _MONTHS[day.month - 1]), year=day.year)
+
+
+def _scaled(amount: float, units: tuple[tuple[float, str], ...]) -> str:
+    for scale, unit in units:
+        shown = amount / scale
+        if shown >= 0.9995:  # what would be rounded up to the next unit belongs to it
+            number = f"{shown:.0f}" if shown >= 99.95 else f"{shown:.1f}"
+            return translate("Amounts", unit).format(number=number)
+    return ""

@@ -1,0 +1,346 @@
+"""Markdown of a reply to blocks that widgets can show, while the reply is still being written.
+
+A top-level block is complete once another one has begun on a complete line below it; it is then never parsed again,
+only the text from the start of the last block on is. Link definitions are the one thing that reaches back over finished
+blocks, so a text that contains any is parsed once more, whole, when it is finished.
+
+What a model writes is not to be trusted: raw HTML is shown as text, images become links, and links lead nowhere but to
+http, https and mailto. Blocks longer than `LONGEST_BLOCK` are shown as plain text, in pieces, for a single paragraph
+of some hundred thousand characters would hold up the interface for seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import dataclass
+from html import escape
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+from app.text.origin_marks import MarkedSource, html_of
+
+if TYPE_CHECKING:  # slow to import, and not needed before the first reply
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+PROSE_PIECE = 2_000  # characters of HTML after which a new prose block begins, so that no widget becomes slow to set
+LIST_PIECE = 1_500  # characters of a long list that are shown together
+KNOWN_INLINE = 2_000  # texts
+LONGEST_BLOCK = 24_000  # characters of Markdown
+PLAIN_PIECE = 4_000  # characters of a block that is shown as plain text
+OPENABLE_SCHEMES = ("http:", "https:", "mailto:")
+
+_known_inline: dict[str, str] = {}  # a growing list or table is parsed again and again; used by one thread
+
+
+@dataclass(frozen=True, slots=True)
+class ProseBlock:
+    html: str  # of one or several top-level blocks, in the subset that QTextDocument knows
+    joined: bool = False  # goes on with the list of the block before
+
+
+@dataclass(frozen=True, slots=True)
+class CodeBlock:
+    language: str  # as the model named it, lower case; may be empty
+    code: str  # without the last line break
+    marks: str = ""  # who guessed it, see `app.text.origin_marks`; as long as the code, or empty
+
+
+Block = ProseBlock | CodeBlock
+
+
+def parse(text: str, marks: str = "") -> tuple[Block, ...]:
+    """The blocks of a finished text; with `marks` for each of its characters, coloured by who guessed it."""
+    stream = MarkdownStream()
+    stream.feed(text, marks)
+    return stream.finish()
+
+
+class MarkdownStream:
+    """Blocks of a text that arrives in pieces.
+
+    After `finish` they are those of the whole text parsed at once, however it was cut. On the way, only links whose
+    definition has not come yet may differ.
+    """
+
+    def __init__(self) -> None:
+        self._parser = _block_parser()
+        self._text: list[str] = []
+        self._marks: list[str] = []  # of the text; empty where there are none, so are the others
+        self._tail = ""  # from the last top-level block on, with \n as line end
+        self._tail_marks = ""
+        self._held = ""  # a \r that may be half of a line end
+        self._held_marks = ""
+        self._complete = _Pieces()  # everything before the tail
+        self._definitions: dict[str, Any] = {}  # link definitions before the tail
+        self._blocks: tuple[Block, ...] = ()
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        return self._blocks
+
+    def feed(self, piece: str, marks: str = "") -> tuple[Block, ...]:
+        """Takes the next piece of the text and returns all blocks so far; complete ones are the same objects again.
+
+        `marks`: as many as the piece has characters, or none; with every piece or with none.
+        """
+        piece, marks = self._held + piece, self._held_marks + marks
+        self._held = "\r" if piece.endswith("\r") else ""
+        self._held_marks = marks[-1:] if self._held else ""
+        if "\r" in piece:
+            piece, marks = _with_plain_line_ends(piece.removesuffix("\r"), marks)
+        self._text.append(piece)
+        self._marks.append(marks)
+        self._tail += piece
+        self._tail_marks += marks
+        env = self._environment()
+        tail_blocks = self._settle(_top_level_blocks(self._parser, self._tail, env, self._tail_marks))
+        pieces = self._complete.copy()
+        for block in tail_blocks:
+            pieces.add(block, self._parser, env)
+        self._blocks = pieces.blocks()
+        return self._blocks
+
+    def finish(self) -> tuple[Block, ...]:
+        """The blocks of the whole text; nothing may be fed afterwards."""
+        if self._held:
+            self.feed("\n", "t" if self._held_marks else "")
+        env = self._environment()
+        _top_level_blocks(self._parser, self._tail, env)
+        if env["references"]:
+            text = "".join(self._text)
+            env = {"references": {}}
+            pieces = _Pieces()
+            for block in _top_level_blocks(self._parser, text, env, "".join(self._marks)):
+                pieces.add(block, self._parser, env)
+            self._blocks = pieces.blocks()
+        return self._blocks
+
+    def _environment(self) -> dict[str, Any]:
+        return {"references": dict(self._definitions)}
+
+    def _settle(self, blocks: list[_TopLevel]) -> list[_TopLevel]:
+        """Moves the blocks that can no longer change from the tail to the complete ones and returns the others.
+
+        Of an incomplete line it is not yet known which block it belongs to (`#` is a heading, `#x` is not), so a block
+        that begins on one completes nothing.
+        """
+        num_complete_lines = self._tail.count("\n")
+        started = [block for block in blocks if block.first_line < num_complete_lines]
+        settled = started[:-1]
+        if not settled:
+            return blocks
+        lines = self._tail.split("\n")
+        first_line = blocks[len(settled)].first_line
+        env = self._environment()
+        # Once more without the tail, whose definitions may be cut in the middle.
+        head = "\n".join(lines[:first_line]) + "\n"
+        for block in _top_level_blocks(self._parser, head, env, self._tail_marks[: len(head)]):
+            self._complete.add(block, self._parser, env)
+        self._definitions = env["references"]
+        self._tail = "\n".join(lines[first_line:])
+        self._tail_marks = self._tail_marks[len(head) :]
+        return blocks[len(settled) :]
+
+
+@dataclass(frozen=True, slots=True)
+class _TopLevel:
+    tokens: list[Token]  # of the block level; inline text is not parsed yet
+    first_line: int
+    source: str
+    marks: str = ""  # of the source
+
+    def marked(self) -> MarkedSource | None:
+        return MarkedSource(self.source, self.marks, self.first_line) if self.marks else None
+
+
+class _Pieces:
+    """Joins neighbouring prose into pieces of bounded size; the same blocks always give the same pieces."""
+
+    def __init__(self) -> None:
+        self._full: list[Block] = []
+        self._open = ""
+        self._joined = False
+
+    def copy(self) -> _Pieces:
+        other = _Pieces()
+        other._full = list(self._full)
+        other._open = self._open
+        other._joined = self._joined
+        return other
+
+    def add(self, block: _TopLevel, parser: MarkdownIt, env: dict[str, Any]) -> None:
+        first = block.tokens[0]
+        if first.type in ("fence", "code_block"):
+            self._close()
+            language = first.info.split()[0].lower() if first.info.strip() else ""
+            code = first.content.removesuffix("\n")
+            self._full.append(CodeBlock(language, code, _marks_of_code(first, code, block.marked())))
+        elif len(block.source) > LONGEST_BLOCK:
+            for begin in range(0, len(block.source), PLAIN_PIECE):
+                self._close()
+                end = begin + PLAIN_PIECE
+                self._open = "<p>" + _plain(block.source[begin:end], block.marks[begin:end]) + "</p>"
+        else:
+            marked = block.marked()
+            for index, tokens in enumerate(_list_pieces(block.tokens)):
+                if index:
+                    self._close()
+                    self._joined = True
+                self._open += _html_of_blocks(tokens, parser, env, marked)
+        if len(self._open) >= PROSE_PIECE:
+            self._close()
+
+    def blocks(self) -> tuple[Block, ...]:
+        return (*self._full, ProseBlock(self._open, self._joined)) if self._open else tuple(self._full)
+
+    def _close(self) -> None:
+        if self._open:
+            self._full.append(ProseBlock(self._open, self._joined))
+            self._open = ""
+            self._joined = False
+
+
+def _block_parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    # Inline text is parsed by `_html_of_blocks`, after overlong blocks have been sorted out.
+    return parser.disable(["html_block", "html_inline", "inline", "text_join"])
+
+
+def _with_plain_line_ends(text: str, marks: str) -> tuple[str, str]:
+    """With \n alone for every end of a line, and the marks that belong to what is left."""
+    if marks:
+        marks = "".join(mark for place, mark in enumerate(marks[: len(text)]) if text[place : place + 2] != "\r\n")
+    return text.replace("\r\n", "\n").replace("\r", "\n"), marks
+
+
+def _top_level_blocks(parser: MarkdownIt, text: str, env: dict[str, Any], marks: str = "") -> list[_TopLevel]:
+    tokens = parser.parse(text, env)
+    lines = text.split("\n")
+    starts = [0, *accumulate(len(line) + 1 for line in lines)] if marks else []
+    blocks: list[_TopLevel] = []
+    begin = 0
+    for index, token in enumerate(tokens):
+        if token.level == 0 and token.nesting <= 0:
+            first, last = tokens[begin].map or [0, 0]
+            source = "\n".join(lines[first:last])
+            own_marks = marks[starts[first] : starts[first] + len(source)] if marks else ""
+            blocks.append(_TopLevel(tokens[begin : index + 1], first, source, own_marks))
+            begin = index + 1
+    return blocks
+
+
+def _list_pieces(tokens: list[Token]) -> Iterator[list[Token]]:
+    """A long list as several lists, so that a growing one is not set anew as a whole; anything else as it is. Numbers
+    go on."""
+    opening, closing = tokens[0], tokens[-1]
+    if opening.type not in ("bullet_list_open", "ordered_list_open"):
+        yield tokens
+        return
+    number = int(opening.attrs.get("start", 1))
+    piece: list[Token] = []
+    num_items, size = 0, 0
+    for index, token in enumerate(tokens[1:-1], start=1):
+        piece.append(token)
+        size += len(token.content)
+        if token.type == "list_item_close" and token.level == 1:
+            num_items += 1
+            if size >= LIST_PIECE or index == len(tokens) - 2:
+                head = copy(opening)
+                head.attrs = {"start": number}
+                yield [head, *piece, closing]
+                number += num_items
+                piece, num_items, size = [], 0, 0
+
+
+def _html_of_blocks(
+    tokens: list[Token], parser: MarkdownIt, env: dict[str, Any], marked: MarkedSource | None = None
+) -> str:
+    html: list[str] = []
+    for token in tokens:
+        if token.type == "inline":
+            if marked is None:
+                html.append(_inline(token.content, parser, env))
+            else:
+                marked.enter(token.map, token.content)
+                html.append(_html_of_inline(_inline_tokens(token.content, parser, env), marked))
+        elif token.type in ("fence", "code_block"):
+            code = token.content.removesuffix("\n")
+            html.append(f"<pre>{html_of(code, _marks_of_code(token, code, marked)) if marked else escape(code)}</pre>")
+        elif token.type in ("th_open", "td_open"):
+            side = str(token.attrs.get("style", "")).removeprefix("text-align:") or "left"
+            html.append(f'<{token.tag} align="{side}">')
+        elif token.type == "ordered_list_open":
+            html.append(f'<ol start="{int(token.attrs.get("start", 1))}">')
+        elif token.type == "table_open":
+            html.append('<table cellspacing="0" cellpadding="7">')
+        elif token.hidden:  # the paragraph of a tight list item
+            continue
+        else:
+            html.append(f"</{token.tag}>" if token.nesting < 0 else f"<{token.tag}>")
+    return "".join(html)
+
+
+def _inline(content: str, parser: MarkdownIt, env: dict[str, Any]) -> str:
+    """The HTML of inline text; without link definitions it depends on the text alone, and is remembered."""
+    if not env["references"] and content in _known_inline:
+        return _known_inline[content]
+    html = _html_of_inline(_inline_tokens(content, parser, env))
+    if not env["references"]:
+        if len(_known_inline) >= KNOWN_INLINE:
+            _known_inline.clear()
+        _known_inline[content] = html
+    return html
+
+
+def _inline_tokens(content: str, parser: MarkdownIt, env: dict[str, Any]) -> list[Token]:
+    children: list[Token] = []
+    parser.inline.parse(content, parser, env, children)
+    return children
+
+
+def _html_of_inline(tokens: list[Token], marked: MarkedSource | None = None) -> str:
+    """With `marked`, it is read on as far as these tokens go."""
+    html: list[str] = []
+    for token in tokens:
+        if token.type == "text":
+            html.append(marked.html(token.content) if marked else escape(token.content))
+        elif token.type == "text_special":
+            html.append(marked.html(token.content, token.markup) if marked else escape(token.content))
+        elif token.type in ("softbreak", "hardbreak"):  # models break lines where they mean it
+            html.append("<br>")
+        elif token.type == "code_inline":
+            html.append(f"<code>{marked.html(token.content) if marked else escape(token.content)}</code>")
+        elif token.type == "link_open":
+            html.append(_link_open(str(token.attrs.get("href", ""))))
+        elif token.type == "image":
+            words = _html_of_inline(token.children or [], marked) or "image"
+            html.append(f"{_link_open(str(token.attrs.get('src', '')))}{words}</a>")
+            if marked:
+                marked.end_link()
+        elif token.type == "link_close":
+            html.append("</a>")
+            if marked and token.markup != "autolink":
+                marked.end_link()
+        elif token.tag in ("em", "strong", "s", "a"):
+            html.append(f"</{token.tag}>" if token.nesting < 0 else f"<{token.tag}>")
+        else:
+            html.append(escape(token.content))
+    return "".join(html)
+
+
+def _link_open(address: str) -> str:
+    return f'<a href="{escape(address)}">' if address.lower().startswith(OPENABLE_SCHEMES) else "<a>"
+
+
+def _marks_of_code(token: Token, code: str, marked: MarkedSource | None) -> str:
+    if marked is None or token.map is None:
+        return ""
+    return marked.lines(token.map[0] + (token.type == "fence"), code)
+
+
+def _plain(text: str, marks: str = "") -> str:
+    return (html_of(text, marks) if marks else escape(text)).replace("\n", "<br>")

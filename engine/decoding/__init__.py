@@ -1,0 +1,1 @@
+"""The loop that writes a reply, and what counts and times it."""

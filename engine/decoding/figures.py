@@ -1,0 +1,54 @@
+"""Counts and times of the rounds of a reply."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class ProposerFigures:
+    num_rounds: int = 0
+    num_drafted: int = 0
+    num_accepted: int = 0
+
+
+@dataclass(slots=True)
+class DecodingFigures:
+    """Of the rounds after the prompt. Tokens are the target's, times are wall-clock seconds."""
+
+    num_rounds: int = 0
+    num_written: int = 0
+    num_drafted: int = 0  # tokens that were checked
+    num_accepted: int = 0  # tokens of these that stood
+    num_steps: int = 0  # passes of a drafter
+    draft_s: float = 0.0  # in the drafter's passes
+    reading_s: float = 0.0  # of these, in passes over many tokens at once
+    num_readings: int = 0  # such passes; they are steps, too
+    translate_s: float = 0.0  # in the rest of proposing, and in observing
+    target_s: float = 0.0  # in the target's passes and its rollback
+    accept_s: float = 0.0  # distributions and acceptance
+    passes: Counter[int] = field(default_factory=Counter)  # rows of a pass -> how many such passes
+    pass_s: defaultdict[int, float] = field(
+        default_factory=lambda: defaultdict(float)
+    )  # rows of a pass -> seconds in such passes
+    checked: Counter[int] = field(default_factory=Counter)  # place in a draft, from 1 on -> tokens that were reached
+    stood: Counter[int] = field(default_factory=Counter)  # place in a draft -> tokens of these that stood
+    by_proposer: dict[str, ProposerFigures] = field(default_factory=dict)
+
+    def count_draft(self, parts: Sequence[tuple[str, int]], num_accepted: int, num_steps: int) -> None:
+        """`parts`: who drafted how many tokens, in order; `num_accepted` of all of them."""
+        num_drafted = sum(length for _, length in parts)
+        self.num_drafted += num_drafted
+        self.num_accepted += num_accepted
+        self.num_steps += num_steps
+        self.stood.update(range(1, num_accepted + 1))
+        self.checked.update(range(1, min(num_drafted, num_accepted + 1) + 1))
+        for proposer, length in parts:
+            if length:
+                figures = self.by_proposer.setdefault(proposer, ProposerFigures())
+                figures.num_rounds += 1
+                figures.num_drafted += length
+                figures.num_accepted += max(0, min(length, num_accepted))
+            num_accepted -= length

@@ -1,0 +1,123 @@
+"""Fetches a drafter from the Hugging Face hub (or the one `HF_ENDPOINT` names) into the user's own folder.
+
+Only what a drafter is made of is asked for, never a pickle, without a token and without the hub's shared cache.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from huggingface_hub.hf_api import ModelInfo
+
+from engine.drafter.choice import MARKER, fetched_folder, is_fetched
+from engine.drafter.json_file import read_json
+from engine.errors import DrafterUnavailable
+from engine.hub.asking import check_room, explained, look_up, remote_file
+from engine.hub.byte_progress import ByteProgress
+from engine.hub.fetching import RemoteFile, check_stop, fetch_file
+from engine.hub.lock import alone
+from engine.messages.events import DrafterFetching
+from engine.stop_signal import StopSignal
+
+KINDS = ("llama", "mistral", "qwen2")  # what `config_file.py` reads; it imports torch, for which nobody waits here
+_CONFIG = "config.json"
+_TEXTS = ("tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja")
+_TOKENIZERS = ("tokenizer.json", "tokenizer.model")  # the second only where there is no first
+_WHOLE = "model.safetensors"
+_INDEX = "model.safetensors.index.json"
+_SHARD = re.compile(r"model-\d+-of-\d+\.safetensors", re.ASCII)
+_PICKLES = (".bin", ".pt", ".pth", ".ckpt")
+_LARGEST = 8_000_000_000  # bytes; far beyond what drafts faster than its target
+
+OnProgress = Callable[[DrafterFetching], None]
+
+
+def fetch_drafter(name: str, data_dir: Path, stop: StopSignal, on_progress: OnProgress) -> Path:
+    """The folder of the drafter, whole. What is there already is not asked for again; what an interrupted fetch
+    brought is kept for the next one.
+
+    Raises FetchFailed, DrafterUnusable when its config.json is damaged, and FetchCancelled.
+    """
+    folder = fetched_folder(name, data_dir)
+    busy = f"{name} is being downloaded already; wait until that is done."
+    with explained(name, "another drafter"):
+        folder.mkdir(parents=True, exist_ok=True)
+        with alone(folder.parent / f".{folder.name}.lock", busy):
+            if not is_fetched(folder):
+                commit, files = _look_up(name)
+                check_stop(stop)
+                _fetch(name, folder, files, stop, on_progress)
+                _mark(folder, name, commit, files)
+    return folder
+
+
+def _look_up(name: str) -> tuple[str, list[RemoteFile]]:
+    """The commit, and its files that a drafter needs: the small ones first, to know early what it is."""
+    info = look_up(name)
+    known = {sibling.rfilename: sibling for sibling in info.siblings or ()}
+    files = [remote_file(name, info, known[wanted], wanted) for wanted in _needed(info, name)]
+    total = sum(file.size for file in files)
+    if total > _LARGEST:
+        raise DrafterUnavailable(
+            f"{name} has {total / 1e9:.1f} GB, and a drafter {_LARGEST / 1e9:.0f} GB at most; choose a small model."
+        )
+    return info.sha or "main", files
+
+
+def _needed(info: ModelInfo, name: str) -> list[str]:
+    present = [sibling.rfilename for sibling in info.siblings or ()]
+    shards = sorted(file for file in present if _SHARD.fullmatch(file)) if _INDEX in present else []
+    weights = [_WHOLE] if _WHOLE in present else [_INDEX, *shards] if shards else []
+    tokenizer = next((file for file in _TOKENIZERS if file in present), None)
+    if not weights and any(file.endswith(_PICKLES) for file in present):
+        raise DrafterUnavailable(
+            f"{name} holds its weights only in PyTorch's old format, which can run programs when it is read; choose a "
+            "drafter with safetensors, or convert this one and choose its folder."
+        )
+    if not weights or tokenizer is None or _CONFIG not in present:
+        missing = "config.json" if _CONFIG not in present else "tokenizer" if tokenizer is None else _WHOLE
+        raise DrafterUnavailable(
+            f"{name} cannot draft: it has no {missing}. Choose a Llama-type model with safetensors."
+        )
+    return [_CONFIG, *(file for file in _TEXTS if file in present), tokenizer, *weights]
+
+
+def _fetch(name: str, folder: Path, files: list[RemoteFile], stop: StopSignal, on_progress: OnProgress) -> None:
+    _sweep(folder, {file.name for file in files} | {file.part_name for file in files})
+    here = sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
+    check_room(folder, sum(file.size for file in files) - here)
+    total = sum(file.size for file in files)
+    under_way = files[0]
+
+    def tell(num_bytes: int) -> None:
+        on_progress(DrafterFetching(name, under_way.name, num_bytes, total))
+
+    progress = ByteProgress(tell)
+    for under_way in files:
+        fetch_file(under_way, folder, stop, progress.note)
+        progress.end(under_way.size)
+        if under_way.name == _CONFIG:
+            _check_kind(folder, name)  # better now than after gigabytes
+
+
+def _check_kind(folder: Path, name: str) -> None:
+    kind = (read_json(folder / _CONFIG) or {}).get("model_type")
+    if kind not in KINDS:
+        raise DrafterUnavailable(f"{name} is a model of type “{kind}”; a drafter must be a Llama-type model.")
+
+
+def _sweep(folder: Path, kept: set[str]) -> None:
+    """Removes what another version of the drafter left behind."""
+    for path in folder.iterdir():
+        if path.name not in kept and path.is_file():
+            path.unlink()
+
+
+def _mark(folder: Path, name: str, commit: str, files: list[RemoteFile]) -> None:
+    content = {"name": name, "commit": commit, "files": {file.name: file.size for file in files}}
+    new = folder / f"{MARKER}.part"
+    new.write_text(json.dumps(content, indent=1), encoding="utf-8")
+    new.replace(folder / MARKER)

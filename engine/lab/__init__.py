@@ -1,0 +1,1 @@
+"""Makes and measures: nothing here is needed to chat."""

@@ -1,0 +1,1 @@
+"""Makes a drafter for a target."""

@@ -1,0 +1,79 @@
+"""The card of a drafter: what it is made of, how, and what it is worth."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+
+import torch
+
+from engine.config import DistillSettings
+from engine.lab.distillation.checkpoint import TrainingState
+from engine.lab.distillation.cut import Cut
+from engine.lab.distillation.progress import Judgement
+from engine.learning.evaluation import count_hits
+from engine.learning.samples import LabelTable, Sample
+
+
+def write_card(
+    settings: DistillSettings,
+    cut: Cut,
+    samples: Sequence[Sample],
+    labels: LabelTable,
+    state: TrainingState,
+    held_back: Sequence[Sample],
+    judgement: Judgement,
+) -> str:
+    """In Markdown."""
+    hits = count_hits(cut.model, cut.num_outputs, held_back)
+    shape = cut.model.config
+    num_learned = sum(int((sample.weights > 0).sum()) for sample in samples)
+    labelled = sum(int((sample.rows >= 0).sum()) for sample in samples) / max(1, num_learned)
+    places = ", ".join(f"{share:.3f}" for share in hits.by_place)
+    origin = ", ".join(path.name for path in settings.corpus) or f"{settings.conversations:,} that it invented"
+    texts = "".join(
+        f"| {text.name} | {text.tokens_per_round:.3f} | {', '.join(f'{share:.3f}' for share in text.stood)} |\n"
+        for text in judgement.texts
+    )
+    return f"""---
+license: {settings.licence_name}
+---
+# A drafter for Slipstream
+
+A small Llama-type model that guesses ahead of a target. It is not meant to be talked to.
+
+| | |
+|---|---|
+| {_origin(settings, shape.num_hidden_layers)} |
+| shape | {shape.num_hidden_layers} layers, {shape.hidden_size} wide, {shape.intermediate_size} neurons each |
+| vocabulary | {shape.vocab_size:,} tokens to read, the {cut.num_outputs:,} most frequent of them to guess |
+| size | {sum(weight.numel() for weight in cut.model.parameters()) / 1e6:.1f} million weights, int8 |
+| data | conversations that the target wrote whole itself ({origin}): {num_learned:,} reply tokens |
+| loss | the target's own distribution where it is known ({labelled:.0%} of the tokens, the {labels.tokens.shape[1]}
+likeliest \\ each) and the token it wrote; loops weighted down |
+| training | {state.step:,} steps in {state.seconds / 60:.0f} minutes, {state.epoch + 1} epochs begun; AdamW, \
+{settings.learning_rate:g}, cosine |
+| machine | {platform.machine()}, {torch.get_num_threads()} threads, {next(cut.model.parameters()).device.type} |
+| greedy agreement | {hits.agreement:.3f} of all tokens of {len(held_back)} replies held back, in its own tokens |
+| by place in a draft | {places} of the first, second, … guess, where those before it stood |
+| a draft step | {judgement.step_ms:.2f} ms on that machine |
+| licence | {settings.licence_name} |
+
+As it runs, in the target's tokens, drafts of four tokens, greedy:
+
+| replies | tokens per round | guesses that stood, 1st, 2nd, … |
+|---|---|---|
+{texts}
+Made with:
+
+    {settings.command}
+"""
+
+
+def _origin(settings: DistillSettings, num_layers: int) -> str:
+    start = "" if settings.start is None else f"the drafter of the folder `{settings.start.name}`"
+    if settings.layers is None and start:
+        return f"made from | {start}, trained on with {settings.target}"
+    layers = "the first and the last" if settings.layers is None else ", ".join(map(str, settings.layers))
+    warm = f"; layers and embeddings as {start} had them" if start else ""
+    return f"cut from | {settings.target}: {'layer' if num_layers == 1 else 'layers'} {layers}{warm}"

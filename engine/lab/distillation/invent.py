@@ -1,0 +1,111 @@
+"""Lets a target write its own corpus: conversations side by side, kept in shards that a later run goes on from."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+
+from engine.lab.distillation.conversation import Inventor, Step
+from engine.lab.distillation.invent_progress import InventProgress
+from engine.lab.distillation.shards import Conversation, Origin, Shards
+from engine.numerics.vocabulary_map import fingerprint
+from engine.target.chat_template import ChatTemplate
+from engine.target.interface import FloatRow, ParallelTarget
+
+_SHARD_SIZE = 64  # conversations: what a sudden end can cost
+_PROGRESS_S = 0.5  # between two reports
+
+
+def invent(
+    target: ParallelTarget,
+    template: ChatTemplate,
+    folder: Path,
+    num_conversations: int,
+    seed: int,
+    on_progress: Callable[[InventProgress], None],
+) -> None:
+    """Writes the conversations 0 … num_conversations - 1 into `folder`, but for those that are there already.
+
+    Each depends on its number, the seed and the target only; llama.cpp may round otherwise beside other neighbours, so
+    that a run that was taken up again can differ where two tokens are all but tied. An exception or a kill costs what
+    is unfinished and a shard at most, Ctrl+C only what is unfinished. One run at a time may write into a folder.
+
+    Raises CorpusUnreadable when the folder holds another corpus, WorkUnusable when it cannot be written,
+    TemplateFailed, PromptTooLong, LogitsBroken and what the target raises.
+    """
+    vocabulary = target.vocabulary
+    name = fingerprint(vocabulary.pieces, vocabulary.special | vocabulary.end_of_generation)
+    shards = Shards(folder, Origin(target.description.name, name, seed))
+    missing = [number for number in range(num_conversations) if number not in shards.numbers]
+    progress = _Progress(num_conversations, num_conversations - len(missing), on_progress)
+    inventor = Inventor(target, template, seed)
+    finished: list[Conversation] = []
+    try:
+        for conversation in _write_side_by_side(target, inventor, missing, progress):
+            finished.append(conversation)
+            if len(finished) == _SHARD_SIZE:
+                shard, finished = finished, []  # before it is kept: Ctrl+C afterwards must not keep it once more
+                shards.add(shard)
+    except KeyboardInterrupt:
+        if finished:
+            shards.add(finished)
+        raise
+    if finished:
+        shards.add(finished)
+    progress.tell()
+
+
+def _write_side_by_side(
+    target: ParallelTarget, inventor: Inventor, numbers: list[int], progress: _Progress
+) -> Iterator[Conversation]:
+    """In the order in which they end. When one ends, the next takes its slot."""
+    waiting = iter(numbers)
+    running: dict[int, Generator[Step, FloatRow, Conversation]] = {}  # by slot
+    steps: dict[int, Step] = {}
+
+    def begin(slot: int) -> None:
+        for number in waiting:
+            running[slot] = inventor.converse(number)
+            steps[slot] = next(running[slot])
+            return
+
+    for slot in range(target.num_slots):
+        target.drop(slot)
+        begin(slot)
+    while steps:
+        for slot, step in steps.items():
+            if step.begins:
+                target.drop(slot)
+        rows = target.evaluate({slot: step.tokens for slot, step in steps.items()})
+        ended: list[Conversation] = []
+        for slot, row in rows.items():
+            try:
+                steps[slot] = running[slot].send(row)
+            except StopIteration as end:
+                ended.append(end.value)
+                del steps[slot]
+                begin(slot)
+        progress.note(len(rows), len(ended))
+        yield from ended
+
+
+class _Progress:
+    def __init__(self, num_conversations: int, num_done: int, on_progress: Callable[[InventProgress], None]) -> None:
+        self._num_conversations = num_conversations
+        self._num_done = num_done
+        self._on_progress = on_progress
+        self._num_tokens = 0
+        self._start = self._told = time.monotonic()
+
+    def note(self, num_tokens: int, num_done: int) -> None:
+        """One pass: every row became a token."""
+        self._num_tokens += num_tokens
+        self._num_done += num_done
+        if time.monotonic() - self._told >= _PROGRESS_S:
+            self.tell()
+
+    def tell(self) -> None:
+        self._told = time.monotonic()
+        seconds = self._told - self._start
+        self._on_progress(InventProgress(self._num_done, self._num_conversations, self._num_tokens, seconds))

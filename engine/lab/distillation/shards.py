@@ -1,0 +1,126 @@
+"""The folder that an invented corpus is kept in, and that its writing goes on from.
+
+`about.json` says whose conversations these are. Then come shards: `00012.jsonl` with finished conversations (lines of
+`engine.learning.corpus`, with the number, kind and temperature of each) and `00012.safetensors` with the labels of
+their replies (`engine.learning.labels`). A shard counts once its `.jsonl` is there, which is written last.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from engine.errors import CorpusUnreadable
+from engine.learning.files import told_in_words, write_whole
+from engine.learning.labels import Labels, write_labels
+from engine.messages.conversations import ChatTurn
+
+_ABOUT = "about.json"
+_DIGITS = 5  # of a shard's name
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What all conversations of a folder have in common."""
+
+    target: str
+    vocabulary: str  # fingerprint
+    seed: int
+    format: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    number: int
+    kind: str
+    temperature: float  # of the reply
+    turns: tuple[ChatTurn, ...]  # that the reply answers
+    ids: tuple[int, ...]  # of prompt and reply, in the target's tokens
+    start: int  # of the reply in them
+    looped: bool  # cut because it went round in circles
+    labels: Labels  # of the reply's tokens
+
+
+class Shards:
+    """Raises CorpusUnreadable from the constructor when the folder holds something else or is damaged, and
+    WorkUnusable when it cannot be written."""
+
+    def __init__(self, folder: Path, origin: Origin) -> None:
+        self._folder = folder
+        files = sorted(folder.glob("*.jsonl"))
+        with told_in_words(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        self._check(origin, bool(files))
+        self._numbers = frozenset(number for file in files for number in _numbers(file))
+        self._next = 1 + max((int(file.stem) for file in files), default=-1)
+
+    @property
+    def numbers(self) -> frozenset[int]:
+        """Of the conversations that were there when the folder was opened."""
+        return self._numbers
+
+    def add(self, conversations: Sequence[Conversation]) -> None:
+        """Keeps them as one shard. Raises WorkUnusable."""
+        path = self._folder / f"{self._next:0{_DIGITS}}.jsonl"
+        labels = [conversation.labels for conversation in conversations]
+        write_labels(
+            path.with_suffix(".safetensors"),
+            range(len(conversations)),
+            np.concatenate([label.tokens for label in labels]),
+            np.concatenate([label.log_probabilities for label in labels]),
+        )
+        write_whole(path, "".join(f"{_line(conversation)}\n" for conversation in conversations).encode())
+        self._next += 1
+
+    def _check(self, origin: Origin, is_begun: bool) -> None:
+        path = self._folder / _ABOUT
+        if not path.exists():
+            if is_begun:
+                raise CorpusUnreadable(f"{self._folder} holds another corpus; choose another folder.")
+            write_whole(path, (json.dumps(asdict(origin), indent=2) + "\n").encode())
+            return
+        try:
+            found = Origin(**json.loads(path.read_text("utf-8")))
+        except (OSError, ValueError, TypeError) as error:
+            raise CorpusUnreadable(f"{path} is not in a format known here; choose another folder.") from error
+        if found != origin:
+            raise CorpusUnreadable(
+                f"{self._folder} holds conversations of {found.target} with seed {found.seed}, which these would not "
+                f"go on from ({_difference(found, origin)}); choose another folder."
+            )
+
+
+def _difference(found: Origin, wanted: Origin) -> str:
+    if found.format != wanted.format:
+        return "another version wrote them"
+    if found.target != wanted.target:
+        return f"they would be of {wanted.target}"
+    return "the seed is another" if found.seed != wanted.seed else "the vocabulary is another"
+
+
+def _numbers(path: Path) -> list[int]:
+    """Of the conversations in one shard."""
+    if not path.with_suffix(".safetensors").is_file() or not path.stem.isdecimal():
+        raise CorpusUnreadable(f"{path} has no labels beside it; remove it, and it is written anew.")
+    try:
+        return [int(json.loads(line)["n"]) for line in path.read_text("utf-8").splitlines()]
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise CorpusUnreadable(f"{path} is damaged; remove it, and it is written anew.") from error
+
+
+def _line(conversation: Conversation) -> str:
+    record: dict[str, object] = {
+        "n": conversation.number,
+        "kind": conversation.kind,
+        "temperature": conversation.temperature,
+        "turns": [{"role": turn.role.value, "text": turn.text} for turn in conversation.turns],
+        "ids": conversation.ids,
+        "a": conversation.start,
+    }
+    if conversation.looped:
+        record["looped"] = True
+    return json.dumps(record)  # in ASCII, so that no character of a text can be taken for the end of a line

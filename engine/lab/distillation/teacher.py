@@ -1,0 +1,212 @@
+"""Reads given replies with the target once more, to learn what it thought before every token of them.
+
+llama.cpp reads a small quantized target at a few hundred tokens per second on a CPU; bfloat16 products of torch read
+the same weights four times as fast. So Llama-type targets are read here, and others through llama.cpp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import psutil
+import torch
+from torch.nn import functional
+from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
+
+from engine.lab.distillation.progress import LabelProgress
+from engine.lab.distillation.source import LlamaSource
+from engine.learning.corpus import Lesson
+from engine.learning.files import told_in_words
+from engine.learning.labels import NUM_LIKELIEST, Labels, write_labels
+from engine.numerics.likeliest import likeliest
+from engine.stop_signal import StopSignal
+from engine.target.interface import Target
+
+_SHARD = 512  # lessons whose labels are one file
+_TOKENS_PER_PASS = 1536
+_HEAD_ROWS = 1024  # whose logits are held at once
+
+
+class Teacher(Protocol):
+    def think(self, lessons: Sequence[Lesson]) -> Iterator[tuple[Lesson, Labels]]:
+        """The labels of each lesson, in any order."""
+        ...
+
+
+OpenTeacher = Callable[[], AbstractContextManager[Teacher]]
+
+
+def label_lessons(
+    lessons: Sequence[Lesson], open_teacher: OpenTeacher, folder: Path, on_progress: Callable[[LabelProgress], None]
+) -> list[Path]:
+    """Writes the labels of all lessons into `folder`, but for those that are there already. Returns the files.
+
+    Raises WorkUnusable, and what the teacher raises.
+    """
+    with told_in_words(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    parts = {
+        folder / f"{start // _SHARD:05}.safetensors": lessons[start : start + _SHARD]
+        for start in range(0, len(lessons), _SHARD)
+    }
+    missing = [path for path in parts if not path.exists()]
+    if missing:
+        num_done = len(lessons) - sum(len(parts[path]) for path in missing)
+        with open_teacher() as teacher:
+            for path in missing:
+                thoughts = []
+                for thought in teacher.think(parts[path]):
+                    thoughts.append(thought)
+                    num_done += 1
+                    on_progress(LabelProgress(num_done, len(lessons)))
+                write_labels(
+                    path,
+                    [lesson.line for lesson, _ in thoughts],
+                    np.concatenate([labels.tokens for _, labels in thoughts]),
+                    np.concatenate([labels.log_probabilities for _, labels in thoughts]),
+                )
+    return list(parts)
+
+
+def free_memory() -> int:
+    """Bytes that are left where `TorchTeacher` reads."""
+    if torch.cuda.is_available():
+        return int(torch.cuda.mem_get_info()[0])
+    return int(psutil.virtual_memory().available)
+
+
+class TargetTeacher:
+    """Reads with any target, through llama.cpp."""
+
+    def __init__(self, target: Target, stop: StopSignal) -> None:
+        self._target = target
+        self._stop = stop
+
+    def think(self, lessons: Sequence[Lesson]) -> Iterator[tuple[Lesson, Labels]]:
+        """See `Teacher.think`. Raises Interrupted."""
+        limits = self._target.limits
+        chunk = min(limits.max_rows, limits.max_tokens)
+        for lesson in lessons:
+            self._target.roll_back(0)
+            ids = lesson.ids[: limits.context_size].tolist()
+            thoughts = []
+            before = min(lesson.start - 1, len(ids))
+            for start in range(0, before, limits.max_tokens):
+                self._target.evaluate(ids[start : min(before, start + limits.max_tokens)], 1, self._stop)
+            for start in range(before, len(ids) - 1, chunk):
+                part = ids[start : min(len(ids) - 1, start + chunk)]
+                rows = self._target.evaluate(part, len(part), self._stop)
+                thoughts += [likeliest(row, NUM_LIKELIEST) for row in rows]
+            yield lesson, _padded(lesson, [each[0] for each in thoughts], [each[1] for each in thoughts])
+
+
+class TorchTeacher:
+    """Reads with a Llama-type model in bfloat16."""
+
+    def __init__(self, source: LlamaSource) -> None:
+        config = source.config
+        self._heads = config.num_attention_heads
+        self._kv_heads = config.num_key_value_heads or self._heads
+        self._dim = config.head_dim or config.hidden_size // self._heads
+        self._inner, self._epsilon = config.intermediate_size, config.rms_norm_eps
+        self._device = "cuda" if torch.cuda.is_available() else "cpu"
+        self._rotary = LlamaRotaryEmbedding(config).to(self._device)
+        with torch.no_grad():
+            self._embedding, self._norm = self._weight(source.embedding), self._weight(source.norm)
+            self._head = self._embedding if source.is_tied else self._weight(source.head)
+            self._layers = [self._layer(source.layer(index)) for index in range(config.num_hidden_layers)]
+
+    def think(self, lessons: Sequence[Lesson]) -> Iterator[tuple[Lesson, Labels]]:
+        """See `Teacher.think`."""
+        for batch in _batches(lessons):
+            length = max(len(lesson.ids) for lesson in batch)
+            ids = torch.zeros((len(batch), length), dtype=torch.int64)
+            for row, lesson in enumerate(batch):
+                ids[row, : len(lesson.ids)] = torch.from_numpy(lesson.ids)
+            with torch.inference_mode():
+                states = self._states(ids.to(self._device))
+                labels = [
+                    self._labels(states[row, lesson.start - 1 : len(lesson.ids) - 1])
+                    for row, lesson in enumerate(batch)
+                ]
+            yield from zip(batch, labels, strict=True)
+
+    def _labels(self, states: torch.Tensor) -> Labels:
+        tokens, logs = [], []
+        for rows in torch.split(states, _HEAD_ROWS):
+            logits = functional.linear(rows, self._head)
+            values, ids = logits.topk(NUM_LIKELIEST)
+            tokens.append(ids.to("cpu", torch.int32))
+            logs.append((values.float() - logits.float().logsumexp(-1, keepdim=True)).to("cpu", torch.float16))
+        return Labels(torch.cat(tokens).numpy(), torch.cat(logs).numpy())
+
+    def _states(self, ids: torch.Tensor) -> torch.Tensor:
+        """[samples, length, hidden]. Shorter samples are padded at their end, where nothing looks."""
+        samples, length = ids.shape
+        states = self._embedding[ids.reshape(-1)]
+        hidden = states.shape[1]
+        cosine, sine = self._rotary(states, torch.arange(length, device=ids.device)[None])
+        cosine, sine = cosine[0, :, None].to(states.dtype), sine[0, :, None].to(states.dtype)
+        half = self._dim // 2
+        sine = torch.cat((-sine[..., :half], sine[..., half:]), -1)
+        turned = self._heads + self._kv_heads
+        group = self._heads // self._kv_heads
+        for attention_norm, qkv, out, mlp_norm, gate_up, down in self._layers:
+            heads = functional.linear(self._normed(states, attention_norm), qkv).view(samples, length, -1, self._dim)
+            keys = heads[:, :, :turned]
+            keys = keys * cosine + keys.roll(half, -1) * sine
+            mixed = functional.scaled_dot_product_attention(
+                keys[:, :, : self._heads].transpose(1, 2),
+                keys[:, :, self._heads :].transpose(1, 2).repeat_interleave(group, 1),
+                heads[:, :, turned:].transpose(1, 2).repeat_interleave(group, 1),
+                is_causal=True,
+            )
+            states = states + functional.linear(mixed.transpose(1, 2).reshape(samples * length, -1), out)
+            gates = functional.linear(self._normed(states, mlp_norm), gate_up)
+            gated = functional.silu(gates[:, : self._inner]) * gates[:, self._inner :]
+            states = states + functional.linear(gated, down)
+        return functional.rms_norm(states, (hidden,), self._norm, self._epsilon).view(samples, length, hidden)
+
+    def _normed(self, states: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        return functional.rms_norm(states, weight.shape, weight, self._epsilon)
+
+    def _weight(self, *parts: torch.Tensor) -> torch.Tensor:
+        return torch.cat([part.detach().to(self._device, torch.bfloat16) for part in parts])
+
+    def _layer(self, layer: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, ...]:
+        def weight(*names: str) -> torch.Tensor:
+            return self._weight(*(layer[f"{name}.weight"] for name in names))
+
+        return (
+            weight("input_layernorm"),
+            weight(*(f"self_attn.{part}_proj" for part in "qkv")),
+            weight("self_attn.o_proj"),
+            weight("post_attention_layernorm"),
+            weight("mlp.gate_proj", "mlp.up_proj"),
+            weight("mlp.down_proj"),
+        )
+
+
+def _batches(lessons: Sequence[Lesson]) -> Iterator[list[Lesson]]:
+    """Lessons of like length together."""
+    batch: list[Lesson] = []
+    for lesson in sorted(lessons, key=lambda lesson: len(lesson.ids)):
+        if batch and (len(batch) + 1) * len(lesson.ids) > _TOKENS_PER_PASS:
+            yield batch
+            batch = []
+        batch.append(lesson)
+    if batch:
+        yield batch
+
+
+def _padded(lesson: Lesson, tokens: list[np.ndarray], logs: list[np.ndarray]) -> Labels:
+    """A label for every token of the reply; those beyond the target's context say nothing."""
+    missing = len(lesson.reply) - len(tokens)
+    nothing = np.full(NUM_LIKELIEST, -np.inf, np.float16)
+    return Labels(
+        np.stack([*tokens, *[np.zeros(NUM_LIKELIEST, np.int32)] * missing]), np.stack([*logs, *[nothing] * missing])
+    )

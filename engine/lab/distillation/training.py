@@ -1,0 +1,202 @@
+"""Trains a whole drafter on replies: towards the target's own distribution where it is known, and the tokens it wrote.
+
+AdamW, cosine schedule over the time there is, bf16 products where torch has them. What it takes to go on after a kill
+is written every few minutes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from engine.lab.distillation.checkpoint import TrainingState, load_checkpoint, save_checkpoint
+from engine.lab.distillation.progress import TrainingProgress
+from engine.learning.evaluation import Hits, count_hits
+from engine.learning.samples import LabelTable, Sample
+
+_WARM_UP = 0.02  # share of the training
+_LOWEST_RATE = 0.02  # of the highest, at the end
+_MEASURE_EVERY = 100  # steps
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingSettings:
+    seconds: float  # of training, whatever was spent on it before a kill included
+    learning_rate: float
+    seed: int = 0
+    tokens_per_step: int = 4096
+    token_share: float = 0.2  # of the loss, where the target's distribution is known: the token it wrote
+    save_every_s: float = 300.0
+    judge_every_s: float = 900.0
+    steps: int | None = None  # instead of the seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Lessons:
+    samples: Sequence[Sample]
+    labels: LabelTable
+    held_back: Sequence[Sample]
+
+
+def train(
+    model: Any,
+    num_outputs: int,
+    lessons: Lessons,
+    settings: TrainingSettings,
+    checkpoint: Path | None,
+    on_progress: Callable[[TrainingProgress], None],
+    judge: Callable[[float], object] = lambda _seconds: None,
+) -> TrainingState:
+    """Trains for `settings.seconds`, as many steps as fit. Goes on from `checkpoint` where there is one, and saves to
+    it. `judge` is called now and then, with the seconds of training so far; what it takes is not counted.
+
+    Raises WorkUnusable when the checkpoint is of another training or cannot be written. Ctrl+C saves it first.
+    """
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    model.to(device).train()
+    optimizer = _optimizer(model)
+    state = TrainingState()
+    if checkpoint is not None and checkpoint.exists():
+        state = load_checkpoint(checkpoint, model, optimizer)
+    watch = _Stopwatch(state.seconds)
+    saved = judged = state.seconds
+    try:
+        while True:
+            for batch in _batches(lessons.samples, settings, state):
+                state = replace(state, seconds=watch.seconds)
+                share = _share(state, settings)
+                is_due = state.seconds - judged >= settings.judge_every_s
+                if checkpoint and (share >= 1 or is_due or state.seconds - saved >= settings.save_every_s):
+                    save_checkpoint(checkpoint, model, optimizer, state)
+                    saved = state.seconds
+                if share >= 1:
+                    return state
+                if is_due:
+                    judged = state.seconds
+                    with watch.paused():
+                        judge(state.seconds)
+                for group in optimizer.param_groups:
+                    group["lr"] = settings.learning_rate * _rate(share)
+                loss = _loss(model, num_outputs, batch, lessons.labels, settings.token_share, device)
+                loss.backward()  # type: ignore[no-untyped-call]
+                torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+                optimizer.step()
+                optimizer.zero_grad(set_to_none=True)
+                state = replace(state, step=state.step + 1, batch=state.batch + 1)
+                is_measured = state.step % _MEASURE_EVERY == 0
+                hits = count_hits(model, num_outputs, lessons.held_back) if is_measured else None
+                on_progress(_progress(state, batch.num_batches, float(loss.detach()), hits))
+            state = replace(state, epoch=state.epoch + 1, batch=0)
+    except KeyboardInterrupt:
+        if checkpoint:
+            save_checkpoint(checkpoint, model, optimizer, state)
+        raise
+
+
+def _progress(state: TrainingState, num_batches: int, loss: float, hits: Hits | None) -> TrainingProgress:
+    epoch = state.epoch + state.batch / num_batches
+    if hits is None:
+        return TrainingProgress(state.step, epoch, state.seconds, loss)
+    return TrainingProgress(state.step, epoch, state.seconds, loss, hits.agreement, hits.accepted_per_round)
+
+
+class _Stopwatch:
+    """Seconds of training, those before a kill included."""
+
+    def __init__(self, seconds: float) -> None:
+        self._began = time.monotonic() - seconds
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self._began
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        began = time.monotonic()
+        yield
+        self._began += time.monotonic() - began
+
+
+def _share(state: TrainingState, settings: TrainingSettings) -> float:
+    """Of the training, what is over."""
+    return state.seconds / settings.seconds if settings.steps is None else state.step / settings.steps
+
+
+def _rate(share: float) -> float:
+    """Of the highest learning rate, when `share` of the training is over."""
+    cosine = 0.5 * (1 + float(np.cos(np.pi * min(1.0, share))))
+    return min(1.0, max(share, 1e-3) / _WARM_UP) * (_LOWEST_RATE + (1 - _LOWEST_RATE) * cosine)
+
+
+def _optimizer(model: Any) -> torch.optim.Optimizer:
+    decayed = [weight for weight in model.parameters() if weight.ndim > 1]
+    others = [weight for weight in model.parameters() if weight.ndim <= 1]
+    return torch.optim.AdamW(
+        [{"params": decayed, "weight_decay": 0.05}, {"params": others, "weight_decay": 0.0}],
+        betas=(0.9, 0.95),
+        fused=True,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    tokens: torch.Tensor  # [samples, length]
+    weights: torch.Tensor  # [samples, length]
+    rows: torch.Tensor  # [samples, length]
+    num_batches: int  # of the epoch
+
+
+def _loss(
+    model: Any, num_outputs: int, batch: _Batch, labels: LabelTable, token_share: float, device: str
+) -> torch.Tensor:
+    """(1 − s) Σ p (log Z − logit) over the likeliest tokens of the target's distribution, plus s times the same for the
+    token that was written; the token alone where the distribution is not known."""
+    tokens, wanted = batch.tokens[:, :-1], batch.tokens[:, 1:]
+    learned = (batch.weights[:, 1:] > 0) & ((wanted < num_outputs) | (batch.rows[:, 1:] >= 0))
+    targets = wanted[learned].to(device)
+    weights = batch.weights[:, 1:][learned].to(device)
+    rows = batch.rows[:, 1:][learned].numpy()
+    known = np.flatnonzero(rows >= 0)
+    top_tokens = torch.from_numpy(labels.tokens[rows[known]]).to(device, torch.int64)  # [known distributions, k]
+    distribution = torch.from_numpy(labels.probabilities[rows[known]]).to(device, torch.float32)
+    places = torch.from_numpy(known).to(device)
+    with torch.autocast(device, torch.bfloat16):
+        states = model.model(input_ids=tokens.to(device), use_cache=False).last_hidden_state
+        head = model.lm_head.weight[:num_outputs]
+        logits = torch.nn.functional.linear(states[learned.to(device)], head)  # [learned tokens, outputs]
+    logits = logits.float()
+    sums = logits.logsumexp(-1)
+    guessable = targets < num_outputs
+    written = (sums - logits.gather(1, torch.where(guessable, targets, 0)[:, None])[:, 0]) * guessable
+    by_distribution = (distribution * (sums[places, None] - logits[places[:, None], top_tokens])).sum(-1)
+    losses = written.index_copy(0, places, (1 - token_share) * by_distribution + token_share * written[places])
+    return (losses * weights).sum() / weights.sum()
+
+
+def _batches(samples: Sequence[Sample], settings: TrainingSettings, state: TrainingState) -> Iterator[_Batch]:
+    """What is left of an epoch: batches of samples of like length, in an order that seed and epoch decide."""
+    random = np.random.default_rng((settings.seed, state.epoch))
+    lengths = np.array([len(sample.tokens) for sample in samples])
+    order = np.argsort(lengths + random.uniform(0, 32, len(samples)))
+    groups: list[list[int]] = [[]]
+    for place in order:
+        if (len(groups[-1]) + 1) * lengths[place] > settings.tokens_per_step and groups[-1]:
+            groups.append([])
+        groups[-1].append(int(place))
+    for index in random.permutation(len(groups))[state.batch :]:
+        group = groups[index]
+        shape = (len(group), max(lengths[place] for place in group))
+        tokens, weights, rows = np.zeros(shape, np.int64), np.zeros(shape, np.float32), np.full(shape, -1, np.int32)
+        for row, place in enumerate(group):
+            sample, size = samples[place], lengths[place]
+            tokens[row, :size] = sample.tokens[:size]
+            weights[row, :size] = sample.weights[:size]
+            rows[row, :size] = sample.rows[:size]
+        yield _Batch(torch.from_numpy(tokens), torch.from_numpy(weights), torch.from_numpy(rows), len(groups))

@@ -1,0 +1,1 @@
+"""Measures the ways of decoding against each other."""

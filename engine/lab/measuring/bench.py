@@ -1,0 +1,103 @@
+"""Asks every question of every mode.
+
+The speed of a machine drifts, so the modes take turns question by question, and who comes first changes each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from engine.errors import PromptTooLong
+from engine.lab.measuring.forks import Fork, Gauge, find_fork
+from engine.lab.measuring.machine import memory_mb
+from engine.lab.measuring.modes import Answer, Mode
+from engine.lab.measuring.order import PLAIN
+from engine.lab.measuring.prompts import Chat, Question
+from engine.stop_signal import StopSignal
+from engine.target.interface import Interrupted
+
+# Of nobody's file, so that no mode has seen a question before it counts.
+_WARM_UP = Chat(
+    "warm-up",
+    "",
+    (),
+    ("Describe a walk along a river in three sentences.",),
+    "The path follows the water under old willows. A heron stands in the reeds. At the bridge we turn back.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One question, answered by all."""
+
+    question: Question
+    answers: Mapping[str, Answer]  # by mode
+    forks: Mapping[str, Fork]  # by mode: of those that parted from plain's text, where that was looked at
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    comparisons: tuple[Comparison, ...]
+    skipped: tuple[str, ...]  # ids of questions too long for the context
+    memory_mb: Mapping[str, float]  # by mode: the most that this process held after an answer of it
+    interrupted: bool  # whether it was ended early; what had been compared until then counts
+
+
+class Bench:
+    def __init__(
+        self,
+        modes: Mapping[str, Mode],
+        gauge: Gauge | None = None,
+        read_memory_mb: Callable[[], float] = memory_mb,
+    ) -> None:
+        """`gauge` measures how nearly tied two tokens were where texts part; None where texts part anyway, as they do
+        when sampling."""
+        self._modes = modes
+        self._gauge = gauge
+        self._read_memory_mb = read_memory_mb
+        self._memory_mb = dict.fromkeys(modes, 0.0)
+
+    def run(
+        self, chats: Sequence[Chat], stop: StopSignal, on_compared: Callable[[Comparison], None] = lambda _: None
+    ) -> Outcome:
+        """Raises what an answer raises; a question that is too long ends its chat only."""
+        comparisons: list[Comparison] = []
+        skipped: list[str] = []
+        interrupted = False
+        try:
+            self._ask(_WARM_UP.question(()), 0, stop)
+            for number, chat in enumerate(chats):
+                replies: list[str] = []
+                while len(replies) < len(chat.prompts):
+                    question = chat.question(replies)
+                    try:
+                        comparison = self._ask(question, number, stop)
+                    except PromptTooLong:
+                        skipped.append(question.id)
+                        break
+                    comparisons.append(comparison)
+                    on_compared(comparison)
+                    replies.append(self._continued(comparison))
+        except Interrupted:
+            interrupted = True
+        return Outcome(tuple(comparisons), tuple(skipped), dict(self._memory_mb), interrupted)
+
+    def _ask(self, question: Question, number: int, stop: StopSignal) -> Comparison:
+        names = list(self._modes)
+        first = number % len(names)
+        answers = {}
+        for name in names[first:] + names[:first]:
+            answers[name] = self._modes[name].answer(question, stop)
+            self._memory_mb[name] = max(self._memory_mb[name], self._read_memory_mb())
+        return Comparison(question, answers, self._forks(answers, stop))
+
+    def _forks(self, answers: Mapping[str, Answer], stop: StopSignal) -> dict[str, Fork]:
+        if self._gauge is None or PLAIN not in answers:
+            return {}
+        forks = {name: find_fork(answers[PLAIN], answer, self._gauge, stop) for name, answer in answers.items()}
+        return {name: fork for name, fork in forks.items() if fork is not None}
+
+    def _continued(self, comparison: Comparison) -> str:
+        """The reply that a chat goes on with, the same for all modes: else their next questions would differ."""
+        return comparison.answers[PLAIN if PLAIN in self._modes else next(iter(self._modes))].text

@@ -1,0 +1,119 @@
+"""One measurement, from a loaded target to the report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from engine.decoding.speculation import Speculation
+from engine.lab.measuring.bench import Bench, Comparison
+from engine.lab.measuring.costs import PASS_S
+from engine.lab.measuring.forks import LogitGauge
+from engine.lab.measuring.machine import describe_machine
+from engine.lab.measuring.modes import Mode, ReplayMode, WriterMode
+from engine.lab.measuring.order import PLAIN, BenchOrder
+from engine.lab.measuring.prompts import Chat
+from engine.lab.measuring.report import Json, Subject, make_report
+from engine.lab.measuring.schooling import Schooling
+from engine.lab.measuring.windows import trials, windows
+from engine.messages.learned import RecallText
+from engine.proposers.remembered import Remembered
+from engine.stop_signal import StopSignal
+from engine.target.interface import Target
+from engine.target.trace import TraceTarget
+
+Speculations = Mapping[str, Speculation]  # by mode, plain not among them
+
+
+class Measurement:
+    """Owns its target."""
+
+    def __init__(
+        self,
+        order: BenchOrder,
+        chats: Sequence[Chat],
+        target: Target,
+        speculations: Speculations,
+        memories: Mapping[str, Remembered] | None = None,
+        schoolings: Mapping[str, Schooling] | None = None,
+    ) -> None:
+        """`memories`: what the modes remember of earlier questions, by mode, and `schoolings` what their drafters
+        learn; those that do not are left out."""
+        self._order = order
+        self._chats = chats
+        self._target = target
+        self._memories = memories or {}
+        self._schoolings = schoolings or {}
+        self._num_remembered = 0
+        gauge = LogitGauge(target) if order.temperature == 0 else None
+        self._bench = Bench({mode: self._mode(speculations.get(mode), mode) for mode in order.modes}, gauge)
+
+    @property
+    def num_questions(self) -> int:
+        return sum(len(chat.prompts) for chat in self._chats)
+
+    def run(self, stop: StopSignal, on_answered: Callable[[str], None] = lambda _id: None) -> Json:
+        """The report, also when `stop` gets set: it then says so. `on_answered` is told each question's id. Raises what
+        writing a reply raises."""
+
+        def tell(comparison: Comparison) -> None:
+            self._remember(comparison)
+            on_answered(comparison.question.id)
+
+        outcome = self._bench.run(self._chats, stop, tell)
+        report = make_report(self._subject(), self._order.modes, outcome)
+        if self._order.window is not None:
+            report["windows"] = {
+                mode: windows(mode, outcome.comparisons, self._order.window) for mode in self._order.modes
+            }
+        if self._schoolings:
+            report["learning"] = {mode: trials(schooling) for mode, schooling in self._schoolings.items()}
+        return report
+
+    def close(self) -> None:
+        self._target.close()
+
+    def _remember(self, comparison: Comparison) -> None:
+        """As the app keeps the messages of a chat."""
+        prompt = self._target.tokenize(comparison.question.turns[-1].text)
+        for mode, memory in self._memories.items():
+            said = (prompt, comparison.answers[mode].tokens)
+            memory.add(
+                RecallText(2 * self._num_remembered + place, self._num_remembered, np.array(tokens, np.int32))
+                for place, tokens in enumerate(said)
+            )
+        self._num_remembered += 1
+        for mode, schooling in self._schoolings.items():
+            schooling.teach(comparison.question.turns, comparison.answers[mode].verified)
+
+    def _mode(self, speculation: Speculation | None, mode: str) -> Mode:
+        assert (speculation is None) == (mode == PLAIN)
+        settings = replace(self._order.reply_settings, keeps_distributions=mode in self._schoolings)
+        if isinstance(self._target, TraceTarget):
+            return ReplayMode(self._target, settings, speculation, self._order.costs)
+        return WriterMode(self._target, settings, speculation)
+
+    def _subject(self) -> Subject:
+        order, drafting = self._order, self._order.speculation
+        settings: dict[str, object] = {
+            "prompts": str(order.prompts),
+            "limit": order.limit,
+            "max_tokens": order.max_tokens,
+            "temperature": order.temperature,
+            "seed": order.seed,
+            "draft_length": order.draft_length,
+            "drafter": None if drafting.drafter is None else str(drafting.drafter),
+            "drafter_device": drafting.device,
+            "merge": drafting.merge,
+            "learns": order.learns,
+            "profile": None if order.profile is None else str(order.profile),
+            "shift": None if order.shift is None else str(order.shift),
+        }
+        simulated = order.vocabulary is not None
+        if simulated:
+            settings |= {"drafter_cost": order.costs.step, "pass_costs": list(order.costs.passes), "pass_s": PASS_S}
+        description = self._target.description
+        name = order.target if simulated else description.name
+        return Subject(name, simulated, describe_machine(description.threads), settings)

@@ -1,0 +1,249 @@
+"""The figures of a measurement as one JSON object, in the form that the design's page promises."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.decoding.figures import ProposerFigures
+from engine.lab.measuring.attainable import attainable
+from engine.lab.measuring.bench import Comparison, Outcome
+from engine.lab.measuring.counted import ratios_by_counts
+from engine.lab.measuring.modes import Answer
+from engine.lab.measuring.order import PLAIN
+
+Json = dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What was measured, and where."""
+
+    target: str
+    simulated: bool  # whether the seconds are computed from counts, as for recorded replies
+    machine: Mapping[str, object]
+    settings: Mapping[str, object]
+
+
+def make_report(subject: Subject, modes: Sequence[str], outcome: Outcome) -> Json:
+    return {
+        "target": subject.target,
+        "simulated": subject.simulated,
+        "machine": dict(subject.machine),
+        "settings": dict(subject.settings),
+        "modes": {mode: _mode(mode, outcome) for mode in modes},
+        "prompts": [
+            _prompt(comparison, mode, answer)
+            for comparison in outcome.comparisons
+            for mode, answer in comparison.answers.items()
+        ],
+        "skipped": list(outcome.skipped),
+        "interrupted": outcome.interrupted,
+    }
+
+
+def ratio_to_plain(comparison: Comparison, mode: str) -> float | None:
+    """How much faster than plain: seconds per token of plain over the mode's. None where nothing can be compared."""
+    plain = comparison.answers.get(PLAIN)
+    ours, theirs = _s_per_token(comparison.answers[mode]), _s_per_token(plain) if plain else None
+    return theirs / ours if ours and theirs else None
+
+
+def _s_per_token(answer: Answer) -> float | None:
+    return answer.wall_s / answer.figures.num_written if answer.figures.num_written else None
+
+
+def _mode(mode: str, outcome: Outcome) -> Json:
+    comparisons = outcome.comparisons
+    answers = [comparison.answers[mode] for comparison in comparisons]
+    with_plain = [comparison for comparison in comparisons if PLAIN in comparison.answers]
+    tasks = sorted({comparison.question.task for comparison in comparisons} - {""})
+    own = {} if any(answer.own_s is None for answer in answers) else {"own_ms_measured": _own_ms(answers)}
+    return {
+        **_counts(answers),
+        "ms": _ms(answers),
+        "overhead_share": _overhead_share(answers),
+        **own,
+        "peak_rss_mb": round(outcome.memory_mb[mode], 1),
+        "ratio_to_plain": _ratios(mode, comparisons),
+        "ratio_by_counts": _ratios_by_counts(mode, comparisons),
+        "identical": sum(_is_identical(comparison, mode) for comparison in with_plain) if with_plain else None,
+        "forks": [
+            {
+                "id": comparison.question.id,
+                "position": comparison.forks[mode].position,
+                "logit_gap": comparison.forks[mode].logit_gap,
+            }
+            for comparison in comparisons
+            if mode in comparison.forks
+        ],
+        "by_proposer": _by_proposer(answers),
+        "by_place": _by_place(answers),
+        "draft_step": _draft_step(answers, comparisons),
+        "attainable": _attainable(mode, comparisons),
+        "passes": _passes(answers),
+        "by_task": {
+            task: _task(mode, [comparison for comparison in comparisons if comparison.question.task == task])
+            for task in tasks
+        },
+    }
+
+
+def _counts(answers: Sequence[Answer]) -> Json:
+    """`tokens` are those of the replies. `written` are those of the rounds, that is without the first token of each
+    reply, which comes out of the prompt pass, and with the one that ends it: speeds count these."""
+    figures = [answer.figures for answer in answers]
+    wall_s = sum(answer.wall_s for answer in answers)
+    written, rounds = sum(each.num_written for each in figures), sum(each.num_rounds for each in figures)
+    return {
+        "num_prompts": len(answers),
+        "tokens": sum(len(answer.tokens) for answer in answers),
+        "written": written,
+        "wall_s": round(wall_s, 6),
+        "tokens_per_s": round(written / wall_s, 4) if wall_s > 0 else 0.0,
+        "prompt_s": round(sum(answer.prompt_s for answer in answers), 6),
+        "rounds": rounds,
+        "drafted": sum(each.num_drafted for each in figures),
+        "accepted": sum(each.num_accepted for each in figures),
+        "drafter_steps": sum(each.num_steps for each in figures),
+        "tokens_per_round": round(written / rounds, 4) if rounds else 0.0,
+    }
+
+
+def _ms(answers: Sequence[Answer]) -> Json:
+    """Totals of the rounds."""
+    parts = _parts_s(answers)
+    return {name: round(seconds * 1e3, 3) + 0.0 for name, seconds in parts.items()}  # + 0.0: no “-0.0”
+
+
+def _parts_s(answers: Sequence[Answer]) -> dict[str, float]:
+    figures = [answer.figures for answer in answers]
+    parts = {
+        "draft": sum(each.draft_s for each in figures),
+        "translate": sum(each.translate_s for each in figures),
+        "target": sum(each.target_s for each in figures),
+        "accept": sum(each.accept_s for each in figures),
+    }
+    return {**parts, "other": sum(answer.wall_s for answer in answers) - sum(parts.values())}
+
+
+def _overhead_share(answers: Sequence[Answer]) -> float:
+    """Of the wall time, what is neither the target's nor the drafter's."""
+    parts = _parts_s(answers)
+    wall_s = sum(parts.values())
+    return round((parts["translate"] + parts["accept"] + parts["other"]) / wall_s, 6) if wall_s > 0 else 0.0
+
+
+def _own_ms(answers: Sequence[Answer]) -> float:
+    return round(sum(answer.own_s or 0.0 for answer in answers) * 1e3, 3)
+
+
+def _ratios(mode: str, comparisons: Iterable[Comparison]) -> Json | None:
+    return _spread([ratio for comparison in comparisons if (ratio := ratio_to_plain(comparison, mode)) is not None])
+
+
+def _ratios_by_counts(mode: str, comparisons: Iterable[Comparison]) -> Json | None:
+    compared = [comparison.answers for comparison in comparisons if PLAIN in comparison.answers]
+    return _spread(
+        ratios_by_counts(
+            [answers[PLAIN].figures for answers in compared], [answers[mode].figures for answers in compared]
+        )
+    )
+
+
+def _spread(ratios: Sequence[float]) -> Json | None:
+    if not ratios:
+        return None
+    p10, median, p90 = np.percentile(ratios, (10, 50, 90))
+    figures = {"median": median, "p10": p10, "p90": p90, "worst": min(ratios)}
+    return {name: round(float(ratio), 4) for name, ratio in figures.items()}
+
+
+def _is_identical(comparison: Comparison, mode: str) -> bool:
+    return comparison.answers[mode].tokens == comparison.answers[PLAIN].tokens
+
+
+def _by_proposer(answers: Iterable[Answer]) -> Json:
+    totals: dict[str, ProposerFigures] = {}
+    for answer in answers:
+        for name, figures in answer.figures.by_proposer.items():
+            total = totals.setdefault(name, ProposerFigures())
+            total.num_rounds += figures.num_rounds
+            total.num_drafted += figures.num_drafted
+            total.num_accepted += figures.num_accepted
+    return {
+        name: {"rounds": total.num_rounds, "drafted": total.num_drafted, "accepted": total.num_accepted}
+        for name, total in sorted(totals.items())
+    }
+
+
+def _by_place(answers: Iterable[Answer]) -> list[Json]:
+    """Of the first, second, … token of a draft: how many were reached, and how many of these stood."""
+    checked: Counter[int] = Counter()
+    stood: Counter[int] = Counter()
+    for answer in answers:
+        checked.update(answer.figures.checked)
+        stood.update(answer.figures.stood)
+    return [{"place": place, "checked": checked[place], "stood": stood[place]} for place in sorted(checked)]
+
+
+def _draft_step(answers: Sequence[Answer], comparisons: Sequence[Comparison]) -> Json | None:
+    """What a pass of the drafter takes beside a one-row pass of plain; passes that read a prompt do not count."""
+    steps = sum(answer.figures.num_steps - answer.figures.num_readings for answer in answers)
+    plain = [comparison.answers[PLAIN].figures for comparison in comparisons if PLAIN in comparison.answers]
+    passes = sum(figures.passes[1] for figures in plain)
+    if not steps or not passes:
+        return None
+    step_s = sum(answer.figures.draft_s - answer.figures.reading_s for answer in answers) / steps
+    pass_s = sum(figures.pass_s[1] for figures in plain) / passes
+    return {"ms": round(step_s * 1e3, 4), "target_pass_ms": round(pass_s * 1e3, 4), "share": round(step_s / pass_s, 4)}
+
+
+def _attainable(mode: str, comparisons: Sequence[Comparison]) -> Json | None:
+    compared = [comparison.answers for comparison in comparisons if PLAIN in comparison.answers]
+    best = attainable([answers[PLAIN].figures for answers in compared], [answers[mode].figures for answers in compared])
+    ratios = [ratio for comparison in comparisons if (ratio := ratio_to_plain(comparison, mode)) is not None]
+    if best is None or not ratios:
+        return None
+    return {
+        "ratio": round(best.ratio, 4),
+        "acceptance": round(best.acceptance, 4),
+        "pass_costs": {str(num_rows): round(cost, 4) for num_rows, cost in best.pass_costs.items()},
+        "share": round(float(np.median(ratios)) / best.ratio, 4),
+        "covered": round(best.covered, 4),
+        "share_of_covered": round(float(np.median(ratios)) / best.covered, 4),
+    }
+
+
+def _passes(answers: Iterable[Answer]) -> Json:
+    """Rows of a pass -> how many such passes."""
+    passes: Counter[int] = Counter()
+    for answer in answers:
+        passes.update(answer.figures.passes)
+    return {str(num_rows): passes[num_rows] for num_rows in sorted(passes)}
+
+
+def _task(mode: str, comparisons: Sequence[Comparison]) -> Json:
+    counts = _counts([comparison.answers[mode] for comparison in comparisons])
+    return {
+        **counts,
+        "ratio_to_plain": _ratios(mode, comparisons),
+        "ratio_by_counts": _ratios_by_counts(mode, comparisons),
+    }
+
+
+def _prompt(comparison: Comparison, mode: str, answer: Answer) -> Json:
+    ratio = ratio_to_plain(comparison, mode)
+    plain = comparison.answers.get(PLAIN)
+    return {
+        "id": comparison.question.id,
+        "task": comparison.question.task,
+        "mode": mode,
+        **{name: value for name, value in _counts([answer]).items() if name != "num_prompts"},
+        "ms": _ms([answer]),
+        "ratio_to_plain": None if ratio is None else round(ratio, 4),
+        "identical": None if plain is None else _is_identical(comparison, mode),
+    }

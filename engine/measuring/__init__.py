@@ -1,1 +1,0 @@
-"""How fast a target answers in several ways of decoding, side by side: what `slipstream bench` does."""

@@ -1,0 +1,1 @@
+"""Commands, events, and the values they carry."""

@@ -1,0 +1,133 @@
+"""How fast replies came, day by day and chat by chat, and what was learned meanwhile; as values that can be added."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from datetime import date, datetime
+from operator import attrgetter
+
+from engine.messages.replies import TextKind
+
+
+@dataclass(frozen=True, slots=True)
+class TotalSpeedup:
+    """Over plain decoding, by this machine's own measure: what the same tokens would have taken without guesses,
+    divided by what they took."""
+
+    ratio: float
+    error: float  # its standard error
+    num_replies: int  # it rests on
+    saved_s: float  # below 0: guessing cost time
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Sums over replies. Tokens are the target's, times are wall-clock seconds of writing, without the prompt.
+
+    *Compared* replies are those for which it is known what they would have taken without guesses.
+    """
+
+    num_replies: int = 0
+    num_tokens: int = 0
+    num_timed: int = 0  # tokens that the seconds were spent on: the first of a reply comes with its prompt
+    seconds: float = 0.0
+    num_rounds: int = 0
+    num_in_rounds: int = 0  # tokens that the rounds brought
+    num_drafted: int = 0
+    num_accepted: int = 0
+    drafter_accepted: int = 0
+    recall_accepted: int = 0
+    parted_s: float = 0.0  # of replies whose time was taken apart; of these, `draft_s` and `check_s`
+    draft_s: float = 0.0
+    check_s: float = 0.0
+    num_compared: int = 0
+    plain_s: float = 0.0  # that compared replies would have taken without guesses
+    compared_s: float = 0.0  # that they took
+    plain_squares: float = 0.0  # sums over compared replies, to tell how far they are from one another
+    compared_squares: float = 0.0
+    products: float = 0.0
+    plain_variance: float = 0.0  # from the standard errors of what was measured without guesses
+
+    @property
+    def tokens_per_s(self) -> float:
+        return self.num_timed / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def tokens_per_round(self) -> float:
+        return self.num_in_rounds / self.num_rounds if self.num_rounds else 0.0
+
+    @property
+    def accepted_share(self) -> float | None:
+        """Of the drafted tokens, those that stood; None where nothing was drafted."""
+        return self.num_accepted / self.num_drafted if self.num_drafted else None
+
+    @property
+    def other_s(self) -> float:
+        """Neither guessing nor checking."""
+        return max(0.0, self.parted_s - self.draft_s - self.check_s)
+
+    @property
+    def speedup(self) -> TotalSpeedup | None:
+        """None where no reply was compared. A ratio of sums, so that a reply weighs as much as it is long; its error
+        comes from how far the replies are from one another, and from that of the plain speed itself."""
+        if not self.num_compared or self.compared_s <= 0:
+            return None
+        ratio = self.plain_s / self.compared_s
+        squares = self.plain_squares - 2 * ratio * self.products + ratio**2 * self.compared_squares
+        spread = max(0.0, squares) * self.num_compared / (self.num_compared - 1) if self.num_compared > 1 else 0.0
+        error = math.sqrt(spread + self.plain_variance) / self.compared_s
+        return TotalSpeedup(ratio, error, self.num_compared, self.plain_s - self.compared_s)
+
+
+def total(tallies: Iterable[Tally]) -> Tally:
+    kept = tuple(tallies)
+    return kept[0] if len(kept) == 1 else Tally(*map(sum, zip(*map(_numbers, kept), strict=True)))
+
+
+_numbers = attrgetter(*(field.name for field in fields(Tally)))
+
+
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """Replies of one day or of one chat, by one target and of one kind."""
+
+    conversation_id: int  # of the first of them
+    began_at: datetime  # when that was kept
+    day: date  # of that, by the clock of the machine
+    target_name: str
+    kind: TextKind
+    tally: Tally
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterNote:
+    """That a drafter came to guess with an adapter."""
+
+    number: int
+    created_at: datetime
+    before: float  # tokens accepted per round, on replies that it did not learn from
+    after: float
+    num_learned: int  # replies that it had learned from
+    is_published: bool  # in use now
+    target_names: tuple[str, ...]  # it guesses for; empty where that is not known
+
+
+@dataclass(frozen=True, slots=True)
+class LearningDay:
+    day: date  # by the clock of the machine
+    seconds: float  # in which the drafter learned
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Of all replies that are kept, those of deleted and incognito chats left out."""
+
+    days: tuple[Portion, ...] = ()  # oldest first
+    chats: tuple[Portion, ...] = ()  # oldest first
+    adapters: tuple[AdapterNote, ...] = ()  # oldest first
+    learning: tuple[LearningDay, ...] = ()  # oldest first
+    num_ngrams: int = 0
+    num_recall_texts: int = 0
+    num_recall_tokens: int = 0

@@ -1,0 +1,100 @@
+"""What is known of a reply: why it ended, who drafted it, how fast it came."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from engine.messages.speed import Speedup, speedup_of
+
+
+class StopReason(StrEnum):
+    """Why a reply ended."""
+
+    END = "end"  # the target wrote an end-of-generation token
+    STOP_STRING = "stop_string"  # one of the stop strings appeared
+    LENGTH = "length"  # the allowed number of tokens was reached
+    CONTEXT_FULL = "context_full"  # the context is full and nothing older can leave
+    STOPPED = "stopped"  # the user pressed Stop
+    FAILED = "failed"  # an error ended it; the text so far is kept
+
+
+class Origin(StrEnum):
+    """Who thought of a token first; the target checked it in any case."""
+
+    TARGET = "target"
+    DRAFTER = "drafter"
+    RECALL = "recall"
+
+
+@dataclass(frozen=True, slots=True)
+class OriginRun:
+    """Characters of a reply that stand side by side and have one origin."""
+
+    num_characters: int
+    origin: Origin
+
+
+class TextKind(StrEnum):
+    """What a reply mostly is; how well it can be guessed depends on that."""
+
+    PROSE = "prose"
+    CODE = "code"
+    NUMBERS = "numbers"
+    LISTS = "lists"
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyStatistics:
+    """Counts are tokens of the target; times are wall-clock seconds.
+
+    `reply_s` runs from the end of the prompt pass to the last token, so that it measures writing alone.
+    Rounds: passes after the prompt; drafted/accepted: target tokens that were checked / that stood.
+    """
+
+    prompt_tokens: int  # length of the rendered prompt
+    evaluated_tokens: int  # of these, evaluated for this reply; the others were still held from the turn before
+    reply_tokens: int
+    prompt_s: float
+    reply_s: float
+    stop_reason: StopReason
+    context_used: int  # tokens held when the reply ended
+    context_size: int
+    left_out_messages: int = 0  # oldest messages that no longer fitted into the context
+    num_rounds: int = 0
+    num_drafted: int = 0
+    num_accepted: int = 0
+    plain_tokens_per_s: float = 0.0  # what this machine writes without drafts, measured meanwhile; 0 = not known
+    plain_error: float = 0.0  # standard error of that, as a share of it
+    draft_s: float = 0.0  # of `reply_s`, in proposing
+    check_s: float = 0.0  # of `reply_s`, in the target's passes and the acceptance
+    drafter_accepted: int = 0  # of the accepted tokens, the drafter's
+    recall_accepted: int = 0  # and those of recall
+    kind: TextKind = TextKind.PROSE
+    origins: tuple[OriginRun, ...] = ()  # of the reply's text, in order; empty: not known
+
+    @property
+    def speedup(self) -> float | None:
+        """Over plain decoding, by this machine's own measure; None where that is not known."""
+        if not self.plain_tokens_per_s or not self.tokens_per_s:
+            return None
+        return self.tokens_per_s / self.plain_tokens_per_s
+
+    @property
+    def told_speedup(self) -> Speedup | None:
+        """What may be said of it to a user: None too where nothing was drafted, the reply is short, or plain decoding
+        is not known well. The error is that of the plain speed alone."""
+        if not self.num_drafted:
+            return None
+        return speedup_of(self.tokens_per_s, 0.0, self.plain_tokens_per_s, self.plain_error, self.reply_tokens)
+
+    @property
+    def tokens_per_round(self) -> float:
+        return (self.num_rounds + self.num_accepted) / self.num_rounds if self.num_rounds else 0.0
+
+    @property
+    def tokens_per_s(self) -> float:
+        """Tokens written per second: the first was drawn from the prompt's logits, and where the target ended the
+        reply, its end was one more."""
+        num_passes = self.reply_tokens if self.stop_reason is StopReason.END else self.reply_tokens - 1
+        return num_passes / self.reply_s if self.reply_s > 0 and num_passes > 0 else 0.0

@@ -1,0 +1,148 @@
+"""Targets as frozen values: the library, the hub, and the machine they run on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+
+from engine.config import TargetOptions
+
+
+@dataclass(frozen=True, slots=True)
+class TargetRecord:
+    """A model file of the library."""
+
+    name: str
+    path: Path
+    size_bytes: int
+    last_used_at: datetime | None  # None: it was never loaded
+    options: TargetOptions = TargetOptions()
+    facts: str = ""  # what its header says, in the library's own words; empty: not read yet
+
+
+@dataclass(frozen=True, slots=True)
+class TargetDetails:
+    """What the header of a model file says. Empty or 0 where it says nothing."""
+
+    name: str
+    architecture: str
+    num_parameters: int
+    quantization: str
+    trained_context: int  # tokens
+    vocabulary_size: int  # tokens
+    vocabulary_kind: str  # as in `BPE (smollm)`
+    has_chat_template: bool
+    licence: str
+    can_speculate: bool
+    speculation: str  # why it can or cannot be drafted for, in a sentence
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryTarget:
+    """A target of the library, as the window lists it."""
+
+    name: str
+    path: Path
+    size_bytes: int
+    last_used_at: datetime | None  # None: never
+    is_starter: bool
+    details: TargetDetails | None  # None where the file cannot be read
+    problem: str  # why it cannot be loaded, in a sentence; else empty
+    options: TargetOptions
+
+
+class DeviceKind(StrEnum):
+    GPU = "gpu"  # with memory of its own
+    INTEGRATED = "integrated"  # it shares the machine's memory
+
+
+@dataclass(frozen=True, slots=True)
+class ComputeDevice:
+    """A graphics card that llama.cpp can compute on."""
+
+    name: str  # llama.cpp's own, as in `Vulkan0`
+    description: str  # as its driver calls it
+    backend: str  # what llama.cpp reaches it by: `CUDA`, `Vulkan`, `Metal` …
+    kind: DeviceKind
+    total_memory: int  # bytes
+    free_memory: int  # bytes, when it was asked
+
+
+@dataclass(frozen=True, slots=True)
+class GpuSupport:
+    """What llama.cpp can compute on beside the CPU."""
+
+    backends: tuple[str, ...] = ()  # that it was built with; empty: for the CPU only
+    devices: tuple[ComputeDevice, ...] = ()  # that it would use, all together; empty: none was found
+
+    @property
+    def description(self) -> str:
+        return ", ".join(device.description for device in self.devices)
+
+
+@dataclass(frozen=True, slots=True)
+class GpuShare:
+    """What of a target goes on graphics cards."""
+
+    support: GpuSupport = GpuSupport()
+    num_layers: int = 0  # that go there
+    all_layers: int = 0  # that could, its output counted as one; 0: not known
+    num_bytes: int = 0  # that they take there, with their part of the context and the buffers of a pass
+    room: int = 0  # bytes for them
+    twice: int = 0  # of these bytes, those that the machine has to hold as well
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryEstimate:
+    """Bytes that a target is going to take."""
+
+    weights: int
+    context: int  # what it holds of a conversation
+    work: int  # buffers of a pass
+    available: int  # free for programs on this machine now, what the loaded target takes included
+    gpu: GpuShare = GpuShare()
+
+    @property
+    def total(self) -> int:
+        return self.weights + self.context + self.work
+
+    @property
+    def on_machine(self) -> int:
+        """What is left for the machine's own memory."""
+        return max(0, self.total - self.gpu.num_bytes + self.gpu.twice)
+
+    @property
+    def is_too_much(self) -> bool:
+        """For the machine, or for its graphics cards."""
+        return self.on_machine > self.available or self.gpu.num_bytes > self.gpu.room
+
+
+@dataclass(frozen=True, slots=True)
+class HubModel:
+    """A repository of the hub that holds model files."""
+
+    repository: str  # `owner/name`
+    num_downloads: int
+    num_likes: int
+    updated_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class HubFile:
+    """A model file of a repository. One that is in several parts is told by its first, with the size of all."""
+
+    repository: str
+    name: str
+    size_bytes: int
+    quantization: str  # as its name tells; empty if it does not
+    num_parts: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """What runs the models."""
+
+    build: str  # of llama.cpp
+    features: tuple[str, ...]  # of the processor or the GPU that it uses, as llama.cpp names them

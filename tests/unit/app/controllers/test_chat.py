@@ -1,0 +1,573 @@
+"""What the window shows and the engine is asked, event by event, on a real window and a bridge without an engine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import cast
+
+import pytest
+from PySide6.QtCore import QCoreApplication
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from app.controllers.branch import BranchController
+from app.controllers.chat import ChatController, NextChat
+from app.engine_bridge import EngineBridge
+from app.main_window import MainWindow
+from app.theme import ThemeKeeper, load_theme
+from app.widgets.message_view import ReplyView
+from app.widgets.prose import Prose
+from engine import (
+    STARTER,
+    Command,
+    DeleteConversation,
+    ForgetLearned,
+    ListConversations,
+    LoadTarget,
+    OpenConversation,
+    OwnSampling,
+    Regenerate,
+    RenameConversation,
+    ReplySettings,
+    RestoreConversation,
+    Send,
+    TargetSettings,
+)
+from engine.messages.conversations import Conversation, ConversationSummary, Message, Role
+from engine.messages.events import (
+    ContextTrimmed,
+    ConversationChanged,
+    ConversationDeleted,
+    ConversationForgotten,
+    ConversationOpened,
+    ConversationsListed,
+    Event,
+    EverythingForgotten,
+    Failed,
+    PromptKept,
+    ReplyFinished,
+    ReplyStarted,
+    ReplyText,
+    SpeculationChanged,
+    TargetInfo,
+    TargetLoading,
+    TargetReady,
+)
+from engine.messages.replies import Origin, OriginRun, ReplyStatistics, StopReason
+from engine.messages.speed import LiveFigures
+from tests.fakes.bridge import FakeBridge
+
+NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
+TARGET = TargetInfo("Tiny", "/models/tiny.gguf", "llama 1B Q4", 1000, 10, 2)
+TARGET_SETTINGS = TargetSettings(context_size=1000)
+STATISTICS = ReplyStatistics(10, 10, 3, 0.1, 0.5, StopReason.END, 13, 1000)
+
+
+def summary(number: int, title: str = "Chat") -> ConversationSummary:
+    return ConversationSummary(number, title, NOW)
+
+
+def figures(num_tokens: int, tokens_per_s: float, context_used: int) -> LiveFigures:
+    return LiveFigures(num_tokens, tokens_per_s, context_used=context_used)
+
+
+def prompt(number: int, conversation_id: int, text: str = "Hi") -> Message:
+    return Message(number, conversation_id, None, Role.USER, text, NOW)
+
+
+def reply(number: int, parent: Message, text: str = "Hello.") -> Message:
+    return Message(number, parent.conversation_id, parent.id, Role.ASSISTANT, text, NOW, "Tiny", STATISTICS)
+
+
+class Desk:
+    """A window, its controller, and what stands in for the engine."""
+
+    def __init__(self, window: MainWindow) -> None:
+        self.window = window
+        self.bridge = FakeBridge()
+        self.settings = ReplySettings()
+        self.controller = ChatController(
+            window, cast(EngineBridge, self.bridge), self.settings, TARGET_SETTINGS, "Be kind."
+        )
+        self.branches = BranchController(window, cast(EngineBridge, self.bridge), self.controller)
+
+    def tell(self, *events: Event) -> None:
+        for event in events:
+            self.bridge.happened.emit(event)
+        QCoreApplication.processEvents()
+
+    def take(self) -> list[Command]:
+        posted = self.bridge.posted.copy()
+        self.bridge.posted.clear()
+        return posted
+
+    def write(self, text: str) -> None:
+        self.window.prompt_box.set_text(text)
+        self.window.prompt_box.submit()
+
+    @property
+    def shown(self) -> list[str]:
+        return [message.text for message in self.window.transcript.messages]
+
+    @property
+    def grows(self) -> bool:
+        """Whether a reply is seen that is being written."""
+        return self.window.transcript._growing is not None
+
+
+@pytest.fixture
+def desk(qtbot: QtBot, keeper: ThemeKeeper) -> Desk:
+    window = MainWindow(keeper)
+    qtbot.addWidget(window)
+    window.show()
+    desk = Desk(window)
+    desk.controller.start("starter")
+    return desk
+
+
+@pytest.fixture
+def ready(desk: Desk) -> Desk:
+    desk.tell(TargetReady(TARGET, desk.bridge.loads[-1]), ConversationsListed((summary(1, "Old"),)))
+    desk.take()
+    return desk
+
+
+def answered(desk: Desk, conversation_id: int = 7) -> tuple[Message, Message]:
+    """Goes through a whole first turn."""
+    asked = prompt(70, conversation_id)
+    answer = reply(71, asked)
+    desk.write("Hi")
+    desk.tell(
+        ConversationChanged(summary(conversation_id, "Hi")),
+        PromptKept(asked),
+        ReplyStarted(conversation_id, asked.id, 10, 0),
+        ReplyText(conversation_id, "Hello.", figures(3, 6.0, 13)),
+        ReplyFinished(answer),
+    )
+    return asked, answer
+
+
+def test_starting_lists_what_was_kept_and_loads_the_target(desk: Desk) -> None:
+    assert desk.take() == [ListConversations(), LoadTarget("starter", for_all=TARGET_SETTINGS)]
+    desk.write("Hi")
+    assert desk.take() == [], "nothing is sent before a target is ready"
+    assert desk.window.prompt_box.text == "Hi", "and nothing typed is lost"
+
+
+def test_a_prompt_goes_to_a_new_conversation_which_is_then_the_open_one(ready: Desk) -> None:
+    ready.write("Hi")
+    assert ready.take() == [Send("Hi", None, ready.settings, "Be kind.")]
+    asked = prompt(70, 7)
+    ready.tell(ConversationChanged(summary(7, "Hi")), PromptKept(asked))
+    assert ready.window.conversations.chosen_id == 7
+    assert ready.shown == ["Hi"]
+    ready.tell(ReplyText(7, "Hel", figures(1, 5.0, 11)), ReplyFinished(reply(71, asked)))
+    assert ready.shown == ["Hi", "Hello."]
+    ready.write("And?")
+    assert ready.take() == [Send("And?", 7, ready.settings, "Be kind.")]
+
+
+def test_stop_sets_the_signal_of_the_reply_under_way(ready: Desk) -> None:
+    ready.write("Hi")
+    ready.window.prompt_box.stop_requested.emit()
+    assert ready.bridge.stops[-1].is_set()
+
+
+def test_a_prompt_that_could_not_be_kept_comes_back_into_the_box(ready: Desk) -> None:
+    ready.write("A long story")
+    (command,) = ready.take()
+    ready.tell(Failed("This message takes too many tokens; shorten it.", command))
+    assert ready.window.prompt_box.text == "A long story"
+    assert [toast.words.text() for toast in ready.window.toasts.shown] == [
+        "This message takes too many tokens; shorten it."
+    ]
+    ready.write("Short")
+    assert len(ready.take()) == 1, "the engine can be asked again"
+
+
+def test_another_conversation_can_be_read_while_a_reply_is_written(ready: Desk) -> None:
+    ready.write("Hi")
+    asked = prompt(70, 7)
+    ready.tell(ConversationChanged(summary(7)), PromptKept(asked), ReplyText(7, "Hel", figures(1, 5.0, 11)))
+    ready.take()
+    ready.window.conversations.chosen.emit(1)
+    assert ready.take() == [OpenConversation(1)]
+    old = prompt(10, 1, "Old prompt")
+    ready.tell(ConversationOpened(Conversation(summary(1), "", (old,))), ReplyText(7, "lo.", figures(2, 5.0, 12)))
+    assert ready.shown == ["Old prompt"]
+    # Back, while the reply still grows: all of its text so far is there.
+    ready.window.conversations.chosen.emit(7)
+    ready.tell(ConversationOpened(Conversation(summary(7), "", (asked,))), ReplyText(7, " Bye", figures(3, 5.0, 13)))
+    ready.tell(ReplyFinished(reply(71, asked, "Hello. Bye")))
+    assert ready.shown == ["Hi", "Hello. Bye"]
+
+
+def test_a_reply_that_ends_while_its_conversation_is_being_read_is_shown(ready: Desk) -> None:
+    asked, answer = answered(ready)
+    ready.window.conversations.chosen.emit(1)
+    ready.window.conversations.chosen.emit(7)
+    ready.tell(ConversationOpened(Conversation(summary(7), "", (asked,))))  # read before the reply was kept
+    assert ready.shown == [asked.text, answer.text]
+
+
+def test_what_was_opened_too_late_is_not_shown(ready: Desk) -> None:
+    ready.window.conversations.chosen.emit(1)
+    ready.window.conversations.new_requested.emit()
+    ready.tell(ConversationOpened(Conversation(summary(1), "", (prompt(10, 1, "Old prompt"),))))
+    assert ready.shown == []
+
+
+def test_regenerating_replaces_the_last_reply_and_brings_it_back_when_that_fails(ready: Desk) -> None:
+    asked, answer = answered(ready)
+    ready.take()
+    ready.window.transcript.regenerate_requested.emit(71)
+    assert ready.take() == [Regenerate(7, ready.settings, 71)]
+    assert ready.shown == ["Hi"]
+    ready.tell(Failed("Something is wrong; try again.", Regenerate(7, ready.settings, 71)))
+    assert ready.take() == [OpenConversation(7)]
+    ready.tell(ConversationOpened(Conversation(summary(7), "", (asked, answer))))
+    assert ready.shown == ["Hi", "Hello."]
+
+
+def test_deleting_can_be_undone(ready: Desk) -> None:
+    answered(ready)
+    ready.take()
+    ready.window.conversations.deleted.emit(7)
+    assert ready.take() == [DeleteConversation(7)]
+    ready.tell(ConversationDeleted(summary(7, "Hi")))
+    assert ready.shown == []
+    (toast,) = ready.window.toasts.shown
+    toast.acted.emit()
+    assert ready.take() == [RestoreConversation(7), OpenConversation(7)]
+
+
+def test_nothing_is_left_in_the_window_when_everything_is_forgotten(ready: Desk) -> None:
+    answered(ready)
+    ready.tell(ConversationDeleted(summary(1, "Old")))
+    ready.window.prompt_box.set_text("not sent")
+    ready.tell(EverythingForgotten(2), ConversationsListed(()))
+    assert ready.shown == []
+    assert ready.window.prompt_box.text == ""
+    assert ready.window.toasts.shown == ()
+    assert not ready.window.restore_action.isEnabled()
+    ready.take()
+    ready.write("Hi")
+    assert ready.take() == [Send("Hi", None, ready.settings, "Be kind.")]
+
+
+def test_what_fails_in_the_dialog_about_what_is_learned_is_told_there(ready: Desk) -> None:
+    ready.tell(Failed("The profile is damaged.", ForgetLearned()))
+    assert ready.window.toasts.shown == ()
+
+
+def test_what_was_deleted_can_be_brought_back_long_after_its_toast_is_gone(ready: Desk) -> None:
+    assert not ready.window.restore_action.isEnabled()
+    ready.tell(ConversationDeleted(summary(1, "Old")), ConversationDeleted(summary(2, "Older")))
+    ready.window.toasts.clear()
+    ready.window.restore_action.trigger()
+    assert ready.take() == [RestoreConversation(2), OpenConversation(2)]
+    ready.window.restore_action.trigger()
+    assert ready.take() == [RestoreConversation(1), OpenConversation(1)]
+    assert not ready.window.restore_action.isEnabled()
+
+
+def test_undo_brings_back_the_conversation_it_stands_beside(ready: Desk) -> None:
+    ready.tell(ConversationDeleted(summary(1, "Old")), ConversationDeleted(summary(2, "Older")))
+    first, _second = ready.window.toasts.shown
+    first.acted.emit()
+    assert ready.take() == [RestoreConversation(1), OpenConversation(1)]
+    ready.window.restore_action.trigger()
+    assert ready.take() == [RestoreConversation(2), OpenConversation(2)]
+
+
+def test_a_target_that_was_ready_while_the_next_was_loading_is_shown_when_that_fails(ready: Desk) -> None:
+    ready.window.target_bar.target_chosen.emit("/models/a.gguf")
+    ready.window.target_bar.target_chosen.emit("/models/b.gguf")
+    first, second = ready.bridge.loads[-2:]
+    ready.tell(TargetReady(replace(TARGET, name="a"), first), Failed("b.gguf is damaged.", second))
+    assert ready.window.target_bar.name.text() == "a"
+
+
+def test_only_a_choice_in_the_window_is_remembered(desk: Desk) -> None:
+    desk.tell(TargetReady(TARGET, desk.bridge.loads[-1]))
+    assert desk.controller.chosen_target is None, "what the command line or a fallback loads is for this once"
+    desk.window.target_bar.target_chosen.emit("/models/tiny.gguf")
+    desk.tell(TargetReady(TARGET, desk.bridge.loads[-1]))
+    assert desk.controller.chosen_target == "/models/tiny.gguf"
+    desk.window.starter_action.trigger()
+    desk.tell(TargetReady(TARGET, desk.bridge.loads[-1]))
+    assert desk.controller.chosen_target == STARTER
+
+
+def test_an_error_leaves_when_something_works_again(ready: Desk) -> None:
+    ready.write("Too long")
+    ready.tell(Failed("This message is too long; shorten it.", ready.take()[-1]))
+    assert ready.window.toasts.shown
+    ready.write("Short")
+    ready.tell(ConversationChanged(summary(7)), PromptKept(prompt(70, 7, "Short")))
+    assert ready.window.toasts.shown == ()
+
+
+def test_a_prompt_that_stayed_unanswered_can_be_answered(ready: Desk) -> None:
+    ready.window.conversations.chosen.emit(1)
+    ready.tell(ConversationOpened(Conversation(summary(1), "", (prompt(10, 1),))))
+    ready.take()
+    ready.window.regenerate_action.trigger()
+    assert ready.take() == [Regenerate(1, ready.settings, 10)]
+
+
+def test_deleting_the_conversation_of_a_reply_stops_it(ready: Desk) -> None:
+    ready.write("Hi")
+    ready.tell(ConversationChanged(summary(7)), PromptKept(prompt(70, 7)))
+    stop = ready.bridge.stops[-1]
+    ready.window.conversations.deleted.emit(7)
+    assert stop.is_set()
+
+
+def test_renaming(ready: Desk) -> None:
+    ready.window.conversations.renamed.emit(1, "Better")
+    assert ready.take() == [RenameConversation(1, "Better")]
+
+
+def test_the_user_is_told_once_for_every_time_messages_leave(ready: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    notes: list[str] = []
+    monkeypatch.setattr(ready.window.transcript, "show_note", notes.append)
+    asked, _ = answered(ready)
+    ready.tell(ReplyStarted(7, asked.id, 10, 2), ReplyStarted(7, asked.id, 10, 2), ContextTrimmed(7, 6))
+    assert len(notes) == 2
+    assert "2 oldest messages" in notes[0]
+    assert "6 oldest messages" in notes[1]
+
+
+def test_messages_that_left_are_told_when_the_conversation_is_opened_too(
+    ready: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes: list[str] = []
+    monkeypatch.setattr(ready.window.transcript, "show_note", notes.append)
+    asked = prompt(70, 7)
+    answer = replace(reply(71, asked), statistics=replace(STATISTICS, left_out_messages=4))
+    ready.window.conversations.chosen.emit(7)
+    ready.tell(ConversationOpened(Conversation(summary(7), "", (asked, answer))))
+    assert len(notes) == 1
+    assert "4 oldest messages" in notes[0]
+
+
+def test_a_reply_written_again_does_not_show_beside_the_old_one_after_looking_elsewhere(ready: Desk) -> None:
+    asked, answer = answered(ready)
+    ready.window.transcript.regenerate_requested.emit(71)
+    ready.tell(ReplyStarted(7, asked.id, 10, 0), ReplyText(7, "New", figures(1, 0.0, 11)))
+    ready.window.conversations.chosen.emit(1)
+    ready.window.conversations.chosen.emit(7)
+    ready.tell(ConversationOpened(Conversation(summary(7), "", (asked, answer))))  # the store knows the old one still
+    assert ready.shown == ["Hi"]
+    ready.tell(ReplyFinished(reply(72, asked, "New reply")))
+    assert ready.shown == ["Hi", "New reply"]
+
+
+def test_what_is_read_between_asking_anew_and_the_beginning_of_the_reply_does_not_hide_it(ready: Desk) -> None:
+    asked, answer = answered(ready)
+    ready.window.transcript.regenerate_requested.emit(71)
+    ready.tell(ConversationOpened(Conversation(summary(7), "", (asked, answer))))  # for the settings of the chat, say
+    assert ready.shown == ["Hi"]
+    ready.tell(ReplyStarted(7, asked.id, 10, 0), ReplyText(7, "New", figures(1, 0.0, 11)))
+    assert ready.grows
+    ready.tell(ReplyFinished(reply(72, asked, "New reply")))
+    assert ready.shown == ["Hi", "New reply"]
+
+
+def test_a_prompt_that_the_store_told_first_is_seen_to_be_answered(ready: Desk) -> None:
+    asked, answer = answered(ready)
+    second = replace(prompt(72, 7, "And?"), parent_id=answer.id)
+    ready.write("And?")
+    ready.tell(ConversationOpened(Conversation(summary(7), "", (asked, answer, second))), PromptKept(second))
+    ready.tell(ReplyStarted(7, second.id, 10, 0), ReplyText(7, "Yes", figures(1, 0.0, 11)))
+    assert ready.grows
+
+
+def test_a_reply_goes_with_the_chat_that_is_forgotten_without_a_word(ready: Desk) -> None:
+    answered(ready)
+    ready.window.transcript.regenerate_requested.emit(71)
+    command, stop = ready.take()[-1], ready.bridge.stops[-1]
+    ready.tell(ReplyStarted(7, 70, 10, 0), ReplyText(7, "Secret", figures(1, 0.0, 11)))
+    ready.tell(ConversationForgotten(summary(7)))
+    assert stop.is_set()
+    assert ready.shown == []
+    ready.tell(Failed("This chat is no longer in the store.", command, is_stopped=True))
+    assert ready.window.toasts.shown == ()
+    assert ready.take() == []
+    ready.write("Again")
+    assert isinstance(ready.take()[-1], Send)
+
+
+def test_a_prompt_is_not_given_back_where_its_chat_was_forgotten(ready: Desk) -> None:
+    answered(ready)
+    ready.write("Secret")
+    command = ready.take()[-1]
+    ready.tell(ConversationForgotten(summary(7)), Failed("This chat is no longer in the store.", command))
+    assert (ready.window.prompt_box.text, ready.window.toasts.shown) == ("", ())
+
+
+def test_what_the_store_told_first_is_not_shown_twice(ready: Desk) -> None:
+    asked, answer = answered(ready)
+    second = replace(prompt(72, 7, "And?"), parent_id=answer.id)
+    ready.write("And?")
+    ready.window.conversations.chosen.emit(1)
+    ready.window.conversations.chosen.emit(7)
+    ready.tell(ConversationOpened(Conversation(summary(7), "", (asked, answer, second))), PromptKept(second))
+    assert ready.shown == ["Hi", "Hello.", "And?"]
+    last = reply(73, second, "Yes.")
+    ready.window.conversations.chosen.emit(1)
+    ready.window.conversations.chosen.emit(7)
+    ready.tell(ConversationOpened(Conversation(summary(7), "", (asked, answer, second, last))), ReplyFinished(last))
+    assert ready.shown == ["Hi", "Hello.", "And?", "Yes."]
+
+
+def test_a_failure_after_the_prompt_was_kept_shows_what_was_kept(ready: Desk) -> None:
+    ready.write("Hi")
+    command = ready.take()[-1]
+    ready.tell(ConversationChanged(summary(7)), PromptKept(prompt(70, 7)), ReplyText(7, "Hel", figures(1, 0.0, 11)))
+    ready.tell(Failed("The disk is full; free some space.", command))
+    assert ready.take() == [OpenConversation(7)]
+    ready.tell(ConversationOpened(Conversation(summary(7), "", (prompt(70, 7),))))
+    assert ready.shown == ["Hi"]
+    ready.write("Again")
+    assert isinstance(ready.take()[-1], Send)
+
+
+def test_a_cancelled_loading_does_not_count_for_the_same_target_chosen_again(ready: Desk) -> None:
+    ready.window.target_bar.target_chosen.emit("/models/a.gguf")
+    ready.window.target_bar.cancel_requested.emit()
+    ready.window.target_bar.target_chosen.emit("/models/a.gguf")
+    first, second = ready.bridge.loads[-2:]
+    assert first == second
+    ready.take()
+    ready.tell(Failed("Loading a.gguf was cancelled.", first))
+    assert ready.take() == []
+    ready.tell(TargetReady(replace(TARGET, name="a", path="/models/a.gguf"), second))
+    assert ready.window.target_bar.name.text() == "a"
+    assert ready.controller.chosen_target == "/models/a.gguf"
+
+
+def test_a_failed_start_falls_back_to_the_starter(desk: Desk) -> None:
+    desk.take()
+    desk.controller.load_target("/models/gone.gguf")
+    assert desk.take() == [LoadTarget("/models/gone.gguf", for_all=TARGET_SETTINGS)]
+    desk.tell(Failed("There is no such file; choose another.", desk.bridge.loads[-1]))
+    assert desk.take() == [LoadTarget(STARTER, for_all=TARGET_SETTINGS)]
+    desk.tell(Failed("The starter model is not installed.", desk.bridge.loads[-1]))
+    assert desk.take() == []
+    desk.write("Hi")
+    assert desk.window.prompt_box.text == "Hi"
+
+
+def test_a_target_that_cannot_be_loaded_leaves_the_one_in_use(ready: Desk) -> None:
+    ready.window.target_bar.target_chosen.emit("/models/bad.gguf")
+    ready.write("Hi")
+    assert not any(isinstance(command, Send) for command in ready.take()), "it would wait, unseen, for the new target"
+    ready.tell(TargetLoading("bad", 0.5), Failed("bad.gguf is damaged.", ready.bridge.loads[-1]))
+    assert ready.window.target_bar.name.text() == "Tiny"
+    ready.write("Hi")
+    assert isinstance(ready.take()[-1], Send)
+
+
+def test_loading_can_be_cancelled(ready: Desk) -> None:
+    ready.window.target_bar.target_chosen.emit("/models/big.gguf")
+    ready.window.target_bar.cancel_requested.emit()
+    assert ready.bridge.stops[-1].is_set()
+
+
+def test_choosing_another_target_gives_up_the_one_being_loaded(ready: Desk) -> None:
+    ready.window.target_bar.target_chosen.emit("/models/a.gguf")
+    first = ready.bridge.stops[-1]
+    ready.window.target_bar.target_chosen.emit("/models/b.gguf")
+    assert first.is_set()
+    first_load, second_load = ready.bridge.loads[-2:]
+    ready.tell(Failed("Loading a was cancelled.", first_load))
+    assert ready.window.toasts.shown == (), "the user knows"
+    ready.tell(TargetReady(TargetInfo("b", "/models/b.gguf", "", 1000, 10, 2), second_load))
+    assert ready.controller.chosen_target == "/models/b.gguf"
+
+
+def test_a_notice_about_the_target_is_shown(desk: Desk) -> None:
+    target = TargetInfo("b", "/b.gguf", "", 1000, 10, 2, notice="No template; ChatML is used.")
+    desk.tell(TargetReady(target, desk.bridge.loads[-1]))
+    assert [toast.words.text() for toast in desk.window.toasts.shown] == ["No template; ChatML is used."]
+
+
+def test_what_drafts_ahead_or_why_nothing_does_is_shown(desk: Desk) -> None:
+    target = TargetInfo("b", "/b.gguf", "", 1000, 10, 2, speculation="The drafter is being loaded.")
+    words = desk.window.meter.words
+    desk.tell(TargetReady(target, desk.bridge.loads[-1]))
+    assert words.words == "The drafter is being loaded."
+    desk.tell(SpeculationChanged("another", "Of a target that is gone.", False))
+    assert words.words == "The drafter is being loaded."
+    desk.tell(SpeculationChanged("b", "Drafter guesses 3 ahead.", True))
+    assert words.words == "Drafter guesses 3 ahead."
+
+
+def test_the_meter_tells_of_the_open_chat_alone(ready: Desk) -> None:
+    meter = ready.window.meter
+    answered(ready)
+    assert meter.speed.text() == "6.0 tok/s"
+    assert meter.property("live") is False
+    ready.write("And?")
+    ready.tell(PromptKept(prompt(72, 7)), ReplyText(7, "Hel", figures(40, 50.0, 60)))
+    assert meter.property("live") is True
+    assert (meter.speed.text(), meter.context.text()) == ("50.0 tok/s", "60 / 1,000")
+    ready.window.conversations.chosen.emit(1)
+    ready.tell(ConversationOpened(Conversation(summary(1), "", ())), ReplyText(7, "lo", figures(41, 99.0, 61)))
+    assert meter.speed.isHidden()
+    assert meter.property("live") is False
+
+
+def test_a_reply_that_fails_leaves_the_meter_at_rest(ready: Desk) -> None:
+    ready.write("Hi")
+    ready.tell(PromptKept(prompt(70, 7)), ReplyText(7, "Hel", figures(40, 50.0, 60)))
+    ready.tell(Failed("It broke.", Send("Hi", None, ready.settings, "Be kind.")))
+    assert ready.window.meter.property("live") is False
+
+
+def test_a_growing_reply_that_is_opened_again_keeps_its_colours(ready: Desk) -> None:
+    ready.window.origins_action.setChecked(True)
+    asked = prompt(70, 7)
+    ready.write("Hi")
+    ready.tell(PromptKept(asked))
+    for text, origin in (("red ", Origin.DRAFTER), ("and blue", Origin.RECALL)):
+        ready.tell(ReplyText(7, text, figures(2, 5.0, 12), (OriginRun(len(text), origin),)))
+    ready.window.conversations.chosen.emit(1)
+    ready.tell(ConversationOpened(Conversation(summary(1), "", ())))
+    ready.window.conversations.chosen.emit(7)
+    ready.tell(ConversationOpened(Conversation(summary(7), "", (asked,))))
+    view = ready.window.transcript.column.built_rows()[-1][1]
+    assert isinstance(view, ReplyView)
+    (block,) = view.block_views
+    assert isinstance(block, Prose)
+    html = block.toHtml()
+    theme = load_theme("light")
+    assert html.index(theme.origin_drafter) < html.index("red ") < html.index(theme.origin_recall)
+
+
+def test_a_prompt_that_was_not_sent_comes_back_in_its_own_chat_only(ready: Desk) -> None:
+    ready.window.conversations.incognito_requested.emit()
+    ready.write("secret")
+    (command,) = ready.take()
+    ready.window.conversations.new_requested.emit()
+    ready.tell(Failed("Something is wrong; try again.", command))
+    assert ready.window.prompt_box.text == "", "what is begun there is kept on the disk"
+    told = {toast.words.text(): toast for toast in ready.window.toasts.shown}
+    button = told["A message was not sent."].action_button
+    assert button is not None
+    button.click()
+    assert QApplication.clipboard().text() == "secret"
+
+
+def test_what_the_next_chat_was_to_have_ends_with_it_also_if_the_user_leaves_it(ready: Desk) -> None:
+    ready.controller.next_chat = NextChat("Speak French.", OwnSampling())
+    ready.write("Hi")
+    ready.window.conversations.chosen.emit(1)
+    ready.tell(PromptKept(prompt(70, 7)), ReplyFinished(reply(71, prompt(70, 7))))
+    ready.window.conversations.new_requested.emit()
+    ready.take()
+    ready.write("Hi")
+    assert ready.take() == [Send("Hi", None, ready.settings, "Be kind.")]

@@ -1,0 +1,242 @@
+"""Comparing plain with sped up, on a bridge without an engine."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import cast
+
+import pytest
+from PySide6.QtCore import QCoreApplication, Qt
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from app.controllers.compare import CompareController
+from app.dialogs.compare_wording import HOW_IT_IS_FAIR, reasons, result
+from app.engine_bridge import EngineBridge
+from app.main_window import MainWindow
+from app.theme import ThemeKeeper
+from engine import ChatSampling, Compare, OwnSampling, ReplySettings, SamplingSettings
+from engine.messages.comparison import Comparison, RunFigures, Side, TextFork
+from engine.messages.conversations import Message, Role
+from engine.messages.events import CompareFinished, CompareText, Event, EverythingForgotten, Failed
+from tests.fakes.bridge import FakeBridge
+
+OWN = ReplySettings(SamplingSettings(temperature=0.7))
+GREEDY = ReplySettings(SamplingSettings(temperature=0))
+SLOW, QUICK = RunFigures(128, 4.0, 30.0, 127), RunFigures(128, 3.0, 42.0, 74, 110, 54)
+WHOLE = Comparison((SLOW, SLOW), (QUICK, QUICK), is_greedy=True, is_stopped=False, fork=None)
+
+
+class Desk:
+    def __init__(self, window: MainWindow, bridge: FakeBridge) -> None:
+        self.window = window
+        self.bridge = bridge
+        self.open_chat = ChatSampling()
+        self.controller = CompareController(
+            window, cast(EngineBridge, bridge), lambda: OWN, lambda: "Be kind.", lambda: self.open_chat
+        )
+        self.dialog = self.controller.dialog
+
+    def open(self, *texts: str) -> None:
+        """After these messages of a chat."""
+        self.window.transcript.show_messages(
+            tuple(
+                Message(number, 7, None, (Role.USER, Role.ASSISTANT)[number % 2], text, datetime.now(UTC))
+                for number, text in enumerate(texts)
+            )
+        )
+        self.window.compare_action.trigger()
+
+    def press(self) -> None:
+        QTest.mouseClick(self.dialog.start_button, Qt.MouseButton.LeftButton)
+
+    def tell(self, *events: Event) -> None:
+        for event in events:
+            self.bridge.happened.emit(event)
+        QCoreApplication.processEvents()
+
+    @property
+    def command(self) -> Compare:
+        command = self.bridge.posted[-1]
+        assert isinstance(command, Compare)
+        return command
+
+
+@pytest.fixture
+def desk(qtbot: QtBot, keeper: ThemeKeeper) -> Desk:
+    window = MainWindow(keeper)
+    qtbot.addWidget(window)
+    window.show()
+    return Desk(window, FakeBridge())
+
+
+def test_the_last_prompt_of_the_chat_is_compared(desk: Desk) -> None:
+    desk.open("First.", "Yes.", "Second.", "No.")
+    assert desk.dialog.prompt.toPlainText() == "Second."
+    assert desk.dialog.in_chat.isVisible()
+    desk.press()
+    assert desk.bridge.posted == [Compare("Second.", 7, GREEDY, 128, "Be kind.")]
+
+
+def test_without_a_chat_there_is_an_example_and_all_can_be_set(desk: Desk) -> None:
+    desk.open()
+    assert desk.dialog.prompt.toPlainText().startswith("Write a Python class")
+    assert not desk.dialog.in_chat.isVisible()
+    desk.dialog.prompt.setPlainText("  ")
+    assert not desk.dialog.start_button.isEnabled()
+    desk.dialog.prompt.setPlainText(" Sing. ")
+    QTest.keyClick(desk.dialog.own_sampling, Qt.Key.Key_Space)
+    desk.dialog.length.setCurrentIndex(0)
+    desk.press()
+    assert desk.bridge.posted == [Compare("Sing.", None, OWN, 64, "Be kind.", ChatSampling())]
+
+
+@pytest.mark.parametrize("in_chat", [True, False])
+def test_my_sampling_is_that_of_the_chat_that_is_open(desk: Desk, in_chat: bool) -> None:
+    desk.open_chat = ChatSampling(7)
+    desk.open("First.")
+    desk.dialog.in_chat.setChecked(in_chat)
+    desk.dialog.own_sampling.setChecked(True)
+    desk.press()
+    assert desk.command == Compare("First.", 7 if in_chat else None, OWN, 128, "Be kind.", ChatSampling(7))
+
+
+def test_my_sampling_is_that_of_the_chat_that_is_begun_next(desk: Desk) -> None:
+    desk.open_chat = ChatSampling(None, OwnSampling(temperature=0.25))
+    desk.open()
+    desk.dialog.own_sampling.setChecked(True)
+    desk.press()
+    assert desk.command.sampled_as == desk.open_chat
+
+
+def test_both_sides_are_seen_as_they_are_written(desk: Desk, qtbot: QtBot) -> None:
+    desk.open("Sing.")
+    desk.press()
+    assert desk.dialog.outcome.text().startswith("Waiting for the model")
+    desk.tell(CompareText(Side.PLAIN, 0, "La ", RunFigures(1, 0.0, 0.0)))
+    assert desk.dialog.figures[Side.PLAIN].text() == "", "one token has no speed yet"
+    desk.tell(CompareText(Side.PLAIN, 0, "la.", RunFigures(2, 0.1, 10.0)))
+    desk.tell(CompareText(Side.PLAIN, 0, "", SLOW, is_finished=True))
+    assert desk.dialog.figures[Side.PLAIN].text() == "30.0 tok/s  ·  128 tokens  ·  4.0 s"
+    assert desk.dialog.progress.value() == 250
+    desk.tell(CompareText(Side.SPED_UP, 0, "La", RunFigures(64, 1.0, 42.0)))
+    assert desk.dialog.outcome.text() == "Reply 2 of 4: sped up."
+    assert desk.dialog.progress.value() == 375
+    desk.tell(CompareText(Side.SPED_UP, 0, "", QUICK, is_finished=True))
+    desk.tell(CompareText(Side.SPED_UP, 1, "La again", RunFigures(64, 1.0, 42.0)))
+    assert desk.dialog.outcome.text() == "Reply 3 of 4: sped up again, only to measure."
+    desk.tell(CompareFinished(desk.command, WHOLE))
+    assert desk.dialog.outcome.text() == "1.40× as fast; the texts are the same."
+    assert desk.dialog.reasons.text() == f"From reply to reply, it was 1.40× to 1.40×.\n{HOW_IT_IS_FAIR}"
+    assert desk.dialog.figures[Side.SPED_UP].text() == "42.0 and 42.0 tok/s  ·  128 tokens in 74 rounds  ·  3.0 s"
+    texts = desk.dialog.texts
+    qtbot.waitUntil(lambda: texts[Side.SPED_UP].toPlainText() == "La")
+    assert texts[Side.PLAIN].toPlainText() == "La la."
+    assert desk.dialog.start_button.text() == "Start"
+
+
+def test_it_can_be_stopped_and_is_when_somebody_waits(desk: Desk) -> None:
+    desk.open("Sing.")
+    desk.press()
+    assert desk.dialog.start_button.text() == "Stop"
+    assert not desk.dialog.prompt.isEnabled()
+    desk.press()
+    assert desk.bridge.stops[-1].is_set()
+    assert not desk.dialog.start_button.isEnabled()
+    desk.press()
+    assert len(desk.bridge.posted) == 1
+    desk.tell(CompareFinished(desk.command, Comparison((), (), is_greedy=True, is_stopped=True, fork=None)))
+    assert desk.dialog.outcome.text() == "Stopped before both sides had answered."
+    for interrupt in (
+        lambda: desk.window.prompt_box.submitted.emit("Hi"),
+        lambda: desk.window.transcript.regenerate_requested.emit(1),
+        desk.window.transcript.continue_requested.emit,
+        lambda: desk.window.transcript.revision_submitted.emit(1, "Ho"),
+        desk.dialog.close,
+    ):
+        desk.dialog.show()
+        desk.press()
+        assert not desk.bridge.stops[-1].is_set()
+        interrupt()
+        assert desk.bridge.stops[-1].is_set()
+        desk.tell(CompareFinished(desk.command, WHOLE))
+
+
+def test_a_failure_is_told_and_it_can_be_tried_again(desk: Desk) -> None:
+    desk.open("Sing.")
+    desk.press()
+    desk.tell(Failed("No model is loaded yet; choose one.", desk.command))
+    assert desk.dialog.outcome.text() == "No model is loaded yet; choose one."
+    desk.press()
+    assert len(desk.bridge.posted) == 2
+
+
+def test_opened_again_it_shows_what_is_under_way(desk: Desk) -> None:
+    desk.open("Sing.")
+    desk.dialog.prompt.setPlainText("Hum.")
+    desk.press()
+    desk.open("Sing.")
+    assert desk.dialog.prompt.toPlainText() == "Hum."
+
+
+@pytest.mark.parametrize(
+    ("comparison", "sentence", "reason"),
+    [
+        (
+            Comparison((SLOW,), (QUICK,), True, True, TextFork(37, " that", "\nwhich", 0.312, 0.31)),
+            "1.40× as fast; the texts part after 37 tokens.",
+            "There plain writing went on with “ that” (31.2\u00a0%) and the other went on with “⏎which” (31.0\u00a0%):",
+        ),
+        (
+            Comparison((SLOW,), (QUICK,), True, True, TextFork(1, "", "a", 0.8, 0.1)),
+            "1.40× as fast; the texts part after 1 token.",
+            "There plain writing ended (80.0\u00a0%) and the other went on with “a” (10.0\u00a0%). That is more than",
+        ),
+        (
+            Comparison((SLOW,), (QUICK,), True, True, TextFork(5, "b", "a", 0.8, None)),
+            "1.40× as fast; the texts part after 5 tokens.",
+            "There the plain reply went on with “b” and the other went on with “a”; how likely both were is not known.",
+        ),
+        (
+            Comparison((SLOW,), (QUICK,), False, True, None),
+            "1.40× as fast; the words were drawn by chance.",
+            "With your sampling, words are drawn by chance",
+        ),
+        (
+            Comparison((QUICK, QUICK), (SLOW, SLOW), True, False, None),
+            "0.71× as fast: here guessing cost time; the texts are the same.",
+            "Nothing was guessed",
+        ),
+        (
+            Comparison((RunFigures(9, 1.0, 8.0, 8),), (RunFigures(9, 1.0, 8.1, 7, 1, 1),), True, True, None),
+            "About as fast (1.01×); the texts are the same.",
+            "Stopped before each side had answered twice",
+        ),
+        (
+            Comparison((RunFigures(1, 0.0, 0.0),), (RunFigures(1, 0.0, 0.0),), True, False, None),
+            "The replies are too short to be timed; try another prompt.",
+            "Nothing was guessed",
+        ),
+    ],
+)
+def test_what_came_of_it_is_said_honestly(comparison: Comparison, sentence: str, reason: str) -> None:
+    assert result(comparison) == sentence
+    assert reasons(comparison)[0].startswith(reason)
+
+
+def test_nothing_is_left_of_a_chat_that_is_forgotten(desk: Desk) -> None:
+    desk.open("Secret.", "Yes.")
+    desk.press()
+    desk.tell(CompareText(Side.PLAIN, 0, "La la.", RunFigures(2, 0.1, 10.0)), CompareFinished(desk.command, WHOLE))
+    desk.tell(EverythingForgotten(1))
+    assert desk.dialog.prompt.toPlainText().startswith("Write a Python class")
+    assert desk.dialog.texts[Side.PLAIN].toPlainText() == ""
+    desk.press()
+    assert desk.command.conversation_id is None
+
+
+def test_whoever_needs_the_model_does_not_wait_for_it(desk: Desk) -> None:
+    desk.open("Sing.")
+    desk.press()
+    desk.window.prompt_box.stop_requested.emit()
+    assert desk.bridge.stops[-1].is_set()

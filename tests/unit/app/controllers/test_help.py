@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import cast
+
+import pytest
+from PySide6.QtCore import QCoreApplication
+from PySide6.QtGui import QGuiApplication
+from pytestqt.qtbot import QtBot
+
+from app.controllers.help import HelpController
+from app.engine_bridge import EngineBridge
+from app.main_window import MainWindow
+from app.theme import ThemeKeeper
+from engine import EngineConfig, ReadRuntime
+from engine.messages.events import Failed, RuntimeRead
+from engine.messages.targets import Runtime
+from tests.fakes.bridge import FakeBridge
+from tests.fakes.browser import Browser
+from tests.fakes.ear import Ear
+
+
+@pytest.fixture
+def window(qtbot: QtBot, keeper: ThemeKeeper) -> MainWindow:
+    window = MainWindow(keeper, "1.2.3")
+    qtbot.addWidget(window)
+    window.show()
+    return window
+
+
+def test_about_tells_what_runs_the_models(window: MainWindow, keeper: ThemeKeeper, tmp_path: Path) -> None:
+    bridge = FakeBridge()
+    controller = HelpController(window, keeper, cast(EngineBridge, bridge), tmp_path)
+    window.about_action.trigger()
+    window.about_action.trigger()
+    dialog = controller.dialog
+    assert dialog is not None
+    assert dialog.heading.text() == "Slipstream 1.2.3"
+    assert bridge.posted == [ReadRuntime()]
+    assert ("Models run with", "Being asked…") in dialog.facts
+    bridge.happened.emit(RuntimeRead(Runtime("llama-cpp-python 9.9", ("AVX2", "FMA"))))
+    QCoreApplication.processEvents()
+    assert dict(dialog.facts)["Models run with"] == "llama-cpp-python 9.9"
+    assert dict(dialog.facts)["Features in use"] == "AVX2, FMA"
+    assert dict(dialog.facts)["Everything is kept in"] == str(tmp_path)
+    dialog.copy_button.click()
+    assert "Slipstream 1.2.3\n" in QGuiApplication.clipboard().text()
+    assert "Features in use: AVX2, FMA" in QGuiApplication.clipboard().text()
+    dialog.close()
+    assert controller.dialog is None
+    window.about_action.trigger()
+    assert len(bridge.posted) == 1, "it is known by now"
+
+
+def test_a_runtime_that_cannot_be_read_is_told_of(window: MainWindow, keeper: ThemeKeeper, tmp_path: Path) -> None:
+    bridge = FakeBridge()
+    controller = HelpController(window, keeper, cast(EngineBridge, bridge), tmp_path)
+    window.about_action.trigger()
+    bridge.happened.emit(Failed("llama.cpp is missing.", ReadRuntime()))
+    QCoreApplication.processEvents()
+    assert controller.dialog is not None
+    assert ("Models run with", "llama.cpp is missing.") in controller.dialog.facts
+
+
+def test_the_log_folder_is_opened_where_there_is_one(window: MainWindow, keeper: ThemeKeeper, tmp_path: Path) -> None:
+    HelpController(window, keeper, cast(EngineBridge, FakeBridge()), tmp_path)
+    window.logs_action.trigger()
+    assert "There is no log" in window.toasts.shown[0].words.text()
+    (tmp_path / "logs").mkdir()
+    with Browser("file") as browser:
+        window.logs_action.trigger()
+    assert [Path(url.toLocalFile()) for url in browser.opened] == [tmp_path / "logs"]
+
+
+def test_the_real_engine_tells_what_it_runs_on(qtbot: QtBot, tmp_path: Path) -> None:
+    bridge = EngineBridge(EngineConfig(tmp_path))
+    ear = Ear(bridge)
+    with qtbot.waitSignal(ear.heard, timeout=60_000):
+        bridge.post(ReadRuntime())
+    (event,) = ear.events
+    assert isinstance(event, RuntimeRead)
+    assert event.runtime.build.startswith("llama-cpp-python ")
+    assert event.runtime.features
+    assert all(feature.strip() == feature and "=" not in feature for feature in event.runtime.features)
+    assert bridge.close()

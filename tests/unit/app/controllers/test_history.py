@@ -1,0 +1,167 @@
+"""The page of history: on a bridge without an engine, and with the real one."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from threading import current_thread
+from typing import cast
+
+import pytest
+from PySide6.QtCore import QCoreApplication
+from pytestqt.qtbot import QtBot
+
+from app.controllers.history import HistoryController
+from app.dialogs.history.page import HistoryPage
+from app.engine_bridge import EngineBridge
+from app.main_window import MainWindow
+from app.theme import ThemeKeeper
+from engine import EngineConfig, ReadHistory
+from engine.messages.events import DrafterLearned, Event, EverythingForgotten, Failed, HistoryRead, LearnedForgotten
+from engine.messages.history import History
+from tests.fakes.bridge import FakeBridge
+from tests.fakes.ear import Ear
+from tests.unit.app.dialogs.history.made import history
+
+
+@pytest.fixture
+def window(qtbot: QtBot, keeper: ThemeKeeper) -> MainWindow:
+    window = MainWindow(keeper)
+    qtbot.addWidget(window)
+    window.show()
+    return window
+
+
+@pytest.fixture
+def bridge() -> FakeBridge:
+    return FakeBridge()
+
+
+@pytest.fixture
+def controller(window: MainWindow, bridge: FakeBridge, keeper: ThemeKeeper) -> HistoryController:
+    return HistoryController(window, cast(EngineBridge, bridge), keeper)
+
+
+def opened(controller: HistoryController, window: MainWindow) -> HistoryPage:
+    window.history_action.trigger()
+    assert controller.page is not None
+    return controller.page
+
+
+def tell(bridge: FakeBridge, *events: Event) -> None:
+    for event in events:
+        bridge.happened.emit(event)
+    QCoreApplication.processEvents()
+
+
+LEARNED = DrafterLearned(1, 0.9, 1.1, 10, is_return=False)
+
+
+def test_it_is_read_when_it_is_opened(controller: HistoryController, window: MainWindow, bridge: FakeBridge) -> None:
+    tell(bridge, LEARNED, HistoryRead(History()))
+    assert bridge.posted == []
+    page = opened(controller, window)
+    assert page.isVisible()
+    assert bridge.posted == [ReadHistory()]
+    tell(bridge, HistoryRead(history()))
+    assert page.headline.isVisible()
+    opened(controller, window)
+    assert bridge.posted == [ReadHistory()] * 2
+
+
+def test_it_is_read_again_while_it_is_seen_one_reading_at_a_time(
+    controller: HistoryController, window: MainWindow, bridge: FakeBridge
+) -> None:
+    page = opened(controller, window)
+    tell(bridge, LEARNED, LEARNED)
+    assert bridge.posted == [ReadHistory()]
+    tell(bridge, HistoryRead(history()))
+    assert bridge.posted == [ReadHistory()] * 2, "it had changed meanwhile"
+    tell(bridge, HistoryRead(history()))
+    assert bridge.posted == [ReadHistory()] * 2
+    page.close()
+    tell(bridge, LEARNED)
+    assert bridge.posted == [ReadHistory()] * 2
+
+
+def test_a_failure_is_told_on_the_page(controller: HistoryController, window: MainWindow, bridge: FakeBridge) -> None:
+    page = opened(controller, window)
+    tell(bridge, Failed("The disk is gone.", ReadHistory()))
+    assert page.empty.text() == "The disk is gone."
+    opened(controller, window)
+    assert bridge.posted == [ReadHistory()] * 2
+
+
+def test_the_table_is_written(
+    controller: HistoryController, window: MainWindow, bridge: FakeBridge, tmp_path: Path
+) -> None:
+    page = opened(controller, window)
+    tell(bridge, HistoryRead(history()))
+    page.export_requested.emit(str(tmp_path / "speed.csv"), "model\n")
+    assert (tmp_path / "speed.csv").read_text() == "model\n"
+    assert page.notice.text() == "The table was saved as speed.csv."
+    page.export_requested.emit(str(tmp_path / "nowhere" / "speed.csv"), "model\n")
+    assert page.notice.text() == "speed.csv could not be written (No such file or directory); choose another place."
+
+
+def test_asking_for_proof_is_passed_on(
+    qtbot: QtBot, controller: HistoryController, window: MainWindow, bridge: FakeBridge
+) -> None:
+    page = opened(controller, window)
+    with qtbot.waitSignal(controller.compare_requested):
+        page.compare_requested.emit()
+    assert bridge.posted == [ReadHistory()]
+
+
+def test_the_window_is_up_without_plots() -> None:
+    code = (
+        "import sys, app.main_window, app.controllers.history, app.controllers.compare\n"
+        "sys.exit(','.join({'pyqtgraph', 'numpy', 'torch', 'sqlalchemy'} & set(sys.modules)) or 0)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_plots_are_imported_beside_the_interface_thread_when_they_are_first_wanted(
+    qtbot: QtBot, controller: HistoryController, window: MainWindow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[str] = []
+
+    def importing(_name: str) -> None:
+        threads.append(current_thread().name)
+
+    monkeypatch.delitem(sys.modules, "app.dialogs.history.page")
+    monkeypatch.setattr("app.controllers.history.import_module", importing)
+    window.history_action.trigger()
+    window.history_action.trigger()
+    assert controller.page is None
+    qtbot.waitUntil(lambda: controller.page is not None and controller.page.isVisible())
+    assert threads == ["importing"], "twice asked for, once imported"
+
+
+# With the real engine
+
+
+@pytest.fixture
+def real(tmp_path: Path) -> Iterator[EngineBridge]:
+    bridge = EngineBridge(EngineConfig(tmp_path / "data"))
+    yield bridge
+    assert bridge.close()
+
+
+def test_a_new_store_has_no_history(qtbot: QtBot, window: MainWindow, keeper: ThemeKeeper, real: EngineBridge) -> None:
+    controller = HistoryController(window, real, keeper)
+    ear = Ear(real)
+    with qtbot.waitSignal(ear.heard, timeout=30_000):
+        page = opened(controller, window)
+    assert page.empty.text().startswith("No reply has been kept yet.")
+
+
+@pytest.mark.parametrize("event", [EverythingForgotten(1), LearnedForgotten()])
+def test_what_is_forgotten_leaves_the_page_at_once(
+    controller: HistoryController, window: MainWindow, bridge: FakeBridge, event: Event
+) -> None:
+    opened(controller, window)
+    tell(bridge, HistoryRead(history()), event)
+    assert bridge.posted == [ReadHistory()] * 2

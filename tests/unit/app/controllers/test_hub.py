@@ -1,0 +1,213 @@
+"""Finding and downloading models, on a bridge without an engine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import cast
+
+import pytest
+from PySide6.QtCore import QCoreApplication, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QMessageBox, QPushButton
+from pytestqt.qtbot import QtBot
+
+from app.controllers.hub import HubController
+from app.dialogs.library.download_row import DownloadRow
+from app.dialogs.library.library_dialog import LibraryDialog
+from app.engine_bridge import EngineBridge
+from app.main_window import MainWindow
+from app.theme import ThemeKeeper
+from engine import (
+    Command,
+    DiscardDownload,
+    DownloadTarget,
+    ListDownloads,
+    ListHubFiles,
+    SamplingSettings,
+    SearchHub,
+)
+from engine.messages.events import (
+    DownloadsListed,
+    Event,
+    Failed,
+    HubFilesListed,
+    HubSearched,
+    TargetDownloaded,
+    TargetDownloading,
+)
+from engine.messages.targets import HubModel
+from tests.fakes.bridge import FakeBridge
+from tests.unit.app.library_samples import Q4, Q8
+
+MODELS = (HubModel("owner/model", 12_345, 67, None), HubModel("other/thing", 1, 1, None))
+PATH = Path("/models/model-Q4_K_M.gguf")
+
+
+class Desk:
+    def __init__(self, window: MainWindow, keeper: ThemeKeeper, folder: Path) -> None:
+        self.window = window
+        self.bridge = FakeBridge()
+        self.dialog = LibraryDialog(keeper, SamplingSettings(), "hub.example", window)
+        self.controller = HubController(window, self.dialog, cast(EngineBridge, self.bridge), folder / "models" / "not")
+        self.page = self.dialog.hub
+
+    def tell(self, *events: Event) -> None:
+        for event in events:
+            self.bridge.happened.emit(event)
+        QCoreApplication.processEvents()
+
+    def search(self, words: str) -> None:
+        self.page.search.setText(words)
+        QTest.keyClick(self.page.search, Qt.Key.Key_Return)
+
+    def latest(self) -> Command:
+        return self.bridge.posted[-1]
+
+    @property
+    def row(self) -> DownloadRow:
+        (row,) = self.page.downloads.rows
+        return row
+
+    def press(self, button: QPushButton) -> None:
+        assert button.isVisibleTo(self.dialog)
+        QTest.mouseClick(button, Qt.MouseButton.LeftButton)
+        QCoreApplication.processEvents()
+
+
+@pytest.fixture
+def desk(qtbot: QtBot, keeper: ThemeKeeper, tmp_path: Path) -> Desk:
+    window = MainWindow(keeper)
+    qtbot.addWidget(window)
+    window.show()
+    desk = Desk(window, keeper, tmp_path)
+    desk.dialog.open_hub()
+    return desk
+
+
+@pytest.fixture
+def downloading(desk: Desk) -> Desk:
+    desk.page.download_requested.emit(Q4)
+    return desk
+
+
+def test_nothing_is_asked_of_the_network_until_something_is_pressed(desk: Desk) -> None:
+    assert desk.bridge.posted == [ListDownloads()], "which is about this machine"
+    assert "hub.example" in desk.page.note.text()
+    desk.dialog.close()
+    desk.dialog.open_hub()
+    assert desk.bridge.posted == [ListDownloads()]
+
+
+def test_a_search_leads_to_files_and_one_of_them_to_a_download(desk: Desk) -> None:
+    desk.search("  model ")
+    assert desk.latest() == SearchHub("model")
+    assert desk.page.models.words.text() == "Searching…"
+    desk.tell(HubSearched("model", MODELS))
+    assert [row.subtitle for row in desk.page.models_view.rows.rows] == [
+        "owner · 12.3k downloads · 67 likes",
+        "other · 1 download · 1 like",
+    ]
+    assert desk.page.models_view.hasFocus()
+    assert ListHubFiles("owner/model") not in desk.bridge.posted, "pointing at it asks nothing"
+    QTest.keyClick(desk.page.models_view, Qt.Key.Key_Return)
+    assert desk.latest() == ListHubFiles("owner/model")
+    desk.tell(HubFilesListed("other/thing", (Q8,)), HubFilesListed("owner/model", (Q4, Q8)))
+    assert [row.key for row in desk.page.files_view.rows.rows] == [Q4, Q8]
+    desk.page.files_view.point_at(Q4)
+    assert desk.page.download_button.text() == "Download 4.0 GB"
+    desk.press(desk.page.download_button)
+    assert desk.latest() == DownloadTarget(Q4)
+    assert not desk.page.download_button.isEnabled(), "once is enough"
+
+
+def test_only_the_latest_search_is_shown(desk: Desk) -> None:
+    desk.search("first")
+    desk.search("second")
+    assert desk.bridge.stops[-2].is_set()
+    first = desk.bridge.posted[-2]
+    desk.tell(HubSearched("first", MODELS), Failed("No connection.", first))
+    assert desk.page.models.words.text() == "Searching…"
+    desk.tell(HubSearched("second", ()))
+    assert desk.page.models.words.text() == "Nothing was found for “second”. Try fewer words."
+
+
+def test_failures_stand_where_the_answer_was_awaited(desk: Desk) -> None:
+    desk.search("x")
+    desk.tell(Failed("There is no connection.", desk.latest()))
+    assert desk.page.models.words.text() == "There is no connection."
+    desk.page.files_requested.emit("owner/model")
+    desk.tell(Failed("It is gone.", desk.latest()))
+    assert desk.page.files.words.text() == "It is gone."
+    assert desk.window.toasts.shown == ()
+
+
+def test_progress_speed_and_time_left_are_told(downloading: Desk) -> None:
+    assert downloading.row.words.words == "Waiting to begin, 4.0 GB"
+    downloading.tell(TargetDownloading(Q4, 1_000_000_000, 10_000_000.0))
+    assert downloading.row.words.words == "1.0 GB of 4.0 GB, 10.0 MB per second, about 5 min left"
+    assert downloading.row.progress.value() == 250
+
+
+def test_a_download_is_paused_and_resumed(downloading: Desk) -> None:
+    desk = downloading
+    desk.tell(TargetDownloading(Q4, 1_000_000_000, 10_000_000.0))
+    command, stop = desk.latest(), desk.bridge.stops[-1]
+    desk.press(desk.row.pause_button)
+    assert stop.is_set()
+    assert desk.row.words.words == "Pausing, 1.0 GB of 4.0 GB"
+    desk.tell(DownloadsListed(((Q4, 1_000_000_000),)), Failed("The download was stopped.", command))
+    assert desk.row.words.words == "Paused, 1.0 GB of 4.0 GB"
+    desk.press(desk.row.resume_button)
+    assert desk.latest() == DownloadTarget(Q4)
+    assert desk.row.words.words == "Waiting to go on, 1.0 GB of 4.0 GB"
+
+
+def test_one_that_waits_is_paused_at_once_and_its_late_end_changes_nothing(downloading: Desk) -> None:
+    desk = downloading
+    command = desk.latest()
+    desk.press(desk.row.pause_button)
+    assert desk.row.words.words.startswith("Paused")
+    desk.press(desk.row.resume_button)
+    desk.tell(Failed("The download was stopped.", command))
+    assert desk.row.words.words == "Waiting to begin, 4.0 GB"
+
+
+def test_a_failure_is_told_and_can_be_tried_again(downloading: Desk) -> None:
+    desk = downloading
+    desk.tell(Failed("The disk is full.", desk.latest()))
+    assert desk.row.words.words == "The disk is full."
+    desk.press(desk.row.resume_button)
+    assert desk.latest() == DownloadTarget(Q4)
+
+
+def test_those_of_before_are_listed_after_a_restart_and_discarded_after_a_question(desk: Desk) -> None:
+    desk.tell(DownloadsListed(((Q4, 1_000_000_000), (Q8, 0))))
+    first, second = desk.page.downloads.rows
+    assert first.words.words == "Paused, 1.0 GB of 4.0 GB"
+    desk.press(first.discard_button)
+    box = next(box for box in desk.dialog.findChildren(QMessageBox) if box.isVisible())
+    assert box.text() == "Discard the 1.0 GB that have arrived of model-Q4_K_M.gguf?"
+    desk.press(next(button for button in box.findChildren(QPushButton) if button.text() == "Discard"))
+    assert desk.latest() == DiscardDownload(Q4)
+    desk.press(second.discard_button)
+    assert desk.latest() == DiscardDownload(Q8), "nothing is lost, so nothing is asked"
+    assert desk.page.downloads.isHidden()
+
+
+def test_a_finished_one_can_be_used(qtbot: QtBot, downloading: Desk) -> None:
+    downloading.tell(TargetDownloaded(Q4, PATH), DownloadsListed(()))
+    assert downloading.row.words.words == "Downloaded and checked, 4.0 GB"
+    with qtbot.waitSignal(downloading.controller.use_requested) as used:
+        downloading.press(downloading.row.use_button)
+    assert used.args == [PATH]
+    assert downloading.page.downloads.rows == ()
+
+
+def test_the_end_is_told_in_the_window_while_the_library_is_closed(qtbot: QtBot, downloading: Desk) -> None:
+    downloading.dialog.close()
+    downloading.tell(TargetDownloaded(Q4, PATH))
+    (toast,) = downloading.window.toasts.shown
+    assert toast.words.text() == "model-Q4_K_M.gguf is downloaded and in the library."
+    assert toast.action_button is not None
+    with qtbot.waitSignal(downloading.controller.use_requested):
+        QTest.mouseClick(toast.action_button, Qt.MouseButton.LeftButton)

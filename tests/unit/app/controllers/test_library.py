@@ -1,0 +1,386 @@
+"""Choosing models: on a bridge without an engine, with the chats' own controller beside it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+import pytest
+from PySide6.QtCore import QCoreApplication, QMimeData, QPoint, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDropEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QFileDialog, QMessageBox, QPushButton
+from pytestqt.qtbot import QtBot
+
+from app.controllers.chat import ChatController
+from app.controllers.choosing_targets import connect_library
+from app.dialogs.library.presets import PRESETS
+from app.engine_bridge import EngineBridge
+from app.main_window import MainWindow
+from app.theme import ThemeKeeper
+from engine import (
+    STARTER,
+    AddTargets,
+    ChangeTargetOptions,
+    Command,
+    EstimateMemory,
+    ListTargets,
+    LoadTarget,
+    RemoveTarget,
+    ReplySettings,
+    SamplingSettings,
+    TargetOptions,
+    TargetSettings,
+)
+from engine.messages.events import Event, Failed, MemoryEstimated, TargetInfo, TargetReady, TargetsListed
+from engine.messages.targets import LibraryTarget, MemoryEstimate
+from tests.fakes.bridge import FakeBridge
+from tests.unit.app.library_samples import GONE, LARGE, MAMBA, QWEN, SMALL, STARTER_TARGET, TARGETS
+
+FOR_ALL = TargetSettings(threads=3)
+QWEN_SETTINGS = TargetSettings(context_size=16_384, threads=3)
+
+
+class Desk:
+    def __init__(self, window: MainWindow, keeper: ThemeKeeper, bridge: FakeBridge, folder: Path) -> None:
+        self.window = window
+        self.bridge = bridge
+        real = cast(EngineBridge, bridge)
+        self.chats = ChatController(window, real, ReplySettings(), FOR_ALL, "Be kind.", window)
+        self.library = connect_library(window, keeper, real, self.chats, folder, FOR_ALL, SamplingSettings())
+        self.dialog = self.library.dialog
+        self.chats.start(STARTER)
+        self.library.start()
+        self.tell(ready(STARTER_TARGET, self.bridge.loads[0]), TargetsListed(TARGETS))
+        bridge.posted.clear()
+
+    def tell(self, *events: Event) -> None:
+        for event in events:
+            self.bridge.happened.emit(event)
+        QCoreApplication.processEvents()
+
+    def posted(self, kind: type[Command]) -> list[Command]:
+        return [command for command in self.bridge.posted if isinstance(command, kind)]
+
+    def estimated(self, path: Path, estimate: MemoryEstimate) -> None:
+        """Answers the last question for this model's memory."""
+        command = [each for each in self.bridge.posted if isinstance(each, EstimateMemory) and each.path == path][-1]
+        self.tell(MemoryEstimated(command, estimate))
+
+    def question(self) -> QMessageBox:
+        boxes = [box for owner in (self.window, self.dialog) for box in owner.findChildren(QMessageBox)]
+        return next(box for box in boxes if box.isVisible())
+
+    def answer(self, words: str) -> None:
+        button = next(button for button in self.question().findChildren(QPushButton) if button.text() == words)
+        QTest.mouseClick(button, Qt.MouseButton.LeftButton)
+        QCoreApplication.processEvents()
+
+
+def ready(target: LibraryTarget, command: LoadTarget) -> TargetReady:
+    return TargetReady(TargetInfo(target.name, str(target.path), "llama", 8192, target.size_bytes, 2), command)
+
+
+@pytest.fixture
+def window(qtbot: QtBot, keeper: ThemeKeeper) -> MainWindow:
+    window = MainWindow(keeper)
+    qtbot.addWidget(window)
+    window.show()
+    return window
+
+
+@pytest.fixture
+def desk(window: MainWindow, keeper: ThemeKeeper, tmp_path: Path) -> Desk:
+    return Desk(window, keeper, FakeBridge(), tmp_path)
+
+
+# Choosing
+
+
+def test_a_model_that_fits_is_loaded_with_its_own_settings(desk: Desk) -> None:
+    desk.window.target_bar.picker.chosen.emit(QWEN.path)
+    assert desk.bridge.posted == [EstimateMemory(QWEN.path, QWEN_SETTINGS)]
+    desk.estimated(QWEN.path, SMALL)
+    assert desk.bridge.loads[-1] == LoadTarget(str(QWEN.path), QWEN.options.settings, for_all=FOR_ALL)
+    desk.tell(ready(QWEN, desk.bridge.loads[-1]))
+    assert desk.chats.chosen_target == str(QWEN.path)
+    rows = {row.key: row.tag for row in desk.window.target_bar.picker.view.rows.rows}
+    assert rows[QWEN.path] == "In use"
+    assert rows[STARTER_TARGET.path] == ""
+
+
+def test_one_that_does_not_fit_is_asked_about_in_numbers(desk: Desk) -> None:
+    desk.window.target_bar.picker.chosen.emit(MAMBA.path)
+    desk.estimated(MAMBA.path, LARGE)
+    assert desk.question().text() == "mamba takes about 45.1 GB of memory, and 10.0 GB are free."
+    num_loads = len(desk.bridge.loads)
+    desk.answer("Load anyway")
+    assert desk.bridge.loads[num_loads:] == [LoadTarget(str(MAMBA.path), anyway=True, for_all=FOR_ALL)]
+
+
+def test_a_file_from_elsewhere_that_was_refused_is_asked_about_too(desk: Desk) -> None:
+    desk.window.target_bar.target_chosen.emit("/elsewhere/huge.gguf")
+    load = desk.bridge.loads[-1]
+    desk.tell(Failed("huge takes more memory than there is.", load))
+    desk.estimated(Path("/elsewhere/huge.gguf"), LARGE)
+    assert desk.question().text().startswith("huge takes about 45.1 GB")
+    desk.answer("Load anyway")
+    assert desk.bridge.loads[-1] == LoadTarget("/elsewhere/huge.gguf", anyway=True, for_all=FOR_ALL)
+
+
+def test_a_loading_that_was_cancelled_is_not_asked_about(desk: Desk) -> None:
+    desk.window.target_bar.target_chosen.emit("/elsewhere/huge.gguf")
+    desk.window.target_bar.cancel_requested.emit()
+    desk.bridge.posted.clear()
+    desk.tell(Failed("Loading huge.gguf was cancelled.", desk.bridge.loads[-1], is_stopped=True))
+    assert desk.posted(EstimateMemory) == []
+
+
+def test_who_cancels_before_the_answer_comes_is_not_asked_either(desk: Desk) -> None:
+    desk.window.target_bar.picker.chosen.emit(MAMBA.path)
+    desk.window.target_bar.cancel_requested.emit()
+    desk.estimated(MAMBA.path, LARGE)
+    desk.window.target_bar.target_chosen.emit("/elsewhere/huge.gguf")
+    desk.tell(Failed("huge takes more memory than there is.", desk.bridge.loads[-1]))
+    desk.window.target_bar.picker.chosen.emit(QWEN.path)  # something else is wanted
+    desk.estimated(Path("/elsewhere/huge.gguf"), LARGE)
+    assert not any(box.isVisible() for box in desk.window.findChildren(QMessageBox))
+
+
+def test_one_that_failed_for_other_reasons_is_not_asked_about(desk: Desk) -> None:
+    desk.window.target_bar.target_chosen.emit("/elsewhere/old.gguf")
+    num_loads = len(desk.bridge.loads)
+    desk.tell(Failed("It is too old.", desk.bridge.loads[-1]))
+    desk.estimated(Path("/elsewhere/old.gguf"), SMALL)
+    assert len(desk.bridge.loads) == num_loads
+    assert not any(box.isVisible() for box in desk.window.findChildren(QMessageBox))
+
+
+def test_nothing_is_loaded_where_the_question_is_declined(desk: Desk) -> None:
+    num_loads = len(desk.bridge.loads)
+    desk.window.target_bar.picker.chosen.emit(MAMBA.path)
+    desk.estimated(MAMBA.path, LARGE)
+    desk.answer("Cancel")
+    assert len(desk.bridge.loads) == num_loads
+    assert desk.window.target_bar.name.text() == "smol"
+
+
+def test_the_latest_choice_counts(desk: Desk) -> None:
+    num_loads = len(desk.bridge.loads)
+    desk.window.target_bar.picker.chosen.emit(MAMBA.path)
+    desk.window.target_bar.picker.chosen.emit(QWEN.path)
+    desk.estimated(MAMBA.path, SMALL)
+    desk.estimated(QWEN.path, SMALL)
+    assert [load.target for load in desk.bridge.loads[num_loads:]] == [str(QWEN.path)]
+
+
+def test_where_memory_cannot_be_estimated_loading_says_what_is_wrong(desk: Desk) -> None:
+    desk.window.target_bar.picker.chosen.emit(MAMBA.path)
+    desk.tell(Failed("The file is gone.", desk.bridge.posted[0]))
+    assert desk.bridge.loads[-1].target == str(MAMBA.path)
+    assert desk.window.toasts.shown == ()
+
+
+def test_the_model_in_use_is_not_loaded_again_but_ends_another_loading(desk: Desk) -> None:
+    desk.window.target_bar.target_chosen.emit(str(MAMBA.path))
+    stop = desk.bridge.stops[-1]
+    desk.window.target_bar.picker.chosen.emit(STARTER_TARGET.path)
+    assert stop.is_set()
+    assert desk.posted(EstimateMemory) == []
+
+
+def test_the_starter_is_loaded_by_its_name(desk: Desk) -> None:
+    desk.tell(ready(QWEN, LoadTarget(str(QWEN.path))))
+    desk.window.target_bar.picker.chosen.emit(STARTER_TARGET.path)
+    desk.estimated(STARTER_TARGET.path, SMALL)
+    assert desk.bridge.loads[-1].target == STARTER
+
+
+def test_a_choice_during_a_reply_waits_for_it_and_can_be_taken_back(desk: Desk) -> None:
+    desk.window.prompt_box.submitted.emit("Hi")
+    desk.window.target_bar.picker.chosen.emit(QWEN.path)
+    desk.estimated(QWEN.path, SMALL)
+    assert desk.window.target_bar.description.words == "Loads when the reply is finished"
+    QTest.mouseClick(desk.window.target_bar.cancel_button, Qt.MouseButton.LeftButton)
+    assert desk.bridge.stops[-1].is_set()
+    assert desk.window.target_bar.name.text() == "smol"
+    load = desk.bridge.loads[-1]
+    desk.tell(Failed("Loading was cancelled.", load))
+    assert desk.window.toasts.shown == (), "the user knows"
+
+
+def test_the_shortcut_opens_the_picker(desk: Desk) -> None:
+    desk.window.choose_action.trigger()
+    assert desk.window.target_bar.picker.isVisible()
+    assert ListTargets() in desk.bridge.posted, "files may have gone meanwhile"
+
+
+# What is set for one model
+
+
+def test_what_is_set_is_told_to_the_engine(desk: Desk) -> None:
+    desk.window.library_action.trigger()
+    page = desk.dialog.library
+    assert page.target == STARTER_TARGET, "the one in use"
+    form = page.details.form
+    assert not form.load_again_button.isVisibleTo(form)
+    form.sampling.preset.setCurrentText("Creative")
+    form.sampling.preset.activated.emit(form.sampling.preset.currentIndex())
+    creative = TargetOptions(sampling=dict(PRESETS)["Creative"])
+    assert desk.posted(ChangeTargetOptions) == [ChangeTargetOptions(STARTER_TARGET.path, creative)]
+    assert not form.load_again_button.isVisibleTo(form), "that needs no loading"
+
+
+def test_a_longer_context_is_estimated_and_loaded_on_a_press(desk: Desk) -> None:
+    desk.window.library_action.trigger()
+    form = desk.dialog.library.details.form
+    form.context.setValue(4096)
+    own = TargetSettings(context_size=4096)
+    assert ChangeTargetOptions(STARTER_TARGET.path, TargetOptions(own)) in desk.bridge.posted
+    wanted = EstimateMemory(STARTER_TARGET.path, TargetSettings(context_size=4096, threads=3))
+    assert desk.bridge.posted[-1] == wanted
+    desk.estimated(STARTER_TARGET.path, SMALL)
+    assert form.memory.text().startswith("Takes about 4.6 GB of memory; 10.0 GB are free.")
+    assert form.load_again_button.isVisibleTo(form)
+    QTest.mouseClick(form.load_again_button, Qt.MouseButton.LeftButton)
+    desk.estimated(STARTER_TARGET.path, SMALL)
+    assert desk.bridge.loads[-1] == LoadTarget(STARTER, TargetSettings(context_size=4096), for_all=FOR_ALL)
+    desk.tell(ready(STARTER_TARGET, desk.bridge.loads[-1]))
+    assert not form.load_again_button.isVisibleTo(form)
+
+
+def test_why_memory_cannot_be_estimated_is_told_in_its_place(desk: Desk) -> None:
+    desk.window.library_action.trigger()
+    desk.tell(Failed("The file is gone.", desk.posted(EstimateMemory)[-1]))
+    assert desk.dialog.library.details.form.memory.text() == "The file is gone."
+
+
+def test_a_listing_does_not_change_what_is_being_typed(desk: Desk) -> None:
+    desk.window.library_action.trigger()
+    form = desk.dialog.library.details.form
+    form.has_prompt.setChecked(True)
+    form.prompt.setPlainText("Answer in ver")
+    desk.tell(TargetsListed(TARGETS))
+    assert form.prompt.toPlainText() == "Answer in ver"
+    desk.dialog.library.view.point_at(QWEN.path)
+    last = desk.posted(ChangeTargetOptions)[-1]
+    assert last == ChangeTargetOptions(STARTER_TARGET.path, TargetOptions(system_prompt="Answer in ver"))
+    assert form.prompt.toPlainText() == "Be brief."
+
+
+# Adding and removing
+
+
+def test_what_is_added_is_told_and_can_be_used(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(QFileDialog, "getOpenFileNames", lambda *_: (["/new/tiny.gguf"], ""))
+    desk.window.target_bar.picker.add_files_requested.emit()
+    assert desk.posted(AddTargets) == [AddTargets((Path("/new/tiny.gguf"),))]
+    tiny = replace(MAMBA, name="tiny", path=Path("/new/tiny.gguf"))
+    desk.tell(TargetsListed((*TARGETS, tiny)))
+    (toast,) = desk.window.toasts.shown
+    assert toast.words.text() == "tiny is in the library now."
+    assert toast.action_button is not None
+    QTest.mouseClick(toast.action_button, Qt.MouseButton.LeftButton)
+    desk.estimated(tiny.path, SMALL)
+    assert desk.bridge.loads[-1].target == str(tiny.path)
+
+
+def test_what_was_left_out_of_a_folder_is_told(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: "/new")
+    desk.window.library_action.trigger()
+    desk.dialog.library.add_folder_requested.emit()
+    new = tuple(replace(MAMBA, name=name, path=Path(f"/new/{name}.gguf")) for name in ("a", "b"))
+    desk.tell(TargetsListed((*TARGETS, *new), ("c.gguf is cut short.",)))
+    assert desk.dialog.words.text() == "2 models were added. One file was left out: c.gguf is cut short."
+    assert desk.window.toasts.shown == ()
+
+
+def test_nothing_new_is_told_and_so_is_a_failure(desk: Desk) -> None:
+    desk.dialog.dropped.emit((QWEN.path,))
+    desk.tell(TargetsListed(TARGETS))
+    assert desk.dialog.words.text() == "Nothing new was found: all of it is in the library."
+    desk.dialog.dropped.emit((Path("/new/c.gguf"),))
+    desk.tell(TargetsListed(TARGETS, ("c.gguf is cut short.",)), Failed("c.gguf is cut short.", desk.bridge.posted[-1]))
+    assert desk.dialog.words.text() == "c.gguf is cut short."
+    assert desk.window.toasts.shown[-1].words.text() == "c.gguf is cut short.", "the window of the library is closed"
+
+
+def test_files_and_folders_can_be_dropped(desk: Desk, tmp_path: Path) -> None:
+    (tmp_path / "note.txt").touch()
+    mime = QMimeData()
+    names = [str(tmp_path), str(tmp_path / "x.gguf"), str(tmp_path / "note.txt")]
+    mime.setUrls([QUrl.fromLocalFile(name) for name in names])
+    args = (Qt.DropAction.CopyAction, mime, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier)
+    enter = QDragEnterEvent(QPoint(5, 5), *args)
+    desk.dialog.dragEnterEvent(enter)
+    assert enter.isAccepted()
+    desk.dialog.dropEvent(QDropEvent(QPoint(5, 5), *args))
+    assert desk.posted(AddTargets) == [AddTargets((tmp_path, tmp_path / "x.gguf"))]
+
+
+def test_removing_asks_and_deletes_only_what_was_ticked(desk: Desk) -> None:
+    desk.window.library_action.trigger()
+    page = desk.dialog.library
+    assert not page.details.remove_button.isEnabled(), "the starter stays"
+    page.view.point_at(QWEN.path)
+    QTest.keyClick(page.view, Qt.Key.Key_Delete)
+    box = desk.question().checkBox()
+    assert box is not None
+    assert "4.7 GB" in box.text()
+    box.setChecked(True)
+    desk.answer("Remove")
+    assert desk.posted(RemoveTarget) == [RemoveTarget(QWEN.path, delete_file=True)]
+    desk.tell(TargetsListed(tuple(target for target in TARGETS if target != QWEN)))
+    assert page.target == STARTER_TARGET
+
+
+def test_the_file_of_the_model_in_use_is_not_deleted(desk: Desk) -> None:
+    desk.tell(ready(MAMBA, LoadTarget(str(MAMBA.path))))
+    desk.window.library_action.trigger()
+    desk.dialog.library.remove_requested.emit(MAMBA.path)
+    box = desk.question().checkBox()
+    assert box is not None
+    assert not box.isEnabled()
+    desk.answer("Remove")
+    assert desk.posted(RemoveTarget) == [RemoveTarget(MAMBA.path)]
+
+
+def test_a_file_that_is_gone_can_be_removed_but_not_used(desk: Desk) -> None:
+    desk.window.library_action.trigger()
+    details = desk.dialog.library.details
+    desk.dialog.library.view.point_at(GONE.path)
+    assert details.state.text() == "The file is gone; plug it in."
+    assert not details.use_button.isEnabled()
+    assert details.remove_button.isEnabled()
+    assert not details.form.isVisibleTo(details)
+    assert desk.posted(EstimateMemory)[1:] == [], "of the starter only"
+
+
+def test_what_fails_is_told_where_the_user_looks(desk: Desk) -> None:
+    desk.tell(Failed("The store is locked.", ListTargets()))
+    assert [toast.words.text() for toast in desk.window.toasts.shown] == ["The store is locked."]
+    desk.window.toasts.clear()
+    desk.window.library_action.trigger()
+    desk.tell(Failed("mamba cannot be deleted.", RemoveTarget(MAMBA.path, True)))
+    assert desk.dialog.words.text() == "mamba cannot be deleted."
+    assert desk.window.toasts.shown == ()
+
+
+def test_what_holds_for_all_may_change_meanwhile(desk: Desk) -> None:
+    desk.window.library_action.trigger()
+    form = desk.dialog.library.details.form
+    desk.library.set_for_all(TargetSettings(threads=5), SamplingSettings(temperature=1.5))
+    assert form.sampling.temperature.value() == 1.5
+    assert desk.bridge.posted[-1] == EstimateMemory(STARTER_TARGET.path, TargetSettings(threads=5))
+    form.sampling.preset.setCurrentText("Own figures")
+    form.sampling.preset.activated.emit(form.sampling.preset.currentIndex())
+    assert form.sampling.sampling == SamplingSettings(temperature=1.5)
+
+
+def test_a_model_that_is_still_looked_at_gives_way_to_the_one_in_use(desk: Desk) -> None:
+    num_loads = len(desk.bridge.loads)
+    desk.library.choose(QWEN.path)
+    desk.library.choose(STARTER_TARGET.path)
+    desk.estimated(QWEN.path, SMALL)
+    assert len(desk.bridge.loads) == num_loads

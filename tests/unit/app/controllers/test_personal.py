@@ -1,0 +1,383 @@
+"""All that is learned as the user wants it: on a bridge without an engine, and with the real one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
+
+import pytest
+from PySide6.QtCore import QCoreApplication, QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDropEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QFileDialog, QWidget
+from pytestqt.qtbot import QtBot
+
+from app.controllers.personal import PersonalController
+from app.engine_bridge import EngineBridge
+from app.main_window import MainWindow
+from app.theme import ThemeKeeper
+from engine import (
+    EngineConfig,
+    ExportProfile,
+    ForgetEverything,
+    ForgetLearned,
+    ImportProfile,
+    LearningSettings,
+    ListConversations,
+    LoadTarget,
+    ReadLearned,
+    ShowProfile,
+    UseAdapter,
+    UseLearning,
+)
+from engine.messages.events import (
+    AdapterUsed,
+    DrafterLearned,
+    Event,
+    EverythingForgotten,
+    Failed,
+    LearnedForgotten,
+    LearnedRead,
+    ProfileExported,
+    ProfileImported,
+    ProfileShown,
+    SpeculationChanged,
+    TargetInfo,
+    TargetReady,
+)
+from engine.messages.learned import ImportOutcome, ProfileSummary
+from tests.fakes.bridge import FakeBridge
+from tests.fakes.ear import Ear
+from tests.unit.app.learned_made import IN_USE, NOTHING, WHEN, learned
+
+READY = TargetReady(TargetInfo("Tiny", "/t.gguf", "llama", 1000, 10, 2), LoadTarget("t"))
+PROFILE = Path("/home/me/me.slipstream")
+
+
+class Desk:
+    def __init__(self, window: MainWindow, bridge: FakeBridge | EngineBridge) -> None:
+        self.window = window
+        self.bridge = bridge
+        self.controller = PersonalController(window, cast(EngineBridge, bridge), LearningSettings(share=0.25))
+        self.dialog = self.controller.dialog
+
+    def tell(self, *events: Event) -> None:
+        for event in events:
+            self.bridge.happened.emit(event)
+        QCoreApplication.processEvents()
+
+    def open(self) -> None:
+        """With one model that has two adapters, the second of them in use."""
+        self.tell(READY)
+        self.window.personal_action.trigger()
+        self.tell(LearnedRead(learned(), IN_USE))
+        self.posted.clear()
+
+    @property
+    def posted(self) -> list[object]:
+        assert isinstance(self.bridge, FakeBridge)
+        return cast(list[object], self.bridge.posted)
+
+    @property
+    def words(self) -> str:
+        return self.dialog.words.text() if self.dialog.status.isVisible() else ""
+
+    @property
+    def toasts(self) -> list[str]:
+        return [toast.words.text() for toast in self.window.toasts.shown]
+
+
+@pytest.fixture
+def window(qtbot: QtBot, keeper: ThemeKeeper) -> MainWindow:
+    window = MainWindow(keeper)
+    qtbot.addWidget(window)
+    window.show()
+    return window
+
+
+@pytest.fixture
+def desk(window: MainWindow) -> Desk:
+    return Desk(window, FakeBridge())
+
+
+def test_the_menu_opens_the_dialog_and_asks_what_is_learned(desk: Desk) -> None:
+    QTest.keyClick(desk.window, Qt.Key.Key_P, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier)
+    assert desk.dialog.isVisible()
+    assert desk.posted == [ReadLearned()]
+    assert desk.dialog.learned.notice.text() == "Looking at what is learned…"
+    desk.tell(LearnedRead(NOTHING, None))
+    assert desk.dialog.learned.notice.text().startswith("Nothing is learned yet.")
+    desk.tell(LearnedRead(learned(), IN_USE))
+    assert not desk.dialog.learned.notice.isVisible()
+    assert len(desk.dialog.learned.cards) == 1
+    assert desk.dialog.learning.share_words.text() == "a quarter of the time"
+
+
+def test_how_to_learn_is_told_to_the_engine_and_kept(desk: Desk) -> None:
+    desk.open()
+    desk.dialog.show_page(desk.dialog.learning)
+    QTest.keyClick(desk.dialog.learning.on_battery, Qt.Key.Key_Space)
+    QTest.keyClick(desk.dialog.learning.enabled, Qt.Key.Key_Space)
+    wanted = LearningSettings(enabled=False, share=0.25, on_battery=True)
+    assert desk.posted == [UseLearning(LearningSettings(share=0.25, on_battery=True)), UseLearning(wanted)]
+    assert desk.controller.settings == wanted
+    desk.dialog.learning.changed.emit(wanted)
+    assert len(desk.posted) == 2, "nothing new"
+
+
+def test_another_adapter_is_used_and_that_can_be_taken_back(desk: Desk) -> None:
+    desk.open()
+    (card,) = desk.dialog.learned.cards
+    one, as_it_came = card.use_buttons
+    assert (one.accessibleName(), as_it_came.accessibleName()) == (
+        "Use for Tiny, Model v0: Adapter 1",
+        "Use for Tiny, Model v0: The drafter as it came",
+    )
+    QTest.mouseDClick(one, Qt.MouseButton.LeftButton)
+    one.click()
+    as_it_came.click()
+    wanted = UseAdapter(*IN_USE, 1)
+    assert desk.posted == [wanted], "one at a time"
+    desk.tell(AdapterUsed(wanted, 2), LearnedRead(learned(used=1), IN_USE))
+    assert desk.words == "Adapter 1 is used from the next reply on."
+    desk.dialog.undo_button.click()
+    back = UseAdapter(*IN_USE, 2)
+    assert desk.posted == [wanted, back]
+    assert not desk.dialog.undo_button.isVisible()
+    desk.tell(AdapterUsed(back, 1), LearnedRead(learned(used=2), IN_USE))
+    (card,) = desk.dialog.learned.cards
+    card.use_buttons[1].click()
+    none = UseAdapter(*IN_USE, None)
+    assert desk.posted[-1] == none
+    desk.tell(AdapterUsed(none, 2))
+    assert desk.words == "The drafter as it came is used from the next reply on."
+
+
+def test_an_adapter_of_a_model_that_is_not_loaded_waits_for_it(desk: Desk) -> None:
+    desk.open()
+    desk.dialog.learned.adapter_chosen.emit("v9", "d", 1)
+    desk.tell(AdapterUsed(UseAdapter("v9", "d", 1), 1))
+    assert desk.words == "Adapter 1 is used when its model and drafter are loaded."
+    assert not desk.dialog.undo_button.isVisible(), "nothing changed"
+
+
+def test_a_profile_is_exported_where_the_user_says(desk: Desk, qtbot: QtBot) -> None:
+    desk.open()
+    desk.dialog.show_page(desk.dialog.profile)
+    page = desk.dialog.profile
+    assert not page.with_recall.isChecked()
+    page.export_button.click()
+    chooser = page.findChild(QFileDialog)
+    assert isinstance(chooser, QFileDialog)
+    assert (chooser.acceptMode(), chooser.defaultSuffix()) == (QFileDialog.AcceptMode.AcceptSave, "slipstream")
+    chooser.fileSelected.emit(str(PROFILE))
+    chooser.close()
+    qtbot.waitUntil(lambda: page.findChild(QFileDialog) is None)
+    assert desk.posted == [ExportProfile(PROFILE)]
+    assert desk.words == "Exporting to me.slipstream…"
+    assert not page.export_button.isEnabled()
+    desk.tell(ProfileExported(PROFILE, 2_300_000, False))
+    assert desk.words == "Exported to me.slipstream (2.3 MB). No text that was typed is in it."
+    page.with_recall.click()
+    page.export_requested.emit(str(PROFILE), page.with_recall.isChecked())
+    assert desk.posted[-1] == ExportProfile(PROFILE, with_recall=True)
+    desk.tell(ProfileExported(PROFILE, 2_300_000, True))
+    assert "It holds texts that were typed" in desk.words
+
+
+def show_profile(desk: Desk) -> None:
+    desk.dialog.profile.opened.emit(str(PROFILE))
+    assert desk.posted == [ShowProfile(PROFILE)]
+    desk.posted.clear()
+    desk.tell(ProfileShown(PROFILE, ProfileSummary(WHEN, "0.1.0", learned(2))))
+
+
+def test_a_profile_is_looked_at_before_it_is_merged(desk: Desk) -> None:
+    desk.open()
+    show_profile(desk)
+    page = desk.dialog.profile
+    assert page.preview.isVisible()
+    assert page.name.text() == "me.slipstream"
+    assert "Tiny, Model v0: 2 adapters" in page.contents.text()
+    assert "One model is not known here" in page.misfits.text()
+    assert desk.words == ""
+    page.merge_button.click()
+    page.merge_button.click()
+    assert desk.posted == [ImportProfile(PROFILE)]
+    desk.tell(ProfileImported(PROFILE, ImportOutcome(3, 2, 1, 0), False))
+    assert desk.words == "Imported me.slipstream. New: 3 n-grams, 2 adapters (1 now in use), 0 texts to recall."
+    assert not page.preview.isVisible()
+    assert page.import_button.isVisible()
+
+
+def test_replacing_says_first_what_goes(desk: Desk) -> None:
+    desk.open()
+    show_profile(desk)
+    page = desk.dialog.profile
+    page.replace_button.click()
+    assert desk.posted == []
+    assert "2 adapters, 1,234 n-grams" in page.question.words.text()
+    page.question.no_button.click()
+    assert page.merge_button.isVisible()
+    page.replace_button.click()
+    page.question.yes_button.click()
+    assert desk.posted == [ImportProfile(PROFILE, replace=True)]
+    desk.tell(ProfileImported(PROFILE, ImportOutcome(0, 0, 0, 0), True))
+    assert desk.words.startswith("Imported me.slipstream. What was learned here was replaced by it.")
+
+
+def test_a_profile_may_be_dropped_on_the_dialog_and_on_the_window(desk: Desk) -> None:
+    def drop(receiver: QWidget, path: Path) -> bool:
+        data = QMimeData()
+        data.setUrls([QUrl.fromLocalFile(str(path))])
+        buttons, keys = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+        enter = QDragEnterEvent(QPoint(50, 50), Qt.DropAction.CopyAction, data, buttons, keys)
+        enter.ignore()
+        QApplication.sendEvent(receiver, enter)
+        if enter.isAccepted():
+            QApplication.sendEvent(receiver, QDropEvent(QPointF(50, 50), Qt.DropAction.CopyAction, data, buttons, keys))
+        return enter.isAccepted()
+
+    for receiver in (desk.window, desk.dialog):
+        assert drop(receiver, PROFILE)
+        assert desk.posted[-1] == ShowProfile(PROFILE)
+        assert desk.dialog.isVisible()
+        desk.tell(ProfileShown(PROFILE, ProfileSummary(WHEN, "0.1.0", learned())))
+        assert desk.dialog.profile.preview.isVisible(), "also where nothing is known yet"
+    assert not drop(desk.dialog, Path("/x.txt")), "which the window would attach"
+
+
+def test_what_was_learned_is_forgotten_after_a_second_word(desk: Desk) -> None:
+    desk.open()
+    page = desk.dialog.forget
+    desk.dialog.show_page(page)
+    page.learned_button.click()
+    assert "Your chats, models and settings stay" in page.learned_question.words.text()
+    page.learned_question.no_button.click()
+    assert desk.posted == []
+    page.learned_button.click()
+    page.learned_question.yes_button.click()
+    page.forget_learned.emit()
+    assert desk.posted == [ForgetLearned()]
+    desk.tell(LearnedForgotten(), LearnedRead(NOTHING, IN_USE))
+    assert desk.words.startswith("What was learned is forgotten, and erased from the files.")
+    assert desk.dialog.learned.cards == ()
+
+
+def test_everything_is_forgotten_after_two_steps_and_the_reply_is_stopped(desk: Desk, qtbot: QtBot) -> None:
+    desk.open()
+    page = desk.dialog.forget
+    desk.dialog.show_page(page)
+    page.everything_button.click()
+    question = page.everything_question
+    question.yes_button.click()
+    assert desk.posted == []
+    question.condition.click()
+    with qtbot.waitSignal(desk.window.prompt_box.stop_requested):
+        question.yes_button.click()
+    assert desk.posted == [ForgetEverything()]
+    desk.tell(EverythingForgotten(12))
+    assert desk.words == "Everything is forgotten, and erased from the files: 12 chats, and all that was learned."
+    page.everything_button.click()
+    assert not question.condition.isChecked()
+    assert not question.yes_button.isEnabled()
+
+
+@pytest.mark.parametrize("command", [ImportProfile(PROFILE), ExportProfile(PROFILE), ShowProfile(PROFILE)])
+def test_what_fails_is_told_in_the_engines_words(
+    desk: Desk, command: ImportProfile | ExportProfile | ShowProfile
+) -> None:
+    desk.open()
+    desk.controller._begin(command, "…")
+    desk.tell(Failed("The profile is damaged.", command))
+    assert desk.words == "The profile is damaged."
+    assert desk.dialog.status.property("level") == "error"
+    assert desk.dialog.profile.import_button.isEnabled()
+    assert desk.toasts == []
+    desk.controller._begin(command, "…")
+    desk.dialog.close()
+    desk.tell(Failed("The profile is damaged.", command))
+    assert desk.toasts == ["The profile is damaged."]
+
+
+def test_what_ends_while_the_dialog_is_closed_is_told_in_the_window(desk: Desk) -> None:
+    desk.open()
+    desk.controller._begin(ForgetLearned(), "…")
+    desk.dialog.close()
+    desk.tell(LearnedForgotten())
+    assert desk.toasts == ["What was learned is forgotten, and erased from the files. Your chats are all there."]
+
+
+def test_what_cannot_be_read_is_told(desk: Desk) -> None:
+    desk.window.personal_action.trigger()
+    desk.tell(Failed("The disk is full.", ReadLearned()))
+    assert desk.words == "The disk is full."
+    assert desk.dialog.learned.notice.text() == "What is learned cannot be read."
+
+
+def test_what_is_shown_follows_what_is_learned_and_loaded(desk: Desk) -> None:
+    desk.tell(READY, DrafterLearned(3, 1.0, 2.0, 5, False))
+    assert desk.posted == [], "nobody looks"
+    desk.open()
+    ready = SpeculationChanged("Tiny", "The drafter is ready.", True)
+    for events, num_asked in (
+        ([DrafterLearned(3, 1.0, 2.0, 5, False)], 1),
+        ([ready, SpeculationChanged("Tiny", "Drafter guesses 3 ahead.", True)], 2),
+        ([READY], 3),
+    ):
+        desk.tell(*events)
+        assert desk.posted == [ReadLearned()] * num_asked
+
+
+def test_cards_stay_open_and_focused_where_they_were(desk: Desk, qtbot: QtBot) -> None:
+    desk.open()
+    with qtbot.waitExposed(desk.dialog):
+        desk.dialog.activateWindow()
+    first = desk.dialog.learned.cards[0]
+    assert first.toggle.isChecked(), "that of the loaded model"
+    desk.tell(LearnedRead(learned(2), IN_USE))
+    first, second = desk.dialog.learned.cards
+    assert (first.toggle.isChecked(), second.toggle.isChecked()) == (True, False)
+    first.toggle.click()
+    second.toggle.click()
+    second.use_buttons[0].setFocus()
+    desk.tell(LearnedRead(learned(2, used=1), IN_USE))
+    first, second = desk.dialog.learned.cards
+    assert (first.toggle.isChecked(), second.toggle.isChecked()) == (False, True)
+    assert second.toggle.text() == "Hide 2 adapters"
+    assert desk.dialog.learned.focusWidget() is second.toggle
+    desk.tell(LearnedRead(learned(2, used=1), IN_USE))
+    assert desk.dialog.learned.cards == (first, second), "nothing new"
+
+
+# With the real engine
+
+
+@pytest.fixture
+def real(window: MainWindow, tmp_path: Path) -> Iterator[tuple[Desk, EngineBridge, Ear]]:
+    data_dir = tmp_path / "data"
+    data_dir.write_text("no folder")
+    bridge = EngineBridge(EngineConfig(data_dir))
+    yield Desk(window, bridge), bridge, Ear(bridge)
+    assert bridge.close()
+
+
+def test_it_is_switched_off_also_where_no_store_can_be_opened(
+    qtbot: QtBot, real: tuple[Desk, EngineBridge, Ear]
+) -> None:
+    desk, bridge, ear = real
+    desk.dialog.show()
+    with qtbot.waitSignal(ear.heard, timeout=30_000):
+        QTest.keyClick(desk.dialog.learning.enabled, Qt.Key.Key_Space)
+        bridge.post(ListConversations())  # carried out after it
+    assert [event.command for event in ear.events if isinstance(event, Failed)] == [ListConversations()]
+
+
+def test_a_store_that_cannot_be_opened_is_told_in_the_dialog(
+    qtbot: QtBot, real: tuple[Desk, EngineBridge, Ear]
+) -> None:
+    desk, _, _ = real
+    desk.window.personal_action.trigger()
+    qtbot.waitUntil(lambda: bool(desk.words), timeout=30_000)
+    assert desk.dialog.status.property("level") == "error"

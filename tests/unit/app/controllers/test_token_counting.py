@@ -1,0 +1,86 @@
+"""The number of tokens beside what is being written, on a bridge without an engine."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pytest
+from PySide6.QtCore import QCoreApplication
+from pytestqt.qtbot import QtBot
+
+from app.controllers.token_counting import TokenCounting
+from app.engine_bridge import EngineBridge
+from app.theme import ThemeKeeper
+from app.widgets.prompt_box import PromptBox
+from engine import CountTokens, LoadTarget
+from engine.messages.events import Event, TargetInfo, TargetReady, TokensCounted
+from tests.fakes.bridge import FakeBridge
+
+READY = TargetReady(TargetInfo("Tiny", "/models/tiny.gguf", "llama 1B Q4", 1000, 10, 2), LoadTarget("starter"))
+
+
+class Desk:
+    def __init__(self, qtbot: QtBot, keeper: ThemeKeeper) -> None:
+        self.qtbot = qtbot
+        self.box = PromptBox(keeper)
+        qtbot.addWidget(self.box)
+        self.bridge = FakeBridge()
+        self.counting = TokenCounting(self.box, cast(EngineBridge, self.bridge))
+        self.counting._pause.setInterval(1)
+
+    def tell(self, *events: Event) -> None:
+        for event in events:
+            self.bridge.happened.emit(event)
+        QCoreApplication.processEvents()
+
+    def write(self, text: str) -> None:
+        num_posted = len(self.bridge.posted)
+        self.box.set_text(text)
+        self.qtbot.waitUntil(lambda: len(self.bridge.posted) > num_posted)
+
+
+@pytest.fixture
+def desk(qtbot: QtBot, keeper: ThemeKeeper) -> Desk:
+    return Desk(qtbot, keeper)
+
+
+def test_tokens_are_counted_after_a_pause_and_shown(desk: Desk) -> None:
+    desk.tell(READY)
+    desk.write("How many? ")
+    assert desk.bridge.posted == [CountTokens("How many?")]
+    desk.tell(TokensCounted("How many?", 3))
+    assert desk.box.count.text() == "3 tokens"
+    desk.box.set_text("")
+    assert desk.box.count.text() == ""
+
+
+def test_what_was_counted_too_late_is_not_shown(desk: Desk) -> None:
+    desk.tell(READY)
+    desk.write("One")
+    desk.write("One two")
+    assert [stop.is_set() for stop in desk.bridge.stops] == [True, False]
+    desk.tell(TokensCounted("One", 1))
+    assert desk.box.count.text() == ""
+    desk.tell(TokensCounted("One two", 2))
+    assert desk.box.count.text() == "2 tokens"
+
+
+@pytest.mark.parametrize(
+    ("num_tokens", "words", "level"),
+    [(1, "1 token", None), (1000, "1,000 tokens", None), (1001, "1,001 tokens", "error"), (None, "Too long", "error")],
+)
+def test_what_does_not_fit_is_red(desk: Desk, num_tokens: int | None, words: str, level: str | None) -> None:
+    desk.tell(READY)
+    desk.write("text")
+    desk.tell(TokensCounted("text", num_tokens))
+    assert desk.box.count.text() == words
+    assert (desk.box.count.property("level") or None) == level
+    assert ("shorten it" in desk.box.count.toolTip()) == (level is not None)
+
+
+def test_without_a_model_nothing_is_counted_until_there_is_one(desk: Desk) -> None:
+    desk.box.set_text("Hello")
+    desk.qtbot.waitUntil(lambda: not desk.counting._pause.isActive())
+    assert desk.bridge.posted == []
+    desk.tell(READY)
+    desk.qtbot.waitUntil(lambda: desk.bridge.posted == [CountTokens("Hello")])

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import cast
+
+import pytest
+from PySide6.QtCore import QCoreApplication
+from pytestqt.qtbot import QtBot
+
+from app.controllers.update import DAY_S, SUBJECT, UpdateController, update_description
+from app.engine_bridge import EngineBridge
+from app.main_window import MainWindow
+from app.settings.app_settings import AppSettings, SettingsFile
+from app.settings.keeper import SettingsKeeper
+from app.theme import ThemeKeeper
+from engine import CheckForUpdate, EngineConfig, update_url
+from engine.messages.events import Event, Failed, Release, UpdateChecked
+from tests.fakes.bridge import FakeBridge
+from tests.fakes.browser import Browser
+from tests.fakes.site import serving
+
+URL = "https://api.example.org/latest"
+NEWER = Release("1.3.0", "https://example.org/1.3.0")
+
+
+class Desk:
+    def __init__(self, window: MainWindow, folder: Path, settings: AppSettings, url: str = URL) -> None:
+        self.window = window
+        self.bridge = FakeBridge()
+        self.keeper = SettingsKeeper(SettingsFile(folder), settings)
+        self.controller = UpdateController(window, cast(EngineBridge, self.bridge), self.keeper, url)
+
+    def tell(self, event: Event) -> None:
+        self.bridge.happened.emit(event)
+        QCoreApplication.processEvents()
+
+    @property
+    def toasts(self) -> list[str]:
+        return [toast.words.text() for toast in self.window.toasts.shown]
+
+
+@pytest.fixture
+def window(qtbot: QtBot, keeper: ThemeKeeper) -> MainWindow:
+    window = MainWindow(keeper, "1.2.3")
+    qtbot.addWidget(window)
+    window.show()
+    return window
+
+
+def test_nobody_is_asked_unless_it_is_switched_on(window: MainWindow, tmp_path: Path) -> None:
+    assert not AppSettings().check_updates
+    desk = Desk(window, tmp_path, AppSettings())
+    desk.controller._ask_if_due()
+    assert desk.bridge.posted == []
+    desk.keeper.change("check_updates", True)
+    assert desk.bridge.posted == [CheckForUpdate()]
+    desk.keeper.change("theme", "dark")
+    desk.tell(UpdateChecked(CheckForUpdate(), None))
+    desk.controller._ask_if_due()
+    assert len(desk.bridge.posted) == 1, "once a day"
+    assert desk.toasts == [], "no news is no message"
+
+
+@pytest.mark.parametrize(("ago_s", "num_asked"), [(DAY_S - 60, 0), (DAY_S + 60, 1), (-3600, 1)])
+def test_once_a_day_also_over_restarts(window: MainWindow, tmp_path: Path, ago_s: float, num_asked: int) -> None:
+    settings = AppSettings(check_updates=True, update_checked_at=time.time() - ago_s)
+    desk = Desk(window, tmp_path, settings)
+    desk.controller._ask_if_due()
+    assert len(desk.bridge.posted) == num_asked
+
+
+def test_a_newer_version_is_told_calmly(window: MainWindow, tmp_path: Path) -> None:
+    desk = Desk(window, tmp_path, AppSettings(check_updates=True))
+    desk.tell(UpdateChecked(CheckForUpdate(), NEWER))
+    bar = window.notices.shown[SUBJECT]
+    assert bar.words.text() == "Slipstream 1.3.0 is available; this is 1.2.3."
+    with Browser("https") as browser:
+        bar.buttons[0].click()
+    assert [url.toString() for url in browser.opened] == [NEWER.page]
+    bar.buttons[1].click()
+    assert window.notices.isHidden()
+    desk.tell(UpdateChecked(CheckForUpdate(), NEWER))
+    assert window.notices.isHidden(), "this one was skipped"
+    desk.tell(UpdateChecked(CheckForUpdate(), Release("1.4.0", NEWER.page)))
+    assert SUBJECT in window.notices.shown
+    desk.tell(UpdateChecked(CheckForUpdate(by_hand=True), NEWER))
+    assert "1.3.0" in window.notices.shown[SUBJECT].words.text(), "whoever asks is told"
+
+
+def test_whoever_asks_by_hand_gets_an_answer(window: MainWindow, tmp_path: Path) -> None:
+    desk = Desk(window, tmp_path, AppSettings())
+    by_hand = CheckForUpdate(by_hand=True)
+    window.update_action.trigger()
+    window.update_action.trigger()
+    assert desk.bridge.posted == [by_hand], "one press is enough"
+    desk.tell(UpdateChecked(by_hand, None))
+    assert desk.toasts[-1] == "Slipstream 1.2.3 is the newest version."
+    window.update_action.trigger()
+    desk.tell(Failed("example.org could not be asked.", by_hand))
+    assert desk.toasts[-1] == "example.org could not be asked."
+    assert len(desk.bridge.posted) == 2
+
+
+def test_a_failure_nobody_waits_for_is_not_told(window: MainWindow, tmp_path: Path) -> None:
+    desk = Desk(window, tmp_path, AppSettings(check_updates=True))
+    desk.controller._ask_if_due()
+    desk.tell(Failed("example.org could not be asked.", CheckForUpdate()))
+    assert desk.toasts == []
+    window.update_action.trigger()
+    assert len(desk.bridge.posted) == 2
+
+
+def test_a_build_without_an_address_says_so(window: MainWindow, tmp_path: Path) -> None:
+    desk = Desk(window, tmp_path, AppSettings(check_updates=True), url="")
+    window.update_action.trigger()
+    assert desk.bridge.posted == []
+    assert not window.update_action.isVisible()
+    assert "no address to ask" in update_description("")
+    assert "api.example.org is asked" in update_description(URL)
+
+
+def test_the_real_engine_asks_the_site_of_the_build(
+    qtbot: QtBot, window: MainWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving() as site:
+        monkeypatch.setenv("SLIPSTREAM_UPDATE_URL", f"{site.url}/latest")
+        site.answer = lambda visit: visit.tell({"tag_name": "v99.0"})
+        bridge = EngineBridge(EngineConfig(tmp_path))
+        keeper = SettingsKeeper(SettingsFile(tmp_path), AppSettings())
+        UpdateController(window, bridge, keeper, update_url())
+        window.update_action.trigger()
+        qtbot.waitUntil(lambda: SUBJECT in window.notices.shown, timeout=30_000)
+        assert window.notices.shown[SUBJECT].words.text().startswith("Slipstream 99.0 is available")
+        assert len(site.asked) == 1
+        assert bridge.close()

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import json
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+from app.settings.app_settings import AppSettings, SettingsFile
+from engine import LearningSettings
+
+
+def test_without_a_file_the_defaults_hold(tmp_path: Path) -> None:
+    assert SettingsFile(tmp_path).load() == (AppSettings(), "")
+
+
+def test_settings_come_back_as_saved(tmp_path: Path) -> None:
+    settings = AppSettings(target="/models/a.gguf", temperature=0.3, system_prompt="Be kind.")
+    settings.window = b"\x00\xff any bytes"
+    settings.keep_learning(LearningSettings(enabled=False, share=0.35, on_battery=True))
+    SettingsFile(tmp_path / "new").save(settings)
+    loaded = SettingsFile(tmp_path / "new").load()
+    assert loaded == (settings, "")
+    assert loaded[0].learning_settings() == LearningSettings(enabled=False, share=0.35, on_battery=True)
+
+
+def test_learning_is_as_the_engine_has_it_unless_the_user_wants_otherwise() -> None:
+    assert AppSettings().learning_settings() == LearningSettings()
+
+
+@pytest.mark.parametrize("share", [0.05, 1])
+def test_every_share_for_learning_that_can_be_kept_suits_the_engine(share: float) -> None:
+    assert AppSettings(learning_share=share).learning_settings().share == share
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("learning_share", "0.049"),
+        ("learning_share", "1.01"),
+        ("learning_share", "NaN"),
+        ("learning_share", "null"),
+        ("learning", '"sometimes"'),
+        ("learning_on_battery", "7"),
+    ],
+)
+def test_learning_that_makes_no_sense_is_as_usual(tmp_path: Path, name: str, value: str) -> None:
+    (tmp_path / "settings.json").write_text(f'{{"{name}": {value}, "top_k": 7}}')
+    settings, sentence = SettingsFile(tmp_path).load()
+    assert (settings.learning_settings(), settings.top_k) == (LearningSettings(), 7)
+    assert name in sentence
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions")
+def test_only_the_user_can_read_them(tmp_path: Path) -> None:
+    SettingsFile(tmp_path).save(AppSettings())
+    assert stat.S_IMODE((tmp_path / "settings.json").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\xff\x00", b"[]", b'{"temperature": 99}', b'{"version": 0}', b'{"window": "abc"}']
+)
+def test_a_file_that_makes_no_sense_is_set_aside_and_the_user_told(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "settings.json").write_bytes(content)
+    settings, sentence = SettingsFile(tmp_path).load()
+    assert settings == AppSettings()
+    assert "settings.unreadable.json" in sentence
+    assert (tmp_path / "settings.unreadable.json").read_bytes() == content
+
+
+def test_one_wrong_field_does_not_cost_the_others(tmp_path: Path) -> None:
+    (tmp_path / "settings.json").write_text('{"temperature": 99, "system_prompt": "Answer in French.", "top_k": 7}')
+    settings, sentence = SettingsFile(tmp_path).load()
+    assert (settings.system_prompt, settings.top_k) == ("Answer in French.", 7)
+    assert settings.temperature == AppSettings().temperature
+    assert "temperature" in sentence
+
+
+def test_fields_of_a_newer_version_survive(tmp_path: Path) -> None:
+    (tmp_path / "settings.json").write_text('{"version": 2, "colour": "teal"}')
+    file = SettingsFile(tmp_path)
+    file.save(file.load()[0])
+    assert json.loads((tmp_path / "settings.json").read_text())["colour"] == "teal"

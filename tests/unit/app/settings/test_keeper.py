@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from time import perf_counter
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from app.settings.app_settings import AppSettings, SettingsFile
+from app.settings.keeper import SettingsKeeper
+
+
+@pytest.fixture
+def keeper(tmp_path: Path) -> Iterator[SettingsKeeper]:
+    keeper = SettingsKeeper(SettingsFile(tmp_path / "data"), AppSettings(target="/m.gguf", window=b"eHl6"))
+    yield keeper
+    if not keeper._is_closed:
+        keeper.close()
+
+
+def kept(tmp_path: Path) -> AppSettings:
+    return SettingsFile(tmp_path / "data").load()[0]
+
+
+def test_a_change_is_told_at_once_and_on_the_disk_soon(qtbot: QtBot, keeper: SettingsKeeper, tmp_path: Path) -> None:
+    with qtbot.waitSignal(keeper.changed, timeout=100):
+        assert keeper.change("top_k", 7) == ""
+    assert keeper.settings.top_k == 7
+    qtbot.waitUntil(lambda: kept(tmp_path).top_k == 7)
+    assert kept(tmp_path).window == b"xyz", "the others are what they were"
+
+
+def test_what_makes_no_sense_is_never_taken(qtbot: QtBot, keeper: SettingsKeeper) -> None:
+    with qtbot.assertNotEmitted(keeper.changed):
+        assert keeper.change("top_p", 1.5)
+        assert keeper.change("temperature", 1e-6) == "Temperature is 1e-06; choose 0 or at least 0.0001."
+    assert keeper.settings.top_p == AppSettings().top_p
+
+
+def test_many_changes_are_written_once_and_cost_next_to_nothing(
+    qtbot: QtBot, keeper: SettingsKeeper, tmp_path: Path
+) -> None:
+    started = perf_counter()
+    for number in range(50):
+        keeper.change("top_k", number)
+    assert (perf_counter() - started) / 50 < 0.005
+    qtbot.waitUntil(lambda: kept(tmp_path).top_k == 49)
+
+
+def test_what_the_app_remembers_is_kept_without_a_word(qtbot: QtBot, keeper: SettingsKeeper, tmp_path: Path) -> None:
+    with qtbot.assertNotEmitted(keeper.changed):
+        keeper.keep(keeper.settings.model_copy(update={"drafter": "/d"}))
+    qtbot.waitUntil(lambda: kept(tmp_path).drafter == "/d")
+
+
+def test_reset_leaves_what_the_app_remembers(keeper: SettingsKeeper) -> None:
+    keeper.change("top_k", 7)
+    keeper.change("shortcuts", {"new": "Ctrl+M"})
+    keeper.reset()
+    assert keeper.settings.top_k == AppSettings().top_k
+    assert keeper.settings.shortcuts == {}
+    assert keeper.settings.target == "/m.gguf"
+
+
+def test_closing_writes_what_waits(keeper: SettingsKeeper, tmp_path: Path) -> None:
+    keeper.change("top_k", 7)
+    keeper.close()
+    assert kept(tmp_path).top_k == 7
+
+
+def test_a_disk_that_refuses_is_told_in_a_sentence(qtbot: QtBot, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    keeper = SettingsKeeper(SettingsFile(tmp_path / "file"), AppSettings())
+    with qtbot.waitSignal(keeper.failed) as failed:
+        keeper.change("top_k", 7)
+    assert failed.args is not None
+    assert failed.args[0].startswith("The settings could not be saved: ")
+    with pytest.raises(OSError, match="file"):
+        keeper.close()

@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.text.markdown import LONGEST_BLOCK, PROSE_PIECE, CodeBlock, MarkdownStream, ProseBlock, parse
+
+# Lines that begin, end or change blocks, so that random texts meet the border cases.
+LINES = st.sampled_from(
+    [
+        "",
+        "",
+        "word",
+        "two words",
+        "# heading",
+        "#",
+        "---",
+        "===",
+        "***",
+        "- item",
+        "  - deeper",
+        "    indented",
+        "1. one",
+        "2) two",
+        "-",
+        "> quote",
+        ">> deeper",
+        "```",
+        "```python",
+        "~~~",
+        "    ```",
+        "  ```",
+        "| a | b |",
+        "|---|--:|",
+        "| 1 | 2 |",
+        "a | b",
+        "--|--",
+        "[a]: http://example.org",
+        "see [a] and [b](http://b.example)",
+        "[a]: <> 'x",
+        "\tx",
+        "&amp; \\* *a*",
+        "end\\",
+        "end  ",
+        "<div>",
+        "\r",
+        "`code",
+        "**bold",
+        "![a](b)",
+    ]
+)
+TEXTS = st.lists(LINES, max_size=25).map("\n".join)
+
+
+def fed(text: str, sizes: list[int]) -> MarkdownStream:
+    stream = MarkdownStream()
+    begin = 0
+    for size in sizes:
+        stream.feed(text[begin : begin + size])
+        begin += size
+    stream.feed(text[begin:])
+    return stream
+
+
+def html(text: str) -> str:
+    return "".join(block.html for block in parse(text) if isinstance(block, ProseBlock))
+
+
+@settings(max_examples=400, deadline=None)
+@given(TEXTS, st.lists(st.integers(1, 40), max_size=40))
+def test_pieces_give_the_blocks_of_the_whole(text: str, sizes: list[int]) -> None:
+    assert fed(text, sizes).finish() == parse(text)
+
+
+@settings(max_examples=60, deadline=None)
+@given(TEXTS)
+def test_single_characters_give_the_blocks_of_the_whole(text: str) -> None:
+    assert fed(text, [1] * len(text)).finish() == parse(text)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text(alphabet="ab `*_[](){}<>#-+1.|\\\n\t:!&~=\"'", max_size=80), st.lists(st.integers(1, 5), max_size=30))
+def test_random_signs_give_the_blocks_of_the_whole(text: str, sizes: list[int]) -> None:
+    assert fed(text, sizes).finish() == parse(text)
+
+
+def test_complete_blocks_stay_the_same_objects() -> None:
+    stream = MarkdownStream()
+    before = stream.feed("intro\n\n```py\nx = 1\n```\n\nmore text\n\n")
+    after = stream.feed("and the end")
+    assert before[0] is after[0]
+    assert before[1] is after[1]
+
+
+def test_complete_blocks_are_not_parsed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = MarkdownStream()
+    stream.feed("paragraph\n\n" * 500)
+    parsed: list[str] = []
+    original = stream._parser.parse
+
+    def record(text: str, env: dict[str, object]) -> object:
+        parsed.append(text)
+        return original(text, env)
+
+    monkeypatch.setattr(stream._parser, "parse", record)
+    stream.feed("tail")
+    assert sum(map(len, parsed)) < 100
+
+
+def test_prose_comes_in_pieces_of_bounded_size() -> None:
+    blocks = parse("some words in a paragraph\n\n" * 1_000)
+    assert len(blocks) > 5
+    assert all(isinstance(block, ProseBlock) and len(block.html) < PROSE_PIECE + 100 for block in blocks)
+
+
+def test_an_unclosed_fence_is_code_already() -> None:
+    assert MarkdownStream().feed("```Python\ndef f():\n    pass") == (CodeBlock("python", "def f():\n    pass"),)
+
+
+def test_a_fence_without_a_language_has_none() -> None:
+    assert parse("```\nx\n```") == (CodeBlock("", "x"),)
+
+
+def test_only_the_first_word_after_a_fence_is_the_language() -> None:
+    assert parse("```rust title=x\n```") == (CodeBlock("rust", ""),)
+
+
+def test_late_definitions_are_resolved_when_finished() -> None:
+    stream = MarkdownStream()
+    stream.feed("see [a]\n\nmore\n\n[a]: http://example.org\n")
+    (block,) = stream.finish()
+    assert isinstance(block, ProseBlock)
+    assert '<a href="http://example.org">a</a>' in block.html
+
+
+def test_raw_html_is_shown_as_text() -> None:
+    assert html("<script>alert(1)</script> and <b onclick=x>bold</b>") == (
+        "<p>&lt;script&gt;alert(1)&lt;/script&gt; and &lt;b onclick=x&gt;bold&lt;/b&gt;</p>"
+    )
+    assert "<div" not in html("<div>\nblock\n</div>")
+
+
+def test_images_are_links_with_their_words() -> None:
+    assert html("![a *cat*](http://example.org/cat.png)") == (
+        '<p><a href="http://example.org/cat.png">a <em>cat</em></a></p>'
+    )
+    assert "<img" not in html("![](file:///etc/passwd) ![x](data:image/png;base64,AAAA)")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "javascript:alert(1)",
+        "file:///etc/passwd",
+        "JaVaScRiPt:x",
+        "data:text/html,x",
+        "qrc:/x",
+        "ftp://x",
+        "//x",
+        "/etc",
+    ],
+)
+def test_other_schemes_lead_nowhere(address: str) -> None:
+    assert "href" not in html(f"[click]({address}) <{address}> ![image]({address})")
+
+
+def test_quotes_in_addresses_do_not_leave_the_attribute() -> None:
+    assert 'onclick="' not in html('[a](http://x/"onclick="y)')
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ">" * 5_000 + "a",
+        "[" * 20_000,
+        "".join("  " * depth + "- a\n" for depth in range(200)),
+        "**a " * 3_000,
+        "`" * 30_000,
+        "|" * 3_000 + "\n" + "|-" * 3_000,
+        "\0\ud800x",
+    ],
+)
+def test_hostile_texts_are_parsed(text: str) -> None:
+    assert fed(text, [len(text) // 2]).finish() == parse(text)
+
+
+def test_an_overlong_line_is_shown_whole_in_pieces() -> None:
+    line = "word " * 40_000
+    blocks = parse(line)
+    assert len(line) > LONGEST_BLOCK
+    assert len(blocks) > 10
+    assert "".join(b.html for b in blocks if isinstance(b, ProseBlock)).count("word") == 40_000
+
+
+def test_tables_keep_their_alignment() -> None:
+    assert '<td align="right">1</td>' in html("| a |\n|--:|\n| 1 |")
+    assert '<td align="left">1</td>' in html("| a |\n|---|\n| 1 |")
+
+
+def test_lists_keep_their_first_number() -> None:
+    assert html("7. seven\n8. eight") == '<ol start="7"><li>seven</li><li>eight</li></ol>'
+
+
+def test_line_breaks_are_kept() -> None:
+    assert html("roses\nviolets") == "<p>roses<br>violets</p>"

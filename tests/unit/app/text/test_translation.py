@@ -1,0 +1,105 @@
+"""The window in a language that exists for this test only: every word that is ready for translation is told apart."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QLocale, QTranslator
+from PySide6.QtWidgets import QApplication, QDialogButtonBox
+from pytestqt.qtbot import QtBot
+
+from app.dialogs.settings_dialog import SettingsDialog
+from app.main_window import MainWindow
+from app.settings.app_settings import AppSettings
+from app.settings.declaration import shown_settings
+from app.text.translation import TRANSLATIONS, install_translations
+from app.theme import ThemeKeeper
+
+SCRIPT = Path(__file__).parents[4] / "packaging" / "translations.py"
+LRELEASE = Path(sys.executable).parent / "pyside6-lrelease"
+GERMAN = QLocale(QLocale.Language.German)
+
+
+@pytest.fixture
+def translators(qapp: QApplication) -> Iterator[list[QTranslator]]:
+    installed: list[QTranslator] = []
+    yield installed
+    for translator in installed:
+        qapp.removeTranslator(translator)
+        translator.deleteLater()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Every word of the app between «», as German."""
+    if not LRELEASE.exists():
+        pytest.skip("Qt's tools for translators are not here")
+    tree = ET.parse(TRANSLATIONS / "slipstream_en.ts")
+    tree.getroot().set("language", "de_DE")
+    for message in tree.getroot().iter("message"):
+        translation = message.find("translation")
+        assert translation is not None
+        source = message.findtext("source") or ""
+        translation.clear()
+        if message.get("numerus") == "yes":
+            for form in ("«one %n»", "«many %n»"):
+                ET.SubElement(translation, "numerusform").text = form
+        else:
+            translation.text = f"«{source}»"
+    tree.write(tmp_path / "slipstream_de.ts", "utf-8", xml_declaration=True)
+    subprocess.run([LRELEASE, "-silent", tmp_path / "slipstream_de.ts"], check=True)
+    return tmp_path
+
+
+def test_the_window_comes_up_translated(
+    qtbot: QtBot, qapp: QApplication, keeper: ThemeKeeper, folder: Path, translators: list[QTranslator]
+) -> None:
+    translators += install_translations(qapp, GERMAN, folder)
+    window = MainWindow(keeper)
+    qtbot.addWidget(window)
+    assert window.transcript.welcome.starter_button.text() == "«Chat with the starter model»"
+    assert window.transcript.welcome.example_buttons[0].text() == "«How rainbows form»"
+    dialog = SettingsDialog(keeper, shown_settings(AppSettings))
+    qtbot.addWidget(dialog)
+    assert dialog.windowTitle() == "«Settings»"
+    assert dialog.pages.item(1).text() == "«Appearance»"
+    row = dialog.rows["temperature"]
+    assert row.name == "«Temperature»"
+    assert row.reset_button.accessibleName() == "«Reset “«Temperature»” to the usual»", "words of a base class"
+    dialog.search.setText("«Temperature»")
+    assert dialog.num_found.text() == "«one 1»"
+    buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
+    qtbot.addWidget(buttons)
+    assert buttons.buttons()[0].text() == "Abbrechen", "Qt's own words, too"
+
+
+def test_without_a_translation_everything_is_english_and_plurals_are_right(
+    qtbot: QtBot, qapp: QApplication, keeper: ThemeKeeper, translators: list[QTranslator]
+) -> None:
+    translators += install_translations(qapp, GERMAN)
+    dialog = SettingsDialog(keeper, shown_settings(AppSettings))
+    qtbot.addWidget(dialog)
+    dialog.search.setText("temperature")
+    assert dialog.num_found.text() == "1 setting found"
+    dialog.search.setText("top")
+    assert re.fullmatch(r"\d+ settings found", dialog.num_found.text())
+
+
+def test_english_plurals_are_filled_in(tmp_path: Path) -> None:
+    ts = tmp_path / "x.ts"
+    ts.write_text(
+        '<TS version="2.1"><context><name>A</name><message numerus="yes">'
+        "<source>%n box(es), file(s), repl(y|ies)</source>"
+        '<translation type="unfinished"><numerusform/></translation></message></context></TS>'
+    )
+    runpy.run_path(str(SCRIPT))["fill_plurals"](ts)
+    forms = [form.text for form in ET.parse(ts).getroot().iter("numerusform")]
+    assert forms == ["%n box, file, reply", "%n boxes, files, replies"]
+    assert "unfinished" not in ts.read_text("utf-8")

@@ -1,0 +1,36 @@
+"""Counts of rounds."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.decoding.figures import DecodingFigures, ProposerFigures
+
+
+def test_drafted_tokens_count_by_their_place_as_far_as_they_were_reached() -> None:
+    figures = DecodingFigures()
+    figures.count_draft([("drafter", 4)], num_accepted=2, num_steps=5)  # the third was refused
+    figures.count_draft([("drafter", 2)], num_accepted=2, num_steps=2)
+    figures.count_draft([("drafter", 0)], num_accepted=0, num_steps=1)
+    assert dict(figures.checked) == {1: 2, 2: 2, 3: 1}
+    assert dict(figures.stood) == {1: 2, 2: 2}
+    assert (figures.num_drafted, figures.num_accepted, figures.num_steps) == (6, 4, 8)
+    assert figures.by_proposer["drafter"].num_rounds == 2
+
+
+@pytest.mark.parametrize(
+    ("num_accepted", "recalled", "drafted"),
+    [(0, 0, 0), (2, 2, 0), (3, 3, 0), (4, 3, 1), (5, 3, 2)],
+)
+def test_of_a_draft_by_two_each_has_its_own_tokens(num_accepted: int, recalled: int, drafted: int) -> None:
+    figures = DecodingFigures()
+    figures.count_draft([("recall", 3), ("drafter", 2)], num_accepted, num_steps=2)
+    assert figures.by_proposer == {"recall": ProposerFigures(1, 3, recalled), "drafter": ProposerFigures(1, 2, drafted)}
+    assert (figures.num_drafted, figures.num_accepted) == (5, num_accepted)
+    assert figures.checked.total() == min(5, num_accepted + 1)
+
+
+def test_who_had_nothing_to_guess_has_not_drafted() -> None:
+    figures = DecodingFigures()
+    figures.count_draft([("recall", 2), ("drafter", 0)], num_accepted=2, num_steps=1)
+    assert figures.by_proposer == {"recall": ProposerFigures(1, 2, 2)}

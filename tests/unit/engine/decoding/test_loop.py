@@ -1,0 +1,167 @@
+"""Rounds over a fake target: whoever drafts, the same text comes out."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from itertools import chain
+
+import numpy as np
+import pytest
+
+from engine.config import SamplingSettings
+from engine.decoding.figures import DecodingFigures
+from engine.decoding.loop import Decoder
+from engine.decoding.session import Session
+from engine.decoding.speculation import Speculation
+from engine.drafter.interface import LogitRow
+from engine.messages.conversations import ChatTurn, Role
+from engine.numerics.draft import Draft
+from engine.numerics.suffix_index import SuffixIndex
+from engine.proposers.interface import Context, Worth
+from engine.proposers.neural import NeuralProposer
+from engine.proposers.suffix_lookup import SuffixLookup
+from engine.stop_signal import StopSignal
+from tests.fakes.drafter import Logits, guesses, random_logits
+from tests.fakes.proposers import RandomProposer, choosing, drafting, neural_proposer
+from tests.fakes.target import END, PIECES, FakeTarget, says
+
+GREEDY = SamplingSettings(temperature=0)
+TURNS = (ChatTurn(Role.USER, "Say it."),)
+PROMPT = "assistant\n"
+TEXT = "the thing in the inn, then nothing; the theme: haha — thé 🙂 end"
+
+Speculate = Callable[[FakeTarget], Speculation]
+
+
+def recalling(*texts: str) -> SuffixLookup:
+    """As if these had been said in earlier chats, byte by byte."""
+    kept = [SuffixIndex([[*text.encode()] for text in texts])]
+    return SuffixLookup(lambda: kept)
+
+
+def neural(target: FakeTarget, text: str = TEXT, logits: Logits | None = None, merge: bool = True) -> NeuralProposer:
+    return neural_proposer(target.vocabulary, logits or guesses(text), merge)
+
+
+def at_random(target: FakeTarget) -> RandomProposer:
+    return RandomProposer(len(target.vocabulary.pieces))
+
+
+DRAFTING: dict[str, Speculate] = {
+    "neural, always right": lambda target: drafting(neural(target), length=7),
+    "neural, without merging": lambda target: drafting(neural(target, merge=False), length=7),
+    "neural, wrong from the middle on": lambda target: drafting(neural(target, TEXT[:30] + "xyz"), length=7),
+    "neural, always wrong": lambda target: drafting(neural(target, logits=random_logits(0)), length=7),
+    "neural, with a short memory": lambda target: drafting(
+        neural_proposer(target.vocabulary, guesses(TEXT), max_held=40), length=7
+    ),
+    "neural, as far as it pays": lambda target: choosing(None, neural(target)),
+    "random": lambda target: drafting(at_random(target), length=7),
+    "recall of this reply": lambda _target: choosing(SuffixLookup()),
+    "recall, always right": lambda _target: choosing(recalling(TEXT)),
+    "recall, often wrong": lambda _target: choosing(recalling(TEXT.replace("the", "thx"), TEXT[::-1])),
+    "recall, then neural": lambda target: choosing(recalling(TEXT[5:11], TEXT[20:40]), neural(target)),
+    "recall, often wrong, then neural": lambda target: choosing(recalling(TEXT.replace(" ", " th")), neural(target)),
+    "recall, then random": lambda target: choosing(recalling(TEXT), at_random(target)),
+    "random, then neural": lambda target: choosing(at_random(target), neural(target)),
+}
+whoever_drafts = pytest.mark.parametrize("speculate", DRAFTING.values(), ids=DRAFTING.keys())
+
+
+def write(target: FakeTarget, speculation: Speculation | None, max_tokens: int | None = None) -> list[int]:
+    session = Session(target)
+    rows = session.read(target.tokenize(PROMPT), StopSignal())
+    decoder = Decoder(target, session, GREEDY, TURNS, speculation)
+    written: list[int] = []
+    for tokens in decoder.rounds(rows, StopSignal(), max_tokens=max_tokens):
+        written += tokens
+        assert target.held == session.tokens
+        num_pending = len(target.tokenize(PROMPT)) + len(written) - len(session.tokens)
+        assert session.tokens == [*target.tokenize(PROMPT), *written][: len(session.tokens)]
+        assert num_pending == 1 or written[-1] == END
+        if END in tokens or (max_tokens is not None and len(written) >= max_tokens):
+            break
+    return written
+
+
+@whoever_drafts
+def test_whoever_drafts_the_greedy_text_is_the_targets_own(speculate: Speculate) -> None:
+    plain = write(FakeTarget(says(TEXT)), None)
+    assert b"".join(PIECES[token] for token in plain[:-1]).decode() == TEXT
+    target = FakeTarget(says(TEXT))
+    speculation = speculate(target)
+    assert write(target, speculation) == plain
+    target.roll_back(0)
+    assert write(target, speculation) == plain  # also with what was learned
+
+
+@whoever_drafts
+def test_no_draft_goes_beyond_the_length_that_was_asked_for(speculate: Speculate) -> None:
+    plain = write(FakeTarget(says(TEXT)), None)
+    for max_tokens in (1, 2, 7):
+        target = FakeTarget(says(TEXT))
+        written = write(target, speculate(target), max_tokens)
+        assert written == plain[:max_tokens]
+
+
+def test_a_reply_that_fills_the_context_ends_there() -> None:
+    target = FakeTarget(says(TEXT), context_size=24)
+    speculation = drafting(neural(target), length=7)
+    plain = write(FakeTarget(says(TEXT), context_size=24), None)
+    assert write(target, speculation) == plain
+
+
+def figures_of(speculate: Speculate) -> DecodingFigures:
+    target = FakeTarget(says(TEXT))
+    session = Session(target)
+    rows = session.read(target.tokenize(PROMPT), StopSignal())
+    decoder = Decoder(target, session, GREEDY, TURNS, speculate(target))
+    assert [*chain.from_iterable(decoder.rounds(rows, StopSignal()))] == [*TEXT.encode(), END]
+    return decoder.figures
+
+
+def test_good_drafts_save_passes() -> None:
+    figures = figures_of(lambda target: drafting(neural(target)))
+    num_tokens = len(TEXT.encode()) + 1
+    assert figures.num_rounds < num_tokens / 3
+    assert figures.num_written == num_tokens - 1  # the first was drawn from the prompt's logits
+    assert figures.num_written == figures.num_accepted + figures.num_rounds
+    assert figures.by_proposer["drafter"].num_accepted == figures.num_accepted
+    assert sum(figures.passes.values()) == figures.num_rounds
+
+
+def test_what_one_guessed_and_another_went_on_from_stands_together() -> None:
+    """Recall knows most of the text, the drafter all of it, but it is not as sure."""
+    pieces = [TEXT[place : place + 20] for place in range(0, len(TEXT), 22)]
+
+    def unsure(held: Sequence[int]) -> LogitRow:
+        return guesses(TEXT)(held) * np.float32(0.2)
+
+    figures = figures_of(lambda target: choosing(recalling(*pieces), neural(target, logits=unsure)))
+    alone = figures_of(lambda _target: choosing(recalling(*pieces)))
+    both = figures.by_proposer
+    assert both["recall"].num_accepted > 5
+    assert both["drafter"].num_accepted > 5
+    assert both["recall"].num_accepted + both["drafter"].num_accepted == figures.num_accepted
+    assert both["recall"].num_rounds + both["drafter"].num_rounds > figures.num_rounds, "in the same rounds"
+    assert figures.num_rounds < alone.num_rounds
+
+
+class FailingLater(RandomProposer):
+    """The third time it is asked."""
+
+    num_asked = 0
+
+    def propose(self, context: Context, limit: int, worth: Worth) -> Draft:
+        self.num_asked += 1
+        if self.num_asked > 2:
+            raise ZeroDivisionError
+        return super().propose(context, limit, worth)
+
+
+def test_one_that_fails_on_the_way_costs_no_token(caplog: pytest.LogCaptureFixture) -> None:
+    plain = write(FakeTarget(says(TEXT)), None)
+    for recall, slow in ((FailingLater(9), None), (None, FailingLater(9)), (FailingLater(9), FailingLater(9))):
+        with caplog.at_level(logging.CRITICAL):
+            assert write(FakeTarget(says(TEXT)), choosing(recall, slow)) == plain

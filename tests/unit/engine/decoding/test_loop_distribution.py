@@ -1,0 +1,140 @@
+"""Rounds over a small target: whoever drafts, what is written follows the target's distribution, exactly. The whole
+way: recall, drafter, translation, rounds; summed over every draft and every throw of the dice."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.config import SamplingSettings
+from engine.decoding.loop import Decoder
+from engine.decoding.session import Session
+from engine.decoding.speculation import Speculation
+from engine.messages.conversations import ChatTurn, Role
+from engine.numerics.dice import Dice
+from engine.numerics.draft_length import FixedCosts
+from engine.numerics.sampling import make_distribution
+from engine.numerics.suffix_index import SuffixIndex
+from engine.proposers.chooser import Chooser
+from engine.proposers.suffix_lookup import SuffixLookup
+from engine.stop_signal import StopSignal
+from engine.target.interface import FloatRows
+from tests.fakes.dice import every_outcome
+from tests.fakes.drafter import random_logits
+from tests.fakes.proposers import choosing, drafting, neural_proposer
+from tests.fakes.target import PIECES, FakeTarget
+
+LETTERS = b"theing"
+LIKELY = (*LETTERS, 256, 257)
+TURNS = (ChatTurn(Role.USER, "Say it."),)
+SAMPLED = SamplingSettings(temperature=0.8, top_k=3, top_p=1, min_p=0)
+NUM_TOKENS = 3
+
+
+class SmallTarget(FakeTarget):
+    """Few tokens have a chance; which, and how great, depends on what was written before."""
+
+    def __init__(self, seed: int, max_tokens: int = 8) -> None:
+        super().__init__(max_tokens=max_tokens)
+        self._seed = seed
+
+    def evaluate(self, tokens: Sequence[int], num_rows: int, stop: StopSignal) -> FloatRows:
+        super().evaluate(tokens, num_rows, stop)
+        first = len(self.held) - num_rows + 1
+        return np.stack([self.logits(self.held[:length]) for length in range(first, len(self.held) + 1)])
+
+    def logits(self, held: Sequence[int]) -> np.ndarray:
+        row = np.full(len(PIECES), -np.inf, np.float32)
+        chosen = np.random.default_rng([self._seed, *held]).permutation(LIKELY)[:4]
+        row[chosen] = np.random.default_rng([self._seed + 1, *held]).standard_normal(4) * 2
+        return row
+
+    def distribution(self) -> dict[tuple[int, ...], float]:
+        """Of the first tokens that are written."""
+        truth: dict[tuple[int, ...], float] = {(): 1.0}
+        for _ in range(NUM_TOKENS):
+            longer: dict[tuple[int, ...], float] = {}
+            for written, weight in truth.items():
+                distribution = make_distribution(self.logits([*b"a", *written]), SAMPLED, ())
+                for token, probability in zip(
+                    distribution.ids.tolist(), distribution.probabilities.tolist(), strict=True
+                ):
+                    longer[(*written, token)] = weight * probability
+            truth = longer
+        return truth
+
+
+class Sum:
+    """All that can be written. No pass is over more than `max_tokens`, so that a draft has one token less."""
+
+    def __init__(self, seed: int, max_tokens: int, speculate: Callable[[], Speculation]) -> None:
+        self._seed = seed
+        self._max_tokens = max_tokens
+        self._speculate = speculate
+        self.num_together = 0  # rounds in which two drafted
+
+    def error(self) -> float:
+        """Total variation between what is written and the target's distribution."""
+        out: dict[tuple[int, ...], float] = defaultdict(float)
+        for weight, written in every_outcome(self._write):
+            out[written] += weight
+        assert sum(out.values()) == pytest.approx(1, abs=1e-9)
+        truth = SmallTarget(self._seed).distribution()
+        return 0.5 * sum(abs(out[key] - truth.get(key, 0.0)) for key in out.keys() | truth.keys())
+
+    def _write(self, dice: Dice) -> tuple[int, ...]:
+        target = SmallTarget(self._seed, self._max_tokens)
+        session = Session(target)
+        rows = session.read([*b"a"], StopSignal())
+        decoder = Decoder(target, session, SAMPLED, TURNS, self._speculate(), dice)
+        written: list[int] = []
+        for tokens in decoder.rounds(rows, StopSignal()):
+            written += tokens
+            if len(written) >= NUM_TOKENS:
+                break
+        figures = decoder.figures
+        num_drafts = sum(proposer.num_rounds for proposer in figures.by_proposer.values())
+        self.num_together += max(0, num_drafts - figures.num_rounds)
+        return tuple(written[:NUM_TOKENS])
+
+
+@settings(max_examples=5)
+@given(seed=st.integers(0, 10_000), merge=st.booleans(), length=st.integers(1, 2))
+def test_sampled_text_follows_the_targets_distribution_exactly(seed: int, merge: bool, length: int) -> None:
+    def speculate() -> Speculation:
+        return drafting(neural_proposer(FakeTarget().vocabulary, random_logits(seed, LETTERS), merge), length)
+
+    assert Sum(seed, 3, speculate).error() < 1e-9
+
+
+@settings(max_examples=8)
+@given(seed=st.integers(0, 10_000), merge=st.booleans())
+def test_it_does_so_where_guesses_are_dropped_that_are_not_worth_checking(seed: int, merge: bool) -> None:
+    def speculate() -> Speculation:
+        speculation = Speculation(Chooser(FixedCosts({1: 1.0, 16: 8.0}), step_s=0.0))
+        speculation.begin(neural_proposer(FakeTarget().vocabulary, random_logits(seed, LETTERS), merge), 0.0)
+        return speculation
+
+    assert Sum(seed, 3, speculate).error() < 1e-9
+
+
+@settings(max_examples=8)
+@given(seed=st.integers(0, 10_000), merge=st.booleans())
+def test_it_does_so_where_the_drafter_goes_on_from_recall(seed: int, merge: bool) -> None:
+    random = np.random.default_rng(seed)
+    # After any two tokens something was said once, and nothing after that.
+    said = [[first, second, int(random.choice(LIKELY))] for first in (*b"a", *LIKELY) for second in LIKELY]
+    kept = [SuffixIndex(said)]
+
+    def speculate() -> Speculation:
+        drafter = neural_proposer(FakeTarget().vocabulary, random_logits(seed, LETTERS), merge)
+        return choosing(SuffixLookup(lambda: kept), drafter)
+
+    every = Sum(seed, 3, speculate)
+    assert every.error() < 1e-9
+    assert every.num_together > 9

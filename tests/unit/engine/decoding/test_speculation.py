@@ -1,0 +1,204 @@
+"""Who drafts, what it says about itself, and what happens when nobody can."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+import pytest
+
+from engine.config import SamplingSettings
+from engine.decoding.speculation import Speculation
+from engine.messages.conversations import ChatTurn, Role
+from engine.numerics.dice import RandomDice
+from engine.numerics.draft import NO_DRAFT, Draft, Verdict
+from engine.numerics.draft_length import FixedCosts
+from engine.proposers.chooser import Chooser
+from engine.proposers.interface import Context, Proposer, Worth
+from tests.fakes.proposers import FREE, FakeRecall, FakeSlow, RandomProposer, choosing, drafting
+
+CONTEXT = Context((ChatTurn(Role.USER, "Hi"),), [1, 2], 3, 2, SamplingSettings(temperature=0), RandomDice(0))
+
+
+class Watched:
+    """Speculation on a machine with such passes, and all that it says about itself."""
+
+    def __init__(self, costs: Mapping[int, float], recall: Proposer | None = None) -> None:
+        self._costs = FixedCosts(costs)
+        self.told: list[str] = []
+        chooser = Chooser(self._costs, recall)
+        self.speculation = Speculation(chooser, lambda changed: self.told.append(changed.state))
+
+    def play(self, rounds: int, stands: bool) -> None:
+        for _ in range(rounds):
+            draft = self.speculation.propose(CONTEXT, 9)
+            tokens = (*draft.tokens, 99) if stands else (99,)
+            self.speculation.observe(Verdict(draft, len(tokens) - 1, tokens), self._costs.of(len(draft.tokens) + 1))
+
+
+def test_nothing_is_drafted_before_a_proposer_is_there() -> None:
+    speculation = Speculation(Chooser(FREE, step_s=0.0))
+    assert speculation.propose(CONTEXT, 4) is NO_DRAFT
+    assert not speculation.is_drafting
+    speculation.begin(RandomProposer(10), 0.001)
+    assert speculation.is_drafting
+    assert speculation.state.startswith("The drafter is ready: ")
+    assert max(len(speculation.propose(CONTEXT, 4).tokens) for _ in range(20)) == 4
+
+
+def test_recall_drafts_before_the_drafter_is_there_and_where_there_is_none() -> None:
+    speculation = choosing(FakeRecall((7, 8), (0.9, 0.9)))
+    assert speculation.propose(CONTEXT, 4).tokens == (7, 8)
+    assert not speculation.is_drafting
+    speculation.give_up("There is no drafter.")
+    assert speculation.propose(CONTEXT, 4).tokens == (7, 8)
+    assert speculation.state == "There is no drafter."
+
+
+def test_a_draft_is_no_longer_than_there_is_room_for() -> None:
+    speculation = drafting(RandomProposer(10), length=9)
+    assert speculation.propose(CONTEXT, 0) is NO_DRAFT
+    assert all(len(speculation.propose(CONTEXT, 2).tokens) <= 2 for _ in range(20))
+
+
+def test_one_that_is_off_says_why_and_never_drafts() -> None:
+    speculation = Speculation.off("Because.")
+    speculation.begin(RandomProposer(10), 0.0)
+    assert speculation.state == "Because."
+    assert speculation.propose(CONTEXT, 4) is NO_DRAFT
+    speculation.observe(Verdict(NO_DRAFT, 0, (1,)), 0.1)
+    speculation.end_reply()
+    assert speculation.baseline is None
+
+
+class FailingRecall(FakeRecall):
+    def propose(self, context: Context, limit: int, worth: Worth) -> Draft:  # noqa: ARG002
+        raise ZeroDivisionError("no recall")
+
+
+class FailingSlow(FakeSlow):
+    def propose(self, context: Context, limit: int, worth: Worth) -> Draft:  # noqa: ARG002
+        raise ZeroDivisionError("no drafter")
+
+
+def test_a_drafter_that_fails_is_left_out_from_then_on_and_recall_is_not(caplog: pytest.LogCaptureFixture) -> None:
+    speculation = choosing(FakeRecall((7,), (0.9,)), FailingSlow(0.9))
+    with caplog.at_level(logging.CRITICAL):
+        assert speculation.propose(CONTEXT, 4) is NO_DRAFT
+    assert not speculation.is_drafting
+    assert "The drafter failed (ZeroDivisionError)" in speculation.state
+    assert speculation.propose(CONTEXT, 4).tokens == (7,)
+
+
+def test_recall_that_fails_is_left_out_from_then_on_and_the_drafter_is_not(caplog: pytest.LogCaptureFixture) -> None:
+    speculation = choosing(FailingRecall(), FakeSlow(0.9))
+    with caplog.at_level(logging.CRITICAL):
+        assert speculation.propose(CONTEXT, 4) is NO_DRAFT
+    assert "The recall failed (ZeroDivisionError)" in speculation.state
+    assert speculation.propose(CONTEXT, 4).proposer == "drafter"
+
+
+GENTLE = {1: 1.0, 16: 1.5}
+
+
+def test_it_says_so_when_checking_guesses_cannot_pay() -> None:
+    watched = Watched({1: 1.0, 16: 16.0})
+    watched.speculation.begin(FakeSlow(0.9, 1.0), 1.0)
+    watched.play(100, stands=True)
+    watched.speculation.end_reply()
+    assert len(watched.told) == 1  # each change once
+    assert watched.told[0].startswith("Paused: on this machine, checking guesses would cost")
+
+
+def test_it_says_who_drafts_how_far_and_what_that_brings() -> None:
+    watched = Watched(GENTLE, FakeRecall((7, 8, 9), (0.9, 0.9, 0.9)))
+    watched.play(31, stands=True)
+    assert watched.told == []  # nothing before a while
+    watched.play(1, stands=True)
+    # Four tokens in a round that takes 1.1 s, where plain decoding takes 1 s for each.
+    assert watched.told == ["Recall guesses 3 ahead."]
+    slow = Watched(GENTLE)
+    slow.speculation.begin(FakeSlow(0.9, 0.1), 0.1)
+    slow.play(64, stands=True)
+    assert slow.told[-1].startswith("Drafter guesses ")
+    both = Watched(GENTLE, FakeRecall((7, 8), (0.95, 0.95)))
+    both.speculation.begin(FakeSlow(0.9, 0.1), 0.1)
+    both.play(64, stands=True)
+    assert both.told[-1].startswith("Recall and drafter guess ")
+
+
+def test_it_says_so_when_drafting_does_not_pay_any_more() -> None:
+    watched = Watched(GENTLE)
+    slow = FakeSlow(0.9, 0.1)
+    watched.speculation.begin(slow, 0.1)
+    watched.play(32, stands=True)
+    assert watched.speculation.state.startswith("Drafter guesses")
+    slow.chance = 0.02
+    watched.play(200, stands=False)
+    assert watched.speculation.state == "Paused: this text is unpredictable."
+    num_told = len(watched.told)
+    watched.speculation.end_reply()
+    watched.speculation.end_reply()
+    assert len(watched.told) == num_told
+
+
+def test_what_is_wrong_with_the_drafter_is_said_again_when_recall_rests() -> None:
+    recall = FakeRecall((7, 8), (0.9, 0.9))
+    watched = Watched(GENTLE, recall)
+    watched.speculation.give_up("The drafter is broken.")
+    watched.play(32, stands=True)
+    assert watched.told[-1].startswith("Recall guesses 2 ahead")
+    recall.tokens = ()
+    watched.play(200, stands=True)
+    assert watched.told[-1] == "The drafter is broken."
+
+
+def test_how_fast_plain_decoding_is_can_be_asked() -> None:
+    watched = Watched(GENTLE)
+    watched.play(20, stands=True)
+    baseline = watched.speculation.baseline
+    assert baseline is not None
+    assert baseline.seconds == pytest.approx(1.0)
+    assert baseline.num_seen == 20
+
+
+def test_once_closed_it_never_drafts_and_nobody_hears_of_it() -> None:
+    told: list[str] = []
+    speculation = Speculation(Chooser(FREE), on_changed=lambda changed: told.append(changed.state))
+    speculation.close()
+    speculation.begin(RandomProposer(10), 0.001)
+    speculation.give_up("Too late.")
+    speculation.observe(Verdict(NO_DRAFT, 0, (1,)), 0.1)
+    speculation.end_reply()
+    assert speculation.propose(CONTEXT, 4) is NO_DRAFT
+    assert not speculation.is_drafting
+    assert not told
+
+
+class FailingWhenTold(FakeSlow):
+    def observe(self, verdict: Verdict) -> None:  # noqa: ARG002
+        raise ZeroDivisionError("nothing to learn")
+
+
+class FailingAtTheEnd(FakeSlow):
+    def end_reply(self) -> None:
+        raise ZeroDivisionError("nothing to keep")
+
+
+class FailingWhenCounted(FakeSlow):
+    def num_unread(self, context: Context) -> int:  # noqa: ARG002
+        raise ZeroDivisionError("nothing to count")
+
+
+@pytest.mark.parametrize("slow", [FailingWhenTold(0.9), FailingAtTheEnd(0.9), FailingWhenCounted(0.9)])
+def test_whatever_fails_of_a_drafter_the_reply_goes_on_with_recall(
+    slow: FakeSlow, caplog: pytest.LogCaptureFixture
+) -> None:
+    speculation = choosing(FakeRecall((7,), (0.9,)), slow)
+    with caplog.at_level(logging.CRITICAL):
+        for _ in range(2):
+            draft = speculation.propose(CONTEXT, 4)
+            speculation.observe(Verdict(draft, len(draft.tokens), (*draft.tokens, 1)), 0.1)
+            speculation.end_reply()
+    assert not speculation.is_drafting
+    assert speculation.propose(CONTEXT, 4).tokens == (7,)

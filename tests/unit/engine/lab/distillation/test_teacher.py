@@ -1,0 +1,142 @@
+"""What a target thought of given replies, read with torch or with the target itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from engine.config import TargetSettings
+from engine.lab.distillation.progress import LabelProgress
+from engine.lab.distillation.teacher import TargetTeacher, Teacher, TorchTeacher, label_lessons
+from engine.learning.corpus import Lesson
+from engine.learning.labels import NUM_LIKELIEST, Labels, read_labels
+from engine.messages.conversations import ChatTurn, Role
+from engine.stop_signal import StopSignal
+from engine.target.files import starter_path
+from engine.target.interface import Target
+from tests.unit.engine.drafter.checkpoints import random_llama, reference_logits
+
+
+def _lessons(count: int, vocabulary: int) -> list[Lesson]:
+    random = np.random.default_rng(0)
+    turns = (ChatTurn(Role.USER, "Hi"),)
+    return [
+        Lesson(line, turns, random.integers(3, vocabulary, random.integers(8, 40)).astype(np.int32), 5)
+        for line in range(count)
+    ]
+
+
+class _Source:
+    """Implements `engine.lab.distillation.source.LlamaSource` for a model that is there."""
+
+    def __init__(self, model: LlamaForCausalLM) -> None:
+        self.config: LlamaConfig = model.config
+        self._model = model.model
+        self.embedding: torch.Tensor = model.model.embed_tokens.weight.detach()
+        self.head = self.embedding
+        self.is_tied = True
+        self.norm: torch.Tensor = model.model.norm.weight.detach()
+
+    def layer(self, index: int) -> dict[str, torch.Tensor]:
+        layer: dict[str, torch.Tensor] = self._model.layers[index].state_dict()
+        return layer
+
+
+def test_torch_thinks_as_transformers_does() -> None:
+    model = random_llama(num_key_value_heads=2)
+    lessons = _lessons(7, 512)
+    thoughts = {lesson.line: labels for lesson, labels in TorchTeacher(_Source(model)).think(lessons)}
+    assert sorted(thoughts) == list(range(7))
+    for lesson in lessons:
+        logits = reference_logits(model, lesson.ids.tolist())[lesson.start - 1 : -1]
+        expected = logits.log_softmax(-1).numpy()
+        labels = thoughts[lesson.line]
+        assert labels.tokens.shape == (len(lesson.reply), NUM_LIKELIEST)
+        for row, tokens, logs in zip(expected, labels.tokens, labels.log_probabilities, strict=True):
+            np.testing.assert_allclose(logs, row[tokens], atol=0.15)  # of bfloat16
+            assert row[tokens[0]] > row.max() - 0.15
+
+
+@pytest.mark.starter
+def test_a_target_thinks_what_it_samples_from(fresh_starter: Target) -> None:
+    ids = np.array(fresh_starter.tokenize("The quick brown fox jumps over the lazy dog."), np.int32)
+    lesson = Lesson(0, (ChatTurn(Role.USER, "Hi"),), ids, 3)
+    ((_, labels),) = TargetTeacher(fresh_starter, StopSignal()).think([lesson])
+    fresh_starter.roll_back(0)
+    rows = fresh_starter.evaluate(ids.tolist(), len(ids), StopSignal())
+    assert (labels.tokens[:, 0] == rows[lesson.start - 1 : -1].argmax(-1)).mean() > 0.8  # near ties may turn
+    assert (np.exp(labels.log_probabilities.astype(np.float32)).sum(-1) <= 1.01).all()
+
+
+class _Once:
+    """Thinks of nothing much, and of no lesson twice."""
+
+    def __init__(self, fail_at: int | None = None) -> None:
+        self.seen: list[int] = []
+        self.is_open = False
+        self._fail_at = fail_at
+
+    @contextmanager
+    def open(self) -> Iterator[_Once]:
+        self.is_open = True
+        try:
+            yield self
+        finally:
+            self.is_open = False
+
+    def think(self, lessons: Sequence[Lesson]) -> Iterator[tuple[Lesson, Labels]]:
+        for lesson in lessons:
+            if lesson.line == self._fail_at:
+                raise KeyboardInterrupt
+            self.seen.append(lesson.line)
+            size = (len(lesson.reply), NUM_LIKELIEST)
+            yield lesson, Labels(np.full(size, lesson.line, np.int32), np.zeros(size, np.float16))
+
+
+def _never() -> AbstractContextManager[Teacher]:
+    raise AssertionError
+
+
+def test_reading_goes_on_after_the_last_whole_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.lab.distillation.teacher._SHARD", 4)
+    lessons = _lessons(10, 512)
+    first, again = _Once(fail_at=6), _Once()
+    with pytest.raises(KeyboardInterrupt):
+        label_lessons(lessons, first.open, tmp_path, lambda _: None)
+    assert not first.is_open
+    told: list[LabelProgress] = []
+    files = label_lessons(lessons, again.open, tmp_path, told.append)
+    assert again.seen == [4, 5, 6, 7, 8, 9]
+    assert (told[0], told[-1]) == (LabelProgress(5, 10), LabelProgress(10, 10))
+    labels = read_labels(files, {lesson.line: lesson for lesson in lessons})
+    assert all((labels[lesson.line].tokens == lesson.line).all() for lesson in lessons)
+    assert label_lessons(lessons, _never, tmp_path, told.append) == files
+
+
+@pytest.fixture
+def narrow() -> Iterator[Target]:
+    """The starter with a context that is soon full, and yet takes more than one pass."""
+    from engine.target.llama_cpp import LlamaCppTarget
+
+    settings = TargetSettings(context_size=640)
+    target = LlamaCppTarget.load(starter_path(), "starter", settings, lambda _progress: None, StopSignal())
+    yield target
+    target.close()
+
+
+@pytest.mark.starter
+def test_what_is_beyond_the_context_of_a_target_says_nothing(narrow: Target) -> None:
+    size = narrow.limits.context_size
+    ids = np.full(size + 40, 100, np.int32)
+    turns = (ChatTurn(Role.USER, "Hi"),)
+    lessons = [Lesson(0, turns, ids, size + 10), Lesson(1, turns, ids[: size + 2], size - 1)]
+    (_, beyond), (_, partly) = TargetTeacher(narrow, StopSignal()).think(lessons)
+    assert np.isneginf(beyond.log_probabilities).all()
+    assert np.isfinite(partly.log_probabilities[0]).all()
+    assert np.isneginf(partly.log_probabilities[-1]).all()

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.config import ReplySettings, SamplingSettings
+from engine.decoding.speculation import Speculation
+from engine.errors import LogitsBroken
+from engine.lab.measuring.costs import PASS_S, SimulatedCosts
+from engine.lab.measuring.modes import ReplayMode, WriterMode
+from engine.lab.measuring.prompts import Question
+from engine.messages.conversations import ChatTurn, Role
+from engine.numerics.draft import NO_DRAFT, Draft, Verdict
+from engine.proposers.interface import Context, Worth
+from engine.stop_signal import StopSignal
+from engine.target.interface import Interrupted, TargetFeature
+from engine.target.trace import TraceTarget
+from tests.fakes.proposers import drafting
+from tests.fakes.target import FakeTarget, says
+from tests.unit.engine.target.test_trace import FakeVocabulary
+
+GREEDY = SamplingSettings(temperature=0)
+TURNS = (ChatTurn(Role.USER, "Hi"),)
+
+
+class Foreteller:
+    """Implements `engine.proposers.interface.SlowProposer`: two tokens of the reply, in three steps, the second of them
+    wrong on request."""
+
+    name = "foreteller"
+    needs = frozenset({TargetFeature.ROLLBACK})
+
+    def __init__(self, reply: bytes, wrong_second: bool) -> None:
+        self._reply = reply
+        self._wrong_second = wrong_second
+
+    def propose(self, context: Context, limit: int, worth: Worth) -> Draft:  # noqa: ARG002
+        place = len(context.tokens) + 1 - context.reply_start + len(context.ahead)
+        guess = [*self._reply[place : place + min(2, limit)]]
+        if not guess:
+            return NO_DRAFT
+        if self._wrong_second:
+            guess[1:] = [0] * len(guess[1:])
+        return Draft(tuple(guess), chances=(0.9,) * len(guess), num_steps=3, proposer=self.name)
+
+    def observe(self, verdict: Verdict) -> None: ...
+
+    def num_unread(self, context: Context) -> int:  # noqa: ARG002
+        return 1
+
+    def measure_cost(self) -> float:
+        return 0.0
+
+    def end_reply(self) -> None: ...
+
+
+def replay_mode(speculation: Speculation | None, max_tokens: int, costs: SimulatedCosts) -> ReplayMode:
+    target = TraceTarget(FakeVocabulary(), Path("fake-vocab.gguf"))
+    return ReplayMode(target, ReplySettings(GREEDY, max_tokens), speculation, costs)
+
+
+def test_a_recorded_reply_costs_one_pass_for_each_token_but_the_first_and_one_for_its_end() -> None:
+    mode = replay_mode(None, 128, SimulatedCosts())
+    answer = mode.answer(Question("a", "", TURNS, "abcd"), StopSignal())
+    assert (answer.text, answer.tokens) == ("abcd", tuple(b"abcd"))
+    assert answer.figures.num_written == 4
+    assert answer.wall_s == pytest.approx(4 * PASS_S)
+    assert answer.figures.target_s == pytest.approx(4 * PASS_S)
+    assert answer.own_s is not None
+
+
+@pytest.mark.parametrize(
+    ("wrong_second", "passes", "wall"),
+    [
+        # Seven tokens, one of them with the prompt. Each round writes three: 3 + 3, then one pass for the end.
+        (False, {3: 2, 1: 1}, 2 * 1.5 + 1 + 2 * 3 * 0.1),
+        # Each round writes two: 2 + 2 + 2, then one pass for the end.
+        (True, {3: 3, 1: 1}, 3 * 1.5 + 1 + 3 * 3 * 0.1),
+    ],
+)
+def test_drafts_cost_their_steps_and_longer_passes(wrong_second: bool, passes: dict[int, int], wall: float) -> None:
+    speculation = drafting(Foreteller(b"abcdefg", wrong_second), length=2)
+    mode = replay_mode(speculation, 128, SimulatedCosts(0.1, (1.0, 1.2, 1.5)))
+    answer = mode.answer(Question("a", "", TURNS, "abcdefg"), StopSignal())
+    assert answer.text == "abcdefg"
+    assert answer.figures.passes == passes
+    assert answer.wall_s == pytest.approx(wall * PASS_S)
+    assert (answer.figures.translate_s, answer.figures.accept_s) == (0.0, 0.0)
+
+
+def test_a_replay_ends_at_its_length() -> None:
+    speculation = drafting(Foreteller(b"abcdefg", wrong_second=False), length=2)
+    mode = replay_mode(speculation, 5, SimulatedCosts())
+    answer = mode.answer(Question("a", "", TURNS, "abcdefg"), StopSignal())
+    assert answer.text == "abcde"
+    assert answer.figures.num_written == 4
+
+
+def test_every_replay_begins_anew() -> None:
+    mode = replay_mode(None, 128, SimulatedCosts())
+    texts = [mode.answer(Question("a", "", TURNS, text), StopSignal()).text for text in ("one", "two", "one")]
+    assert texts == ["one", "two", "one"]
+
+
+def test_a_writers_answer_has_its_text_tokens_and_figures() -> None:
+    mode = WriterMode(FakeTarget(says("yes")), ReplySettings(GREEDY), None)
+    first = mode.answer(Question("a", "", TURNS), StopSignal())
+    again = mode.answer(Question("b", "", TURNS), StopSignal())
+    assert (first.text, first.tokens) == ("yes", tuple(b"yes"))
+    assert again.tokens == first.tokens
+    assert first.figures.num_written == 3
+    assert 0 < first.figures.target_s < first.wall_s
+    assert first.own_s is None
+
+
+def test_an_answer_reads_its_whole_prompt_again() -> None:
+    target = FakeTarget(says("yes"))
+    mode = WriterMode(target, ReplySettings(GREEDY), None)
+    mode.answer(Question("a", "", TURNS), StopSignal())
+    evaluated = target.num_evaluated
+    mode.answer(Question("a", "", TURNS), StopSignal())
+    assert target.num_evaluated == 2 * evaluated
+
+
+def test_a_stop_interrupts_and_a_failure_is_raised() -> None:
+    stop = StopSignal()
+    stop.set()
+    target = FakeTarget(says("yes"))
+    mode = WriterMode(target, ReplySettings(GREEDY), None)
+    with pytest.raises(Interrupted):
+        mode.answer(Question("a", "", TURNS), stop)
+
+    def fail() -> None:
+        raise LogitsBroken("Broken.")
+
+    target.on_evaluate = fail
+    with pytest.raises(LogitsBroken):
+        mode.answer(Question("a", "", TURNS), StopSignal())

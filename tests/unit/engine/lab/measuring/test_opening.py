@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.drafter.adapter import Adapter
+from engine.errors import DrafterUnusable, PromptsUnreadable
+from engine.lab.measuring.opening import open_measurement
+from engine.lab.measuring.order import BenchOrder
+from engine.lab.measuring.schooling import Drafting
+from engine.learning.learner import Learner
+from engine.proposers.interface import SlowProposer
+from engine.stop_signal import StopSignal
+from engine.target.interface import Target
+from engine.target.trace import TokenizingVocabulary
+from tests.fakes.target import FakeTarget, says
+from tests.unit.engine.lab.measuring.test_modes import Foreteller
+from tests.unit.engine.target.test_trace import FakeVocabulary
+
+REPLY = "abcdefghijklmnopqrstuvwxyz" * 20
+
+
+@pytest.fixture
+def prompts(tmp_path: Path) -> Path:
+    path = tmp_path / "prompts.jsonl"
+    path.write_text(json.dumps({"id": "a", "prompt": "Hi", "response": REPLY}) + "\n")
+    return path
+
+
+@dataclass(frozen=True, slots=True)
+class FakeDrafting:
+    """Implements `engine.lab.measuring.schooling.Drafting`, for one that never learns."""
+
+    proposer: SlowProposer
+
+    def make_learner(self) -> Learner:
+        raise AssertionError("nothing is to be learned")
+
+    def use(self, adapter: Adapter | None) -> None: ...
+
+
+def foreteller(_target: Target) -> Drafting:
+    return FakeDrafting(Foreteller(REPLY.encode(), wrong_second=False))
+
+
+def no_drafter(_target: Target) -> Drafting:
+    raise AssertionError("recall needs no drafter")
+
+
+def no_target() -> Target:
+    raise AssertionError("no model is loaded for recorded replies")
+
+
+def no_vocabulary(_path: Path) -> TokenizingVocabulary:
+    raise AssertionError("a model has its own vocabulary")
+
+
+def test_recorded_replies_are_paced_by_the_costs_that_are_counted(prompts: Path) -> None:
+    vocabulary = FakeVocabulary()
+    order = BenchOrder("trace:fake.gguf", prompts, max_tokens=1000)
+    measurement = open_measurement(order, no_target, lambda _path: vocabulary, foreteller, StopSignal())
+    report: Any = measurement.run(StopSignal())
+    assert report["modes"]["auto"]["tokens_per_round"] > 1.5
+    measurement.close()
+    assert vocabulary.closed
+
+
+def replayed(order: BenchOrder, make_drafting: Callable[[Target], Drafting] = foreteller) -> Any:
+    measurement = open_measurement(order, no_target, lambda _path: FakeVocabulary(), make_drafting, StopSignal())
+    return measurement.run(StopSignal())["modes"]
+
+
+def test_recall_is_measured_alone(prompts: Path) -> None:
+    modes = replayed(BenchOrder("trace:fake.gguf", prompts, modes=("plain", "recall"), max_tokens=1000), no_drafter)
+    assert set(modes["recall"]["by_proposer"]) == {"recall"}
+    assert modes["recall"]["tokens_per_round"] > 5  # the same twenty times
+    assert modes["recall"]["identical"] == 1
+
+
+def test_the_drafter_is_measured_alone_in_every_round(prompts: Path) -> None:
+    order = BenchOrder("trace:fake.gguf", prompts, modes=("plain", "neural"), max_tokens=1000, draft_length=1)
+    neural = replayed(order)["neural"]
+    assert set(neural["by_proposer"]) == {"foreteller"}
+    assert set(neural["passes"]) <= {"1", "2"}
+    assert neural["passes"].get("1", 0) <= 1, "but for the last token"
+    assert neural["identical"] == 1
+
+
+def test_as_the_app_does_both_may_draft(prompts: Path) -> None:
+    auto = replayed(BenchOrder("trace:fake.gguf", prompts, max_tokens=1000))["auto"]
+    assert set(auto["by_proposer"]) == {"recall", "foreteller"}
+    assert auto["identical"] == 1
+
+
+@pytest.mark.parametrize("learns", [True, False])
+def test_a_chat_is_remembered_in_the_next_one_where_that_is_asked_for(tmp_path: Path, learns: bool) -> None:
+    path = tmp_path / "twice.jsonl"
+    chats = [{"id": name, "prompt": f"Say {name}.", "response": REPLY[:26]} for name in ("one", "two")]
+    path.write_text("".join(json.dumps(chat) + "\n" for chat in chats))
+    recall = replayed(BenchOrder("trace:fake.gguf", path, modes=("plain", "recall"), learns=learns), no_drafter)[
+        "recall"
+    ]
+    assert recall["identical"] == 2
+    assert (recall["accepted"] > 10) == learns
+
+
+def test_a_target_that_cannot_roll_back_is_measured_without_drafts(prompts: Path) -> None:
+    order = BenchOrder("fake", prompts, max_tokens=20)
+    target = FakeTarget(says(REPLY), can_roll_back=False)
+    measurement = open_measurement(order, lambda: target, no_vocabulary, foreteller, StopSignal())
+    report: Any = measurement.run(StopSignal())
+    assert report["modes"]["auto"]["drafted"] == 0
+    assert report["modes"]["auto"]["identical"] == 1
+
+
+def test_a_target_is_closed_when_its_drafter_cannot_be_used(prompts: Path) -> None:
+    def refuse(_target: Target) -> Drafting:
+        raise DrafterUnusable("There is no drafter.")
+
+    target = FakeTarget()
+    with pytest.raises(DrafterUnusable):
+        open_measurement(BenchOrder("fake", prompts), lambda: target, no_vocabulary, refuse, StopSignal())
+    assert target.closed
+
+
+def test_prompts_are_read_before_anything_is_loaded(tmp_path: Path) -> None:
+    order = BenchOrder("fake", tmp_path / "missing.jsonl")
+    with pytest.raises(PromptsUnreadable):
+        open_measurement(order, no_target, no_vocabulary, foreteller, StopSignal())

@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.errors import SettingInvalid
+from engine.lab.measuring.order import BenchOrder
+
+PROMPTS = Path("prompts.jsonl")
+
+
+def test_a_mode_that_does_not_exist_is_refused_with_those_that_do() -> None:
+    with pytest.raises(SettingInvalid, match=r"^There is no mode “guess”; choose from plain, auto, neural, recall\.$"):
+        BenchOrder("starter", PROMPTS, modes=("plain", "guess"))
+
+
+@pytest.mark.parametrize("modes", [(), ("plain", "plain")])
+def test_every_mode_is_named_once(modes: tuple[str, ...]) -> None:
+    with pytest.raises(SettingInvalid, match="Name each mode once"):
+        BenchOrder("starter", PROMPTS, modes=modes)
+
+
+def test_a_limit_below_one_is_refused() -> None:
+    with pytest.raises(SettingInvalid, match="The limit is 0"):
+        BenchOrder("starter", PROMPTS, limit=0)
+
+
+def test_a_window_below_one_is_refused() -> None:
+    with pytest.raises(SettingInvalid, match="The window is 0"):
+        BenchOrder("starter", PROMPTS, window=0)
+
+
+def test_a_target_may_name_the_vocabulary_of_recorded_replies() -> None:
+    assert BenchOrder("trace:some/vocab.gguf", PROMPTS).vocabulary == Path("some/vocab.gguf")
+    assert BenchOrder("starter", PROMPTS).vocabulary is None

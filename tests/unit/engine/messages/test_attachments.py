@@ -1,0 +1,40 @@
+"""Files in a prompt, and out of it again."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.messages.attachments import Attachment, join_prompt, split_prompt
+
+NAMES = st.from_regex(r"[A-Za-z0-9_ü-]{1,12}(\.[a-z]{1,4})?", fullmatch=True)
+WORDS = st.text(st.sampled_from("ab `\n.~#"), max_size=40)
+TEXTS = WORDS.map(lambda text: text.rstrip("\n"))  # whether the last line was ended is not kept
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.builds(Attachment, NAMES, TEXTS), max_size=3), WORDS.filter(lambda words: words[:1] not in ("`", "\n"))
+)
+def test_what_was_joined_is_split_again(attachments: list[Attachment], words: str) -> None:
+    assert split_prompt(join_prompt(attachments, words)) == (tuple(attachments), words)
+
+
+def test_it_reads_well() -> None:
+    prompt = join_prompt(
+        [Attachment("notes.txt", "one\ntwo\n"), Attachment("Makefile", "```\nx\n```")], "What is this?"
+    )
+    assert prompt == "```notes.txt\none\ntwo\n```\n\n````./Makefile\n```\nx\n```\n````\n\nWhat is this?"
+
+
+@pytest.mark.parametrize(
+    "prompt", ["", "plain", "```python\nx = 1\n```\nWhy?", "```notes.txt\nnever closed", "``` \nx\n```"]
+)
+def test_what_a_user_wrote_is_left_alone(prompt: str) -> None:
+    assert split_prompt(prompt) == ((), prompt)
+
+
+def test_a_name_cannot_break_the_fence() -> None:
+    ((attachment,), words) = split_prompt(join_prompt([Attachment("a`b\n```c.txt", "x")], "y"))
+    assert (attachment.name, attachment.text, words) == ("a b c.txt", "x", "y")
