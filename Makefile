@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SETUP_FILES := packaging/setup.sh packaging/requirements.txt packaging/build-constraints.txt pyproject.toml app/startup/system_libraries.py
 export PYTHON
 
-.PHONY: run setup test lint types format translations bench bundle clean
+.PHONY: run setup test lint types format house translations bench bundle clean
 
 run: setup ## open the app on the starter model; ARGS="--help" and the like are passed on
 	$(BIN)/slipstream $(ARGS)
@@ -34,6 +34,9 @@ types: $(VENV)/.installed-dev ## mypy --strict
 format: $(VENV)/.installed-dev ## what ruff can mend by itself
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+house: $(VENV)/.installed-dev ## how large the code is, against its limits; ARGS=--small names the small files
+	$(BIN)/python -m tests.house $(ARGS)
 
 translations: $(VENV)/.installed-dev ## collect the words of the window, and make what Qt reads from what is translated
 	$(BIN)/python packaging/translations.py resources/translations

@@ -15,10 +15,11 @@ import sysconfig
 from email.parser import HeaderParser
 from pathlib import Path
 
+ROOT = Path(__file__).parents[1]
 HEAD = """\
-Slipstream is copyright of its authors.
+Slipstream is the work of its authors, under the Apache License 2.0, which comes first below.
 
-Everything else in here is the work of others, under the licences below.
+Everything else in here is the work of others, under the licences that follow it.
 
 Qt (the libraries libQt6*, and PySide6 and shiboken6, which lead from Python to it) is used under the GNU Lesser General
 Public License, version 3. They are separate files, which you may replace with your own builds; their source is at
@@ -31,7 +32,8 @@ _NAMES = ("licen", "copying", "notice", "authors")
 
 def main(folder: Path) -> None:
     inside = folder / "_internal"
-    parts = [HEAD, python_licence(), *python_packages(inside), *system_libraries(inside)]
+    own = [(ROOT / name).read_text(encoding="utf-8") for name in ("LICENSE", "NOTICE")]
+    parts = [HEAD, *own, python_licence(), *python_packages(inside), *system_libraries(inside)]
     (folder / "LICENCES.txt").write_text(_RULE.join(part.strip() + "\n" for part in parts if part), encoding="utf-8")
 
 

@@ -1,1 +1,0 @@
-"""One for each feature: listens to the window and the engine, and decides."""

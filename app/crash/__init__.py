@@ -1,1 +1,0 @@
-"""The log, and reports of errors that nobody expected."""

@@ -1,1 +1,0 @@
-"""Settings: declared once, kept, and what keys do."""

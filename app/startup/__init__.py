@@ -1,1 +1,0 @@
-"""From the start of the process to the first painted window."""

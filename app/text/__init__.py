@@ -1,1 +1,0 @@
-"""Text to be shown: Markdown, highlighting, amounts, translation."""

@@ -1,1 +1,0 @@
-"""Widgets take values and emit signals; none of them knows the engine."""

@@ -1,1 +1,0 @@
-"""The loop that writes a reply, and what counts and times it."""

@@ -1,1 +1,0 @@
-"""Makes and measures: nothing here is needed to chat."""

@@ -1,1 +1,0 @@
-"""Commands, events, and the values they carry."""

@@ -1,1 +1,0 @@
-"""From a prompt to the text of a reply."""

@@ -1,1 +1,0 @@
-"""What carries out commands, each kind on a thread of its own."""

@@ -1,1 +1,0 @@
-"""The page that tells how fast replies came."""

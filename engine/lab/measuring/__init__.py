@@ -1,1 +1,0 @@
-"""Measures the ways of decoding against each other."""
