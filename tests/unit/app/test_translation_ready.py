@@ -124,7 +124,8 @@ def test_all_else_may_stay(code: str) -> None:
 
 def test_words_of_settings_are_marked() -> None:
     """Those of the fields that are shown; descriptions of others are for whoever reads the code."""
-    marked = {words for path in ("settings/app_settings.py", "settings/declaration.py") for words in marked_in(_read(path))}
+    paths = ("settings/app_settings.py", "settings/declaration.py")
+    marked = {words for path in paths for words in marked_in(_read(path))}
     for setting in shown_settings(AppSettings):
         shown = setting.shown
         told = {
