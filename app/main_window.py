@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QByteArray, QDataStream, QIODevice, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence, QShowEvent
-from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QMenu, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMainWindow, QMenu, QSplitter, QWidget
 
 from app.dialogs.shortcuts_dialog import ShortcutsDialog
 from app.icons import app_icon
@@ -14,6 +14,7 @@ from app.widgets.conversation_list import ConversationList
 from app.widgets.dropped_files import DroppedFiles
 from app.widgets.incognito_banner import IncognitoBanner
 from app.widgets.key_hint import KeyHint
+from app.widgets.layouts import Placed, Stretch, in_column, in_row
 from app.widgets.notice_bar import NoticeBars
 from app.widgets.prompt_box import PromptBox
 from app.widgets.speed_meter import SpeedMeter
@@ -171,25 +172,15 @@ class MainWindow(QMainWindow):
         chat.setMinimumWidth(380)
         foot = QWidget(chat)
         self._foot = foot
-        below = QVBoxLayout(foot)
-        below.setContentsMargins(MARGIN_PX, 4, MARGIN_PX, 8)
-        below.setSpacing(6)
-        below.addWidget(self.toasts)
-        below.addWidget(self.prompt_box)
-        below.addWidget(self.meter)
-        centred = QHBoxLayout()
-        centred.setContentsMargins(0, 0, 0, 0)
-        centred.addStretch(1)
-        centred.addWidget(foot, 1000)
-        centred.addStretch(1)
-        column = QVBoxLayout(chat)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self.target_bar)
-        column.addWidget(self.notices)
-        column.addWidget(self.incognito_banner)
-        column.addWidget(self.transcript, 1)
-        column.addLayout(centred)
+        in_column(
+            [self.toasts, self.prompt_box, self.meter], inside=foot, margins=(MARGIN_PX, 4, MARGIN_PX, 8), spacing=6
+        )
+        centred = in_row([Stretch(), Placed(foot, 1000), Stretch()])
+        in_column(
+            [self.target_bar, self.notices, self.incognito_banner, Placed(self.transcript, 1), centred],
+            inside=chat,
+            spacing=0,
+        )
         return chat
 
     @Slot()

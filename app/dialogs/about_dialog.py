@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QDialog, QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QGridLayout, QLabel, QWidget
 
 from app.dialogs.parts import button, words
 from app.icons import app_icon
 from app.theme import ThemeKeeper
+from app.widgets.layouts import Placed, Stretch, in_column, in_row
 
 _WIDTH_PX = 460
 _ICON_PX = 48
@@ -42,25 +43,10 @@ class AboutDialog(QDialog):
         self.close_button = button(self.tr("Close"), "outlined", self)
         self.close_button.setDefault(True)
         self.close_button.clicked.connect(self.close)
-        top = QVBoxLayout()
-        top.setSpacing(4)
-        top.addWidget(self.heading)
-        top.addWidget(sentence)
-        head = QHBoxLayout()
-        head.setSpacing(14)
-        head.addWidget(icon, 0, Qt.AlignmentFlag.AlignTop)
-        head.addLayout(top, 1)
-        buttons = QHBoxLayout()
-        buttons.addWidget(self.copy_button)
-        buttons.addStretch(1)
-        buttons.addWidget(self.close_button)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(18, 16, 18, 14)
-        column.setSpacing(16)
-        column.addLayout(head)
-        column.addLayout(self._grid)
-        column.addStretch(1)
-        column.addLayout(buttons)
+        top = in_column([self.heading, sentence], spacing=4)
+        head = in_row([Placed(icon, alignment=Qt.AlignmentFlag.AlignTop), Placed(top, 1)], spacing=14)
+        buttons = in_row([self.copy_button, Stretch(), self.close_button])
+        in_column([head, self._grid, Stretch(), buttons], inside=self, margins=(18, 16, 18, 14), spacing=16)
         self.setMinimumWidth(keeper.px(_WIDTH_PX))
         self.close_button.setFocus()
 

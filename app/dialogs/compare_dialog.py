@@ -8,11 +8,9 @@ from PySide6.QtWidgets import (
     QComboBox,
     QDialog,
     QGridLayout,
-    QHBoxLayout,
     QLabel,
     QPlainTextEdit,
     QProgressBar,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -20,6 +18,7 @@ from app.dialogs.compare_wording import HOW_IT_IS_FAIR, HOW_SPEED_IS_MEASURED
 from app.dialogs.parts import button, words
 from app.text.marked_words import QT_TRANSLATE_NOOP
 from app.text.translation import translate
+from app.widgets.layouts import Placed, Stretch, in_column, in_row
 from app.widgets.throttle import Throttle
 from engine.messages.comparison import Side
 
@@ -162,13 +161,7 @@ class CompareDialog(QDialog):
         return label
 
     def _arrange(self) -> None:
-        chosen = QHBoxLayout()
-        chosen.setSpacing(16)
-        chosen.addWidget(self.in_chat)
-        chosen.addWidget(self.own_sampling)
-        chosen.addWidget(self.length)
-        chosen.addStretch(1)
-        chosen.addWidget(self.start_button)
+        chosen = in_row([self.in_chat, self.own_sampling, self.length, Stretch(), self.start_button], spacing=16)
         sides = QGridLayout()
         sides.setHorizontalSpacing(14)
         sides.setVerticalSpacing(6)
@@ -178,20 +171,22 @@ class CompareDialog(QDialog):
             sides.addWidget(self.texts[side], 1, column)
             sides.addWidget(self.figures[side], 2, column)
         sides.setRowStretch(1, 1)
-        buttons = QHBoxLayout()
-        buttons.addStretch(1)
-        buttons.addWidget(self.close_button)
-        whole = QVBoxLayout(self)
-        whole.setContentsMargins(18, 16, 18, 14)
-        whole.setSpacing(10)
-        whole.addWidget(words(self.tr(_ABOUT), self, kind="quiet"))
-        whole.addWidget(self.prompt)
-        whole.addLayout(chosen)
-        whole.addWidget(self.progress)
-        whole.addLayout(sides, 1)
-        whole.addWidget(self.outcome)
-        whole.addWidget(self.reasons)
-        whole.addLayout(buttons)
+        buttons = in_row([Stretch(), self.close_button])
+        in_column(
+            [
+                words(self.tr(_ABOUT), self, kind="quiet"),
+                self.prompt,
+                chosen,
+                self.progress,
+                Placed(sides, 1),
+                self.outcome,
+                self.reasons,
+                buttons,
+            ],
+            inside=self,
+            margins=(18, 16, 18, 14),
+            spacing=10,
+        )
 
     @Slot()
     def _on_start(self) -> None:

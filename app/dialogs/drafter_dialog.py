@@ -12,16 +12,15 @@ from PySide6.QtWidgets import (
     QDialog,
     QFileDialog,
     QGridLayout,
-    QHBoxLayout,
     QLineEdit,
     QProgressBar,
     QRadioButton,
-    QVBoxLayout,
     QWidget,
 )
 
 from app.dialogs.parts import button, words
 from app.text.marked_words import QT_TRANSLATE_NOOP
+from app.widgets.layouts import Stretch, in_column, in_row
 
 _WIDTH_PX = 520
 _PROGRESS_STEPS = 1_000
@@ -125,20 +124,13 @@ class DrafterDialog(QDialog):
         sources.addWidget(self.from_hub, 2, 0)
         sources.addWidget(self.hub_name, 2, 1, 1, 2)
         sources.addWidget(words(self.tr(_ABOUT_HUB), self, kind="faint"), 3, 1, 1, 2)
-        buttons = QHBoxLayout()
-        buttons.addWidget(self.cancel_button)
-        buttons.addStretch(1)
-        buttons.addWidget(self.close_button)
-        buttons.addWidget(self.use_button)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(18, 16, 18, 14)
-        column.setSpacing(12)
-        column.addWidget(words(self.tr(_ABOUT), self, kind="quiet"))
-        column.addLayout(sources)
-        column.addWidget(self.words)
-        column.addWidget(self.progress)
-        column.addStretch(1)
-        column.addLayout(buttons)
+        buttons = in_row([self.cancel_button, Stretch(), self.close_button, self.use_button])
+        in_column(
+            [words(self.tr(_ABOUT), self, kind="quiet"), sources, self.words, self.progress, Stretch(), buttons],
+            inside=self,
+            margins=(18, 16, 18, 14),
+            spacing=12,
+        )
 
     @Slot()
     def _browse(self) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QFrame, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QWidget
 
 from app.dialogs.parts import button, words
 from app.dialogs.question import Question
 from app.text.marked_words import QT_TRANSLATE_NOOP
+from app.widgets.layouts import Placed, Stretch, in_column
 
 _ABOUT_LEARNED = QT_TRANSLATE_NOOP(
     "ForgetPage",
@@ -53,19 +54,23 @@ class ForgetPage(QWidget):
         line = QFrame(self)
         line.setProperty("kind", "line")
         line.setFixedHeight(1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 4, 12, 4)
-        column.setSpacing(10)
-        column.addWidget(words(self.tr("What was learned"), self, kind="title"))
-        column.addWidget(words(self.tr(_ABOUT_LEARNED), self, kind="quiet"))
-        column.addWidget(self.learned_button, 0, Qt.AlignmentFlag.AlignLeft)
-        column.addWidget(self.learned_question)
-        column.addWidget(line)
-        column.addWidget(words(self.tr("Everything"), self, kind="title"))
-        column.addWidget(words(self.tr(_ABOUT_EVERYTHING), self, kind="quiet"))
-        column.addWidget(self.everything_button, 0, Qt.AlignmentFlag.AlignLeft)
-        column.addWidget(self.everything_question)
-        column.addStretch(1)
+        in_column(
+            [
+                words(self.tr("What was learned"), self, kind="title"),
+                words(self.tr(_ABOUT_LEARNED), self, kind="quiet"),
+                Placed(self.learned_button, alignment=Qt.AlignmentFlag.AlignLeft),
+                self.learned_question,
+                line,
+                words(self.tr("Everything"), self, kind="title"),
+                words(self.tr(_ABOUT_EVERYTHING), self, kind="quiet"),
+                Placed(self.everything_button, alignment=Qt.AlignmentFlag.AlignLeft),
+                self.everything_question,
+                Stretch(),
+            ],
+            inside=self,
+            margins=(0, 4, 12, 4),
+            spacing=10,
+        )
         self.learned_button.clicked.connect(self._ask_learned)
         self.everything_button.clicked.connect(self._ask_everything)
         self.learned_question.refused.connect(self.close_questions)

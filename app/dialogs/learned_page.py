@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from app.dialogs.parts import button, words
 from app.text.learned import AdapterView, ModelView, PairView
 from app.text.marked_words import QT_TRANSLATE_NOOP
 from app.text.translation import translate
 from app.widgets.elided_label import ElidedLabel
+from app.widgets.layouts import in_column, in_row
 from app.widgets.scrolling_page import ScrollingPage
 
 _ROW_PX = 28
@@ -114,16 +115,11 @@ class ModelCard(QFrame):
         name.setProperty("kind", "title")
         name.set_words(model.name)
         name.setToolTip(model.name)
-        head = QHBoxLayout()
-        head.setSpacing(10)
-        head.addWidget(name)
+        head = in_row([name], spacing=10)
         if model.is_loaded:
             head.addWidget(_label(self.tr("loaded now"), self, "faint"))
         head.addStretch(1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(16, 12, 16, 12)
-        column.setSpacing(7)
-        column.addLayout(head)
+        column = in_column([head], inside=self, margins=(16, 12, 16, 12), spacing=7)
         if model.sentences:
             column.addWidget(words(model.sentences, self))
         if model.details:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QCheckBox, QFrame, QGridLayout, QLabel, QSlider, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QFrame, QGridLayout, QLabel, QSlider, QWidget
 
 from app.dialogs.parts import words
 from app.text.amounts import percent_words
 from app.text.marked_words import QT_TRANSLATE_NOOP
 from app.text.translation import translate
+from app.widgets.layouts import Stretch, in_column
 from engine import LearningSettings
 
 _INDENT_PX = 24  # of what depends on the switch
@@ -93,15 +94,19 @@ class LearningPage(QWidget):
         line = QFrame(self)
         line.setProperty("kind", "line")
         line.setFixedHeight(1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 4, 12, 4)
-        column.setSpacing(12)
-        column.addWidget(words(self.tr(_ABOUT), self, kind="quiet"))
-        column.addWidget(self.enabled)
-        column.addLayout(details)
-        column.addWidget(line)
-        column.addWidget(words(self.tr(_ABOUT_INCOGNITO), self, kind="quiet"))
-        column.addStretch(1)
+        in_column(
+            [
+                words(self.tr(_ABOUT), self, kind="quiet"),
+                self.enabled,
+                details,
+                line,
+                words(self.tr(_ABOUT_INCOGNITO), self, kind="quiet"),
+                Stretch(),
+            ],
+            inside=self,
+            margins=(0, 4, 12, 4),
+            spacing=12,
+        )
 
     @Slot()
     def _on_share_changed(self) -> None:

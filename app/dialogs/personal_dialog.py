@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QFrame, QTabWidget, QWidget
 
 from app.dialogs.forget_page import ForgetPage
 from app.dialogs.learned_page import LearnedPage
@@ -12,6 +12,7 @@ from app.dialogs.learning_page import LearningPage
 from app.dialogs.parts import button, words
 from app.dialogs.profile_page import ProfilePage
 from app.widgets.dropped_files import DroppedFiles
+from app.widgets.layouts import Placed, Stretch, in_column, in_row
 from app.widgets.scrolling_page import ScrollingPage
 from engine import LearningSettings
 
@@ -101,19 +102,13 @@ class PersonalDialog(QDialog):
             self.profile_dropped.emit(dropped.profile)
 
     def _arrange(self) -> None:
-        said = QHBoxLayout(self.status)
-        said.setContentsMargins(12, 8, 6, 8)
-        said.addWidget(self.words, 1)
-        said.addWidget(self.undo_button, 0, Qt.AlignmentFlag.AlignTop)
-        buttons = QHBoxLayout()
-        buttons.addStretch(1)
-        buttons.addWidget(self.close_button)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(18, 10, 18, 14)
-        column.setSpacing(12)
-        column.addWidget(self.pages, 1)
-        column.addWidget(self.status)
-        column.addLayout(buttons)
+        in_row(
+            [Placed(self.words, 1), Placed(self.undo_button, alignment=Qt.AlignmentFlag.AlignTop)],
+            inside=self.status,
+            margins=(12, 8, 6, 8),
+        )
+        buttons = in_row([Stretch(), self.close_button])
+        in_column([Placed(self.pages, 1), self.status, buttons], inside=self, margins=(18, 10, 18, 14), spacing=12)
 
     @Slot()
     def _on_undo(self) -> None:

@@ -6,13 +6,14 @@ from datetime import date
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QCheckBox, QFileDialog, QFrame, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QFileDialog, QFrame, QVBoxLayout, QWidget
 
 from app.dialogs.parts import button, words
 from app.dialogs.question import Question
 from app.text.learned import ProfileView
 from app.text.marked_words import QT_TRANSLATE_NOOP
 from app.widgets.dropped_files import PROFILE_SUFFIX
+from app.widgets.layouts import Placed, Stretch, in_column, in_row
 
 _INDENT_PX = 24
 _ABOUT_EXPORT = QT_TRANSLATE_NOOP(
@@ -107,11 +108,7 @@ class ProfilePage(QWidget):
         line = QFrame(self)
         line.setProperty("kind", "line")
         line.setFixedHeight(1)
-        choices = QHBoxLayout()
-        choices.addWidget(self.cancel_button)
-        choices.addStretch(1)
-        choices.addWidget(self.replace_button)
-        choices.addWidget(self.merge_button)
+        choices = in_row([self.cancel_button, Stretch(), self.replace_button, self.merge_button])
         inside = QVBoxLayout(self.preview)
         inside.setContentsMargins(16, 12, 16, 12)
         inside.setSpacing(7)
@@ -119,23 +116,22 @@ class ProfilePage(QWidget):
             inside.addWidget(part)
         inside.addLayout(choices)
         inside.addWidget(self.question)
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(0, 4, 12, 4)
-        outer.addWidget(self.choices)
-        outer.addWidget(self.preview)
-        outer.addStretch(1)
-        column = QVBoxLayout(self.choices)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(10)
-        column.addWidget(words(self.tr("Export"), self, kind="title"))
-        column.addWidget(words(self.tr(_ABOUT_EXPORT), self, kind="quiet"))
-        column.addWidget(self.with_recall)
-        column.addWidget(about_recall)
-        column.addWidget(self.export_button, 0, Qt.AlignmentFlag.AlignLeft)
-        column.addWidget(line)
-        column.addWidget(words(self.tr("Import"), self, kind="title"))
-        column.addWidget(words(self.tr(_ABOUT_IMPORT), self, kind="quiet"))
-        column.addWidget(self.import_button, 0, Qt.AlignmentFlag.AlignLeft)
+        in_column([self.choices, self.preview, Stretch()], inside=self, margins=(0, 4, 12, 4))
+        in_column(
+            [
+                words(self.tr("Export"), self, kind="title"),
+                words(self.tr(_ABOUT_EXPORT), self, kind="quiet"),
+                self.with_recall,
+                about_recall,
+                Placed(self.export_button, alignment=Qt.AlignmentFlag.AlignLeft),
+                line,
+                words(self.tr("Import"), self, kind="title"),
+                words(self.tr(_ABOUT_IMPORT), self, kind="quiet"),
+                Placed(self.import_button, alignment=Qt.AlignmentFlag.AlignLeft),
+            ],
+            inside=self.choices,
+            spacing=10,
+        )
 
     @Slot()
     def _choose_export(self) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QCheckBox, QFrame, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QFrame, QWidget
 
 from app.dialogs.parts import button, words
+from app.widgets.layouts import Stretch, in_column, in_row
 
 
 class Question(QFrame):
@@ -29,16 +30,8 @@ class Question(QFrame):
         self._has_condition = bool(condition)
         self.yes_button = button(yes, "danger", self)
         self.no_button = button(self.tr("Cancel"), "outlined", self)
-        buttons = QHBoxLayout()
-        buttons.addStretch(1)
-        buttons.addWidget(self.no_button)
-        buttons.addWidget(self.yes_button)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(14, 12, 14, 12)
-        column.setSpacing(10)
-        column.addWidget(self.words)
-        column.addWidget(self.condition)
-        column.addLayout(buttons)
+        buttons = in_row([Stretch(), self.no_button, self.yes_button])
+        in_column([self.words, self.condition, buttons], inside=self, margins=(14, 12, 14, 12), spacing=10)
         self.condition.toggled.connect(self._show_condition)
         self.yes_button.clicked.connect(self._on_yes)
         self.no_button.clicked.connect(self._on_no)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QDialog, QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QGridLayout, QLabel, QWidget
 
 from app.dialogs.parts import button, fit_to_screen
 from app.settings.shortcuts import Shortcut, native
 from app.theme import ThemeKeeper
+from app.widgets.layouts import Placed, Stretch, in_column, in_row
 from app.widgets.scrolling_page import ScrollingPage
 
 _SIZE_PX = (520, 560)
@@ -51,15 +52,8 @@ class ShortcutsDialog(QDialog):
         self.change_button.clicked.connect(self._on_change)
         self.close_button = button(self.tr("Close"), "outlined", self)
         self.close_button.clicked.connect(self.close)
-        buttons = QHBoxLayout()
-        buttons.addWidget(self.change_button)
-        buttons.addStretch(1)
-        buttons.addWidget(self.close_button)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(18, 16, 18, 14)
-        column.setSpacing(12)
-        column.addWidget(area, 1)
-        column.addLayout(buttons)
+        buttons = in_row([self.change_button, Stretch(), self.close_button])
+        in_column([Placed(area, 1), buttons], inside=self, margins=(18, 16, 18, 14), spacing=12)
         fit_to_screen(self, keeper, _SIZE_PX)
         self.close_button.setFocus()
 

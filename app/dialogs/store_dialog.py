@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QLabel, QWidget
 
 from app.dialogs.parts import button, words
+from app.widgets.layouts import Stretch, in_column, in_row
 
 _WIDTH_PX = 520
 
@@ -39,19 +40,8 @@ class StoreDialog(QDialog):
         self.folder_button.clicked.connect(self._on_folder)
         self.quit_button = button(self.tr("Quit"), "outlined", self)
         self.quit_button.clicked.connect(self._on_quit)
-        buttons = QHBoxLayout()
-        buttons.addWidget(self.folder_button)
-        buttons.addStretch(1)
-        buttons.addWidget(self.quit_button)
-        buttons.addWidget(self.retry_button)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(18, 16, 18, 14)
-        column.setSpacing(12)
-        column.addWidget(heading)
-        column.addWidget(self.sentence)
-        column.addWidget(calm)
-        column.addStretch(1)
-        column.addLayout(buttons)
+        buttons = in_row([self.folder_button, Stretch(), self.quit_button, self.retry_button])
+        in_column([heading, self.sentence, calm, Stretch(), buttons], inside=self, margins=(18, 16, 18, 14), spacing=12)
 
     def show_sentence(self, sentence: str) -> None:
         """What is wrong, and what to do about it."""

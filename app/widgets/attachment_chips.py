@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from PySide6.QtCore import QSize, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy, QWidget
 
 from app.text.translation import translate
 from app.theme import ThemeKeeper
 from app.widgets.elided_label import ElidedLabel
 from app.widgets.icon_button import IconButton
+from app.widgets.layouts import Placed, in_row
 from engine.messages.attachments import Attachment
 
 _GAP_PX = 6
@@ -93,12 +94,7 @@ class _Chip(QFrame):
         size.setProperty("kind", "quiet")
         remove = self.tr("Remove {file}").format(file=attachment.name)
         self.close_button = IconButton(keeper, "close", remove, icon_px=13, parent=self)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(10, 2, 3, 2)
-        row.setSpacing(7)
-        row.addWidget(name, 1)
-        row.addWidget(size)
-        row.addWidget(self.close_button)
+        in_row([Placed(name, 1), size, self.close_button], inside=self, margins=(10, 2, 3, 2), spacing=7)
 
 
 def words_of_size(num_bytes: int) -> str:

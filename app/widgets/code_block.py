@@ -16,13 +16,14 @@ from PySide6.QtGui import (
     QTextLayout,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QPlainTextEdit, QWidget
 
 from app.text.highlight import Lexing, Line, formats
 from app.text.origin_marks import spans_of
 from app.theme import ThemeKeeper
 from app.widgets.copy_button import CopyButton
 from app.widgets.fonts import code_font
+from app.widgets.layouts import Stretch, in_row
 
 HEADER_PX = 34
 PADDING_PX = 12
@@ -63,11 +64,7 @@ class CodeBlockView(QFrame):
         self._name.setProperty("kind", "quiet")
         self.copy_button = CopyButton(keeper, self.tr("Copy code"), self._header)
         self.copy_button.pressed_for_text.connect(self._copy)
-        row = QHBoxLayout(self._header)
-        row.setContentsMargins(14, 2, 6, 0)
-        row.addWidget(self._name)
-        row.addStretch()
-        row.addWidget(self.copy_button)
+        in_row([self._name, Stretch(0), self.copy_button], inside=self._header, margins=(14, 2, 6, 0))
         self.body = _Body(self)
         self._slicer = QTimer(self)
         self._slicer.setInterval(0)

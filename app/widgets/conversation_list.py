@@ -7,7 +7,6 @@ from PySide6.QtGui import QFocusEvent, QKeyEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QFrame,
-    QHBoxLayout,
     QListView,
     QMenu,
     QPushButton,
@@ -21,6 +20,7 @@ from app.theme import ThemeKeeper
 from app.widgets.conversation_delegate import ConversationDelegate
 from app.widgets.icon_button import IconButton
 from app.widgets.keyboard_focus import show_keyboard_focus
+from app.widgets.layouts import Placed, in_row
 from app.widgets.search_field import SearchField
 from app.widgets.search_results import SearchResults
 from engine.messages.conversations import ConversationSummary, SearchHit
@@ -92,10 +92,7 @@ class ConversationList(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(10, 10, 10, 6)
         column.setSpacing(6)
-        first = QHBoxLayout()
-        first.setSpacing(6)
-        first.addWidget(self.new_button, 1)
-        first.addWidget(self.incognito_button)
+        first = in_row([Placed(self.new_button, 1), self.incognito_button], spacing=6)
         lists = QWidget(self)
         self._lists = QStackedLayout(lists)
         self._lists.addWidget(self.view)

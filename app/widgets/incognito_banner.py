@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QWidget
 
 from app.theme import ThemeKeeper
+from app.widgets.layouts import Placed, Stretch, in_row
 
 
 class IncognitoBanner(QFrame):
@@ -17,13 +18,9 @@ class IncognitoBanner(QFrame):
         self._sign = QLabel(self)
         self.words = QLabel(self.tr("Incognito: nothing of this chat is kept, remembered or learned from."), self)
         self.words.setWordWrap(True)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(16, 7, 16, 7)
-        row.setSpacing(9)
-        row.addStretch(1)
-        row.addWidget(self._sign)
-        row.addWidget(self.words, 100)
-        row.addStretch(1)
+        in_row(
+            [Stretch(), self._sign, Placed(self.words, 100), Stretch()], inside=self, margins=(16, 7, 16, 7), spacing=9
+        )
         self.words.setAlignment(Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft)
         keeper.changed.connect(self._draw)
         self._draw()

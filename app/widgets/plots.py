@@ -10,9 +10,10 @@ import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QColor, QFont
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.theme import Theme, ThemeKeeper
+from app.widgets.layouts import in_column
 
 _POINT_PX = 8
 _LEAST_SPAN = 0.2  # of the ratios shown
@@ -67,9 +68,7 @@ class RatioPlot(QWidget):
         self._view.setAntialiasing(True)
         self._theme = keeper.theme
         keeper.changed.connect(self._on_theme)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self._view)
+        in_column([self._view], inside=self)
         self._draw()
 
     def show_points(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QWidget
 
 from app.settings.shortcuts import native
 from app.theme import ThemeKeeper
 from app.widgets.attachment_chips import AttachmentChips
 from app.widgets.fonts import reading_font
 from app.widgets.icon_button import IconButton
+from app.widgets.layouts import in_column
 from app.widgets.prompt_editor import BUTTON_PX, SHARE_OF_WINDOW, PromptEditor
 from engine.messages.attachments import join_prompt, split_prompt
 
@@ -73,10 +74,7 @@ class PromptBox(QWidget):
         self.count.setProperty("kind", "count")
         self.count.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self.count.setFixedSize(self.count.fontMetrics().horizontalAdvance(self._words_of_count(COUNT_ROOM)), BUTTON_PX)
-        inside = QVBoxLayout(self.frame)
-        inside.setContentsMargins(8, 7, 8, 7)
-        inside.setSpacing(6)
-        inside.addWidget(self.chips)
+        inside = in_column([self.chips], inside=self.frame, margins=(8, 7, 8, 7), spacing=6)
         row = QHBoxLayout()
         row.setSpacing(8)
         inside.addLayout(row)
@@ -84,11 +82,7 @@ class PromptBox(QWidget):
         row.addWidget(self.editor, 1)
         row.addWidget(self.count, 0, Qt.AlignmentFlag.AlignBottom)
         row.addWidget(self.button, 0, Qt.AlignmentFlag.AlignBottom)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(5)
-        column.addWidget(self.hint)
-        column.addWidget(self.frame)
+        in_column([self.hint, self.frame], inside=self, spacing=5)
         self.setFocusProxy(self.editor)
         self.set_target_name("")
         self._update_button()

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.theme import ThemeKeeper
 from app.widgets.branch_flipper import BranchFlipper
 from app.widgets.copy_button import CopyButton
 from app.widgets.icon_button import IconButton
+from app.widgets.layouts import Stretch, in_row
 
 
 class PromptFooter(QWidget):
@@ -29,13 +30,7 @@ class PromptFooter(QWidget):
         )
         self.edit_button.clicked.connect(self._on_edit)
         self.flipper = BranchFlipper(keeper, self)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(2)
-        row.addStretch(1)
-        row.addWidget(self.copy_button)
-        row.addWidget(self.edit_button)
-        row.addWidget(self.flipper)
+        in_row([Stretch(), self.copy_button, self.edit_button, self.flipper], inside=self, spacing=2)
         self.set_awake(False)
 
     def set_awake(self, awake: bool) -> None:

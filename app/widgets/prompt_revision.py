@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QPushButton, QVBoxLayout, QWidget
 
+from app.widgets.layouts import Stretch, in_row
 from app.widgets.prompt_editor import PromptEditor
 
 _MARGIN_PX = 12
@@ -38,11 +39,7 @@ class PromptRevision(QFrame):
             self.tr("Send"), self.tr("Ask it like this; the old version stays beside it  (Enter)"), "primary"
         )
         self.send_button.clicked.connect(self._submit)
-        buttons = QHBoxLayout()
-        buttons.setSpacing(8)
-        buttons.addStretch(1)
-        buttons.addWidget(self.cancel_button)
-        buttons.addWidget(self.send_button)
+        buttons = in_row([Stretch(), self.cancel_button, self.send_button], spacing=8)
         self._column = column = QVBoxLayout(self)
         column.setContentsMargins(_MARGIN_PX + 2, _MARGIN_PX - 4, _MARGIN_PX, _MARGIN_PX - 2)
         column.setSpacing(6)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.text.marked_words import QT_TRANSLATE_NOOP
 from app.text.translation import Words, translate
@@ -10,6 +10,7 @@ from app.widgets.branch_flipper import BranchFlipper
 from app.widgets.copy_button import CopyButton
 from app.widgets.elided_label import ElidedLabel
 from app.widgets.icon_button import IconButton
+from app.widgets.layouts import Gap, Placed, in_row
 from app.widgets.meter_text import error_words, ratio_number, speed_words
 from engine.messages.conversations import Message
 from engine.messages.replies import ReplyStatistics, StopReason
@@ -54,15 +55,18 @@ class ReplyFooter(QWidget):
         self.flipper = BranchFlipper(keeper, self)
         self.facts = ElidedLabel(self)
         self.facts.setProperty("kind", "faint")
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(2)
-        row.addWidget(self.copy_button)
-        row.addWidget(self.regenerate_button)
-        row.addWidget(self.continue_button)
-        row.addWidget(self.flipper)
-        row.addSpacing(6)
-        row.addWidget(self.facts, 1)
+        in_row(
+            [
+                self.copy_button,
+                self.regenerate_button,
+                self.continue_button,
+                self.flipper,
+                Gap(6),
+                Placed(self.facts, 1),
+            ],
+            inside=self,
+            spacing=2,
+        )
 
     def set_message(self, message: Message) -> None:
         self.facts.set_words(facts(message))

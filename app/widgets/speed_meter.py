@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QSize, Qt, Signal
 from PySide6.QtGui import QFont, QKeyEvent, QMouseEvent, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QSizePolicy, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QProgressBar, QSizePolicy, QWidget
 
 from app.text.amounts import percent_words
 from app.theme import ThemeKeeper
 from app.widgets import meter_text
 from app.widgets.elided_label import ElidedLabel
+from app.widgets.layouts import Placed, Stretch, in_row
 from app.widgets.meter_text import MeterFigures
 from app.widgets.sparkline import Sparkline
 from app.widgets.throttle import Throttle
@@ -65,18 +66,22 @@ class SpeedMeter(QFrame):
         self.context = _Figure("", self)
         self._has_context = False
         self._has_ratio = False  # of the reply under way
-        row = QHBoxLayout(self)
-        row.setContentsMargins(_MARGIN_PX, 1, _MARGIN_PX, 1)
-        row.setSpacing(_SPACING_PX)
-        row.addWidget(self.speed)
-        row.addWidget(self.ratio)
-        row.addWidget(self.sparkline)
-        row.addWidget(self.rounds)
-        row.addWidget(self.accepted)
-        row.addWidget(self.words, 1)
-        row.addStretch(0)
-        row.addWidget(self.gauge, 0, Qt.AlignmentFlag.AlignVCenter)
-        row.addWidget(self.context)
+        in_row(
+            [
+                self.speed,
+                self.ratio,
+                self.sparkline,
+                self.rounds,
+                self.accepted,
+                Placed(self.words, 1),
+                Stretch(0),
+                Placed(self.gauge, alignment=Qt.AlignmentFlag.AlignVCenter),
+                self.context,
+            ],
+            inside=self,
+            margins=(_MARGIN_PX, 1, _MARGIN_PX, 1),
+            spacing=_SPACING_PX,
+        )
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.clear()
 

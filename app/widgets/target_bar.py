@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QProgressBar, QPushButton, QWidget
 
 from app.text.amounts import percent_words, size_words
 from app.text.translation import translate
 from app.theme import ThemeKeeper
 from app.widgets.elided_label import ElidedLabel
 from app.widgets.icon_button import IconButton
+from app.widgets.layouts import Placed, in_column, in_row
 from app.widgets.name_button import NameButton
 from app.widgets.target_picker import TargetPicker
 
@@ -58,19 +59,12 @@ class TargetBar(QWidget):
         self.progress.setTextVisible(False)
         self.progress.setFixedHeight(3)
         self.progress.setAccessibleName(self.tr("Loading the model"))
-        row = QHBoxLayout()
-        row.setContentsMargins(10, 7, 10, 4)
-        row.setSpacing(8)
-        row.addWidget(self.sidebar_button)
-        row.addWidget(self.name)
-        row.addWidget(self.description, 1)
-        row.addWidget(self.cancel_button)
-        row.addWidget(self.menu_button)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 1)
-        column.setSpacing(0)
-        column.addLayout(row)
-        column.addWidget(self.progress)
+        row = in_row(
+            [self.sidebar_button, self.name, Placed(self.description, 1), self.cancel_button, self.menu_button],
+            margins=(10, 7, 10, 4),
+            spacing=8,
+        )
+        in_column([row, self.progress], inside=self, margins=(0, 0, 0, 1), spacing=0)
         size = self.progress.sizePolicy()
         size.setRetainSizeWhenHidden(True)
         self.progress.setSizePolicy(size)

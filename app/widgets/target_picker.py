@@ -6,13 +6,14 @@ from pathlib import Path
 
 from PySide6.QtCore import QEvent, QObject, QPoint, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QLineEdit, QPushButton, QWidget
 
 from app.models.library_model import target_rows
 from app.text.amounts import size_words
 from app.text.marked_words import QT_TRANSLATE_NOOP
 from app.text.translation import translate
 from app.theme import ThemeKeeper
+from app.widgets.layouts import Placed, in_column
 from app.widgets.rows_view import RowsView
 from engine.messages.targets import LibraryTarget, MemoryEstimate
 
@@ -150,14 +151,12 @@ class TargetPicker(QFrame):
         buttons.addWidget(self.add_folder_button, 0, 1)
         buttons.addWidget(self.find_button, 1, 0)
         buttons.addWidget(self.library_button, 1, 1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(10, 10, 10, 8)
-        column.setSpacing(8)
-        column.addWidget(self.search)
-        column.addWidget(self.view, 1)
-        column.addWidget(self.note)
-        column.addWidget(line)
-        column.addLayout(buttons)
+        in_column(
+            [self.search, Placed(self.view, 1), self.note, line, buttons],
+            inside=self,
+            margins=(10, 10, 10, 8),
+            spacing=8,
+        )
 
     def _besides_px(self) -> int:
         """Of its height, what is not the list; two lines of the note included."""

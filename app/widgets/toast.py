@@ -8,11 +8,12 @@ from enum import StrEnum
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QGuiApplication
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from app.theme import ThemeKeeper
 from app.widgets.copy_button import CopyButton
 from app.widgets.icon_button import IconButton
+from app.widgets.layouts import Placed, in_row
 
 MOST_TOASTS = 2
 INFO_MS = 7_000
@@ -46,11 +47,7 @@ class Toast(QFrame):
         self.setProperty("level", kind.value)
         self._sign = QLabel(self)
         self.words = _Words(text, self)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(12, 6, 6, 6)
-        row.setSpacing(6)
-        row.addWidget(self._sign)
-        row.addWidget(self.words, 1)
+        row = in_row([self._sign, Placed(self.words, 1)], inside=self, margins=(12, 6, 6, 6), spacing=6)
         self.action_button: QPushButton | None = None
         if action:
             self.action_button = QPushButton(action, self)

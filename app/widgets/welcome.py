@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QPushButton,
     QScrollArea,
     QSizePolicy,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -19,6 +18,7 @@ from app.icons import app_icon
 from app.text.marked_words import QT_TRANSLATE_NOOP
 from app.text.translation import translate
 from app.theme import ThemeKeeper
+from app.widgets.layouts import Gap, Placed, Stretch, in_column, in_row
 
 EXAMPLES_PX = 500  # wide, at most
 ICON_PX = 64
@@ -79,18 +79,22 @@ class Welcome(QScrollArea):
         self.introduction = self._make_introduction(inside)
         self._frame = QWidget(inside)
         self._frame.setLayout(self._make_examples())
-        column = QVBoxLayout(inside)
-        column.setContentsMargins(24, 24, 24, 24)
-        column.addStretch(3)
-        column.addWidget(self._icon)
-        column.addSpacing(14)
-        column.addWidget(self._title)
-        column.addSpacing(4)
-        column.addWidget(self._line)
-        column.addLayout(_centred(self.introduction))
-        column.addSpacing(22)
-        column.addLayout(_centred(self._frame))
-        column.addStretch(4)
+        in_column(
+            [
+                Stretch(3),
+                self._icon,
+                Gap(14),
+                self._title,
+                Gap(4),
+                self._line,
+                _centred(self.introduction),
+                Gap(22),
+                _centred(self._frame),
+                Stretch(4),
+            ],
+            inside=inside,
+            margins=(24, 24, 24, 24),
+        )
         self.setWidget(inside)
         self.show_introduction(False)
         keeper.changed.connect(self._draw_again)
@@ -135,11 +139,7 @@ class Welcome(QScrollArea):
         for row, (button, words) in enumerate(pairs):
             choices.addWidget(button, row, 0)
             choices.addWidget(words, row, 1)
-        column = QVBoxLayout(introduction)
-        column.setContentsMargins(0, 6, 0, 0)
-        column.setSpacing(18)
-        column.addWidget(about)
-        column.addLayout(choices)
+        in_column([about, choices], inside=introduction, margins=(0, 6, 0, 0), spacing=18)
         return introduction
 
     def _make_examples(self) -> QGridLayout:
@@ -205,8 +205,5 @@ def _about(words: str, parent: QWidget) -> QLabel:
 
 
 def _centred(widget: QWidget) -> QHBoxLayout:
-    row = QHBoxLayout()
-    row.addStretch(1)
-    row.addWidget(widget, 1000)
-    row.addStretch(1)
+    row = in_row([Stretch(), Placed(widget, 1000), Stretch()])
     return row

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QProgressBar, QWidget
 
 from app.dialogs.parts import button
 from app.text.downloads import Download, DownloadState
 from app.widgets.elided_label import ElidedLabel
+from app.widgets.layouts import Placed, in_column, in_row
 
 _STEPS = 1_000
 _GOING = (DownloadState.WAITING, DownloadState.RUNNING)
@@ -48,13 +49,8 @@ class DownloadRow(QFrame):
         self.discard_button.clicked.connect(self._on_discard)
         self.use_button.clicked.connect(self._on_use)
         self.dismiss_button.clicked.connect(self._on_dismiss)
-        told = QVBoxLayout()
-        told.setSpacing(2)
-        told.addWidget(self.name)
-        told.addWidget(self.words)
-        upper = QHBoxLayout()
-        upper.setSpacing(4)
-        upper.addLayout(told, 1)
+        told = in_column([self.name, self.words], spacing=2)
+        upper = in_row([Placed(told, 1)], spacing=4)
         for each in (
             self.pause_button,
             self.resume_button,
@@ -63,11 +59,7 @@ class DownloadRow(QFrame):
             self.dismiss_button,
         ):
             upper.addWidget(each)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(12, 6, 6, 8)
-        column.setSpacing(5)
-        column.addLayout(upper)
-        column.addWidget(self.progress)
+        in_column([upper, self.progress], inside=self, margins=(12, 6, 6, 8), spacing=5)
         self.show_download(download)
 
     def show_download(self, download: Download) -> None:

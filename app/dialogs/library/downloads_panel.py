@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 from app.dialogs.library.download_row import DownloadRow
 from app.text.downloads import Download
+from app.widgets.layouts import Stretch, in_column
 from engine.messages.targets import HubFile
 
 _SHOWN_ROWS = 2  # without scrolling
@@ -33,10 +34,7 @@ class DownloadsPanel(QScrollArea):
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         inside = QWidget(self)
         inside.setObjectName("inside")
-        self._column = QVBoxLayout(inside)
-        self._column.setContentsMargins(0, 0, 0, 0)
-        self._column.setSpacing(6)
-        self._column.addStretch(1)
+        self._column = in_column([Stretch()], inside=inside, spacing=6)
         self.setWidget(inside)
         self.hide()
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QMessageBox, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMessageBox, QWidget
 
 from app.dialogs.parts import button, words
 from app.text.amounts import size_words
 from app.widgets.kinds import set_kind
+from app.widgets.layouts import Placed, in_column
 from engine.messages.targets import GpuShare, GpuSupport
 
 
@@ -21,11 +22,9 @@ class GpuNote(QWidget):
         self.sentence = words("", self, kind="quiet")
         self.help_button = button(self.tr("How to use a graphics card…"), "link", self)
         self.help_button.clicked.connect(self._show_help)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(2)
-        column.addWidget(self.sentence)
-        column.addWidget(self.help_button, 0, Qt.AlignmentFlag.AlignLeft)
+        in_column(
+            [self.sentence, Placed(self.help_button, alignment=Qt.AlignmentFlag.AlignLeft)], inside=self, spacing=2
+        )
         self.hide()
 
     def show_share(self, share: GpuShare) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QLineEdit, QSplitter, QWidget
 
 from app.dialogs.library.downloads_panel import DownloadsPanel
 from app.dialogs.parts import button, words
@@ -14,6 +14,7 @@ from app.text.amounts import size_words
 from app.text.hub_advice import FileAdvice
 from app.text.marked_words import QT_TRANSLATE_NOOP
 from app.theme import ThemeKeeper
+from app.widgets.layouts import Placed, Stretch, in_column, in_row
 from app.widgets.rows_or_words import RowsOrWords
 from app.widgets.rows_view import RowsView
 from engine.messages.targets import HubFile, HubModel
@@ -120,37 +121,19 @@ class HubPage(QWidget):
         self._on_file(self.files_view.current_key)
 
     def _arrange(self) -> None:
-        search = QHBoxLayout()
-        search.setSpacing(8)
-        search.addWidget(self.search, 1)
-        search.addWidget(self.search_button)
+        search = in_row([Placed(self.search, 1), self.search_button], spacing=8)
         right = QWidget(self)
-        below = QHBoxLayout()
-        below.addStretch(1)
-        below.addWidget(self.download_button)
-        column = QVBoxLayout(right)
-        column.setContentsMargins(10, 0, 0, 0)
-        column.setSpacing(6)
-        column.addWidget(self.repository)
-        column.addWidget(self.files, 1)
-        column.addLayout(below)
+        below = in_row([Stretch(), self.download_button])
+        in_column([self.repository, Placed(self.files, 1), below], inside=right, margins=(10, 0, 0, 0), spacing=6)
         left = QWidget(self)
-        list_column = QVBoxLayout(left)
-        list_column.setContentsMargins(0, 0, 10, 0)
-        list_column.addWidget(self.models)
+        in_column([self.models], inside=left, margins=(0, 0, 10, 0))
         splitter = QSplitter(Qt.Orientation.Horizontal, self)
         splitter.setHandleWidth(1)
         splitter.setChildrenCollapsible(False)
         splitter.addWidget(left)
         splitter.addWidget(right)
         splitter.setSizes([1000, 1000])
-        whole = QVBoxLayout(self)
-        whole.setContentsMargins(0, 0, 0, 0)
-        whole.setSpacing(10)
-        whole.addWidget(self.note)
-        whole.addLayout(search)
-        whole.addWidget(splitter, 1)
-        whole.addWidget(self.downloads)
+        in_column([self.note, search, Placed(splitter, 1), self.downloads], inside=self, spacing=10)
 
     @Slot()
     def _on_search(self) -> None:

@@ -6,12 +6,13 @@ from pathlib import Path
 
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QHideEvent
-from PySide6.QtWidgets import QDialog, QHBoxLayout, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QTabWidget, QVBoxLayout, QWidget
 
 from app.dialogs.library.hub_page import HubPage
 from app.dialogs.library.library_page import LibraryPage
 from app.dialogs.parts import button, words
 from app.theme import ThemeKeeper
+from app.widgets.layouts import Placed, in_column, in_row
 from engine import SamplingSettings
 
 
@@ -51,15 +52,8 @@ class LibraryDialog(QDialog):
         self.words = words("", self, kind="quiet")
         self.close_button = button(self.tr("Close"), "outlined", self)
         self.close_button.clicked.connect(self.close)
-        foot = QHBoxLayout()
-        foot.setSpacing(12)
-        foot.addWidget(self.words, 1)
-        foot.addWidget(self.close_button)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(16, 10, 16, 12)
-        column.setSpacing(10)
-        column.addWidget(self.tabs, 1)
-        column.addLayout(foot)
+        foot = in_row([Placed(self.words, 1), self.close_button], spacing=12)
+        in_column([Placed(self.tabs, 1), foot], inside=self, margins=(16, 10, 16, 12), spacing=10)
 
     def show_words(self, text: str) -> None:
         """What came of what the user wanted last, or why nothing did; a sentence."""

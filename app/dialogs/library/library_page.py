@@ -6,13 +6,14 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLineEdit, QMenu, QSplitter, QWidget
 
 from app.dialogs.library.target_details import TargetDetailsView
 from app.dialogs.parts import button, words
 from app.models.library_model import target_rows
 from app.text.translation import translate
 from app.theme import ThemeKeeper
+from app.widgets.layouts import Placed, Stretch, in_column, in_row
 from app.widgets.rows_or_words import RowsOrWords
 from app.widgets.rows_view import RowsView
 from app.widgets.target_picker import NO_MODELS, ONLY_STARTER
@@ -130,18 +131,10 @@ class LibraryPage(QWidget):
 
     def _arrange(self) -> None:
         left = QWidget(self)
-        buttons = QHBoxLayout()
-        buttons.setSpacing(8)
-        buttons.addWidget(self.add_button)
-        buttons.addWidget(self.find_button)
-        buttons.addStretch(1)
-        column = QVBoxLayout(left)
-        column.setContentsMargins(0, 0, 10, 0)
-        column.setSpacing(8)
-        column.addWidget(self.search)
-        column.addWidget(self.list, 1)
-        column.addWidget(self.hint)
-        column.addLayout(buttons)
+        buttons = in_row([self.add_button, self.find_button, Stretch()], spacing=8)
+        in_column(
+            [self.search, Placed(self.list, 1), self.hint, buttons], inside=left, margins=(0, 0, 10, 0), spacing=8
+        )
         splitter = QSplitter(Qt.Orientation.Horizontal, self)
         splitter.setHandleWidth(1)
         splitter.setChildrenCollapsible(False)
@@ -149,9 +142,7 @@ class LibraryPage(QWidget):
         splitter.addWidget(self.details)
         splitter.setStretchFactor(1, 1)
         splitter.setSizes([_LIST_PX, 2 * _LIST_PX])
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.addWidget(splitter)
+        in_row([splitter], inside=self)
 
     # What happens
 

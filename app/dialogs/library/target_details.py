@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QFormLayout, QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFormLayout, QFrame, QHBoxLayout, QLabel, QWidget
 
 from app.dialogs.library.options_form import OptionsForm
 from app.dialogs.library.path_field import PathField
@@ -13,6 +13,7 @@ from app.text.amounts import count_words, day_words, size_words
 from app.text.marked_words import QT_TRANSLATE_NOOP
 from app.text.translation import Words
 from app.widgets.kinds import set_kind
+from app.widgets.layouts import Stretch, in_column
 from app.widgets.scrolling_page import ScrollingPage
 from engine import SamplingSettings
 from engine.messages.targets import LibraryTarget
@@ -69,16 +70,12 @@ class TargetDetailsView(ScrollingPage):
         for each in (self.use_button, self.folder_button, self.remove_button):
             buttons.addWidget(each)
         buttons.addStretch(1)
-        column = QVBoxLayout(inside)
-        column.setContentsMargins(18, 4, 18, 14)
-        column.setSpacing(10)
-        column.addWidget(self.title)
-        column.addWidget(self.state)
-        column.addLayout(buttons)
-        column.addLayout(self.facts)
-        column.addWidget(self.line)
-        column.addWidget(self.form)
-        column.addStretch(1)
+        in_column(
+            [self.title, self.state, buttons, self.facts, self.line, self.form, Stretch()],
+            inside=inside,
+            margins=(18, 4, 18, 14),
+            spacing=10,
+        )
         self.setWidget(inside)
 
     @property
