@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from importlib.resources import files
 from pathlib import Path
 
 from engine.errors import DrafterUnavailable, DrafterUnusable
@@ -43,6 +44,10 @@ def is_fetched(folder: Path) -> bool:
         return all((folder / name).stat().st_size == size for name, size in sizes.items())
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return False
+
+
+def built_in_drafter() -> Path:
+    return Path(str(files("resources") / "drafter"))
 
 
 def hub_name(choice: str) -> str | None:

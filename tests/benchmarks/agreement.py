@@ -13,13 +13,14 @@ from collections import Counter
 from pathlib import Path
 
 from engine import STARTER, EngineConfig, ReplySettings, SamplingSettings, SpeculationSettings, StopSignal
-from engine.assembly import load_file, make_drafting, resolve
 from engine.config import TargetSettings
 from engine.lab.measuring.modes import Answer, WriterMode
 from engine.lab.measuring.prompts import Question, read_prompts
+from engine.loading import load_file, make_drafting
 from engine.numerics.dice import RandomDice
 from engine.proposers.interface import Context
 from engine.proposers.neural import NeuralProposer
+from engine.use_cases.chat import resolve
 from tests.fakes.proposers import Generous
 
 _LENGTH = 8  # tokens of a guess

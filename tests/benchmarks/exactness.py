@@ -20,10 +20,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from engine.assembly import load_file, make_drafting
 from engine.config import EngineConfig, SamplingSettings, SpeculationSettings, TargetSettings, data_dir
 from engine.decoding.session import Session
 from engine.drafter.interface import Drafter, LogitRow
+from engine.loading import load_file, make_drafting
 from engine.messages.conversations import ChatTurn, Role
 from engine.numerics.acceptance import accept
 from engine.numerics.dice import RandomDice

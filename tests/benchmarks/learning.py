@@ -25,15 +25,16 @@ from pathlib import Path
 import psutil
 
 from engine import EngineConfig, ReplySettings, SamplingSettings, TargetSettings
-from engine.assembly import load_file, make_drafting, resolve
 from engine.config import LearningSettings
 from engine.decoding.speculation import Speculation
+from engine.loading import load_file, make_drafting
 from engine.messages.conversations import ChatTurn, Role
 from engine.replies.reply import Reply, ReplyWriter
 from engine.services.learning_service import LearningService
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.target.interface import Target
+from engine.use_cases.chat import resolve
 from tests.fakes.listener import RecordingListener
 
 WAIT_BAR_MS = 50.0

@@ -76,7 +76,7 @@ class Desk:
 
     @property
     def drafting(self) -> Drafting:
-        drafting = self.bridge._engine._parts._learning._drafting
+        drafting = self.bridge._engine._services._learning._drafting
         assert drafting is not None
         return drafting
 

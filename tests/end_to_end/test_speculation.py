@@ -11,11 +11,12 @@ import pytest
 from typer.testing import CliRunner
 
 from app.commands.cli import application
-from engine.assembly import built_in_drafter, make_drafting
 from engine.config import EngineConfig, ReplySettings, SamplingSettings, SpeculationSettings
 from engine.decoding.speculation import Speculation
+from engine.drafter.choice import built_in_drafter
 from engine.errors import DrafterUnusable
 from engine.lab.measuring.forks import LogitGauge
+from engine.loading import make_drafting
 from engine.messages.conversations import ChatTurn, Role
 from engine.numerics.draft_length import FixedCosts
 from engine.numerics.prefix import common_prefix_length

@@ -373,7 +373,7 @@ def _keep_learned(repository: Repository, now: datetime) -> None:
 
 def keep_adapters(bridge: EngineBridge, folder: Path) -> None:
     """For the model and the drafter that are loaded, as learning would; the last one is in use."""
-    drafting = bridge._engine._parts._learning._drafting
+    drafting = bridge._engine._services._learning._drafting
     assert drafting is not None
     adapter = drafting.make_learner().adapters[0].to_bytes()
     pair = drafting.target_fingerprint, drafting.drafter_fingerprint

@@ -20,8 +20,8 @@ _BEFORE_THE_WINDOW = """
 import sys
 import app.application, app.startup.first_paint
 print(sorted(name for name in sys.modules if name in (
-    "engine.assembly", "engine.messages.commands", "engine.messages.events", "pydantic", "importlib.metadata", "psutil",
-    "numpy",
+    "engine.threads", "engine.factory", "engine.messages.commands", "engine.messages.events", "pydantic",
+    "importlib.metadata", "psutil", "numpy",
 )))
 """
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from engine.assembly import load_file
 from engine.config import TargetSettings
 from engine.errors import CardsTooSmall
 from engine.library import loading
+from engine.loading import load_file
 from engine.messages.targets import ComputeDevice, DeviceKind, GpuSupport
 from engine.stop_signal import StopSignal
 from engine.target import llama_cpp

@@ -1,0 +1,312 @@
+"""Builds the services from the engine's configuration, and carries out each command with the one that it is for.
+
+Functions import what they build: the window must not wait for llama.cpp, SQLAlchemy, numpy or huggingface_hub, which
+load on the engine's own threads.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, get_args
+
+from engine.config import EngineConfig, update_url
+from engine.drafter.choice import BUILT_IN, drafter_folder, fetched_folder, is_fetched
+from engine.errors import DrafterUnusable
+from engine.messages.commands import (
+    ChatCommand,
+    CheckForUpdate,
+    Command,
+    CountTokens,
+    DownloadCommand,
+    FileCommand,
+    HubCommand,
+    KeepNgrams,
+    LearningCommand,
+    LibraryCommand,
+    PersonalCommand,
+    ReadRuntime,
+    SearchCommand,
+    StoreCommand,
+)
+from engine.messages.events import (
+    DrafterFetched,
+    DrafterFetching,
+    Event,
+    Listener,
+    RuntimeRead,
+    SpeculationChanged,
+    TokensCounted,
+    UpdateChecked,
+)
+from engine.services.learning_service import LearningService
+from engine.stop_signal import StopSignal
+from engine.target.loaded import LoadedTarget
+
+if TYPE_CHECKING:
+    from engine.decoding.speculation import Speculation
+    from engine.hub.kept import KeptDownloads
+    from engine.messages.learned import NgramRecord
+    from engine.messages.targets import GpuSupport
+    from engine.services.chat_service import ChatService
+    from engine.services.file_service import FileService
+    from engine.services.hub_service import DownloadService, SearchService
+    from engine.services.library_service import LibraryService
+    from engine.services.personal_service import PersonalService
+    from engine.services.recall import Recall
+    from engine.services.store_service import StoreService
+    from engine.services.token_counter import TokenCounter
+    from engine.storage import Repository
+    from engine.target.interface import Target
+
+_T = TypeVar("_T")
+_Handle = Callable[[Any, StopSignal], object]  # carries out one kind of command
+
+
+def by_type(rows: Mapping[object, _T]) -> dict[type, _T]:
+    """A table of commands and unions of them, resolved to single commands; a later row replaces an earlier one."""
+    return {kind: value for kinds, value in rows.items() for kind in get_args(kinds) or (kinds,)}
+
+
+class Lazy(Generic[_T]):
+    """Something that the first thread to call builds, while others wait. If that fails, the next call tries again."""
+
+    def __init__(self, build: Callable[[], _T], then: Callable[[_T], object] = lambda _built: None) -> None:
+        """`then` is given what was built, once; its failure does not undo the building."""
+        self._build = build
+        self._then = then
+        self._lock = threading.Lock()
+        self.built: _T | None = None
+
+    def __call__(self) -> _T:
+        with self._lock:
+            if self.built is None:
+                self.built = self._build()
+                self._then(self.built)
+            return self.built
+
+
+class _Service(Protocol):
+    def handle(self, command: Any, stop: StopSignal) -> object: ...
+
+
+def _with(service: Callable[[], _Service]) -> _Handle:
+    return lambda command, stop: service().handle(command, stop)
+
+
+class Services:
+    """What carries out the commands. Each service is built on its own thread by the first command that needs it."""
+
+    def __init__(self, config: EngineConfig, emit: Listener, post: Callable[[Command], object]) -> None:
+        self._config = config
+        self._loaded = LoadedTarget()
+        self._listener = emit
+        self._post = post
+        self._repository: Lazy[Repository] = Lazy(lambda: open_repository(config), lambda store: store.purge_deleted())
+        self._learning = LearningService(self._repository, config.learning, emit, ngrams=self._stored_ngrams)
+        self._recall: Lazy[Recall] = Lazy(self._build_recall)
+        self._counter: Lazy[TokenCounter] = Lazy(self._build_counter)
+        self._library: Lazy[LibraryService] = Lazy(self._build_library)
+        self._chat: Lazy[ChatService] = Lazy(self._build_chat)
+        self._handlers: dict[type, _Handle] = by_type(
+            {
+                ChatCommand: _with(self._chat),
+                StoreCommand: _with(Lazy(self._build_store)),
+                LibraryCommand: _with(self._library),
+                PersonalCommand: _with(Lazy(self._build_personal)),
+                FileCommand: _with(Lazy(self._build_files)),
+                SearchCommand: _with(Lazy(self._build_search)),
+                DownloadCommand: _with(Lazy(self._build_download)),
+                HubCommand: self._fetch_drafter,
+                CheckForUpdate: self._check_for_update,
+                CountTokens: self._count_tokens,
+                LearningCommand: self._change_learning,  # like the next, also where no store can be opened
+                ReadRuntime: self._read_runtime,
+            }
+        )
+
+    def handle(self, command: Command, stop: StopSignal) -> None:
+        self._handlers[type(command)](command, stop)
+
+    def close_chat(self) -> None:
+        if self._chat.built is not None:
+            self._chat.built.close()
+
+    def end_learning(self) -> None:
+        self._learning.close()
+
+    def close_store(self, timeout_s: float) -> bool:
+        """False if the learner was still busy after `timeout_s`; the store then stays open."""
+        if not self._learning.join(timeout_s):
+            return False
+        if self._repository.built is not None:
+            self._repository.built.close()
+        return True
+
+    def _fetch_drafter(self, command: HubCommand, stop: StopSignal) -> None:
+        fetch_drafter(self._config, command.name, self._emit, stop)
+        self._emit(DrafterFetched(command.name))
+
+    def _check_for_update(self, command: CheckForUpdate, stop: StopSignal) -> None:
+        from engine.hub.releases import newer_release
+
+        self._emit(UpdateChecked(command, newer_release(update_url(), version("slipstream"), stop)))
+
+    def _count_tokens(self, command: CountTokens, stop: StopSignal) -> None:
+        """Unless another command took its place meanwhile."""
+        counter = self._counter.built
+        if counter is not None and counter.is_open and not stop.is_set():
+            self._emit(TokensCounted(command.text, counter.count(command.text)))
+
+    def _change_learning(self, command: LearningCommand, _stop: StopSignal) -> None:
+        self._learning.change(command.settings)
+
+    def _read_runtime(self, _command: ReadRuntime, _stop: StopSignal) -> None:
+        from engine.target.llama_cpp import read_runtime
+
+        self._emit(RuntimeRead(read_runtime()))
+
+    def _emit(self, event: Event) -> None:
+        self._loaded.hear(event)
+        self._listener(event)
+
+    def _build_chat(self) -> ChatService:
+        from engine.loading import load_file
+        from engine.services.chat_service import ChatService
+
+        return ChatService(
+            self._repository(),
+            self._recall(),
+            self._learning,
+            load_file,
+            self._speculate,
+            self._emit,
+            self._post,
+            self._counter(),
+        )
+
+    def _build_store(self) -> StoreService:
+        from engine.services.store_service import StoreService
+
+        return StoreService(self._repository(), self._recall(), self._learning, self._emit)
+
+    def _build_library(self) -> LibraryService:
+        return make_library(self._config, self._repository(), self._emit, self._loaded)
+
+    def _build_personal(self) -> PersonalService:
+        from engine.services.personal_service import PersonalService
+
+        return PersonalService(self._repository(), self._recall(), self._learning, self._emit, self._post)
+
+    def _build_files(self) -> FileService:
+        from engine.services.file_service import FileService
+
+        return FileService(self._repository, self._learning, self._emit, self._post)
+
+    def _build_search(self) -> SearchService:
+        from engine.services.hub_service import SearchService
+
+        return SearchService(self._emit)
+
+    def _build_download(self) -> DownloadService:
+        from engine.services.hub_service import DownloadService
+
+        return DownloadService(kept_downloads(self._config), self._library(), self._emit)
+
+    def _build_recall(self) -> Recall:
+        from engine.services.recall import Recall
+
+        return Recall(self._repository())
+
+    def _build_counter(self) -> TokenCounter:
+        from engine.services.token_counter import TokenCounter
+
+        return TokenCounter()
+
+    def _stored_ngrams(self) -> _StoredNgrams:
+        return _StoredNgrams(self._repository(), self._post, self._learning.era.number)
+
+    def _speculate(self, target: Target, stop: StopSignal, drafter: str) -> Speculation:
+        from engine.decoding.speculation import Speculation
+        from engine.loading import speculate
+
+        def show(speculation: Speculation) -> None:
+            self._emit(SpeculationChanged(target.description.name, speculation.state, speculation.is_drafting))
+
+        config = self._config
+        if drafter != BUILT_IN and config.speculation.enabled:
+            try:
+                folder = drafter_folder(drafter, config.data_dir)
+            except DrafterUnusable as error:
+                return Speculation.off(str(error))
+            config = replace(config, speculation=replace(config.speculation, drafter=folder))
+        ngrams = self._stored_ngrams()
+        return speculate(
+            config,
+            target,
+            stop,
+            ngrams,
+            self._recall().indexes,
+            show,
+            on_drafting=lambda drafting: self._learning.open(drafting, ngrams.era),
+        )
+
+
+class _StoredNgrams:
+    """Implements `engine.proposers.drafting.NgramMemory`: read on the caller's thread, written by that of the store."""
+
+    def __init__(self, repository: Repository, post: Callable[[Command], object], era: int) -> None:
+        self._repository = repository
+        self._post = post
+        self.era = era  # in which they are loaded
+
+    def load(self, target_fingerprint: str, drafter_fingerprint: str) -> Sequence[NgramRecord]:
+        return self._repository.load_ngrams(target_fingerprint, drafter_fingerprint)
+
+    def save(self, target_fingerprint: str, drafter_fingerprint: str, changed: Sequence[NgramRecord]) -> None:
+        self._post(KeepNgrams(target_fingerprint, drafter_fingerprint, tuple(changed), self.era))
+
+
+def open_repository(config: EngineConfig) -> Repository:
+    """Raises StoreUnusable."""
+    from engine.storage import Repository
+
+    return Repository.open(config.data_dir)
+
+
+def make_library(
+    config: EngineConfig, repository: Repository, emit: Listener, loaded: LoadedTarget | None = None
+) -> LibraryService:
+    from engine.services.library_service import LibraryService
+
+    return LibraryService(repository, kept_downloads(config), loaded or LoadedTarget(), emit, _gpu_support)
+
+
+def _gpu_support() -> GpuSupport:
+    from engine.target.llama_cpp import gpu_support
+
+    return gpu_support()
+
+
+def kept_downloads(config: EngineConfig) -> KeptDownloads:
+    from engine.hub.kept import KeptDownloads
+
+    return KeptDownloads(config.data_dir / "models")
+
+
+def fetch_drafter(
+    config: EngineConfig, name: str, on_progress: Callable[[DrafterFetching], None], stop: StopSignal
+) -> Path:
+    """The folder of a drafter from the hub; the network is asked for nothing if the drafter is there already.
+
+    Raises FetchFailed, DrafterUnusable and FetchCancelled.
+    """
+    folder = fetched_folder(name, config.data_dir)
+    if not is_fetched(folder):
+        from engine.hub.drafters import fetch_drafter as fetch
+
+        fetch(name, config.data_dir, stop, on_progress)
+    return folder

@@ -1,0 +1,109 @@
+"""The engine's threads, and which of them carries out which command."""
+
+from __future__ import annotations
+
+import time
+
+from engine.config import EngineConfig
+from engine.factory import Services, by_type
+from engine.messages.commands import (
+    ChangeConversation,
+    ChatCommand,
+    CheckForUpdate,
+    Command,
+    CountTokens,
+    DeleteConversation,
+    DownloadCommand,
+    FileCommand,
+    ForgetConversation,
+    ForgetEverything,
+    HubCommand,
+    ImportConversations,
+    ImportProfile,
+    KeepDraft,
+    LearningCommand,
+    LibraryCommand,
+    PersonalCommand,
+    ReadRuntime,
+    RenameConversation,
+    RestoreConversation,
+    SearchCommand,
+    ShowBranch,
+    StoreCommand,
+)
+from engine.messages.events import Listener
+from engine.services.worker import Worker
+from engine.stop_signal import StopSignal
+
+_CLOSING_PATIENCE_S = 1.8
+
+_STORE_THREADS = ("chat", "store", "library", "personal", "files")
+_NETWORK_THREADS = ("hub", "search", "download")
+_THREAD_OF = by_type(
+    {
+        ChatCommand: "chat",
+        StoreCommand | CountTokens | LearningCommand: "store",
+        LibraryCommand | ReadRuntime: "library",
+        PersonalCommand: "personal",
+        ForgetEverything: "chat",  # so that no reply follows it
+        FileCommand: "files",
+        HubCommand: "hub",
+        SearchCommand | CheckForUpdate: "search",
+        DownloadCommand: "download",
+    }
+)
+# What these commands end on other threads: imports that began before are forgotten with the rest.
+_ENDED_BY: dict[type, tuple[type, ...]] = {ForgetEverything: (ImportConversations, ImportProfile)}
+# Carried out even when the app is being closed.
+_OWED = {
+    KeepDraft,
+    RenameConversation,
+    DeleteConversation,
+    RestoreConversation,
+    ForgetConversation,
+    ChangeConversation,
+    ShowBranch,
+}
+
+
+class Engine:
+    """A listener, and a thread for each kind of command that must not wait for the others: answering, stored
+    conversations, the library of targets, files of chats, what is learned as a whole, searching the hub, and fetching
+    drafters and targets from it.
+
+    The threads call `listener`. Nothing slow happens in the constructor or in `post`.
+    """
+
+    def __init__(self, config: EngineConfig, listener: Listener) -> None:
+        self._services = Services(config, listener, self.post)
+        self._workers = {
+            name: Worker(
+                f"slipstream-{name}",
+                self._services.handle,
+                listener,
+                on_end=self._services.close_chat if name == "chat" else lambda: None,
+                is_owed=lambda command: type(command) in _OWED,
+            )
+            for name in (*_STORE_THREADS, *_NETWORK_THREADS)
+        }
+        for worker in self._workers.values():
+            worker.start()
+
+    def post(self, command: Command) -> StopSignal:
+        """Has the command carried out. Setting the returned signal ends it early; an event then says how far it
+        came."""
+        for kind in _ENDED_BY.get(type(command), ()):
+            self._workers[_THREAD_OF[kind]].stop(kind)
+        return self._workers[_THREAD_OF[type(command)]].post(command)
+
+    def close(self) -> bool:
+        """Ends everything within two seconds. False if a thread was still busy then (it dies with the process)."""
+        self._services.end_learning()
+        for worker in self._workers.values():
+            worker.end()
+        deadline = time.monotonic() + _CLOSING_PATIENCE_S
+        ended = [self._workers[name].join(deadline - time.monotonic()) for name in _STORE_THREADS]
+        ended.append(all(ended) and self._services.close_store(deadline - time.monotonic()))
+        # A network may be silent for longer.
+        ended += [self._workers[name].join(deadline - time.monotonic()) for name in _NETWORK_THREADS]
+        return all(ended)

@@ -1,0 +1,1 @@
+"""What the command line does in one call, without threads."""

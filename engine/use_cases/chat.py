@@ -1,0 +1,48 @@
+"""A chat from the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+
+from engine.config import EngineConfig, TargetSettings
+from engine.errors import LoadCancelled
+from engine.factory import open_repository
+from engine.loading import load_file, speculate
+from engine.replies.reply import ReplyWriter
+from engine.stop_signal import StopSignal
+from engine.target.files import TargetFile, named_file, resolve_target
+from engine.target.interface import Interrupted
+
+
+@contextmanager
+def open_writer(
+    config: EngineConfig,
+    target: str,
+    settings: TargetSettings,
+    on_progress: Callable[[float], None],
+    stop: StopSignal,
+) -> Iterator[ReplyWriter]:
+    """A writer of replies without threads or stored conversations; its target is closed with it. It leaves the store as
+    it is, and opens it only for the name of a target used before.
+
+    Raises what resolving and loading the target raise, TemplateFailed and StoreUnusable; DrafterUnusable for a drafter
+    that was requested by name.
+    """
+    requested = config.speculation.drafter is not None or config.speculation.device is not None  # so fail loudly
+    with ExitStack() as opened:
+        try:
+            loaded = opened.enter_context(closing(load_file(resolve(config, target), settings, on_progress, stop)))
+            writer = ReplyWriter(loaded, speculate(config, loaded, stop, at_once=requested))
+        except Interrupted as error:
+            raise LoadCancelled(f"Loading {target} was cancelled.") from error
+        yield opened.enter_context(closing(writer))
+
+
+def resolve(config: EngineConfig, target: str) -> TargetFile:
+    """The file of `starter`, of a path, or of a target used before. Raises TargetMissing and StoreUnusable."""
+    file = named_file(target)
+    if file is None:
+        with closing(open_repository(config)) as repository:
+            file = resolve_target(target, repository)
+    return file

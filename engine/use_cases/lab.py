@@ -1,0 +1,100 @@
+"""The lab from the command line: measuring speed, and making a drafter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from engine.config import DistillSettings, EngineConfig, TargetSettings
+from engine.drafter.checkpoint import load_drafter
+from engine.errors import DrafterUnusable, LoadCancelled
+from engine.lab.distillation.progress import DistillProgress
+from engine.lab.measuring.measurement import Measurement
+from engine.lab.measuring.opening import open_measurement
+from engine.lab.measuring.order import BenchOrder
+from engine.loading import load_file, make_drafting
+from engine.messages.learned import NgramRecord, RecallText
+from engine.profile.transfer import read_profile
+from engine.proposers.drafting import Drafting
+from engine.proposers.neural import measure_step
+from engine.stop_signal import StopSignal
+from engine.target.interface import Interrupted, Target
+from engine.target.llama_cpp import load_vocabulary
+from engine.target.threads import usable_cores
+from engine.target.vocabulary_name import vocabulary_fingerprint
+from engine.use_cases.chat import resolve
+
+
+def open_bench(config: EngineConfig, order: BenchOrder, stop: StopSignal) -> Measurement:
+    """The measurement of an order, loaded; the caller closes it.
+
+    Raises PromptsUnreadable, ProfileUnusable, LoadCancelled, and what resolving and loading the target and the drafter
+    raise.
+    """
+    profile = None if order.profile is None else _Profile(order.profile)
+
+    def load_target() -> Target:
+        return load_file(resolve(config, order.target), TargetSettings(), lambda _progress: None, stop)
+
+    def drafting_for(target: Target) -> Drafting:
+        drafting = make_drafting(config, target, profile)
+        if profile is not None:
+            profile.teach(drafting)
+        return drafting
+
+    def recalled(target: Target) -> Sequence[RecallText]:
+        return () if profile is None else profile.texts(target)
+
+    try:
+        return open_measurement(order, load_target, load_vocabulary, drafting_for, stop, recalled)
+    except Interrupted as error:
+        raise LoadCancelled(f"Loading {order.target} was cancelled.") from error
+
+
+class _Profile:
+    """The contents of a profile, for a measurement. Implements `engine.proposers.drafting.NgramMemory`, but saves
+    nothing."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises ProfileUnusable."""
+        self._learned = read_profile(path).learned
+
+    def load(self, target_fingerprint: str, drafter_fingerprint: str) -> Sequence[NgramRecord]:
+        return self._learned.ngrams.get((target_fingerprint, drafter_fingerprint), ())
+
+    def save(self, target_fingerprint: str, drafter_fingerprint: str, changed: Sequence[NgramRecord]) -> None: ...
+
+    def teach(self, drafting: Drafting) -> None:
+        """Puts the published adapter in use, if there is one for this drafter. Raises AdapterUnusable."""
+        pair = (drafting.target_fingerprint, drafting.drafter_fingerprint)
+        for adapter in self._learned.adapters.get(pair, ()):
+            if adapter.is_published:
+                drafting.use(drafting.read_adapter(adapter.weights))
+
+    def texts(self, target: Target) -> tuple[RecallText, ...]:
+        """Numbered so that they are older than every text of the measurement."""
+        texts = self._learned.recall.get(vocabulary_fingerprint(target.vocabulary), ())
+        return tuple(RecallText(place - len(texts), -1, tokens) for place, tokens in enumerate(texts))
+
+
+def distill(
+    config: EngineConfig, settings: DistillSettings, folder: Path, on_progress: Callable[[DistillProgress], None]
+) -> None:
+    """Makes a drafter for a target. Takes as long as the settings say, and the time to write or read the corpus.
+
+    Raises what resolving and loading the target raise, CorpusUnreadable, DrafterUnusable, and MendableError when
+    something cannot be written.
+    """
+    from engine.lab.distillation.distilling import distill as make  # transformers: two seconds that no bench needs
+
+    def judge(drafter: Path, order: BenchOrder) -> Measurement:
+        speculation = replace(order.speculation, drafter=drafter)
+        return open_bench(replace(config, speculation=speculation), order, StopSignal())
+
+    def measure(drafter: Path) -> float:
+        return measure_step(load_drafter(drafter, config.speculation.device, usable_cores()).model)
+
+    if settings.start is not None and not settings.start.exists():
+        raise DrafterUnusable(f"There is no folder {settings.start}; choose the folder of a drafter to start from.")
+    make(settings, resolve(config, settings.target), folder, on_progress, judge, measure)
