@@ -205,5 +205,4 @@ def _about(words: str, parent: QWidget) -> QLabel:
 
 
 def _centred(widget: QWidget) -> QHBoxLayout:
-    row = in_row([Stretch(), Placed(widget, 1000), Stretch()])
-    return row
+    return in_row([Stretch(), Placed(widget, 1000), Stretch()])
