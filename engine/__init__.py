@@ -25,10 +25,8 @@ _PUBLIC = {
     """,
     "drafter.choice": "BUILT_IN HUB_EXAMPLES built_in_drafter drafter_folder hub_name",
     "factory": "fetch_drafter open_repository",
-    "lab.distillation.invent_progress": "InventProgress",
-    "lab.distillation.progress": "DistillProgress Judgement LabelProgress TrainingProgress",
-    "lab.measuring.costs": "SimulatedCosts",
-    "lab.measuring.order": "BenchOrder",
+    "lab.distillation.progress": "DistillProgress InventProgress Judgement LabelProgress TrainingProgress",
+    "lab.measuring.order": "BenchOrder SimulatedCosts",
     "messages.commands": """
         AddTargets ChangeConversation ChangeTargetOptions ChatSampling CheckForUpdate Command Compare ContinueReply
         CountTokens DeleteConversation DiscardDownload DownloadTarget EditPrompt EstimateMemory ExportConversations
@@ -54,9 +52,7 @@ if TYPE_CHECKING:  # the same modules for mypy, which finds more in them than is
     from engine.config import *
     from engine.drafter.choice import *
     from engine.factory import *
-    from engine.lab.distillation.invent_progress import *
     from engine.lab.distillation.progress import *
-    from engine.lab.measuring.costs import *
     from engine.lab.measuring.order import *
     from engine.messages.commands import *
     from engine.replies.reply import *

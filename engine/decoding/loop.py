@@ -11,10 +11,9 @@ from engine.decoding.session import Session
 from engine.decoding.speculation import Speculation
 from engine.messages.conversations import ChatTurn
 from engine.numerics.acceptance import accept
-from engine.numerics.dice import Dice, RandomDice
-from engine.numerics.distribution_notes import DistributionNotes
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
-from engine.numerics.sampling import Distribution, make_distribution
+from engine.numerics.likeliest import DistributionNotes
+from engine.numerics.sampling import Dice, Distribution, RandomDice, make_distribution
 from engine.proposers.interface import Context
 from engine.stop_signal import StopSignal
 from engine.target.interface import FloatRows, Target

@@ -12,9 +12,8 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 
-from engine.drafter.acceptance_head import AcceptanceHead
 from engine.drafter.matrices import Matrix
-from engine.drafter.model import LayerWeights, LlamaShape, LlamaWeights
+from engine.drafter.model import AcceptanceHead, LayerWeights, LlamaShape, LlamaWeights
 from engine.errors import AdapterUnusable
 
 _DOWN, _UP = ".down", ".up"

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.drafter.json_file import read_json
-from engine.drafter.model import LlamaShape
-from engine.drafter.rope import Llama3Stretch, Rope
+from engine.drafter.model import Llama3Stretch, LlamaShape, Rope
 from engine.errors import DrafterUnusable
 
 # The same layers under other names: without a sliding window nothing else sets them apart.

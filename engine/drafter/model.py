@@ -6,6 +6,7 @@ Queries, keys and values are one matrix, and so are gate and up. On a CPU the pr
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,10 +14,77 @@ from dataclasses import dataclass
 import torch
 from torch.nn import functional
 
-from engine.drafter.acceptance_head import AcceptanceHead
 from engine.drafter.interface import LogitRow
 from engine.drafter.matrices import Embedding, Matrix
-from engine.drafter.rope import Rope
+
+_LEAST = 1e-6  # probability
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AcceptanceHead:
+    """How likely a guess is to be accepted: a logistic regression on its probability and on the state behind it.
+
+    SpecDec++ and OmniDraft (arXiv 2405.19715, 2507.02659) train a network of several layers on many replies of others;
+    one user's replies are few, and a regression held small by a penalty predicts better from them (decision 14).
+    """
+
+    of_state: torch.Tensor  # float32 [hidden]
+    of_probability: torch.Tensor  # float32 [3]: of log q, of log(1 − q), and what is always added
+
+    def chance(self, state: torch.Tensor, probability: float) -> float:
+        """That the drafter's likeliest token, of probability q, is accepted; `state` [hidden] is what it came from."""
+        certain = min(max(probability, _LEAST), 1 - _LEAST)
+        likely, unlikely, always = self.of_probability.tolist()
+        score = likely * math.log(certain) + unlikely * math.log1p(-certain) + always
+        score += float(torch.dot(self.of_state, state))
+        return 1 / (1 + math.exp(-max(-30.0, min(30.0, score))))
+
+
+def features(probabilities: torch.Tensor) -> torch.Tensor:
+    """[guesses, 3], as `AcceptanceHead.of_probability` weighs them."""
+    certain = probabilities.clamp(_LEAST, 1 - _LEAST)
+    return torch.stack((certain.log(), torch.log1p(-certain), torch.ones_like(certain)), 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Llama3Stretch:
+    """How Llama 3.1 and later stretch the slow rotations for longer contexts, as in its `apply_scaling`."""
+
+    factor: float
+    low_frequency_factor: float
+    high_frequency_factor: float
+    original_positions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rope:
+    """Rotary position embedding: the angles that turn queries and keys (Su et al., arXiv 2104.09864)."""
+
+    theta: float = 10_000.0
+    position_divisor: float = 1.0  # "linear" scaling
+    stretch: Llama3Stretch | None = None
+
+    def tables(self, num_positions: int, head_dim: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Cosines and signed sines, float32, each of shape (num_positions, head_dim).
+
+        A head x = [first half, second half] becomes x · cosine + [second half, first half] · sine: the sine carries
+        the minus sign of the first half.
+        """
+        angles = torch.outer(torch.arange(num_positions, dtype=torch.float32), self._frequencies(head_dim))
+        sine = angles.sin()
+        return torch.cat((angles.cos(), angles.cos()), -1), torch.cat((-sine, sine), -1)
+
+    def _frequencies(self, head_dim: int) -> torch.Tensor:
+        """Radians per position, shape (head_dim / 2,)."""
+        exponents = torch.arange(0, head_dim, 2, dtype=torch.float32) / head_dim
+        frequencies = 1.0 / (self.theta**exponents) / self.position_divisor
+        if self.stretch is None:
+            return frequencies
+        stretch = self.stretch
+        turns = stretch.original_positions * frequencies / (2 * math.pi)  # within the original context
+        share = (turns - stretch.low_frequency_factor) / (stretch.high_frequency_factor - stretch.low_frequency_factor)
+        return torch.lerp(frequencies / stretch.factor, frequencies, share.clamp(0.0, 1.0))
+
 
 DEFAULT_MAX_HELD = 2048  # tokens
 _CHUNK = 256  # tokens of a prompt that are read in one pass

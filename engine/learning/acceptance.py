@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch.nn import functional
 
-from engine.drafter.acceptance_head import AcceptanceHead, features
+from engine.drafter.model import AcceptanceHead, features
 from engine.learning.adapting import AdaptedModel, Check
 from engine.learning.samples import Sample
 

@@ -8,8 +8,10 @@ steps; whoever drives it decides when.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ctypes
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -23,10 +25,24 @@ from engine.learning.corpus import Lesson
 from engine.learning.evaluation import accepted_per_round
 from engine.learning.labels import Labels
 from engine.learning.losses import Loss, losses, wanted
-from engine.learning.memory import give_back_unused
 from engine.learning.samples import MOST_TOKENS, LabelTable, Sample, SampleMaker
 from engine.messages.conversations import ChatTurn
 from engine.messages.learned import VerifiedReply
+
+
+def give_back_unused() -> None:
+    """Returns freed memory to the system, in milliseconds: passes over sequences of other lengths leave holes that
+    glibc keeps, a megabyte each. Does nothing where the C library has no such function."""
+    _trim()(0)
+
+
+@lru_cache(maxsize=1)
+def _trim() -> Callable[[int], object]:
+    try:
+        trim: Callable[[int], object] = ctypes.CDLL(None).malloc_trim
+    except (OSError, TypeError, AttributeError):  # TypeError: on Windows there is no library without a name
+        return lambda _pad: None
+    return trim
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,9 +34,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from engine.numerics.dice import Dice
 from engine.numerics.draft import Draft, DraftPath, Verdict
-from engine.numerics.sampling import Distribution, Ids, Probabilities
+from engine.numerics.sampling import Dice, Distribution, Ids, Probabilities
 from engine.numerics.string_trie import Node
 
 DistributionAt = Callable[[int], Distribution]  # the target's distribution after so many of the draft's tokens

@@ -10,13 +10,42 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from engine.config import SamplingSettings
 from engine.errors import LogitsBroken
-from engine.numerics.dice import Dice
+
+
+class Dice(Protocol):
+    """Where chance enters: two verbs, so that a test can go through every outcome instead."""
+
+    def happens(self, probability: float) -> bool: ...
+
+    def choose(self, weights: npt.NDArray[np.float64]) -> int:
+        """A place in `weights`, shape (n,), in proportion to them; they need not sum to 1."""
+        ...
+
+
+class RandomDice:
+    """Dice over numpy's generator; the same seed gives the same throws."""
+
+    def __init__(self, seed: int | None) -> None:
+        self._random = np.random.default_rng(seed).random
+
+    def happens(self, probability: float) -> bool:
+        return self._random() < probability
+
+    def choose(self, weights: npt.NDArray[np.float64]) -> int:
+        if len(weights) == 1:
+            return 0
+        cumulative = np.cumsum(weights)
+        # Scaled by the last sum, so that rounding can never leave the throw beyond it.
+        place = int(np.searchsorted(cumulative, self._random() * cumulative[-1], side="right"))
+        return min(place, len(weights) - 1)
+
 
 Ids = npt.NDArray[np.int64]
 Probabilities = npt.NDArray[np.float64]

@@ -8,8 +8,8 @@ from typing import Protocol
 
 from engine.config import SamplingSettings
 from engine.messages.conversations import ChatTurn
-from engine.numerics.dice import Dice
 from engine.numerics.draft import Draft, Verdict
+from engine.numerics.sampling import Dice
 from engine.target.interface import TargetFeature
 
 

@@ -18,7 +18,7 @@ from engine.messages.conversations import ChatTurn
 from engine.messages.learned import VerifiedReply
 from engine.messages.replies import Origin, OriginRun, ReplyStatistics, StopReason
 from engine.messages.speed import LiveFigures
-from engine.numerics.distribution_notes import DistributionNotes
+from engine.numerics.likeliest import DistributionNotes
 from engine.replies.prompt import Prompt, PromptBuilder
 from engine.replies.reply_pace import ReplyPace
 from engine.replies.text_kind import text_kind

@@ -17,7 +17,7 @@ from engine.config import TargetSettings
 from engine.lab.measuring.modes import Answer, WriterMode
 from engine.lab.measuring.prompts import Question, read_prompts
 from engine.loading import load_file, make_drafting
-from engine.numerics.dice import RandomDice
+from engine.numerics.sampling import RandomDice
 from engine.proposers.interface import Context
 from engine.proposers.neural import NeuralProposer
 from engine.use_cases.chat import resolve

@@ -26,8 +26,7 @@ from engine.drafter.interface import Drafter, LogitRow
 from engine.loading import load_file, make_drafting
 from engine.messages.conversations import ChatTurn, Role
 from engine.numerics.acceptance import accept
-from engine.numerics.dice import RandomDice
-from engine.numerics.sampling import Distribution, make_distribution
+from engine.numerics.sampling import Distribution, RandomDice, make_distribution
 from engine.proposers.interface import Context
 from engine.proposers.neural import NeuralProposer
 from engine.stop_signal import StopSignal

@@ -27,10 +27,10 @@ import numpy.typing as npt
 
 from engine.config import SamplingSettings
 from engine.messages.conversations import ChatTurn, Role
-from engine.numerics.dice import RandomDice
 from engine.numerics.draft import Verdict
 from engine.numerics.draft_length import MAX_LENGTH
 from engine.numerics.prefix import common_prefix_length
+from engine.numerics.sampling import RandomDice
 from engine.proposers.interface import Context
 from engine.proposers.remembered import MOST_TOKENS, Remembered
 from engine.proposers.suffix_lookup import SuffixLookup

@@ -15,7 +15,7 @@ from engine.config import EngineConfig, ReplySettings, SamplingSettings, Specula
 from engine.decoding.speculation import Speculation
 from engine.drafter.choice import built_in_drafter
 from engine.errors import DrafterUnusable
-from engine.lab.measuring.forks import LogitGauge
+from engine.lab.measuring.bench import LogitGauge
 from engine.loading import make_drafting
 from engine.messages.conversations import ChatTurn, Role
 from engine.numerics.draft_length import FixedCosts

@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from engine.numerics.dice import Dice
+from engine.numerics.sampling import Dice
 
 Result = TypeVar("Result")
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import torch
 
 from engine.config import DistillSettings
-from engine.lab.distillation.checkpoint import TrainingState
 from engine.lab.distillation.cut import Cut
 from engine.lab.distillation.progress import Judgement
+from engine.lab.distillation.training import TrainingState
 from engine.learning.evaluation import count_hits
 from engine.learning.samples import LabelTable, Sample
 

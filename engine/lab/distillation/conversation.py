@@ -14,9 +14,8 @@ from engine.lab.distillation.seeds import NO_SYSTEM_PROMPT_SHARE, ONE_PARAGRAPH,
 from engine.lab.distillation.shards import Conversation
 from engine.learning.labels import NUM_LIKELIEST, Labels
 from engine.messages.conversations import ChatTurn, Role
-from engine.numerics.dice import Dice, RandomDice
 from engine.numerics.likeliest import likeliest
-from engine.numerics.sampling import make_distribution
+from engine.numerics.sampling import Dice, RandomDice, make_distribution
 from engine.target.chat_template import ChatTemplate
 from engine.target.interface import FloatRow, ParallelTarget
 

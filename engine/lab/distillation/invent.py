@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 from engine.lab.distillation.conversation import Inventor, Step
-from engine.lab.distillation.invent_progress import InventProgress
+from engine.lab.distillation.progress import InventProgress
 from engine.lab.distillation.shards import Conversation, Origin, Shards
 from engine.numerics.vocabulary_map import fingerprint
 from engine.target.chat_template import ChatTemplate

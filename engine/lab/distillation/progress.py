@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.lab.distillation.invent_progress import InventProgress
+
+@dataclass(frozen=True, slots=True)
+class InventProgress:
+    num_done: int  # conversations that are finished, those of earlier runs among them
+    num_conversations: int  # that are to be
+    num_tokens: int  # that the target wrote in this run: turns of users and replies
+    seconds: float  # of this run
 
 
 @dataclass(frozen=True, slots=True)

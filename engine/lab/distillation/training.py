@@ -6,20 +6,67 @@ is written every few minutes.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
 
-from engine.lab.distillation.checkpoint import TrainingState, load_checkpoint, save_checkpoint
+from engine.errors import WorkUnusable
 from engine.lab.distillation.progress import TrainingProgress
 from engine.learning.evaluation import Hits, count_hits
+from engine.learning.files import write_whole
 from engine.learning.samples import LabelTable, Sample
+
+_OPTIMIZER = ("step", "exp_avg", "exp_avg_sq")
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingState:
+    step: int = 0
+    epoch: int = 0  # whole ones
+    batch: int = 0  # of this epoch, the next one
+    seconds: float = 0.0  # of training so far
+
+
+def save_checkpoint(path: Path, model: Any, optimizer: torch.optim.Optimizer, state: TrainingState) -> None:
+    """Raises WorkUnusable."""
+    tensors: dict[str, torch.Tensor] = {}
+    for name, weight in model.named_parameters():
+        tensors[name] = weight.detach()
+        for part, value in optimizer.state.get(weight, {}).items():
+            tensors[f"{part}:{name}"] = value
+    write_whole(path, save(tensors, metadata={"state": json.dumps(asdict(state))}))
+
+
+def load_checkpoint(path: Path, model: Any, optimizer: torch.optim.Optimizer) -> TrainingState:
+    """Raises WorkUnusable when the file is damaged, or of a drafter of another shape."""
+    try:
+        with safe_open(path, "pt") as file, torch.no_grad():
+            state = TrainingState(**json.loads(file.metadata()["state"]))
+            kept = set(file.keys())
+            for name, weight in model.named_parameters():
+                found = file.get_tensor(name)
+                if found.shape != weight.shape:
+                    raise ValueError(f"{name} has another shape")
+                weight.copy_(found)
+                if f"{_OPTIMIZER[0]}:{name}" in kept:
+                    optimizer.state[weight] = {
+                        part: file.get_tensor(f"{part}:{name}").to(weight.device) for part in _OPTIMIZER
+                    }
+            return state
+    except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
+        raise WorkUnusable(
+            f"The training in {path} cannot be gone on with ({error}); remove the file to start it again."
+        ) from error
+
 
 _WARM_UP = 0.02  # share of the training
 _LOWEST_RATE = 0.02  # of the highest, at the end

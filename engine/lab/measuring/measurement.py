@@ -8,16 +8,13 @@ from dataclasses import replace
 import numpy as np
 
 from engine.decoding.speculation import Speculation
-from engine.lab.measuring.bench import Bench, Comparison
-from engine.lab.measuring.costs import PASS_S
-from engine.lab.measuring.forks import LogitGauge
+from engine.lab.measuring.bench import Bench, Comparison, LogitGauge
 from engine.lab.measuring.machine import describe_machine
 from engine.lab.measuring.modes import Mode, ReplayMode, WriterMode
-from engine.lab.measuring.order import PLAIN, BenchOrder
+from engine.lab.measuring.order import PASS_S, PLAIN, BenchOrder
 from engine.lab.measuring.prompts import Chat
 from engine.lab.measuring.report import Json, Subject, make_report
-from engine.lab.measuring.schooling import Schooling
-from engine.lab.measuring.windows import trials, windows
+from engine.lab.measuring.windows import Schooling, trials, windows
 from engine.messages.learned import RecallText
 from engine.proposers.remembered import Remembered
 from engine.stop_signal import StopSignal

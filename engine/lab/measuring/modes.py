@@ -13,13 +13,13 @@ from engine.decoding.figures import DecodingFigures
 from engine.decoding.loop import Decoder
 from engine.decoding.session import Session
 from engine.decoding.speculation import Speculation
-from engine.lab.measuring.costs import SimulatedCosts
+from engine.lab.measuring.order import SimulatedCosts
 from engine.lab.measuring.prompts import Question
 from engine.messages.conversations import ChatTurn
 from engine.messages.learned import VerifiedReply
 from engine.messages.replies import OriginRun, StopReason
 from engine.messages.speed import LiveFigures
-from engine.numerics.distribution_notes import DistributionNotes
+from engine.numerics.likeliest import DistributionNotes
 from engine.replies.reply import ReplyWriter
 from engine.stop_signal import StopSignal
 from engine.target.interface import Interrupted, Target

@@ -10,7 +10,7 @@ from engine.decoding.speculation import CANNOT_ROLL_BACK, Speculation
 from engine.lab.measuring.measurement import Measurement
 from engine.lab.measuring.order import ALWAYS_DRAFTING, PLAIN, RECALL, BenchOrder
 from engine.lab.measuring.prompts import read_prompts
-from engine.lab.measuring.schooling import Drafting, Schooling
+from engine.lab.measuring.windows import Drafting, Schooling
 from engine.messages.learned import RecallText
 from engine.numerics.draft_length import MAX_LENGTH, FixedCosts, PassCosts
 from engine.numerics.suffix_index import SuffixIndex

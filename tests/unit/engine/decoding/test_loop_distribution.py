@@ -16,9 +16,8 @@ from engine.decoding.loop import Decoder
 from engine.decoding.session import Session
 from engine.decoding.speculation import Speculation
 from engine.messages.conversations import ChatTurn, Role
-from engine.numerics.dice import Dice
 from engine.numerics.draft_length import FixedCosts
-from engine.numerics.sampling import make_distribution
+from engine.numerics.sampling import Dice, make_distribution
 from engine.numerics.suffix_index import SuffixIndex
 from engine.proposers.chooser import Chooser
 from engine.proposers.suffix_lookup import SuffixLookup

@@ -10,9 +10,9 @@ import pytest
 from engine.config import SamplingSettings
 from engine.decoding.speculation import Speculation
 from engine.messages.conversations import ChatTurn, Role
-from engine.numerics.dice import RandomDice
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
 from engine.numerics.draft_length import FixedCosts
+from engine.numerics.sampling import RandomDice
 from engine.proposers.chooser import Chooser
 from engine.proposers.interface import Context, Proposer, Worth
 from tests.fakes.proposers import FREE, FakeRecall, FakeSlow, RandomProposer, choosing, drafting

@@ -11,11 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load, save
 
-from engine.drafter.acceptance_head import AcceptanceHead, features
 from engine.drafter.adapter import Adapter, LowRank, adapted, matrices, matrix_sizes
 from engine.drafter.checkpoint import load_drafter
 from engine.drafter.matrices import Int8Matrix, Int8Rows, WeightForm
-from engine.drafter.model import LlamaDrafter
+from engine.drafter.model import AcceptanceHead, LlamaDrafter, features
 from engine.errors import AdapterUnusable
 from tests.unit.engine.drafter.checkpoints import random_llama
 from tests.unit.engine.drafter.checkpoints import save as save_drafter

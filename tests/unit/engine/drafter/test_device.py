@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.drafter.device import choose_device
+from engine.drafter.checkpoint import choose_device
 from engine.errors import DrafterUnusable
 
 

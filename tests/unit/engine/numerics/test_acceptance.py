@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.numerics.acceptance import accept
-from engine.numerics.dice import Dice, RandomDice
 from engine.numerics.draft import Draft, DraftPath, Verdict
-from engine.numerics.sampling import Distribution
+from engine.numerics.sampling import Dice, Distribution, RandomDice
 from engine.numerics.string_trie import StringTrie
 from engine.numerics.translation import translate
 from engine.numerics.vocabulary_map import VocabularyMap

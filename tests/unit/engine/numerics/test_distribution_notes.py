@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.numerics.distribution_notes import DistributionNotes
+from engine.numerics.likeliest import DistributionNotes
 
 
 def test_tokens_and_distributions_come_back_in_order_as_many_as_are_wanted() -> None:

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from engine.config import SamplingSettings
 from engine.errors import LogitsBroken
-from engine.numerics.dice import RandomDice
-from engine.numerics.sampling import Distribution, LogitRow, make_distribution
+from engine.numerics.sampling import Distribution, LogitRow, RandomDice, make_distribution
 
 OFF = SamplingSettings(temperature=1.0, top_k=0, top_p=1.0, min_p=0.0)
 

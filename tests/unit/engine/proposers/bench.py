@@ -8,9 +8,9 @@ from dataclasses import replace
 from engine.config import SamplingSettings
 from engine.messages.conversations import ChatTurn, Role
 from engine.messages.learned import NgramRecord
-from engine.numerics.dice import RandomDice
 from engine.numerics.draft import Draft
 from engine.numerics.ngram_cache import NgramCache
+from engine.numerics.sampling import RandomDice
 from engine.numerics.string_trie import StringTrie
 from engine.numerics.vocabulary_map import VocabularyMap
 from engine.proposers.interface import Context, Worth

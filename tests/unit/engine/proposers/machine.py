@@ -8,9 +8,9 @@ import numpy as np
 
 from engine.config import SamplingSettings
 from engine.messages.conversations import ChatTurn, Role
-from engine.numerics.dice import RandomDice
 from engine.numerics.draft import Draft, Verdict
 from engine.numerics.draft_length import FixedCosts
+from engine.numerics.sampling import RandomDice
 from engine.proposers.chooser import Always, Chooser
 from engine.proposers.interface import Context
 from tests.fakes.proposers import FakeRecall, FakeSlow

@@ -11,7 +11,7 @@ from engine.config import SamplingSettings
 from engine.drafter.interface import LogitRow
 from engine.messages.conversations import ChatTurn, Role
 from engine.messages.learned import NgramRecord
-from engine.numerics.dice import RandomDice
+from engine.numerics.sampling import RandomDice
 from engine.proposers.interface import Context
 from tests.fakes.drafter import END, PIECES, AsciiVocabulary, FakeDrafterVocabulary, random_logits
 from tests.fakes.proposers import Generous

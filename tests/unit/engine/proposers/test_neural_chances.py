@@ -10,8 +10,8 @@ import pytest
 
 from engine.config import SamplingSettings
 from engine.drafter.interface import LogitRow
-from engine.numerics.dice import Dice
 from engine.numerics.draft import Draft, Verdict
+from engine.numerics.sampling import Dice
 from tests.fakes.dice import every_outcome
 from tests.fakes.drafter import PIECES, Logits, guesses, random_logits
 from tests.fakes.proposers import Generous

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from engine.config import SamplingSettings
 from engine.messages.conversations import ChatTurn, Role
-from engine.numerics.dice import RandomDice
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
+from engine.numerics.sampling import RandomDice
 from engine.numerics.suffix_index import SuffixIndex
 from engine.proposers.interface import Context
 from engine.proposers.suffix_lookup import SuffixLookup

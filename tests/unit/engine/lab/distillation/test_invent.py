@@ -16,7 +16,7 @@ from safetensors.numpy import load_file
 from engine.errors import CorpusUnreadable, MendableError, PromptTooLong, TemplateFailed
 from engine.lab.distillation import invent as invent_module
 from engine.lab.distillation.invent import invent
-from engine.lab.distillation.invent_progress import InventProgress
+from engine.lab.distillation.progress import InventProgress
 from engine.lab.distillation.seeds import SEEDS, SHARES, SYSTEM_PROMPTS
 from engine.learning.corpus import read_lessons
 from engine.learning.files import write_whole

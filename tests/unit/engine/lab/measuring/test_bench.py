@@ -3,8 +3,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engine.errors import PromptTooLong
-from engine.lab.measuring.bench import Bench, Comparison
-from engine.lab.measuring.forks import Fork
+from engine.lab.measuring.bench import Bench, Comparison, Fork
 from engine.lab.measuring.modes import Answer
 from engine.lab.measuring.prompts import Question
 from engine.messages.conversations import Role
@@ -14,7 +13,7 @@ from tests.unit.engine.lab.measuring.made import FakeMode, answer, chat
 
 
 class FixedGauge:
-    """Implements `engine.lab.measuring.forks.Gauge`."""
+    """Implements `engine.lab.measuring.bench.Gauge`."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[tuple[int, ...], tuple[int, ...], int | None]] = []

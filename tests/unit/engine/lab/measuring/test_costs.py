@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from engine.errors import SettingInvalid
-from engine.lab.measuring.costs import PASS_S, SimulatedCosts
+from engine.lab.measuring.order import PASS_S, SimulatedCosts
 
 
 def test_seconds_are_counts_times_costs() -> None:

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 import pytest
 
 from engine.decoding.figures import DecodingFigures
-from engine.lab.measuring.counted import ratios_by_counts
+from engine.lab.measuring.report import ratios_by_counts
 
 
 def figures(

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from engine.lab.measuring.forks import Fork, LogitGauge, find_fork
+from engine.lab.measuring.bench import Fork, LogitGauge, find_fork
 from engine.stop_signal import StopSignal
 from engine.target.interface import FloatRows
 from tests.fakes.target import END, FakeTarget

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from engine.decoding.speculation import Speculation
-from engine.lab.measuring.costs import SimulatedCosts
 from engine.lab.measuring.measurement import Measurement
-from engine.lab.measuring.order import BenchOrder
+from engine.lab.measuring.order import BenchOrder, SimulatedCosts
 from engine.lab.measuring.prompts import Chat
 from engine.stop_signal import StopSignal
 from engine.target.trace import TraceTarget

@@ -7,8 +7,8 @@ import pytest
 from engine.config import ReplySettings, SamplingSettings
 from engine.decoding.speculation import Speculation
 from engine.errors import LogitsBroken
-from engine.lab.measuring.costs import PASS_S, SimulatedCosts
 from engine.lab.measuring.modes import ReplayMode, WriterMode
+from engine.lab.measuring.order import PASS_S, SimulatedCosts
 from engine.lab.measuring.prompts import Question
 from engine.messages.conversations import ChatTurn, Role
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict

@@ -12,7 +12,7 @@ from engine.drafter.adapter import Adapter
 from engine.errors import DrafterUnusable, PromptsUnreadable
 from engine.lab.measuring.opening import open_measurement
 from engine.lab.measuring.order import BenchOrder
-from engine.lab.measuring.schooling import Drafting
+from engine.lab.measuring.windows import Drafting
 from engine.learning.learner import Learner
 from engine.proposers.interface import SlowProposer
 from engine.stop_signal import StopSignal
@@ -34,7 +34,7 @@ def prompts(tmp_path: Path) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class FakeDrafting:
-    """Implements `engine.lab.measuring.schooling.Drafting`, for one that never learns."""
+    """Implements `engine.lab.measuring.windows.Drafting`, for one that never learns."""
 
     proposer: SlowProposer
 

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from engine.decoding.figures import DecodingFigures
-from engine.lab.measuring.bench import Comparison, Outcome
-from engine.lab.measuring.forks import Fork
+from engine.lab.measuring.bench import Comparison, Fork, Outcome
 from engine.lab.measuring.modes import Answer
 from engine.lab.measuring.prompts import Question
 from engine.lab.measuring.report import Subject, make_report, ratio_to_plain
