@@ -12,10 +12,9 @@ from app.settings.shortcuts import Shortcuts, fixed_keys
 from app.theme import ThemeKeeper
 from app.widgets.conversation_list import ConversationList
 from app.widgets.dropped_files import DroppedFiles
-from app.widgets.incognito_banner import IncognitoBanner
-from app.widgets.key_hint import KeyHint
+from app.widgets.icon_button import KeyHint
 from app.widgets.layouts import Placed, Stretch, in_column, in_row
-from app.widgets.notice_bar import NoticeBars
+from app.widgets.notice_bar import IncognitoBanner, NoticeBars
 from app.widgets.prompt_box import PromptBox
 from app.widgets.speed_meter import SpeedMeter
 from app.widgets.target_bar import TargetBar

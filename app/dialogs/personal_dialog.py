@@ -12,8 +12,7 @@ from app.dialogs.learning_page import LearningPage
 from app.dialogs.parts import button, words
 from app.dialogs.profile_page import ProfilePage
 from app.widgets.dropped_files import DroppedFiles
-from app.widgets.layouts import Placed, Stretch, in_column, in_row
-from app.widgets.scrolling_page import ScrollingPage
+from app.widgets.layouts import Placed, ScrollingPage, Stretch, in_column, in_row
 from engine import LearningSettings
 
 _WIDTH_PX = 600

@@ -10,8 +10,7 @@ from PySide6.QtWidgets import QDialog, QGridLayout, QLabel, QWidget
 from app.dialogs.parts import button, fit_to_screen
 from app.settings.shortcuts import Shortcut, native
 from app.theme import ThemeKeeper
-from app.widgets.layouts import Placed, Stretch, in_column, in_row
-from app.widgets.scrolling_page import ScrollingPage
+from app.widgets.layouts import Placed, ScrollingPage, Stretch, in_column, in_row
 
 _SIZE_PX = (520, 560)
 

@@ -6,8 +6,8 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QPushButton, QWidget
 
 from app.theme import ThemeKeeper
+from app.widgets.appearance import code_font
 from app.widgets.attachment_chips import words_of_size
-from app.widgets.fonts import code_font
 from engine.messages.attachments import Attachment
 
 _GAP_PX = 6

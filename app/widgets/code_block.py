@@ -21,8 +21,8 @@ from PySide6.QtWidgets import QFrame, QLabel, QPlainTextEdit, QWidget
 from app.text.highlight import Lexing, Line, formats
 from app.text.origin_marks import spans_of
 from app.theme import ThemeKeeper
-from app.widgets.copy_button import CopyButton
-from app.widgets.fonts import code_font
+from app.widgets.appearance import code_font
+from app.widgets.icon_button import CopyButton
 from app.widgets.layouts import Stretch, in_row
 
 HEADER_PX = 34

@@ -17,9 +17,9 @@ from PySide6.QtWidgets import (
 
 from app.models.conversations import ConversationsModel
 from app.theme import ThemeKeeper
+from app.widgets.appearance import show_keyboard_focus
 from app.widgets.conversation_delegate import ConversationDelegate
 from app.widgets.icon_button import IconButton
-from app.widgets.keyboard_focus import show_keyboard_focus
 from app.widgets.layouts import Placed, in_row
 from app.widgets.search_field import SearchField
 from app.widgets.search_results import SearchResults

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt, Slot
-from PySide6.QtGui import QFocusEvent, QPaintEvent
-from PySide6.QtWidgets import QToolButton, QWidget
+from PySide6.QtCore import QObject, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QAction, QFocusEvent, QPaintEvent
+from PySide6.QtWidgets import QAbstractButton, QToolButton, QWidget
 
+from app.settings.shortcuts import native, written
 from app.theme import ThemeKeeper
 
 
@@ -64,3 +65,62 @@ class IconButton(QToolButton):
         icon_px = self._keeper.px(self._icon_px)
         self.setIconSize(QSize(icon_px, icon_px))
         self.setIcon(self._keeper.icon(self._icon, self._token))
+
+
+FEEDBACK_MS = 1_600
+
+
+class CopyButton(IconButton):
+    """Asks for its text to be copied, and says so for a moment.
+
+    Signals:
+        pressed_for_text(): whoever has the text copies it.
+    """
+
+    pressed_for_text = Signal()
+
+    def __init__(self, keeper: ThemeKeeper, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(keeper, "copy", name, icon_px=15, kind="footer", parent=parent)
+        self._name = name
+        self.setText(self.tr("Copy"))
+        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(FEEDBACK_MS)
+        self._timer.timeout.connect(self._calm)
+        self.clicked.connect(self._on_clicked)
+
+    @Slot()
+    def _on_clicked(self) -> None:
+        self.pressed_for_text.emit()
+        self.setText(self.tr("Copied"))
+        self.set_icon("check", "accent")
+        self.setAccessibleName(self.tr("Copied"))
+        self._timer.start()
+
+    @Slot()
+    def _calm(self) -> None:
+        self.setText(self.tr("Copy"))
+        self.set_icon("copy", "quiet")
+        self.setAccessibleName(self._name)
+
+
+class KeyHint(QObject):
+    """Keeps the keys of an action in the tooltip of a button that does the same."""
+
+    def __init__(self, button: QAbstractButton, action: QAction) -> None:
+        super().__init__(button)
+        self._button = button
+        self._action = action
+        self._words = button.toolTip().split("  (")[0]
+        action.changed.connect(self._show)
+        self._show()
+
+    @Slot()
+    def _show(self) -> None:
+        keys = native(written(self._action.shortcuts()))
+        hint = f"{self._words}  ({keys})" if keys else self._words
+        if hint != self._button.toolTip():
+            self._button.setToolTip(hint)
+            if isinstance(self._button, IconButton):
+                self._button.set_name(hint)

@@ -12,12 +12,11 @@ from app.theme import ThemeKeeper
 from app.widgets.attached_files import AttachedFiles
 from app.widgets.branch_flipper import BranchFlipper
 from app.widgets.code_block import CodeBlockView
+from app.widgets.footers import PromptFooter, ReplyFooter
 from app.widgets.origin_legend import OriginLegend
 from app.widgets.prompt_editor import SHARE_OF_WINDOW
-from app.widgets.prompt_footer import PromptFooter
 from app.widgets.prompt_revision import PromptRevision
 from app.widgets.prose import Prose
-from app.widgets.reply_footer import ReplyFooter
 from app.widgets.row_view import RowView
 from app.widgets.waiting import Waiting
 from engine.messages.attachments import split_prompt

@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QWidget
 
 from app.settings.shortcuts import native
 from app.theme import ThemeKeeper
+from app.widgets.appearance import reading_font
 from app.widgets.attachment_chips import AttachmentChips
-from app.widgets.fonts import reading_font
 from app.widgets.icon_button import IconButton
 from app.widgets.layouts import in_column
 from app.widgets.prompt_editor import BUTTON_PX, SHARE_OF_WINDOW, PromptEditor

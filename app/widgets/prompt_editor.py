@@ -8,7 +8,7 @@ from PySide6.QtCore import QMimeData, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QInputMethodEvent, QKeyEvent, QResizeEvent, QTextOption
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
 
-from app.widgets.fonts import reading_font
+from app.widgets.appearance import reading_font
 
 BUTTON_PX = 32  # the height of the button beside it, and so of one line
 SHARE_OF_WINDOW = 0.4  # of its height, that a field takes at most

@@ -22,7 +22,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QFrame, QTextBrowser, QWidget
 
 from app.theme import Theme, ThemeKeeper
-from app.widgets.fonts import code_font, reading_font
+from app.widgets.appearance import code_font, reading_font
 
 OPENABLE_SCHEMES = frozenset({"http", "https", "mailto"})
 _INDENT_PX = 26  # of lists

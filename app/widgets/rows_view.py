@@ -9,7 +9,9 @@ from PySide6.QtGui import QColor, QFocusEvent, QFont, QKeyEvent, QPainter
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QFrame,
+    QLabel,
     QListView,
+    QStackedWidget,
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
@@ -18,7 +20,7 @@ from PySide6.QtWidgets import (
 
 from app.models.rows import Row, RowsModel
 from app.theme import ThemeKeeper
-from app.widgets.keyboard_focus import show_keyboard_focus
+from app.widgets.appearance import show_keyboard_focus
 
 _MARGIN_PX = 12
 _GAP_PX = 10
@@ -188,3 +190,30 @@ def _draw_line(
     painter.setPen(QColor(colour))
     shown = painter.fontMetrics().elidedText(words, elide, area.width())
     painter.drawText(area, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, shown)
+
+
+class RowsOrWords(QStackedWidget):
+    """A list, or a sentence in its place while there is nothing to list."""
+
+    def __init__(self, view: RowsView, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.view = view
+        self.words = QLabel(self)
+        self.words.setProperty("kind", "quiet")
+        self.words.setTextFormat(Qt.TextFormat.PlainText)
+        self.words.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.words.setWordWrap(True)
+        self.words.setMargin(16)
+        self.addWidget(view)
+        self.addWidget(self.words)
+
+    def show_rows(self, rows: Sequence[Row], words_without: str) -> None:
+        self.view.set_rows(rows)
+        if rows:
+            self.setCurrentWidget(self.view)
+        else:
+            self.show_words(words_without)
+
+    def show_words(self, words: str) -> None:
+        self.words.setText(words)
+        self.setCurrentWidget(self.words)

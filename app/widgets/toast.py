@@ -11,8 +11,7 @@ from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QGuiApplica
 from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from app.theme import ThemeKeeper
-from app.widgets.copy_button import CopyButton
-from app.widgets.icon_button import IconButton
+from app.widgets.icon_button import CopyButton, IconButton
 from app.widgets.layouts import Placed, in_row
 
 MOST_TOASTS = 2

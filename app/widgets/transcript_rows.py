@@ -14,9 +14,9 @@ from app.text.highlight import Lexing
 from app.text.markdown import Block, MarkdownStream, parse
 from app.text.origin_marks import marks_of
 from app.theme import ThemeKeeper
-from app.widgets.fonts import reading_font
+from app.widgets.appearance import reading_font
 from app.widgets.message_view import BUBBLE_SHARE, SHORTENED_LINES, PromptView, ReplyView
-from app.widgets.note_view import NoteView
+from app.widgets.row_view import NoteView
 from engine.messages.conversations import Message
 from engine.messages.replies import OriginRun
 

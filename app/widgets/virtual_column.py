@@ -13,8 +13,8 @@ from PySide6.QtCore import QRect, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QPainter, QPaintEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QFrame, QWidget
 
+from app.widgets.appearance import show_keyboard_focus
 from app.widgets.icon_button import IconButton
-from app.widgets.keyboard_focus import show_keyboard_focus
 from app.widgets.row_view import RowView
 
 COLUMN_PX = 780

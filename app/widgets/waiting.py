@@ -7,7 +7,7 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
 from app.theme import ThemeKeeper
-from app.widgets.fonts import reading_font
+from app.widgets.appearance import reading_font
 
 _FRAME_MS = 60
 _FRAMES = 20  # of one pulse

@@ -40,8 +40,8 @@ from app.text.amounts import day_words, percent_words
 from app.text.marked_words import QT_TRANSLATE_NOOP
 from app.text.translation import translate
 from app.theme import ThemeKeeper
+from app.widgets.layouts import ScrollingPage
 from app.widgets.plots import PlotMark, PlotPoint, RatioPlot
-from app.widgets.scrolling_page import ScrollingPage
 from app.widgets.share_bars import Bar, Part, ShareBars
 from engine.messages.history import History, Portion, Tally, total
 from engine.messages.replies import TextKind

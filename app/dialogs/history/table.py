@@ -12,7 +12,7 @@ from app.dialogs.history.figures import Row
 from app.dialogs.history.wording import HOW_COMPARED, cells
 from app.text.marked_words import QT_TRANSLATE_NOOP
 from app.text.translation import translate
-from app.widgets.keyboard_focus import show_keyboard_focus
+from app.widgets.appearance import show_keyboard_focus
 
 _COLUMNS = (  # in the context of what stands in them
     (

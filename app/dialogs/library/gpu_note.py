@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QMessageBox, QWidget
 
 from app.dialogs.parts import button, words
 from app.text.amounts import size_words
-from app.widgets.kinds import set_kind
+from app.widgets.appearance import set_kind
 from app.widgets.layouts import Placed, in_column
 from engine.messages.targets import GpuShare, GpuSupport
 

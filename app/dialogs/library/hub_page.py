@@ -15,8 +15,7 @@ from app.text.hub_advice import FileAdvice
 from app.text.marked_words import QT_TRANSLATE_NOOP
 from app.theme import ThemeKeeper
 from app.widgets.layouts import Placed, Stretch, in_column, in_row
-from app.widgets.rows_or_words import RowsOrWords
-from app.widgets.rows_view import RowsView
+from app.widgets.rows_view import RowsOrWords, RowsView
 from engine.messages.targets import HubFile, HubModel
 
 _BEGIN = QT_TRANSLATE_NOOP(

@@ -14,8 +14,7 @@ from app.models.library_model import target_rows
 from app.text.translation import translate
 from app.theme import ThemeKeeper
 from app.widgets.layouts import Placed, Stretch, in_column, in_row
-from app.widgets.rows_or_words import RowsOrWords
-from app.widgets.rows_view import RowsView
+from app.widgets.rows_view import RowsOrWords, RowsView
 from app.widgets.target_picker import NO_MODELS, ONLY_STARTER
 from engine import SamplingSettings, TargetOptions, TargetSettings
 from engine.messages.targets import LibraryTarget, MemoryEstimate

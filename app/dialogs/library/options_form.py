@@ -19,7 +19,7 @@ from app.dialogs.library.sampling_fields import SamplingFields
 from app.dialogs.parts import button, words
 from app.text.amounts import size_words
 from app.text.marked_words import QT_TRANSLATE_NOOP
-from app.widgets.kinds import set_kind
+from app.widgets.appearance import set_kind
 from app.widgets.target_picker import memory_words
 from engine import SamplingSettings, TargetOptions, TargetSettings
 from engine.messages.targets import MemoryEstimate

@@ -12,9 +12,8 @@ from app.models.library_model import target_title
 from app.text.amounts import count_words, day_words, size_words
 from app.text.marked_words import QT_TRANSLATE_NOOP
 from app.text.translation import Words
-from app.widgets.kinds import set_kind
-from app.widgets.layouts import Stretch, in_column
-from app.widgets.scrolling_page import ScrollingPage
+from app.widgets.appearance import set_kind
+from app.widgets.layouts import ScrollingPage, Stretch, in_column
 from engine import SamplingSettings
 from engine.messages.targets import LibraryTarget
 

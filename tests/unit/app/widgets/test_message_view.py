@@ -8,8 +8,8 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from app.theme import ThemeKeeper
+from app.widgets.footers import details, facts
 from app.widgets.message_view import PromptView
-from app.widgets.reply_footer import details, facts
 from engine.messages.replies import ReplyStatistics
 from tests.unit.app.widgets.messages import STATISTICS, prompt, reply
 
