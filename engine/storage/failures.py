@@ -29,6 +29,13 @@ def from_newer_version(path: Path) -> StoreUnusable:
     )
 
 
+def from_before_release(path: Path) -> StoreUnusable:
+    return StoreUnusable(
+        f"The store {path} is from before the first release of Slipstream, and released versions cannot read it; "
+        f"move it away to begin an empty one, or {_ELSEWHERE}."
+    )
+
+
 def is_a_folder(path: Path) -> StoreUnusable:
     return StoreUnusable(f"A folder stands where the store {path} should be; move it away or {_ELSEWHERE}.")
 
