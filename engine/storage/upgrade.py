@@ -53,7 +53,7 @@ def upgrade(engine: Engine, path: Path, migrations: Migrations = MIGRATIONS) -> 
     if revision == migrations.head:
         return
     with bare.connect() as connection:
-        # A table is rebuilt by dropping it, which would take along the rows that refer to it.
+        # Rebuilding a table drops it, which would delete the rows that refer to it.
         connection.exec_driver_sql("PRAGMA foreign_keys = OFF")
         try:
             connection.exec_driver_sql("BEGIN IMMEDIATE")
@@ -99,7 +99,7 @@ def _use_write_ahead_log(bare: Engine) -> None:
                 connection.exec_driver_sql("PRAGMA journal_mode = WAL")
             return
         except OperationalError as error:
-            # Where two processes make the store at once, SQLite refuses one of them without waiting.
+            # When two processes make the store at once, SQLite refuses one of them without waiting.
             if not failures.is_locked(error) or time.monotonic() > deadline:
                 raise
             time.sleep(0.01)

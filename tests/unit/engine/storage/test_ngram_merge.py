@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.messages.learned import NgramRecord
-from engine.storage.ngram_merge import changes_by
+from engine.storage.ngrams import changes_by
 
 OWN = NgramRecord((1, 2), token=7, count=5, doubts=2, last_use=100)
 

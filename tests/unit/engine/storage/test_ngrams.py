@@ -103,7 +103,7 @@ def test_each_pair_of_vocabularies_has_its_own(repository: Repository) -> None:
     ],
 )
 def test_record_that_is_none_is_refused_with_all_others(repository: Repository, wrong: NgramRecord) -> None:
-    with pytest.raises(ValueError, match="An n-gram to be kept has"):
+    with pytest.raises(ValueError, match="An n-gram to be saved has"):
         repository.save_ngrams(TARGET, DRAFTER, [FIRST, wrong])
     assert repository.load_ngrams(TARGET, DRAFTER) == ()
 

@@ -188,7 +188,7 @@ def test_where_one_record_is_none_nothing_is_changed(repository: Repository, rep
         recall={},
         statistics=(),
     )
-    with pytest.raises(ValueError, match="An adapter to be kept"):
+    with pytest.raises(ValueError, match="An adapter to be saved"):
         repository.add_learned(imported, replacing)
     assert repository.summarize_learned() == before
 
