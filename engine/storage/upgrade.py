@@ -86,7 +86,7 @@ def _revision(connection: Connection, path: Path, migrations: Migrations) -> str
         raise failures.damaged(path)
     if len(revisions) == 1 and revisions[0] in migrations.revisions:
         return str(revisions[0])
-    if max(revisions) < migrations.revisions[0]:
+    if max(map(str, revisions)) < migrations.revisions[0]:
         raise failures.from_before_release(path)
     raise failures.from_newer_version(path)
 
