@@ -11,7 +11,6 @@ from pathlib import Path
 from sqlalchemy import Connection, Engine, delete
 
 from engine.storage import connections
-from engine.storage.backup import backups, delete_from
 from engine.storage.failures import store_errors
 from engine.storage.schema import Base, ConversationRow
 
@@ -51,13 +50,13 @@ class Database:
             yield connection
 
     def backups(self) -> tuple[Path, ...]:
-        return backups(self._path)
+        return connections.backups(self._path)
 
     def delete_conversations(self, connection: Connection, ids: Sequence[int]) -> None:
         """Here and in the backups, with everything that refers to them. `finish_erasure` is to follow."""
         for backup in self.backups():
             with store_errors(backup):
-                delete_from(backup, [ConversationRow.__tablename__], ids)
+                connections.delete_from(backup, [ConversationRow.__tablename__], ids)
         for number in ids:
             connection.execute(delete(ConversationRow).where(ConversationRow.id == number))
         _mark_erasure(connection)
@@ -66,7 +65,7 @@ class Database:
         """Empties these tables, which `rows_holding` has put in order. `finish_erasure` is to follow."""
         for backup in self.backups() if in_backups else ():
             with store_errors(backup):
-                delete_from(backup, [row.__tablename__ for row in rows])
+                connections.delete_from(backup, [row.__tablename__ for row in rows])
         for row in rows:
             connection.execute(delete(row))
         _mark_erasure(connection)

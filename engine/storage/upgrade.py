@@ -15,7 +15,6 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import OperationalError
 
 from engine.storage import connections, failures
-from engine.storage.backup import back_up
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -110,7 +109,7 @@ def _migrate(connection: Connection, path: Path, migrations: Migrations) -> None
     if revision == migrations.head:
         return
     if revision is not None:
-        back_up(path, migrations.head)
+        connections.back_up(path, migrations.head)
     from alembic import command  # slow, see above
 
     command.upgrade(alembic_config(connection, migrations), "head")

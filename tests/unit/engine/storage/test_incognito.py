@@ -11,7 +11,7 @@ from engine.errors import ConversationMissing
 from engine.messages.conversations import Role
 from engine.messages.replies import ReplyStatistics, StopReason
 from engine.storage import Repository
-from engine.storage.backup import back_up
+from engine.storage.connections import back_up
 
 
 def test_it_is_a_conversation_like_any_other(repository: Repository) -> None:

@@ -16,7 +16,7 @@ from engine.config import OwnSampling
 from engine.errors import ConversationMissing, StoreUnusable
 from engine.messages.conversations import ChatTurn, Role
 from engine.storage import Repository
-from engine.storage.backup import back_up
+from engine.storage.connections import back_up
 
 from .conftest import OnEveryConnection
 from .made import reply_of

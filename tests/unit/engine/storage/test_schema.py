@@ -11,7 +11,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from engine.messages.learned import Learned
 from engine.storage import Repository
-from engine.storage.backup import back_up
+from engine.storage.connections import back_up
 from engine.storage.schema import Base, Holds, rows_holding
 
 ALL = rows_holding(*Holds)

@@ -18,7 +18,7 @@ from engine.messages.conversations import Role
 from engine.messages.learned import AdapterRecord, ImportOutcome, Learned, NgramRecord, RecallSize, TargetStatistics
 from engine.messages.replies import ReplyStatistics, StopReason
 from engine.storage import Repository
-from engine.storage.backup import back_up
+from engine.storage.connections import back_up
 
 from .conftest import OnEveryConnection
 from .made import reply_of
