@@ -1,7 +1,7 @@
-"""A store as an early version left it, for trying out an upgrade. Runs with Slipstream's packages installed.
+"""A store as the first release writes it, to try an upgrade on. Runs with Slipstream's packages installed.
 
 python packaging/older_store.py STORE          makes it
-python packaging/older_store.py --check STORE  ends well if it is migrated and its chat is there
+python packaging/older_store.py --check STORE  succeeds if it is migrated and its chat is there
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from engine.storage.upgrade import MIGRATIONS, Migrations, upgrade
 
 FIRST = MIGRATIONS.revisions[0]
 ROWS = """
-INSERT INTO conversations VALUES (1, 'Of the older version', '', '2026-01-02 03:04:05', '2026-01-02 03:04:05', NULL, 2);
+INSERT INTO conversations (id, title, system_prompt, created_at, updated_at, head_message_id)
+VALUES (1, 'Of the older version', '', '2026-01-02 03:04:05', '2026-01-02 03:04:05', 2);
 INSERT INTO messages VALUES (1, 1, NULL, 'user', 'asked', '2026-01-02 03:04:05', NULL);
 INSERT INTO messages VALUES (2, 1, 1, 'assistant', 'answered', '2026-01-02 03:04:06', 'tiny');
 """
@@ -34,7 +35,7 @@ def make(store: Path) -> None:
                 script.unlink()
         connections.prepare_file(store)
         engine = connections.engine_for(store)
-        upgrade(engine, store, Migrations(folder, (FIRST,)))
+        upgrade(engine, store, Migrations(folder))
         engine.dispose()
     with closing(sqlite3.connect(store)) as connection:
         connection.executescript(ROWS)

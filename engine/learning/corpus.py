@@ -24,7 +24,7 @@ _TURN = re.compile(r"<\|im_start\|>(system|user|assistant)\n(.*?)<\|im_end\|>\n"
 
 
 @dataclass(frozen=True, slots=True)
-class Lesson:
+class CorpusLesson:
     """A reply, and the turns it answers."""
 
     line: int  # of the file, from 0 on
@@ -49,7 +49,7 @@ def _files_of(folder: Path) -> list[Path]:
     return sorted(file for pattern in ("*.jsonl", "*.jsonl.xz") for file in folder.glob(pattern))
 
 
-def read_lessons(path: Path, pieces: Sequence[bytes]) -> Iterator[Lesson]:
+def read_lessons(path: Path, pieces: Sequence[bytes]) -> Iterator[CorpusLesson]:
     """The lessons of one file; `pieces` are the bytes of the target's tokens. Raises CorpusUnreadable."""
     try:
         with lzma.open(path, "rt", encoding="utf-8") if path.suffix == ".xz" else path.open(encoding="utf-8") as lines:
@@ -68,7 +68,7 @@ def read_lessons(path: Path, pieces: Sequence[bytes]) -> Iterator[Lesson]:
         raise CorpusUnreadable(f"{path} cannot be read as a corpus ({error}); choose another file.") from error
 
 
-def _lesson(number: int, record: dict[str, object], pieces: Sequence[bytes]) -> Lesson:
+def _lesson(number: int, record: dict[str, object], pieces: Sequence[bytes]) -> CorpusLesson:
     ids = np.array(record["ids"], np.int32)
     start = record["a"]
     if ids.ndim != 1 or isinstance(start, bool) or not isinstance(start, int) or not 0 < start <= len(ids):
@@ -81,4 +81,4 @@ def _lesson(number: int, record: dict[str, object], pieces: Sequence[bytes]) -> 
     else:
         prompt = b"".join(pieces[token] for token in ids[:start]).decode("utf-8", "replace")
         turns = tuple(ChatTurn(Role(role), text) for role, text in _TURN.findall(prompt))
-    return Lesson(number, turns, ids, start)
+    return CorpusLesson(number, turns, ids, start)

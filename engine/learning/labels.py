@@ -17,7 +17,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
 from engine.errors import CorpusUnreadable
-from engine.learning.corpus import Lesson
+from engine.learning.corpus import CorpusLesson
 from engine.learning.files import write_whole
 
 NUM_LIKELIEST = 24  # tokens of a label
@@ -38,7 +38,7 @@ def write_labels(
     write_whole(path, save({"records": np.array(lines, np.int32), "tokens": tokens, "log_probabilities": logs}))
 
 
-def read_labels(files: Sequence[Path], lessons: Mapping[int, Lesson]) -> dict[int, Labels]:
+def read_labels(files: Sequence[Path], lessons: Mapping[int, CorpusLesson]) -> dict[int, Labels]:
     """By line; `lessons` are those of the corpus file that the labels belong to. Raises CorpusUnreadable."""
     found: dict[int, Labels] = {}
     for path in files:

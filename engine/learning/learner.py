@@ -21,7 +21,7 @@ from engine.drafter.adapter import Adapter, adapted
 from engine.drafter.model import LlamaShape, LlamaWeights
 from engine.learning.acceptance import fit_head
 from engine.learning.adapting import AdaptedModel, Check
-from engine.learning.corpus import Lesson
+from engine.learning.corpus import CorpusLesson
 from engine.learning.evaluation import accepted_per_round
 from engine.learning.labels import Labels
 from engine.learning.losses import Loss, losses, wanted
@@ -70,8 +70,8 @@ _FAILURES = 4  # judgements in a row that were for nothing; then it starts from 
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Taught:
-    """A reply to learn from."""
+class _Example:
+    """A lesson in the drafter's tokens."""
 
     number: int
     sample: Sample
@@ -122,8 +122,8 @@ class Learner:
             self._model.take(published)
         self._optimizer = self._new_optimizer()
         self._random = np.random.default_rng(settings.seed)
-        self._kept: dict[int, _Taught] = {}  # to learn from, oldest first
-        self._held_back: dict[int, _Taught] = {}  # to judge by
+        self._kept: dict[int, _Example] = {}  # to learn from, oldest first
+        self._held_back: dict[int, _Example] = {}  # to judge by
         self._reads = settings.replies_per_lesson
         self._num_due = 0  # replies that are still to be read
         self._num_read = 0  # since the last judgement
@@ -147,20 +147,20 @@ class Learner:
             return
         said = self._maker.is_said(reply.tokens)
         ids = np.concatenate([np.zeros(1, np.int32), reply.tokens[said]])
-        lesson = Lesson(number, tuple(turns), ids, 1)
+        lesson = CorpusLesson(number, tuple(turns), ids, 1)
         samples, table = self._maker.make([lesson], {number: Labels(reply.top_tokens[said], reply.top_logs[said])})
         if samples:
-            self._keep(_Taught(number, samples[0], table))
+            self._keep(_Example(number, samples[0], table))
             self._num_due += self._reads if is_new else 0
 
-    def _keep(self, lesson: _Taught) -> None:
-        if lesson.number % _HELD_BACK_EVERY == 0:
-            self._held_back[lesson.number] = lesson
+    def _keep(self, example: _Example) -> None:
+        if example.number % _HELD_BACK_EVERY == 0:
+            self._held_back[example.number] = example
             if len(self._held_back) > _MOST_HELD_BACK:
                 oldest = self._held_back.pop(min(self._held_back))
                 self._kept = {oldest.number: oldest, **self._kept}  # among the older ones
         else:
-            self._kept[lesson.number] = lesson
+            self._kept[example.number] = example
         self._forget_some()
 
     def forget(self, numbers: Sequence[int]) -> None:
@@ -188,17 +188,17 @@ class Learner:
         is_much = self._num_read >= self._settings.judge_every * self._reads
         return is_much and len(self._held_back) >= _FEWEST_HELD_BACK
 
-    def _choose(self) -> _Taught:
+    def _choose(self) -> _Example:
         numbers = list(self._kept)
         newest = numbers[-_NEWEST:]
         chosen = newest if self._random.random() < 0.5 else numbers
         return self._kept[chosen[int(self._random.integers(len(chosen)))]]
 
-    def _read(self, lesson: _Taught, check: Check) -> None:
-        want = wanted(lesson.sample, lesson.table, self._shape.outputs)
+    def _read(self, example: _Example, check: Check) -> None:
+        want = wanted(example.sample, example.table, self._shape.outputs)
         if not len(want.places):
             return
-        states = self._model.states(lesson.sample.tokens[:-1].tolist(), check)
+        states = self._model.states(example.sample.tokens[:-1].tolist(), check)
         logits = self._model.logits(states[want.places], check)
         each = losses(self._settings.loss, logits, want, self._settings.token_share)
         loss = (each * want.weights).sum() / want.weights.sum()
@@ -251,8 +251,8 @@ class Learner:
         return trial
 
     def _with_head(self, adapter: Adapter, check: Check) -> Adapter:
-        latest = [lesson.sample for lesson in list(self._kept.values())[-_TAUGHT_HEAD:]]
-        judges = [lesson.sample for lesson in self._held_back.values()]
+        latest = [example.sample for example in list(self._kept.values())[-_TAUGHT_HEAD:]]
+        judges = [example.sample for example in self._held_back.values()]
         return replace(adapter, head=fit_head(self._as_used(adapter, check), latest, judges, check))
 
     def _as_used(self, adapter: Adapter, check: Check) -> AdaptedModel:
@@ -281,7 +281,7 @@ class Learner:
 
     def _forget_some(self) -> None:
         """Beyond the bound, any of the older replies leaves: what is kept thins out with age, and never ends."""
-        while sum(len(lesson.sample.tokens) for lesson in self._kept.values()) > self._settings.most_tokens:
+        while sum(len(example.sample.tokens) for example in self._kept.values()) > self._settings.most_tokens:
             old = list(self._kept)[:-_NEWEST]
             if not old:
                 return

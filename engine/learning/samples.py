@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.drafter.tokenizer import DrafterTokenizer
-from engine.learning.corpus import Lesson
+from engine.learning.corpus import CorpusLesson
 from engine.learning.labels import Labels
 from engine.messages.conversations import ChatTurn, Role
 from engine.numerics.translation import align
@@ -81,7 +81,7 @@ class SampleMaker:
         if self._end is not None:
             self._strings[sorted(target.end_of_generation), 0] = self._end
 
-    def make(self, lessons: Iterable[Lesson], labels: Mapping[int, Labels]) -> tuple[list[Sample], LabelTable]:
+    def make(self, lessons: Iterable[CorpusLesson], labels: Mapping[int, Labels]) -> tuple[list[Sample], LabelTable]:
         """`labels` by line."""
         samples: list[Sample] = []
         distributions: list[tuple[npt.NDArray[np.int32], npt.NDArray[np.float16]]] = []

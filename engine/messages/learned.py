@@ -46,14 +46,14 @@ class RecallText:
 
 
 @dataclass(frozen=True, slots=True)
-class LessonRecord:
-    """A reply to learn from, that was kept."""
+class Lesson:
+    """A stored reply that a drafter learns from."""
 
     message_id: int  # of the reply
     conversation_id: int
     created_at: datetime
-    turns: tuple[ChatTurn, ...]  # that it answers, as they were rendered: the system prompt if there is one, then
-    # the branch from its root to the reply's parent
+    # What it answers, as rendered: the system prompt if there is one, then the branch down to the reply's parent
+    turns: tuple[ChatTurn, ...]
     reply: VerifiedReply
 
 

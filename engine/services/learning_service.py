@@ -10,7 +10,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import psutil
@@ -19,7 +18,7 @@ from engine.config import LearningSettings
 from engine.errors import AdapterUnusable, ConversationMissing, MendableError
 from engine.messages.conversations import ChatTurn, Message, Role
 from engine.messages.events import DrafterLearned, Listener
-from engine.messages.learned import AdapterRecord, LessonRecord, VerifiedReply
+from engine.messages.learned import AdapterRecord, Lesson, VerifiedReply
 from engine.services.era import Era
 from engine.services.learning_time import LearningTime
 
@@ -39,16 +38,6 @@ _MOST_DUE = 16  # of these that are learned from as if they were new
 _MOST_WEIGHTS = 400_000_000  # of a drafter that learns: beyond, a step takes too long, and its memory too much
 _LOOK_AGAIN_S = 30.0  # whether the machine is on battery still
 _NICENESS = 10  # of the thread, where threads have one
-
-
-@dataclass(frozen=True, slots=True)
-class Lesson:
-    """A reply to learn from, by the number of its message, and the turns it answers."""
-
-    number: int
-    conversation_id: int
-    turns: tuple[ChatTurn, ...]
-    reply: VerifiedReply
 
 
 class _Forgotten(Exception):
@@ -184,7 +173,7 @@ class LearningService:
         with self._changed:
             if era != self.era.number:  # forgotten, or in the store in time for who learns from now on
                 return
-            self._new.append(Lesson(message.id, message.conversation_id, tuple(turns), reply))
+            self._new.append(Lesson(message.id, message.conversation_id, message.created_at, tuple(turns), reply))
             self._changed.notify()
 
     def forget(self, conversation_id: int) -> None:
@@ -340,9 +329,9 @@ class _Pupil:
         self._numbers: list[tuple[Adapter, int]] = [(adapter, kept.number)] if adapter and kept else []
         self._num_learned = kept.num_learned if kept else 0
         self._conversations: dict[int, list[int]] = {}  # and the lessons in them
-        records = repository.load_lessons(drafting.target_fingerprint, _MOST_TAKEN_UP)
+        lessons = repository.load_lessons(drafting.target_fingerprint, _MOST_TAKEN_UP)
         self._learned_until = kept.created_at if kept else None
-        self._waiting = deque(self._lessons(records))
+        self._waiting = deque(self._lessons(lessons))
 
     @property
     def has_work(self) -> bool:
@@ -361,8 +350,8 @@ class _Pupil:
     def restore(self, conversations: Sequence[int]) -> None:
         """Those that are in the store; lessons that the learner knows are left alone by it."""
         if conversations:
-            records = self._repository.load_lessons(self._pair[0], _MOST_TAKEN_UP)
-            self._waiting.extend(self._lessons([each for each in records if each.conversation_id in conversations]))
+            lessons = self._repository.load_lessons(self._pair[0], _MOST_TAKEN_UP)
+            self._waiting.extend(self._lessons([each for each in lessons if each.conversation_id in conversations]))
 
     def work(self, check: Callable[[], None]) -> float:
         """One step; the seconds it took. Raises _Forgotten."""
@@ -377,22 +366,20 @@ class _Pupil:
                 self._use(trial, trial.adapter)
         return time.perf_counter() - began
 
-    def _lessons(self, records: Sequence[LessonRecord]) -> Iterator[tuple[Lesson, bool]]:
-        """With whether they are new: the latest of those that came after what is in use."""
+    def _lessons(self, lessons: Sequence[Lesson]) -> Iterator[tuple[Lesson, bool]]:
+        """With whether they are new: the latest of those that came after the adapter in use."""
         until = self._learned_until
-        since = {record.message_id for record in records if until is None or record.created_at > until}
-        due = set(sorted(since)[-_MOST_DUE:])
-        for record in records:
-            lesson = Lesson(record.message_id, record.conversation_id, record.turns, record.reply)
-            yield lesson, record.message_id in due
+        since = sorted(lesson.message_id for lesson in lessons if until is None or lesson.created_at > until)
+        due = set(since[-_MOST_DUE:])
+        return ((lesson, lesson.message_id in due) for lesson in lessons)
 
     def _take(self, lesson: Lesson, is_new: bool) -> None:
         """A damaged file must not make the learner read what is no token."""
         tokens, distributions = lesson.reply.tokens, lesson.reply.top_tokens
         if max(int(tokens.max()), int(distributions.max())) >= len(self.drafting.vocabulary):
             return
-        self._conversations.setdefault(lesson.conversation_id, []).append(lesson.number)
-        self._learner.take(lesson.number, lesson.turns, lesson.reply, is_new)
+        self._conversations.setdefault(lesson.conversation_id, []).append(lesson.message_id)
+        self._learner.take(lesson.message_id, lesson.turns, lesson.reply, is_new)
         self._num_learned += is_new
 
     def _use(self, trial: Trial, adapter: Adapter) -> None:

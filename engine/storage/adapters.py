@@ -1,4 +1,4 @@
-"""Reads and writes what drafters have learned for targets; the repository opens the transactions."""
+"""Reads and writes adapters, what drafters have learned for targets. The repository opens the transactions."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, select, update
 
 from engine.messages.learned import AdapterRecord, AdapterSummary, FingerprintPair
-from engine.storage.schema import AdapterRow
-from engine.storage.times import read_time
+from engine.storage.schema import AdapterRow, read_time
 
 _COUNTERS = range(2**63)  # what SQLite can hold
 
-# SQLite holds any kind of value in any column, whatever the schema says: what is damaged is left out here.
+# SQLite holds any kind of value in any column, whatever the schema says, so damaged rows are left out here.
 _READ = """
 SELECT id, created_at, accepted_before, accepted_after, num_replies, num_learned, is_published, ordinal, {weights}
 FROM adapters
@@ -32,7 +31,7 @@ _ALL = _READ.format(weights="weights", which="TRUE")
 
 
 def read_summaries(connection: Connection, target_fingerprint: str, drafter_fingerprint: str) -> list[AdapterSummary]:
-    """Newest first. Leaves out what is damaged."""
+    """Newest first, without damaged ones."""
     return [summary for summary, _ in _read(connection, _SUMMARIES, target_fingerprint, drafter_fingerprint)]
 
 
@@ -44,13 +43,13 @@ def read_published(connection: Connection, target_fingerprint: str, drafter_fing
 def read_adapters(
     connection: Connection, target_fingerprint: str, drafter_fingerprint: str
 ) -> tuple[AdapterRecord, ...]:
-    """Oldest first. Leaves out what is damaged."""
+    """Oldest first, without damaged ones."""
     found = _read(connection, _ALL, target_fingerprint, drafter_fingerprint)
     return tuple(AdapterRecord(**asdict(summary), weights=weights) for summary, weights in reversed(found))
 
 
 def read_pairs(connection: Connection) -> list[FingerprintPair]:
-    """The targets and drafters that there are adapters of."""
+    """The targets and drafters that have adapters."""
     pairs = select(AdapterRow.target_fingerprint, AdapterRow.drafter_fingerprint).distinct()
     return sorted((target, drafter) for target, drafter in connection.execute(pairs))
 
@@ -58,8 +57,8 @@ def read_pairs(connection: Connection) -> list[FingerprintPair]:
 def write_adapter(
     connection: Connection, target_fingerprint: str, drafter_fingerprint: str, adapter: AdapterSummary, weights: bytes
 ) -> AdapterSummary:
-    """Adds it under a new number and ordinal, and returns it with them: its own are not looked at. Others stay as they
-    are, also where this one is published. Raises ValueError for what could not be read again."""
+    """Adds the adapter under a new number and ordinal, whatever its own are, and returns it with them. Changes no other
+    adapter, even if this one is published. Raises ValueError for an invalid adapter."""
     _check(adapter, weights)
     of_target = AdapterRow.target_fingerprint == target_fingerprint
     highest = connection.execute(select(func.max(AdapterRow.ordinal)).where(of_target)).scalar_one()
@@ -80,7 +79,7 @@ def write_adapter(
 
 
 def publish(connection: Connection, target_fingerprint: str, drafter_fingerprint: str, number: int | None) -> bool:
-    """Only this one is in use from now on, or none. False, having changed nothing, where it is not there."""
+    """Puts this one alone in use, or none. Returns False, and changes nothing, if it does not exist."""
     of_pair = _is_pair(target_fingerprint, drafter_fingerprint)
     if number is not None:
         wanted = select(AdapterRow.id).where(of_pair, AdapterRow.id == number)
@@ -96,7 +95,7 @@ def is_any_published(connection: Connection, target_fingerprint: str, drafter_fi
 
 
 def thin_out(connection: Connection, target_fingerprint: str, drafter_fingerprint: str, most: int) -> None:
-    """Keeps the latest of the pair, and the one in use."""
+    """Deletes all adapters of the pair but the latest, and the one in use."""
     of_pair = _is_pair(target_fingerprint, drafter_fingerprint)
     latest = select(AdapterRow.id).where(of_pair).order_by(AdapterRow.id.desc()).limit(most)
     connection.execute(delete(AdapterRow).where(of_pair, ~AdapterRow.is_published, AdapterRow.id.not_in(latest)))
@@ -126,8 +125,8 @@ def _summary(number: int, created_at: str, before: float, after: float, *more: A
 
 def _check(adapter: AdapterSummary, weights: bytes) -> None:
     if not weights:
-        raise ValueError("An adapter to be kept has no weights.")
+        raise ValueError("An adapter to be saved has no weights.")
     if not all(0 <= figure < math.inf for figure in (adapter.before, adapter.after)):
-        raise ValueError("An adapter to be kept has figures that are no numbers of tokens.")
+        raise ValueError("An adapter to be saved has figures that are no numbers of tokens.")
     if not all(number in _COUNTERS for number in (adapter.num_replies, adapter.num_learned)):
-        raise ValueError("An adapter to be kept has a negative count.")
+        raise ValueError("An adapter to be saved has a negative count.")

@@ -1,10 +1,15 @@
-"""Reads branches of a conversation: from a message along `parent_id` to the root, in one statement, and what stands
-beside them."""
+"""Reads branches of a conversation: from a message along `parent_id` to the root, in one statement, and the siblings
+of its messages.
+
+A branch is named by its leaf, its head. The heads that the user left are stored with their conversation as JSON, latest
+last, so that flipping back leads to where one was.
+"""
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import fields
 from typing import Any
 
@@ -14,11 +19,14 @@ from engine.messages.conversations import Message
 from engine.messages.replies import ReplyStatistics
 from engine.storage.schema import MessageRow, ReplyStatisticsRow
 
+Heads = tuple[int, ...]  # ids of messages
+
+_MOST_HEADS = 64  # that are stored for a conversation
 _STATISTICS = tuple(getattr(ReplyStatisticsRow, field.name) for field in fields(ReplyStatistics))
 
 _link = select(MessageRow.id, MessageRow.parent_id)
 _links = _link.where(MessageRow.id == bindparam("head")).cte("branch", recursive=True)
-# UNION drops what was seen before, so that a circle in a damaged file comes to an end.
+# UNION drops rows it has seen, so that a cycle in a damaged file ends.
 _links = _links.union(_link.join(_links, MessageRow.id == _links.c.parent_id))
 _BRANCH = (
     select(*MessageRow.__table__.columns, *_STATISTICS)
@@ -53,14 +61,8 @@ def read_siblings(
     connection: Connection, conversation_id: int, branch: Sequence[Message]
 ) -> dict[int, tuple[int, ...]]:
     """As `Conversation.siblings` has them."""
-    links = connection.execute(_LINKS_OF_ALL, {"conversation": conversation_id})
-    return siblings_of(branch, [(row.parent_id, row.id) for row in links])
-
-
-def siblings_of(branch: Sequence[Message], links: Sequence[tuple[int | None, int]]) -> dict[int, tuple[int, ...]]:
-    """`links` are the parents and ids of all messages of the conversation, by id."""
     children: dict[int | None, list[int]] = defaultdict(list)
-    for parent_id, message_id in links:
+    for parent_id, message_id in connection.execute(_LINKS_OF_ALL, {"conversation": conversation_id}):
         children[parent_id].append(message_id)
     return {
         message.id: tuple(children[message.parent_id]) for message in branch if len(children[message.parent_id]) > 1
@@ -74,8 +76,31 @@ def read_children(connection: Connection, conversation_id: int, parent_id: int |
 
 
 def read_below(connection: Connection, message_id: int) -> set[int]:
-    """The ids of this message and of all that hang from it. The largest is the leaf that was written last."""
+    """The ids of this message and of all below it. The largest is the leaf that was written last."""
     return set(connection.execute(_IDS_BELOW, {"top": message_id}).scalars())
+
+
+def with_left(heads: Heads, head: int | None) -> Heads:
+    """With the head that is no longer the current one; None: there was none."""
+    return heads if head is None else (*(each for each in heads if each != head), head)[-_MOST_HEADS:]
+
+
+def latest_of(heads: Heads, below: Set[int]) -> int:
+    """Of these messages, which are below one, the head that was left last, or else the message written last."""
+    return next((head for head in reversed(heads) if head in below), max(below))
+
+
+def heads_to_json(heads: Heads) -> str:
+    return json.dumps(heads, separators=(",", ":"))
+
+
+def heads_from_json(stored: str) -> Heads:
+    """Leaves out what is not an id."""
+    try:
+        found = json.loads(stored)
+    except (TypeError, ValueError, RecursionError):  # SQLite holds any kind of value in any column
+        return ()
+    return tuple(each for each in found if type(each) is int) if isinstance(found, list) else ()
 
 
 def _message(row: Row[Any]) -> Message:

@@ -1,36 +1,41 @@
-"""Makes the database file and the connections to it: who may read it, how it is locked, what a commit promises."""
+"""Makes the database file, the connections to it and its backups: who may read them, how the file is locked, what a
+commit promises."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
 import stat
-from contextlib import suppress
+from collections.abc import Iterable, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy.pool import StaticPool
 
 from engine.storage import failures
 
 BUSY_TIMEOUT_S = 5.0
+_BACKUP = ".before-"  # a revision follows: migrations leave a backup beside the store
+_TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"
 _BEGIN = "slipstream_begin"
 _PRAGMAS = (
     "PRAGMA foreign_keys = ON",
-    # A killed process loses nothing with NORMAL either, but a power cut may take the last replies. FULL costs an fsync
-    # for each commit (about a millisecond), and an exchange is two commits.
+    # With NORMAL too, a killed process loses nothing, but a power cut may lose the last replies. FULL costs one fsync
+    # for each commit (about a millisecond), and a prompt with its reply is two commits.
     "PRAGMA synchronous = FULL",
-    # Purged text is overwritten in the file, and nothing of it is spilled into the system's temporary folder.
+    # Deleted text is overwritten in the file, and no text is spilled into the system's temporary folder.
     "PRAGMA secure_delete = ON",
     "PRAGMA temp_store = MEMORY",
 )
 
 
 def prepare_file(path: Path) -> None:
-    """Makes folder and file for this user alone, before SQLite would make them for everybody.
+    """Makes folder and file readable by this user alone, before SQLite would make them readable by everybody.
 
     SQLite gives the -wal and -shm files the permissions of the database. An existing file that others may read is
-    tightened.
+    restricted too.
     """
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -41,7 +46,7 @@ def prepare_file(path: Path) -> None:
     log = path.with_name(path.name + "-wal")
     os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     if path.stat().st_size == 0 and log.exists() and log.stat().st_size > 0:
-        raise failures.damaged(path)  # the file was emptied by an accident; SQLite would now throw away its log too
+        raise failures.damaged(path)  # the file was emptied by accident, and SQLite would discard its log too
     for file in (path, log, path.with_name(path.name + "-shm")):
         _keep_private(file)
 
@@ -49,9 +54,8 @@ def prepare_file(path: Path) -> None:
 def _keep_private(file: Path) -> None:
     if os.name != "posix":
         return
-    with suppress(
-        FileNotFoundError, PermissionError
-    ):  # not there, another's file, or a file system without permissions
+    # The file is missing or another user's, or the file system has no permissions.
+    with suppress(FileNotFoundError, PermissionError):
         mode = stat.S_IMODE(file.stat().st_mode)
         if mode & 0o077:
             file.chmod(mode & ~0o077)
@@ -65,6 +69,18 @@ def engine_for(path: Path) -> Engine:
         hide_parameters=True,  # an error must not carry what somebody wrote into the log
         max_overflow=-1,  # a thread never waits for another one's connection
     )
+    return _prepared(engine)
+
+
+def engine_in_memory() -> Engine:
+    """One connection to a database in memory, for all threads: the caller lets one at a time use it."""
+    engine = create_engine(
+        "sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False}, hide_parameters=True
+    )
+    return _prepared(engine)
+
+
+def _prepared(engine: Engine) -> Engine:
     event.listen(engine, "connect", _prepare)
     event.listen(engine, "begin", _begin)
     return engine
@@ -73,18 +89,18 @@ def engine_for(path: Path) -> Engine:
 def writer(engine: Engine) -> Engine:
     """The same connections, but a transaction takes the write lock at once.
 
-    One that began as a reader and then writes would fail without waiting if another has written in between.
+    A transaction that begins as a reader and then writes fails without waiting if another has written in between.
     """
     return engine.execution_options(**{_BEGIN: "BEGIN IMMEDIATE"})
 
 
 def outside_transactions(engine: Engine) -> Engine:
-    """The same connections, for the few statements that SQLite refuses within a transaction."""
+    """The same connections, for the few statements that SQLite refuses in a transaction."""
     return engine.execution_options(**{_BEGIN: None})
 
 
 def _prepare(connection: sqlite3.Connection, _record: object) -> None:
-    # Python's module leaves BEGIN to us; its own `autocommit` attribute is missing in 3.11 and cannot say IMMEDIATE.
+    # This leaves BEGIN to us: `autocommit` is missing in Python 3.11, and cannot begin with IMMEDIATE.
     connection.isolation_level = None
     for pragma in _PRAGMAS:
         connection.execute(pragma).close()
@@ -95,3 +111,35 @@ def _begin(connection: Connection) -> None:
     statement = options.get(_BEGIN, "BEGIN")
     if statement is not None:
         connection.exec_driver_sql(statement)
+
+
+def back_up(path: Path, revision: str) -> Path:
+    """Copies the committed state of the store; whole or not at all, and readable by this user alone."""
+    backup = path.with_name(f"{path.name}{_BACKUP}{revision}")
+    part = path.with_name(f"{path.name}.part")
+    part.unlink(missing_ok=True)
+    os.close(os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(part)) as copy:
+        source.backup(copy)
+        copy.execute("PRAGMA journal_mode = DELETE").close()  # one file that can be moved about
+    part.replace(backup)
+    return backup
+
+
+def backups(path: Path) -> tuple[Path, ...]:
+    return tuple(sorted(file for file in path.parent.iterdir() if file.name.startswith(path.name + _BACKUP)))
+
+
+def delete_from(backup: Path, tables: Iterable[str], ids: Sequence[int] | None = None) -> None:
+    """Deletes these rows (None: all) from the tables that the backup has, with everything that refers to them: what the
+    user has deleted is meant to be gone. Ids are never reused, so they address the same rows as in the store."""
+    with closing(sqlite3.connect(backup, isolation_level=None)) as connection:
+        connection.execute("PRAGMA foreign_keys = ON").close()
+        connection.execute("PRAGMA secure_delete = ON").close()
+        there = {name for (name,) in connection.execute(_TABLES)}
+        for table in tables:
+            if table in there and ids is None:
+                connection.execute(f"DELETE FROM {table}").close()
+            elif table in there:
+                connection.executemany(f"DELETE FROM {table} WHERE id = ?", [(number,) for number in ids or ()]).close()
+        connection.execute("VACUUM").close()  # erases the deleted text, see `Database.finish_erasure`

@@ -1,4 +1,4 @@
-"""Says in one sentence, with what to do, why the store could not be used."""
+"""Says in one sentence why the store cannot be used, and what to do."""
 
 from __future__ import annotations
 
@@ -26,6 +26,13 @@ def damaged(path: Path) -> StoreUnusable:
 def from_newer_version(path: Path) -> StoreUnusable:
     return StoreUnusable(
         f"The store {path} was written by a newer version of Slipstream; install that version or {_ELSEWHERE}."
+    )
+
+
+def from_before_release(path: Path) -> StoreUnusable:
+    return StoreUnusable(
+        f"The store {path} is from before the first release of Slipstream, and released versions cannot read it; "
+        f"move it away to begin an empty one, or {_ELSEWHERE}."
     )
 
 
@@ -96,9 +103,9 @@ def _primary_code(error: BaseException | None) -> int | None:
     return None if code is None else int(code) & 0xFF
 
 
-def _in_words(error: sqlite3.Error, path: Path) -> StoreUnusable | None:
-    """None for an error that is ours, such as a broken constraint."""
-    if "decode to UTF-8" in str(error):  # the module's own complaint about bytes that we never wrote
+def _store_unusable(error: sqlite3.Error, path: Path) -> StoreUnusable | None:
+    """None for an error of ours, such as a broken constraint."""
+    if "decode to UTF-8" in str(error):  # raised by Python's module, for bytes that we never wrote
         return damaged(path)
     code = _primary_code(error)
     sentence = None if code is None else _BY_SQLITE_CODE.get(code)
@@ -106,15 +113,15 @@ def _in_words(error: sqlite3.Error, path: Path) -> StoreUnusable | None:
 
 
 @contextmanager
-def told_in_words(path: Path) -> Iterator[None]:
-    """Turns what disk and file can do to us into `StoreUnusable`; lets our own mistakes pass as they are."""
+def store_errors(path: Path) -> Iterator[None]:
+    """Raises failures of disk and file as StoreUnusable, and our own errors as they are."""
     try:
         yield
     except (DBAPIError, sqlite3.Error) as error:
         cause = error.orig if isinstance(error, DBAPIError) else error
-        told = _in_words(cause, path) if isinstance(cause, sqlite3.Error) else None
-        if told is None:
+        found = _store_unusable(cause, path) if isinstance(cause, sqlite3.Error) else None
+        if found is None:
             raise
-        raise told from error
+        raise found from error
     except OSError as error:
         raise _BY_ERRNO.get(error.errno or 0, _not_opened)(path) from error

@@ -15,8 +15,7 @@ from sqlalchemy.dialects.sqlite import insert
 from engine.messages.history import AdapterNote, History, LearningDay, Portion, Tally, total
 from engine.messages.replies import TextKind
 from engine.storage import adapters, lessons, ngrams, recall
-from engine.storage.schema import LearningDayRow
-from engine.storage.times import read_time
+from engine.storage.schema import LearningDayRow, read_time
 
 # By the names of the fields of `Tally`.
 _SUMS = {

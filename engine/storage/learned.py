@@ -1,4 +1,4 @@
-"""The part of the repository that keeps what is learned from chats: n-grams, recall, lessons and adapters."""
+"""The part of the repository for what is learned from chats: n-grams, recall, lessons and adapters."""
 
 from __future__ import annotations
 
@@ -15,38 +15,35 @@ from engine.messages.learned import (
     ImportOutcome,
     Learned,
     LearnedSummary,
-    LessonRecord,
+    Lesson,
     NgramRecord,
     RecallText,
     VerifiedReply,
 )
-from engine.storage import adapters, erasure, whole
-from engine.storage.backup import backups, forget_learned
-from engine.storage.failures import told_in_words
+from engine.storage import adapters, whole
 from engine.storage.history import add_learning, read_history
 from engine.storage.lessons import read_lessons, write_lesson
 from engine.storage.ngrams import read_ngrams, write_ngrams
 from engine.storage.recall import read_missing, read_recall, write_recall
-from engine.storage.schema import MessageRow
+from engine.storage.schema import Holds, MessageRow, rows_holding
 from engine.storage.transactions import Transactions
 
-MOST_ADAPTERS = 8  # kept of a pair, to go back to
+MOST_ADAPTERS = 8  # stored for a pair, to go back to
 
 
 class LearnedRepository(Transactions):
     """N-grams belong to a pair of vocabularies, adapters to a target's vocabulary and a drafter, recall and lessons to
     a target's vocabulary and a message. Vocabularies and drafters are named by their fingerprints.
 
-    Recall and lessons go with their messages. N-grams and adapters come from many chats and outlive the deleting of
-    one: none of its texts can be read from them, only traces of what was said. `forget_learned` removes them.
+    Recall and lessons are deleted with their messages. N-grams and adapters come from many chats and stay when one is
+    deleted: they hold none of its texts, only traces of what was said. `forget_learned` removes them.
     """
 
     def load_ngrams(self, target_fingerprint: str, drafter_fingerprint: str) -> tuple[NgramRecord, ...]:
-        """What was learned for this pair of vocabularies, in no particular order. Damaged rows are left out.
+        """What was learned for this pair of vocabularies, in no particular order, without damaged rows.
 
-        N-grams come from what targets wrote. They keep no order of the text and belong to no conversation, so they
-        outlive the deleting of one; but a target repeats names and words that a user typed, and pieces of these may
-        be among them. `forget_learned` removes them.
+        N-grams come from what targets wrote. They have no order and belong to no conversation, so they stay when one is
+        deleted; but a target repeats names and words that a user typed, and pieces of these may be among them.
         """
         with self._reading() as connection:
             return read_ngrams(connection, target_fingerprint, drafter_fingerprint)
@@ -54,8 +51,8 @@ class LearnedRepository(Transactions):
     def save_ngrams(self, target_fingerprint: str, drafter_fingerprint: str, changed: Sequence[NgramRecord]) -> None:
         """Adds or replaces these, all or none; a record with count 0 removes its n-gram. Others stay as they are.
 
-        Where a string comes twice, the later record counts. Raises ValueError for a record that is none: an empty
-        string, an id that is no token, a negative count.
+        Of two records with the same string, the later counts. Raises ValueError for an invalid record: an empty string,
+        an id that is no token, a negative count.
         """
         if not changed:
             return
@@ -65,17 +62,17 @@ class LearnedRepository(Transactions):
     def load_recall(
         self, fingerprint: str, most_tokens: int, conversation_id: int | None = None
     ) -> tuple[RecallText, ...]:
-        """The messages of conversations that are not deleted, of one or all, in the tokens of the vocabulary with this
+        """The messages of one conversation or of all that are not deleted, in the tokens of the vocabulary with this
         fingerprint as far as these are known: the latest ones, at most `most_tokens` in all, oldest first.
 
-        The arrays may not be written to. Whether the tokens are any of that vocabulary is for the caller to check.
+        The arrays are read-only. The caller checks whether the tokens are in that vocabulary.
         """
         with self._reading() as connection:
             return read_recall(connection, fingerprint, most_tokens, conversation_id)
 
     def save_recall(self, fingerprint: str, tokens: Mapping[int, Sequence[int]]) -> None:
-        """Keeps the tokens of messages, by their ids, for as long as the messages are kept. Raises ConversationMissing
-        when one of the messages is gone; then none are kept."""
+        """Stores the tokens of messages, by their ids, for as long as the messages exist. Raises ConversationMissing
+        when one of the messages is gone, and then stores none."""
         if not tokens:
             return
         with self._writing() as connection:
@@ -85,16 +82,16 @@ class LearnedRepository(Transactions):
             write_recall(connection, fingerprint, tokens)
 
     def messages_without_recall(self, fingerprint: str, before_id: int, limit: int) -> tuple[tuple[int, int, str], ...]:
-        """At most `limit` messages older than `before_id` whose tokens are not known: ids, ids of their conversations,
-        and texts, latest first."""
+        """At most `limit` messages older than `before_id` whose tokens are unknown: their ids, the ids of their
+        conversations, and their texts, latest first."""
         with self._reading() as connection:
             return read_missing(connection, fingerprint, before_id, limit)
 
-    def load_lessons(self, fingerprint: str, most: int | None = None) -> tuple[LessonRecord, ...]:
+    def load_lessons(self, fingerprint: str, most: int | None = None) -> tuple[Lesson, ...]:
         """The latest `most` lessons (None: all) in the vocabulary with this fingerprint, of conversations that are not
-        deleted, oldest first. Damaged ones are left out.
+        deleted, oldest first, without damaged ones.
 
-        The arrays may not be written to. Whether the tokens are any of that vocabulary is for the caller to check.
+        The arrays are read-only. The caller checks whether the tokens are in that vocabulary.
         """
         with self._reading() as connection:
             return read_lessons(connection, fingerprint, most)
@@ -102,13 +99,13 @@ class LearnedRepository(Transactions):
     def save_lesson(
         self, fingerprint: str, message_id: int, reply: VerifiedReply, most: int, system_prompt: str | None = None
     ) -> None:
-        """Keeps what a reply teaches for as long as its message is kept, in place of what it taught before, with the
-        system prompt that it was given; None: that which its conversation has now.
+        """Stores the lesson of a reply for as long as its message exists, in place of an earlier one, with the system
+        prompt that the reply was given; None: the one that its conversation has now.
 
         Of more than `most` lessons in this vocabulary the latest quarter stays, and of the others some at random (the
         same ones on every machine), so that they thin out with age.
 
-        Raises ConversationMissing when the message is gone, and ValueError for what is no lesson.
+        Raises ConversationMissing when the message is gone, and ValueError for an invalid lesson.
         """
         with self._writing() as connection:
             if connection.execute(select(MessageRow.id).where(MessageRow.id == message_id)).one_or_none() is None:
@@ -126,20 +123,20 @@ class LearnedRepository(Transactions):
         weights: bytes,
         most: int = MOST_ADAPTERS,
     ) -> AdapterSummary:
-        """Keeps an adapter, see AdapterRecord, and puts it in use instead of others. The last `most` of the pair are
-        kept. Raises ValueError for figures that are none, and for weights of no bytes."""
+        """Stores an adapter, see AdapterRecord, and puts it in use instead of others. The last `most` of the pair stay.
+        Raises ValueError for invalid figures, and for empty weights."""
         pair = target_fingerprint, drafter_fingerprint
         new = AdapterSummary(0, datetime.now(UTC), before, after, num_replies, num_learned, is_published=True)
         with self._writing() as connection:
-            kept = adapters.write_adapter(connection, *pair, new, weights)
-            adapters.publish(connection, *pair, kept.number)
+            saved = adapters.write_adapter(connection, *pair, new, weights)
+            adapters.publish(connection, *pair, saved.number)
             adapters.thin_out(connection, *pair, most)
-        return kept
+        return saved
 
     def publish_adapter(self, target_fingerprint: str, drafter_fingerprint: str, number: int | None) -> None:
-        """Puts this adapter in use instead of others; None: no adapter, the drafter as it came.
+        """Puts this adapter in use instead of others; None: no adapter, the original drafter.
 
-        Raises AdapterMissing for a number that is none of this pair, and leaves in use what is.
+        Raises AdapterMissing for a number that this pair does not have, and changes nothing.
         """
         with self._writing() as connection:
             if not adapters.publish(connection, target_fingerprint, drafter_fingerprint, number):
@@ -148,60 +145,55 @@ class LearnedRepository(Transactions):
                 )
 
     def published_adapter(self, target_fingerprint: str, drafter_fingerprint: str) -> AdapterRecord | None:
-        """The one in use; None also where it is damaged."""
+        """The one in use; None also when it is damaged."""
         with self._reading() as connection:
             return adapters.read_published(connection, target_fingerprint, drafter_fingerprint)
 
     def list_adapters(self, target_fingerprint: str, drafter_fingerprint: str) -> tuple[AdapterSummary, ...]:
-        """Newest first. Damaged ones are left out."""
+        """Newest first, without damaged ones."""
         with self._reading() as connection:
             return tuple(adapters.read_summaries(connection, target_fingerprint, drafter_fingerprint))
 
     def summarize_learned(self) -> LearnedSummary:
-        """How much is learned, and how fast the targets wrote."""
+        """How much was learned, and how fast the targets wrote."""
         with self._reading() as connection:
             return whole.summarize(connection)
 
     def read_history(self) -> History:
-        """How fast replies came, and what was learned meanwhile. Damaged rows are left out."""
+        """How fast replies came, and what was learned meanwhile, without damaged rows."""
         with self._reading() as connection:
             return read_history(connection)
 
     def add_learning_time(self, day: date, seconds: float) -> None:
-        """So much longer the drafter has learned on this day, by the clock of the machine."""
+        """Adds to the time that the drafter learned on this day, in local time."""
         with self._writing() as connection:
             add_learning(connection, day, seconds)
 
     def load_learned(self, recall_tokens: int) -> Learned:
-        """All that can go into a profile, as of one moment; of every vocabulary the latest `recall_tokens` to recall.
-        Damaged rows are left out."""
+        """Everything that a profile carries, as of one moment, without damaged rows; for each vocabulary the latest
+        `recall_tokens` of recall."""
         with self._reading() as connection:
             return whole.read_all(connection, recall_tokens)
 
     def add_learned(self, learned: Learned, replace: bool = False) -> ImportOutcome:
-        """Joins what came with a profile with what is here, all or nothing: n-grams by their larger count, adapters
-        under new numbers, in use only where none is, and texts to recall that are not known yet. What is here already
-        is not added twice.
+        """Merges a profile into the store, all or nothing: n-grams by their larger count, adapters under new numbers,
+        in use only where none is, and texts for recall that are not known yet. Nothing is added twice.
 
         With `replace`, the n-grams, adapters and imported texts of the store are removed first. Raises ValueError for
-        records that could not be read again.
+        invalid records.
         """
         with self._writing() as connection:
             if replace:
-                whole.delete_replaceable(connection)
-                erasure.announce(connection)
+                in_profile = [row for row in rows_holding(Holds.LEARNED) if row.in_profile]
+                self._file.delete_all(connection, in_profile, in_backups=False)
             outcome = whole.add_all(connection, learned)
         if replace:
-            self._finish_erasure()
+            self._file.finish_erasure()
         return outcome
 
     def forget_learned(self) -> None:
-        """Removes all n-grams, adapters, lessons, recall and times of learning for good, from the files as
-        `purge_deleted` does. What is kept of chats stays; recall comes to know them again when a target reads them."""
+        """Removes everything that was learned for good, from the files as `purge_deleted` does. Chats stay, and recall
+        reads them again when a target is loaded."""
         with self._writing() as connection:
-            for backup in backups(self._path):
-                with told_in_words(backup):
-                    forget_learned(backup)
-            whole.delete_all(connection)
-            erasure.announce(connection)
-        self._finish_erasure()
+            self._file.delete_all(connection, rows_holding(Holds.LEARNED), in_backups=True)
+        self._file.finish_erasure()

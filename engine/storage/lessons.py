@@ -1,8 +1,8 @@
-"""Reads and writes what a drafter can learn from, in one vocabulary or another; the repository opens the transactions.
+"""Reads and writes lessons, the replies that a drafter learns from. The repository opens the transactions.
 
-Only what the messages cannot tell is kept: the reply in the target's tokens, the distribution before each, and the
-system prompt of that time, which the user may have changed since. Numbers are little-endian, so that a store can be
-carried to any machine.
+A row has what the messages do not have: the reply in the target's tokens, the distribution before each, and the system
+prompt of that time, which the user may have changed since. Numbers are little-endian, so that a store can move to any
+machine.
 """
 
 from __future__ import annotations
@@ -19,19 +19,18 @@ from sqlalchemy import Connection, bindparam, delete, func, select
 from sqlalchemy.dialects.sqlite import insert
 
 from engine.messages.conversations import ChatTurn, Role
-from engine.messages.learned import LessonRecord, VerifiedReply
-from engine.storage.schema import ConversationRow, LessonRow, MessageRow, VocabularyRow
-from engine.storage.times import read_time
-from engine.storage.vocabularies import make_vocabulary
-from engine.storage.wording import encodable
+from engine.messages.learned import Lesson, VerifiedReply
+from engine.storage.recall import make_vocabulary
+from engine.storage.schema import ConversationRow, LessonRow, MessageRow, VocabularyRow, read_time
+from engine.storage.texts import encodable
 
 _TOKEN_BYTES = 4
 _LOG_BYTES = 2
 _NUM_TOKENS = 2**31  # the ids that fit
 _ROLES = {role.value: role for role in Role}
-_LATEST_SHARE = 4  # one of so many is among the latest, which all stay
+_LATEST_SHARE = 4  # one in so many is among the latest, which all stay
 
-# SQLite holds any kind of value in any column, whatever the schema says: what is damaged is left out here.
+# SQLite holds any kind of value in any column, whatever the schema says, so damaged rows are left out here.
 _READ = f"""
 SELECT lessons.message_id, conversations.id, messages.created_at, messages.parent_id, lessons.system_prompt,
 width, tokens, law_tokens, law_logs FROM lessons JOIN messages ON messages.id = lessons.message_id
@@ -44,7 +43,7 @@ AND typeof(law_tokens) = 'blob' AND length(law_tokens) = length(tokens) * width
 AND typeof(law_logs) = 'blob' AND length(law_logs) * {_TOKEN_BYTES} = length(law_tokens) * {_LOG_BYTES}
 ORDER BY lessons.message_id DESC LIMIT ?
 """
-# All branches at once: UNION takes a message that many lessons share, or that stands in a circle, only once.
+# All branches at once: UNION takes a message that many lessons share, or that is in a cycle, only once.
 _BRANCHES = """
 WITH RECURSIVE answered(id) AS (
     SELECT messages.parent_id FROM lessons JOIN messages ON messages.id = lessons.message_id
@@ -60,7 +59,7 @@ _PROMPT_NOW = (
     .where(MessageRow.id == bindparam("message"))
 )
 _new = insert(LessonRow)
-_KEEP = _new.on_conflict_do_update(
+_SAVE = _new.on_conflict_do_update(
     index_elements=[LessonRow.vocabulary_id, LessonRow.message_id],
     set_={name: _new.excluded[name] for name in ("width", "tokens", "law_tokens", "law_logs", "system_prompt")},
 )
@@ -72,9 +71,9 @@ class _Node:
     turn: ChatTurn
 
 
-def read_lessons(connection: Connection, fingerprint: str, most: int | None) -> tuple[LessonRecord, ...]:
-    """The latest, oldest first, without those of deleted conversations. Leaves out what is damaged, and what lost its
-    branch."""
+def read_lessons(connection: Connection, fingerprint: str, most: int | None) -> tuple[Lesson, ...]:
+    """The latest, oldest first, without those of deleted conversations, damaged ones, and those whose branch is
+    incomplete."""
     lessons = []
     with closing(connection.connection.cursor()) as cursor:
         nodes = _nodes(cursor.execute(_BRANCHES, (fingerprint,)).fetchall())
@@ -85,12 +84,12 @@ def read_lessons(connection: Connection, fingerprint: str, most: int | None) -> 
             reply = _reply(width, *blobs)
             made = read_time(created_at)
             if turns is not None and reply is not None and made is not None:
-                lessons.append(LessonRecord(message_id, found_in, made, turns, reply))
+                lessons.append(Lesson(message_id, found_in, made, turns, reply))
     return tuple(reversed(lessons))
 
 
 def count_lessons(connection: Connection) -> dict[str, int]:
-    """By vocabulary; of deleted conversations and damaged ones, too."""
+    """By vocabulary, including those of deleted conversations and damaged ones."""
     counted = (
         select(VocabularyRow.fingerprint, func.count())
         .join(LessonRow, LessonRow.vocabulary_id == VocabularyRow.id)
@@ -100,7 +99,7 @@ def count_lessons(connection: Connection) -> dict[str, int]:
 
 
 def read_target_names(connection: Connection) -> dict[str, tuple[str, ...]]:
-    """Who wrote the lessons in a vocabulary has it."""
+    """By vocabulary: the targets that wrote the lessons in it."""
     named = (
         select(VocabularyRow.fingerprint, MessageRow.target_name)
         .join(LessonRow, LessonRow.vocabulary_id == VocabularyRow.id)
@@ -122,35 +121,35 @@ def write_lesson(
     most: int,
     system_prompt: str | None,
 ) -> None:
-    """Raises ValueError for what could not be read again, and for room for none."""
+    """Raises ValueError for an invalid lesson, and when none may be stored."""
     row = _row(reply.tokens, reply.top_tokens, reply.top_logs)
     if most < 1:
-        raise ValueError("Of the lessons to be kept, there is room for none.")
+        raise ValueError("Of the lessons to be saved, there is room for none.")
     vocabulary_id = make_vocabulary(connection, fingerprint)
     if system_prompt is None:
         system_prompt = connection.execute(_PROMPT_NOW, {"message": message_id}).scalar_one()
     known = {"vocabulary_id": vocabulary_id, "message_id": message_id, "system_prompt": encodable(system_prompt)}
-    connection.execute(_KEEP, {**known, **row})
+    connection.execute(_SAVE, {**known, **row})
     _thin_out(connection, vocabulary_id, most, chance=random.Random(message_id))
 
 
 def _thin_out(connection: Connection, vocabulary_id: int, most: int, chance: random.Random) -> None:
-    """Of those before the latest, any may go: what is kept gets rarer with age, and no topic ends on one day."""
+    """Removes some before the latest at random: lessons get rarer with age, and no topic ends on one day."""
     ids = select(LessonRow.message_id).where(LessonRow.vocabulary_id == vocabulary_id).order_by(LessonRow.message_id)
-    kept = connection.execute(ids).scalars().all()
-    if len(kept) <= most:
+    stored = connection.execute(ids).scalars().all()
+    if len(stored) <= most:
         return
-    older = kept[: -max(1, most // _LATEST_SHARE)]
-    gone = chance.sample(older, len(kept) - most)
+    older = stored[: -max(1, most // _LATEST_SHARE)]
+    gone = chance.sample(older, len(stored) - most)
     of_vocabulary = LessonRow.vocabulary_id == vocabulary_id
     connection.execute(delete(LessonRow).where(of_vocabulary, LessonRow.message_id.in_(gone)))
 
 
 def _row(tokens: npt.NDArray[Any], law_tokens: npt.NDArray[Any], law_logs: npt.NDArray[Any]) -> dict[str, object]:
     if law_tokens.shape != law_logs.shape or law_tokens.shape[:1] != tokens.shape or law_tokens.ndim != 2:
-        raise ValueError("A lesson to be kept has no row of tokens with a distribution for each.")
+        raise ValueError("A lesson to be saved has no row of tokens with a distribution for each.")
     if not (law_tokens.size and _are_tokens(tokens) and _are_tokens(law_tokens) and _are_logs(law_logs)):
-        raise ValueError("A lesson to be kept has numbers that are no tokens, or no probabilities.")
+        raise ValueError("A lesson to be saved has numbers that are no tokens, or no probabilities.")
     return {
         "width": law_tokens.shape[1],
         "tokens": tokens.astype("<i4").tobytes(),
@@ -171,12 +170,12 @@ def _are_tokens(ids: npt.NDArray[Any]) -> bool:
 
 
 def _are_logs(logs: npt.NDArray[Any]) -> bool:
-    """A probability of none is allowed; what is above one by more than rounding is not, and NaN is not below it."""
+    """A probability of zero is valid. One above 1 by more than rounding is not, nor is NaN, which compares as false."""
     return logs.dtype.kind == "f" and bool((logs < 0.01).all())
 
 
 def _nodes(rows: list[tuple[int, int | None, str, str]]) -> dict[int, _Node]:
-    """Without those whose role is damaged."""
+    """Without those with a damaged role."""
     return {
         message_id: _Node(parent_id, ChatTurn(_ROLES[role], text))
         for message_id, parent_id, role, text in rows
@@ -187,8 +186,8 @@ def _nodes(rows: list[tuple[int, int | None, str, str]]) -> dict[int, _Node]:
 def _turns(
     system_prompt: str, nodes: dict[int, _Node], message_id: int, parent_id: int | None
 ) -> tuple[ChatTurn, ...] | None:
-    """What was rendered when the reply was asked for: nothing of empty texts. None where a message is missing, or
-    its parent younger, which a damaged file may say."""
+    """The turns that were rendered for the reply, without empty ones. None if a message is missing, or has a younger
+    parent, which happens in damaged files."""
     turns: list[ChatTurn] = []
     while parent_id is not None:
         node = nodes.get(parent_id)

@@ -1,6 +1,6 @@
-"""Reads and writes the n-grams of a pair of vocabularies; the repository opens the transactions.
+"""Reads, writes and merges the n-grams of a pair of vocabularies. The repository opens the transactions.
 
-A string of tokens is kept as little-endian int32, so that a store can be carried to any machine.
+A string of tokens is stored as little-endian int32, so that a store can move to any machine.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from functools import lru_cache
 
-from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, func, select
+from sqlalchemy import Connection, bindparam, delete, func, select
 from sqlalchemy.dialects.sqlite import insert
 
 from engine.messages.learned import FingerprintPair, NgramRecord
@@ -20,7 +20,7 @@ _TOKEN_BYTES = 4
 _NUM_TOKENS = 2**31  # the ids that fit
 _COUNTERS = range(2**63)  # what SQLite can hold
 
-# SQLite holds any kind of value in any column, whatever the schema says: what is damaged is left out here.
+# SQLite holds any kind of value in any column, whatever the schema says, so damaged rows are left out here.
 _READ = f"""
 SELECT string, token, count, doubts, last_use FROM ngrams
 WHERE pair_id = (SELECT id FROM vocabulary_pairs WHERE target_fingerprint = ? AND drafter_fingerprint = ?)
@@ -32,15 +32,15 @@ AND typeof(last_use) = 'integer' AND last_use >= 0
 """
 _REMOVE = delete(NgramRow).where(NgramRow.pair_id == bindparam("pair"), NgramRow.string == bindparam("bytes"))
 _new = insert(NgramRow)
-_KEEP = _new.on_conflict_do_update(
+_SAVE = _new.on_conflict_do_update(
     index_elements=[NgramRow.pair_id, NgramRow.string],
     set_={name: _new.excluded[name] for name in ("token", "count", "doubts", "last_use")},
 )
 
 
 def read_ngrams(connection: Connection, target_fingerprint: str, drafter_fingerprint: str) -> tuple[NgramRecord, ...]:
-    """Leaves out rows that cannot be n-grams: damage to a few of them is no reason to lose the others."""
-    # SQLite's own cursor: SQLAlchemy's rows would double the time that 50,000 of them take.
+    """Without damaged rows: damage to a few is no reason to lose the others."""
+    # SQLite's own cursor, because SQLAlchemy's rows take twice the time for 50,000 n-grams.
     with closing(connection.connection.cursor()) as cursor:
         cursor.execute(_READ, (target_fingerprint, drafter_fingerprint))
         found = [
@@ -51,7 +51,7 @@ def read_ngrams(connection: Connection, target_fingerprint: str, drafter_fingerp
 
 
 def count_ngrams(connection: Connection) -> dict[FingerprintPair, int]:
-    """Of every pair that has any, the damaged ones included."""
+    """For every pair that has any, including damaged ones."""
     counted = (
         select(VocabularyPairRow.target_fingerprint, VocabularyPairRow.drafter_fingerprint, func.count())
         .join(NgramRow, NgramRow.pair_id == VocabularyPairRow.id)
@@ -63,11 +63,11 @@ def count_ngrams(connection: Connection) -> dict[FingerprintPair, int]:
 def write_ngrams(
     connection: Connection, target_fingerprint: str, drafter_fingerprint: str, changed: Sequence[NgramRecord]
 ) -> None:
-    """Where a string comes twice, the later record counts. Raises ValueError for what could not be read again."""
+    """Of two records with the same string, the later counts. Raises ValueError for an invalid record."""
     latest = {_packed(record): record for record in changed}
     pair_id = _make_pair(connection, target_fingerprint, drafter_fingerprint)
     removed = [{"pair": pair_id, "bytes": string} for string, record in latest.items() if not record.count]
-    kept = [
+    saved = [
         {
             "pair_id": pair_id,
             "string": string,
@@ -81,24 +81,53 @@ def write_ngrams(
     ]
     if removed:
         connection.execute(_REMOVE, removed)
-    if kept:
-        connection.execute(_KEEP, kept)
+    if saved:
+        connection.execute(_SAVE, saved)
 
 
-def _is_pair(target_fingerprint: str, drafter_fingerprint: str) -> ColumnElement[bool]:
-    return and_(
-        VocabularyPairRow.target_fingerprint == target_fingerprint,
-        VocabularyPairRow.drafter_fingerprint == drafter_fingerprint,
+def changes_by(imported: Sequence[NgramRecord], own: Sequence[NgramRecord]) -> list[NgramRecord]:
+    """What to write so that the store's `own` n-grams include the `imported` ones; nothing when they are merged again.
+
+    The larger count of a token is taken: two profiles that were merged before have counted the same chats, and a sum
+    would count these again with every exchange. If the two have different tokens for a string, the one that was seen
+    more often is taken, as in the cache; the store's own on a draw.
+
+    Each cache has a time of its own. The latest use of both counts as now, so that neither's n-grams are the first to
+    be evicted.
+    """
+    by_string = {ngram.string: ngram for ngram in own}
+    later = max((ngram.last_use for ngram in own), default=0) - max((ngram.last_use for ngram in imported), default=0)
+    if not own:
+        later = 0
+    changed = []
+    for ngram in imported:
+        known = by_string.get(ngram.string)
+        merged = _merged(ngram, max(0, ngram.last_use + later), known)
+        if merged != known:
+            changed.append(merged)
+    return changed
+
+
+def _merged(ngram: NgramRecord, last_use: int, known: NgramRecord | None) -> NgramRecord:
+    if known is None:
+        return NgramRecord(ngram.string, ngram.token, ngram.count, ngram.doubts, last_use)
+    if ngram.token != known.token and ngram.count <= known.count:
+        return known
+    if ngram.token != known.token:
+        return NgramRecord(ngram.string, ngram.token, ngram.count, ngram.doubts, max(last_use, known.last_use))
+    return NgramRecord(
+        ngram.string,
+        ngram.token,
+        max(ngram.count, known.count),
+        max(ngram.doubts, known.doubts),
+        max(last_use, known.last_use),
     )
 
 
 def _make_pair(connection: Connection, target_fingerprint: str, drafter_fingerprint: str) -> int:
-    pair = insert(VocabularyPairRow).values(
-        target_fingerprint=target_fingerprint, drafter_fingerprint=drafter_fingerprint
-    )
-    connection.execute(pair.on_conflict_do_nothing())
-    known = select(VocabularyPairRow.id).where(_is_pair(target_fingerprint, drafter_fingerprint))
-    return connection.execute(known).scalar_one()
+    pair = {"target_fingerprint": target_fingerprint, "drafter_fingerprint": drafter_fingerprint}
+    connection.execute(insert(VocabularyPairRow).values(pair).on_conflict_do_nothing())
+    return connection.execute(select(VocabularyPairRow.id).filter_by(**pair)).scalar_one()
 
 
 @lru_cache(maxsize=256)
@@ -110,7 +139,7 @@ def _packed(record: NgramRecord) -> bytes:
     numbers = (record.count, record.doubts, record.last_use)
     tokens = (*record.string, record.token)
     if not record.string or not all(0 <= token < _NUM_TOKENS for token in tokens):
-        raise ValueError("An n-gram to be kept has no tokens, or numbers among them that are no tokens.")
+        raise ValueError("An n-gram to be saved has no tokens, or numbers among them that are no tokens.")
     if not all(number in _COUNTERS for number in numbers):
-        raise ValueError("An n-gram to be kept has a negative count.")
+        raise ValueError("An n-gram to be saved has a negative count.")
     return _layout(len(record.string)).pack(*record.string)

@@ -1,6 +1,6 @@
-"""Reads and writes the tokens of messages, in one vocabulary or another; the repository opens the transactions.
+"""Reads and writes the tokens of messages in the vocabularies of targets. The repository opens the transactions.
 
-Tokens are kept as little-endian int32, so that a store can be carried to any machine.
+Tokens are stored as little-endian int32, so that a store can move to any machine.
 """
 
 from __future__ import annotations
@@ -10,18 +10,17 @@ from contextlib import closing
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 from sqlalchemy.dialects.sqlite import insert
 
 from engine.messages.learned import RecallSize, RecallText
-from engine.storage.schema import ImportedRecallRow, RecallRow
-from engine.storage.vocabularies import make_vocabulary
+from engine.storage.schema import ImportedRecallRow, RecallRow, VocabularyRow
 
 NO_CONVERSATION = 0  # ids begin with 1
 _TOKEN_BYTES = 4
 _FIRST_IMPORTED = -(2**62)  # imported texts are numbered from here, below all messages
 
-# SQLite holds any kind of value in any column, whatever the schema says: what is damaged is left out here.
+# SQLite holds any kind of value in any column, whatever the schema says, so damaged rows are left out here.
 _READ = f"""
 SELECT recall.message_id, messages.conversation_id, recall.tokens FROM recall
 JOIN messages ON messages.id = recall.message_id JOIN conversations ON conversations.id = messages.conversation_id
@@ -56,7 +55,7 @@ SELECT fingerprint, count(*), sum(length(tokens)) FROM vocabularies JOIN (
 ) ON vocabulary_id = vocabularies.id GROUP BY vocabularies.id
 """
 _new = insert(RecallRow)
-_KEEP = _new.on_conflict_do_update(
+_SAVE = _new.on_conflict_do_update(
     index_elements=[RecallRow.vocabulary_id, RecallRow.message_id], set_={"tokens": _new.excluded.tokens}
 )
 
@@ -64,8 +63,8 @@ _KEEP = _new.on_conflict_do_update(
 def read_recall(
     connection: Connection, fingerprint: str, most_tokens: int, conversation_id: int | None
 ) -> tuple[RecallText, ...]:
-    """Oldest first; of all that there is, the latest `most_tokens`. What came with a profile counts as older than any
-    message, and belongs to no conversation."""
+    """The latest `most_tokens`, oldest text first. Texts that came with a profile count as older than any message, and
+    belong to no conversation."""
     texts: list[RecallText] = []
     room = most_tokens
     for message_id, found_in, blob in _latest_first(connection, fingerprint, conversation_id):
@@ -88,7 +87,7 @@ def _latest_first(
 
 
 def read_sizes(connection: Connection) -> dict[str, RecallSize]:
-    """Of every vocabulary that has any, what came with profiles included."""
+    """For every vocabulary that has any, including texts that came with profiles."""
     with closing(connection.connection.cursor()) as cursor:
         found = cursor.execute(_SIZES).fetchall()
     return {
@@ -99,9 +98,16 @@ def read_sizes(connection: Connection) -> dict[str, RecallSize]:
 def read_missing(
     connection: Connection, fingerprint: str, before_id: int, limit: int
 ) -> tuple[tuple[int, int, str], ...]:
-    """Messages whose tokens in this vocabulary are not known: their ids, conversations and texts, latest first."""
+    """Messages whose tokens in this vocabulary are unknown: their ids, conversations and texts, latest first."""
     with closing(connection.connection.cursor()) as cursor:
         return tuple(cursor.execute(_MISSING, (before_id, fingerprint, limit)).fetchall())
+
+
+def make_vocabulary(connection: Connection, fingerprint: str) -> int:
+    """Adds the vocabulary with this fingerprint where it is missing, and returns its id."""
+    connection.execute(insert(VocabularyRow).values(fingerprint=fingerprint).on_conflict_do_nothing())
+    known = select(VocabularyRow.id).where(VocabularyRow.fingerprint == fingerprint)
+    return connection.execute(known).scalar_one()
 
 
 def write_recall(connection: Connection, fingerprint: str, tokens: Mapping[int, Sequence[int]]) -> None:
@@ -110,12 +116,12 @@ def write_recall(connection: Connection, fingerprint: str, tokens: Mapping[int, 
         {"vocabulary_id": vocabulary_id, "message_id": message_id, "tokens": np.asarray(ids, "<i4").tobytes()}
         for message_id, ids in tokens.items()
     ]
-    connection.execute(_KEEP, rows)
+    connection.execute(_SAVE, rows)
 
 
 def add_imported(connection: Connection, fingerprint: str, texts: Sequence[npt.NDArray[np.int32]]) -> int:
-    """Adds texts that came with a profile, oldest first, and tells how many: not those that are there already, be it
-    as messages."""
+    """Adds texts that came with a profile, oldest first, without those that are here already, also as messages.
+    Returns how many."""
     vocabulary_id = make_vocabulary(connection, fingerprint)
     known = set(connection.exec_driver_sql(_KNOWN, (vocabulary_id,)).scalars())
     new: dict[bytes, None] = {}

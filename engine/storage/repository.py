@@ -1,4 +1,4 @@
-"""The only door to the store: takes and returns plain records, one short transaction for each call."""
+"""The only way to the store: takes and returns plain records, one short transaction for each call."""
 
 from __future__ import annotations
 
@@ -7,28 +7,25 @@ from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from sqlalchemy import Connection, Engine, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, insert, select, update
 
 from engine.config import OwnSampling
 from engine.errors import ConversationMissing
 from engine.messages.conversations import Conversation, ConversationSummary, ConversationTree, Message, Role, SearchHit
 from engine.messages.replies import ReplyStatistics
-from engine.storage import connections, erasure, heads, own_sampling, whole
-from engine.storage.backup import backups, forget_conversations, forget_everything
-from engine.storage.branch import read_below, read_branch, read_children, read_siblings
-from engine.storage.failures import told_in_words
-from engine.storage.incognito import IncognitoConversations
+from engine.storage import branch, connections, own_sampling
+from engine.storage.failures import store_errors
 from engine.storage.learned import LearnedRepository
-from engine.storage.matching import wanted_words
-from engine.storage.schema import ConversationRow, MessageRow, ReplyStatisticsRow
-from engine.storage.search import MOST_HITS, find_kept
+from engine.storage.schema import ConversationRow, Holds, MessageRow, ReplyStatisticsRow, rows_holding
+from engine.storage.search import MOST_HITS, find_conversations, summary_of
 from engine.storage.targets import TargetRepository
+from engine.storage.texts import encodable, fit_title, wanted_words
 from engine.storage.trees import KnownTrees, read_tree, write_trees
 from engine.storage.upgrade import upgrade
-from engine.storage.wording import encodable, fit_title
 
 FILE_NAME = "slipstream.sqlite3"
-_IDS = range(1, 2**63)  # what SQLite can give
+_POSSIBLE_IDS = range(1, 2**63)
+_IDS = select(ConversationRow.id)
 _SUMMARIES = select(ConversationRow.id, ConversationRow.title, ConversationRow.updated_at)
 
 
@@ -37,20 +34,18 @@ class Repository(TargetRepository, LearnedRepository):
     (`LearnedRepository`).
 
     Any thread may call any method, and other processes may use the same store. Every method raises StoreUnusable when
-    disk or file fails; what was committed before stays. A conversation that is deleted is hidden until it is restored
-    or purged; methods that take an id raise ConversationMissing for one that is not in the store.
-    """
+    disk or file fails; what was committed before stays. A deleted conversation is hidden until it is restored or
+    purged; methods that take an id raise ConversationMissing for one that is not in the store.
 
-    def __init__(self, path: Path, engine: Engine) -> None:
-        """Use `open`. `path` is named in errors."""
-        super().__init__(path, engine)
-        self._incognito = IncognitoConversations()
+    Incognito conversations are in a database in memory, which ends with the process: an id tells where its conversation
+    is. They are listed, searched and opened like others; whatever has no conversation's id leaves them out.
+    """
 
     @classmethod
     def open(cls, data_dir: Path) -> Repository:
         """Opens the store in this folder; makes both where they are missing and migrates an older store."""
         path = data_dir.absolute() / FILE_NAME
-        with told_in_words(path):
+        with store_errors(path):
             connections.prepare_file(path)
             engine = connections.engine_for(path)
             try:
@@ -62,19 +57,17 @@ class Repository(TargetRepository, LearnedRepository):
 
     def list_conversations(self) -> tuple[ConversationSummary, ...]:
         """Those that are not deleted, last used first."""
-        listed = _SUMMARIES.where(ConversationRow.deleted_at.is_(None)).order_by(
-            ConversationRow.updated_at.desc(), ConversationRow.id.desc()
-        )
-        with self._reading() as connection:
-            kept = [ConversationSummary(*row) for row in connection.execute(listed)]
-        return tuple(sorted(kept + self._incognito.list_conversations(), key=_last_use, reverse=True))
+        listed: list[ConversationSummary] = []
+        for database in self._databases():
+            with database.reading() as connection:
+                rows = connection.execute(_SUMMARIES.where(ConversationRow.deleted_at.is_(None)))
+                listed += [summary_of(*row) for row in rows]
+        return tuple(sorted(listed, key=_last_use, reverse=True))
 
     def create_conversation(
         self, title: str, system_prompt: str, incognito: bool = False, sampling: OwnSampling | None = None
     ) -> ConversationSummary:
-        """With `incognito`, nothing of it is ever written to the disk; all else works with it as with others."""
-        if incognito:
-            return self._incognito.create_conversation(title, system_prompt, sampling or OwnSampling())
+        """With `incognito`, nothing of it is ever written to the disk."""
         now = datetime.now(UTC)
         title = fit_title(title)
         new = insert(ConversationRow).values(
@@ -84,52 +77,42 @@ class Repository(TargetRepository, LearnedRepository):
             updated_at=now,
             sampling=own_sampling.to_json(sampling or OwnSampling()),
         )
-        with self._writing() as connection:
-            return ConversationSummary(connection.execute(new).lastrowid, title, now)
+        with (self._in_memory() if incognito else self._file).writing() as connection:
+            return summary_of(connection.execute(new).lastrowid, title, now)
 
     def find_conversation(self, conversation_id: int) -> ConversationSummary:
         """The summary alone. A deleted conversation counts as missing."""
-        if conversation_id in self._incognito:
-            return self._incognito.open_conversation(conversation_id).summary
-        with self._reading() as connection:
+        with self._reading(conversation_id) as connection:
             return _find(connection, conversation_id).summary
 
     def open_conversation(self, conversation_id: int) -> Conversation:
         """The conversation with its current branch, root first. A deleted one counts as missing."""
-        if conversation_id in self._incognito:
-            return self._incognito.open_conversation(conversation_id)
-        with self._reading() as connection:
+        with self._reading(conversation_id) as connection:
             found = _find(connection, conversation_id)
             return _opened(connection, found, found.head_message_id)
 
     def open_branch(self, conversation_id: int, message_id: int) -> Conversation:
         """The conversation with its messages from the root to this one, whatever its current branch is."""
-        if conversation_id in self._incognito:
-            return self._incognito.open_branch(conversation_id, message_id)
-        with self._reading() as connection:
+        with self._reading(conversation_id) as connection:
             found = _find(connection, conversation_id)
             _check_message(connection, conversation_id, message_id)
             return _opened(connection, found, message_id)
 
     def show_branch(self, conversation_id: int, message_id: int) -> Conversation:
-        """Makes the branch through this message the current one, down to the leaf where it was last left, or that was
-        written last. Does not count as use."""
-        if conversation_id in self._incognito:
-            return self._incognito.show_branch(conversation_id, message_id)
-        with self._writing() as connection:
+        """Makes the branch through this message the current one, down to the leaf that was left last, or else written
+        last. Does not count as use."""
+        with self._writing(conversation_id) as connection:
             found = _find(connection, conversation_id)
             _check_message(connection, conversation_id, message_id)
-            left = heads.with_left(found.left_heads, found.head_message_id)
-            head = heads.latest_of(left, read_below(connection, message_id))
-            _change(connection, conversation_id, head_message_id=head, left_heads=heads.to_json(left))
+            left = branch.with_left(found.left_heads, found.head_message_id)
+            head = branch.latest_of(left, branch.read_below(connection, message_id))
+            _change(connection, conversation_id, head_message_id=head, left_heads=branch.heads_to_json(left))
             return _opened(connection, found, head)
 
     def find_siblings(self, message: Message) -> tuple[int, ...]:
         """As `Conversation.siblings` has them; empty where there are none."""
-        if message.conversation_id in self._incognito:
-            return self._incognito.find_siblings(message)
-        with self._reading() as connection:
-            ids = read_children(connection, message.conversation_id, message.parent_id)
+        with self._reading(message.conversation_id) as connection:
+            ids = branch.read_children(connection, message.conversation_id, message.parent_id)
             return ids if len(ids) > 1 else ()
 
     def change_conversation(
@@ -137,27 +120,21 @@ class Repository(TargetRepository, LearnedRepository):
     ) -> ConversationSummary:
         """Does not count as use."""
         system_prompt = encodable(system_prompt)
-        if conversation_id in self._incognito:
-            return self._incognito.change_conversation(conversation_id, system_prompt, sampling)
-        with self._writing() as connection:
+        with self._writing(conversation_id) as connection:
             found = _find(connection, conversation_id)
             stored = own_sampling.to_json(sampling)
             _change(connection, conversation_id, system_prompt=system_prompt, sampling=stored)
             return found.summary
 
     def save_draft(self, conversation_id: int, text: str) -> None:
-        """A prompt that was begun; goes with its conversation, and so is kept for a deleted one. Does not count as
-        use."""
+        """Saves a prompt that is not sent yet with its conversation, also with a deleted one. Does not count as use."""
         text = encodable(text)
-        if conversation_id in self._incognito:
-            self._incognito.save_draft(conversation_id, text)
-            return
-        with self._writing() as connection:
+        with self._writing(conversation_id) as connection:
             _find(connection, conversation_id, even_deleted=True)
             _change(connection, conversation_id, draft=text)
 
     def conversations_with_prompt(self, text: str) -> tuple[int, ...]:
-        """Those in which the user has said exactly this, deleted and incognito ones left aside."""
+        """Those in which the user wrote exactly this prompt, without deleted and incognito ones."""
         said = (
             select(MessageRow.conversation_id)
             .join(ConversationRow, ConversationRow.id == MessageRow.conversation_id)
@@ -173,103 +150,91 @@ class Repository(TargetRepository, LearnedRepository):
 
     def rename_conversation(self, conversation_id: int, title: str) -> ConversationSummary:
         """Does not count as use. A deleted conversation counts as missing."""
-        if conversation_id in self._incognito:
-            return self._incognito.rename_conversation(conversation_id, title)
-        with self._writing() as connection:
+        with self._writing(conversation_id) as connection:
             found = _find(connection, conversation_id)
             _change(connection, conversation_id, title=fit_title(title))
             return replace(found.summary, title=fit_title(title))
 
     def delete_conversation(self, conversation_id: int) -> ConversationSummary:
-        """Hides the conversation; `restore_conversation` takes this back until `purge_deleted`."""
-        if conversation_id in self._incognito:
-            return self._incognito.delete_conversation(conversation_id)
-        with self._writing() as connection:
+        """Hides the conversation. Until `purge_deleted`, `restore_conversation` brings it back."""
+        with self._writing(conversation_id) as connection:
             found = _find(connection, conversation_id, even_deleted=True)
             _change(connection, conversation_id, deleted_at=found.deleted_at or datetime.now(UTC))
             return found.summary
 
     def restore_conversation(self, conversation_id: int) -> ConversationSummary:
-        if conversation_id in self._incognito:
-            return self._incognito.restore_conversation(conversation_id)
-        with self._writing() as connection:
+        with self._writing(conversation_id) as connection:
             found = _find(connection, conversation_id, even_deleted=True)
             _change(connection, conversation_id, deleted_at=None)
             return found.summary
 
     def purge_deleted(self) -> int:
-        """Removes deleted conversations for good and tells how many; none of their text remains in the files.
+        """Removes deleted conversations for good and returns how many; none of their text remains in the files.
 
-        If this is cut short, or another process is reading meanwhile, the next call removes the rest of the text.
+        If this is interrupted, or another process is reading meanwhile, the next call removes the rest of the text.
         N-grams belong to no conversation and stay, see `load_ngrams`.
         """
-        hidden = ConversationRow.deleted_at.is_not(None)
         with self._writing() as connection:
-            ids = connection.execute(select(ConversationRow.id).where(hidden)).scalars().all()
-            self._remove(connection, ids)
-        self._finish_erasure()
+            ids = connection.execute(_IDS.where(ConversationRow.deleted_at.is_not(None))).scalars().all()
+            if ids:
+                self._file.delete_conversations(connection, ids)
+        self._file.finish_erasure()
         return len(ids)
 
     def forget_conversation(self, conversation_id: int) -> ConversationSummary:
-        """Removes one conversation for good, deleted or not. `erase_forgotten` then sees to what remains of its text in
+        """Removes one conversation for good, deleted or not. `erase_forgotten` then erases what remains of its text in
         the files."""
-        if conversation_id in self._incognito:
-            return self._incognito.forget_conversation(conversation_id)
-        with self._writing() as connection:
+        with self._writing(conversation_id) as connection:
             found = _find(connection, conversation_id, even_deleted=True)
-            self._remove(connection, [conversation_id])
+            self._database_of(conversation_id).delete_conversations(connection, [conversation_id])
             return found.summary
 
     def erase_forgotten(self) -> None:
-        """Takes seconds where the store is large. What fails is done by the next `purge_deleted`."""
-        self._finish_erasure()
+        """Takes seconds for a large store. What fails is done by the next `purge_deleted`."""
+        self._file.finish_erasure()
 
     def search(self, words: str, stopped: Callable[[], bool] = lambda: False) -> tuple[SearchHit, ...]:
-        """Conversations that hold all these words, whatever the case of their letters, last used first; at most
-        `MOST_HITS`. None without words. May end early, with less, when it is stopped."""
+        """Conversations with all these words, whatever the case of their letters, last used first; at most `MOST_HITS`.
+        None without words. Ends early, with fewer, when it is stopped."""
         wanted = wanted_words(words)
         if not wanted:
             return ()
-        with self._reading() as connection:
-            hits = find_kept(connection, wanted, stopped)
-        hits += self._incognito.search(wanted)
+        hits: list[SearchHit] = []
+        for database in self._databases():
+            with database.reading() as connection:
+                hits += find_conversations(connection, wanted, stopped)
         return tuple(sorted(hits, key=lambda hit: _last_use(hit.conversation), reverse=True)[:MOST_HITS])
 
     def read_tree(self, conversation_id: int) -> ConversationTree:
         """The conversation with all its branches. A deleted one counts as missing."""
-        if conversation_id in self._incognito:
-            return self._incognito.read_tree(conversation_id)
-        with self._reading() as connection:
+        with self._reading(conversation_id) as connection:
             _find(connection, conversation_id)
             return read_tree(connection, conversation_id)
 
     def add_trees(self, trees: Sequence[ConversationTree], check: Callable[[], None] = lambda: None) -> list[bool]:
-        """Adds all conversations that are not here yet, or none where it fails; which of them were added. `check` may
-        raise to have none added; it is asked when nobody else can write any more.
+        """Adds all conversations that are not here yet, or none when it fails; returns which of them were added.
+        `check` may raise to have none added; it is called when nobody else can write any more.
 
-        In every tree parents stand before their children, and the head is one of its messages.
+        In every tree parents come before their children, and the head is one of its messages.
         """
         with self._reading() as connection:
             known = KnownTrees(connection)
         is_new = [known.add(tree) for tree in trees]
-        with self._writing() as connection:  # for a short time, as replies are kept meanwhile
+        with self._writing() as connection:  # for a short time, because replies are saved meanwhile
             check()
             write_trees(connection, [tree for tree, new in zip(trees, is_new, strict=True) if new])
         return is_new
 
     def forget_everything(self) -> int:
-        """Removes all conversations, those held in memory included, and all that was learned for good, from the files
-        as `purge_deleted` does. Tells how many conversations. Known targets stay."""
-        num_held = self._incognito.forget_all()
-        with self._writing() as connection:
-            for backup in backups(self._path):
-                with told_in_words(backup):
-                    forget_everything(backup)
-            num_kept = connection.execute(delete(ConversationRow)).rowcount
-            whole.delete_all(connection)
-            erasure.announce(connection)
-        self._finish_erasure()
-        return num_held + num_kept
+        """Removes all conversations, incognito ones included, and all that was learned for good, from the files as
+        `purge_deleted` does. Returns how many conversations. Known targets stay."""
+        num_forgotten = 0
+        for database in self._databases():
+            with database.writing() as connection:
+                num_forgotten += len(connection.execute(_IDS).all())
+                database.delete_all(connection, rows_holding(Holds.CHATS, Holds.LEARNED), in_backups=True)
+            database.finish_erasure()
+        return num_forgotten
 
     def add_message(
         self,
@@ -282,15 +247,13 @@ class Repository(TargetRepository, LearnedRepository):
     ) -> Message:
         """Adds a leaf under `parent_id` (None: a root), where the current branch now ends.
 
-        A deleted conversation still takes the reply that was being written. A parent that is not a message of this
+        A deleted conversation still takes the reply that is being written. A parent that is not a message of this
         conversation raises ConversationMissing too.
         """
         text = encodable(text)
-        if conversation_id in self._incognito:
-            return self._incognito.add_message(conversation_id, parent_id, role, text, target_name, statistics)
         now = datetime.now(UTC)
         target_name = None if target_name is None else encodable(target_name)
-        with self._writing() as connection:
+        with self._writing(conversation_id) as connection:
             found = _find(connection, conversation_id, even_deleted=True)
             if parent_id is not None:
                 _check_message(connection, conversation_id, parent_id)
@@ -308,18 +271,9 @@ class Repository(TargetRepository, LearnedRepository):
                 connection.execute(insert(ReplyStatisticsRow).values(message_id=message_id, **columns))
             _change(connection, conversation_id, head_message_id=message_id, updated_at=now)
             if found.head_message_id != parent_id:
-                left = heads.with_left(found.left_heads, found.head_message_id)
-                _change(connection, conversation_id, left_heads=heads.to_json(left))
+                left = branch.with_left(found.left_heads, found.head_message_id)
+                _change(connection, conversation_id, left_heads=branch.heads_to_json(left))
         return Message(message_id, conversation_id, parent_id, role, text, now, target_name, statistics)
-
-    def _remove(self, connection: Connection, ids: Sequence[int]) -> None:
-        if ids:
-            for backup in backups(self._path):
-                with told_in_words(backup):
-                    forget_conversations(backup, ids)
-            one = delete(ConversationRow).where(ConversationRow.id == bindparam("gone"))
-            connection.execute(one, [{"gone": number} for number in ids])
-            erasure.announce(connection)
 
 
 def _last_use(summary: ConversationSummary) -> tuple[datetime, int]:
@@ -334,36 +288,36 @@ class _Found:
     deleted_at: datetime | None
     sampling: str | None
     draft: str
-    left_heads: heads.Heads
+    left_heads: branch.Heads
 
 
 def _find(connection: Connection, conversation_id: int, *, even_deleted: bool = False) -> _Found:
     more = (ConversationRow.system_prompt, ConversationRow.head_message_id, ConversationRow.deleted_at)
     own = (ConversationRow.sampling, ConversationRow.draft, ConversationRow.left_heads)
     wanted = _SUMMARIES.add_columns(*more, *own).where(ConversationRow.id == conversation_id)
-    row = connection.execute(wanted).one_or_none() if conversation_id in _IDS else None
+    row = connection.execute(wanted).one_or_none() if conversation_id in _POSSIBLE_IDS else None
     if row is None or (row.deleted_at is not None and not even_deleted):
         raise ConversationMissing("This chat is no longer in the store.")
     number, title, updated_at, system_prompt, head, deleted_at, sampling, draft, left = row
-    summary = ConversationSummary(number, title, updated_at)
-    return _Found(summary, system_prompt, head, deleted_at, sampling, draft, heads.from_json(left))
+    summary = summary_of(number, title, updated_at)
+    return _Found(summary, system_prompt, head, deleted_at, sampling, draft, branch.heads_from_json(left))
 
 
 def _opened(connection: Connection, found: _Found, head_message_id: int | None) -> Conversation:
-    messages = read_branch(connection, head_message_id)
+    messages = branch.read_branch(connection, head_message_id)
     return Conversation(
         found.summary,
         found.system_prompt,
         messages,
         own_sampling.from_json(found.sampling),
         found.draft,
-        read_siblings(connection, found.summary.id, messages),
+        branch.read_siblings(connection, found.summary.id, messages),
     )
 
 
 def _check_message(connection: Connection, conversation_id: int, message_id: int) -> None:
     wanted = select(MessageRow.conversation_id).where(MessageRow.id == message_id)
-    if message_id not in _IDS or connection.execute(wanted).scalar_one_or_none() != conversation_id:
+    if message_id not in _POSSIBLE_IDS or connection.execute(wanted).scalar_one_or_none() != conversation_id:
         raise ConversationMissing("This message is no longer in the store.")
 
 

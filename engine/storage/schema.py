@@ -1,9 +1,11 @@
-"""The tables, and how our values are written in them.
+"""The tables, how our values are written in them, and what each table holds.
 
 A conversation is a tree of messages (`parent_id`); `head_message_id` names the leaf of its current branch. These
-classes only describe: the repository reads plain rows and returns the records of `engine/messages/records.py`.
+classes only describe: the repository reads plain rows and returns the records of `engine/messages`.
 
-Whoever changes a table adds a migration, see `migrations/__init__.py`.
+Every class declares what its table holds. Whatever empties tables (forgetting, replacing by a profile, in the store and
+in its backups) or measures them reads this declaration, and incognito chats have the same tables in memory: a new table
+is a class here and a migration, see `migrations/__init__.py`.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import os
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
+from typing import Any, ClassVar
 
 from sqlalchemy import (
     DateTime,
@@ -45,6 +48,14 @@ class UtcDateTime(TypeDecorator[datetime]):
         return None if value is None else value.replace(tzinfo=UTC)
 
 
+def read_time(stored: str) -> datetime | None:
+    """Reads what `UtcDateTime` wrote, where SQLAlchemy does not; None for what it cannot have written."""
+    try:
+        return datetime.fromisoformat(stored).replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
 class FilePath(TypeDecorator[Path]):
     """A path as text, or as its bytes where those are not UTF-8 (POSIX allows such names)."""
 
@@ -65,7 +76,7 @@ class FilePath(TypeDecorator[Path]):
 
 
 class OriginRuns(TypeDecorator[tuple[OriginRun, ...]]):
-    """Pairs of a number of characters and an origin, as JSON. What makes no sense counts as not known."""
+    """Pairs of a number of characters and an origin, as JSON. Anything else in the column counts as unknown."""
 
     impl = Text
     cache_ok = True
@@ -84,13 +95,32 @@ class OriginRuns(TypeDecorator[tuple[OriginRun, ...]]):
 
 
 def _words(kind: type[StrEnum]) -> Enum:
-    """Stored as the member's value. The fixed length lets a new member come without a migration."""
+    """Stored as the member's value. The fixed length allows new members without a migration."""
     return Enum(
         kind, native_enum=False, length=16, values_callable=lambda members: [member.value for member in members]
     )
 
 
+class Holds(StrEnum):
+    """What the rows of a table belong to, which decides what removes them."""
+
+    CHATS = "chats"  # removed with their conversation, by cascade
+    LEARNED = "learned"  # removed by forgetting what was learned
+    LIBRARY = "library"  # stays when everything is forgotten
+
+
 class Base(DeclarativeBase):
+    """Every table's class declares as class arguments:
+
+    holds: what its rows belong to.
+    in_profile: whether a profile carries its rows, and can be imported in place of those that are here.
+    num_bytes: about how much room a row takes, in SQL; counted for the target's vocabulary that the row refers to.
+    """
+
+    holds: ClassVar[Holds]
+    in_profile: ClassVar[bool]
+    num_bytes: ClassVar[str | None]
+
     metadata = MetaData(
         naming_convention={
             "ix": "ix_%(table_name)s_%(column_0_name)s",
@@ -109,10 +139,23 @@ class Base(DeclarativeBase):
         tuple[OriginRun, ...]: OriginRuns(),
     }
 
+    def __init_subclass__(
+        cls, *, holds: Holds, in_profile: bool = False, num_bytes: str | None = None, **options: Any
+    ) -> None:
+        cls.holds, cls.in_profile, cls.num_bytes = holds, in_profile, num_bytes
+        super().__init_subclass__(**options)
 
-class ConversationRow(Base):
+
+def rows_holding(*kinds: Holds) -> list[type[Base]]:
+    """The classes of the tables that hold these, in an order in which the tables can be emptied."""
+    rows: dict[str, type[Base]] = {mapper.class_.__tablename__: mapper.class_ for mapper in Base.registry.mappers}
+    ordered = (rows[table.name] for table in reversed(Base.metadata.sorted_tables))
+    return [row for row in ordered if row.holds in kinds]
+
+
+class ConversationRow(Base, holds=Holds.CHATS):
     __tablename__ = "conversations"
-    # An id is never given twice, so that a stale one cannot address another conversation after a purge.
+    # An id is never reused, so that a stale one cannot address another conversation after a purge.
     __table_args__ = {"sqlite_autoincrement": True}  # noqa: RUF012
 
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -122,12 +165,12 @@ class ConversationRow(Base):
     updated_at: Mapped[datetime] = mapped_column(index=True)
     deleted_at: Mapped[datetime | None]  # hidden since then, waiting for restore or purge
     head_message_id: Mapped[int | None]  # no foreign key: it would close a circle between the two tables
-    sampling: Mapped[str | None]  # the user's own for this conversation, as JSON
-    draft: Mapped[str] = mapped_column(server_default=text("''"))  # a prompt that was begun and not sent
-    left_heads: Mapped[str] = mapped_column(server_default=text("'[]'"))  # leaves of branches, see heads.py
+    sampling: Mapped[str | None]  # what the user set for this conversation, as JSON
+    draft: Mapped[str] = mapped_column(server_default=text("''"))  # a prompt that is not sent yet
+    left_heads: Mapped[str] = mapped_column(server_default=text("'[]'"))  # leaves of branches, see branch.py
 
 
-class MessageRow(Base):
+class MessageRow(Base, holds=Holds.CHATS):
     __tablename__ = "messages"
     __table_args__ = {"sqlite_autoincrement": True}  # noqa: RUF012
 
@@ -141,7 +184,7 @@ class MessageRow(Base):
     target_name: Mapped[str | None]
 
 
-class ReplyStatisticsRow(Base):
+class ReplyStatisticsRow(Base, holds=Holds.CHATS):
     """One column for each field of `ReplyStatistics`, under the same name."""
 
     __tablename__ = "reply_statistics"
@@ -156,7 +199,7 @@ class ReplyStatisticsRow(Base):
     context_used: Mapped[int]
     context_size: Mapped[int]
     left_out_messages: Mapped[int]
-    # The defaults are for replies that were kept before these columns were.
+    # The defaults are for replies that are older than these columns.
     num_rounds: Mapped[int] = mapped_column(server_default=text("0"))
     num_drafted: Mapped[int] = mapped_column(server_default=text("0"))
     num_accepted: Mapped[int] = mapped_column(server_default=text("0"))
@@ -170,7 +213,7 @@ class ReplyStatisticsRow(Base):
     origins: Mapped[tuple[OriginRun, ...]] = mapped_column(server_default=text("'[]'"))
 
 
-class TargetRow(Base):
+class TargetRow(Base, holds=Holds.LIBRARY):
     __tablename__ = "targets"
 
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -178,22 +221,22 @@ class TargetRow(Base):
     path: Mapped[Path] = mapped_column(unique=True)
     size_bytes: Mapped[int]
     last_used_at: Mapped[datetime | None]  # None: never
-    options: Mapped[str] = mapped_column(server_default=text("''"))  # what the user set for it, as JSON
+    options: Mapped[str] = mapped_column(server_default=text("''"))  # what the user set for the target, as JSON
     details: Mapped[str] = mapped_column(server_default=text("''"))  # what its header says, as JSON
 
 
-class LearningDayRow(Base):
-    """How long the drafter learned on one day."""
+class LearningDayRow(Base, holds=Holds.LEARNED):
+    """How long the drafter learned on a day."""
 
     __tablename__ = "learning_days"
     __table_args__ = {"sqlite_with_rowid": False}  # noqa: RUF012
 
-    day: Mapped[str] = mapped_column(primary_key=True)  # as in 2026-01-31, by the clock of the machine
+    day: Mapped[str] = mapped_column(primary_key=True)  # as in 2026-01-31, in local time
     seconds: Mapped[float]
 
 
-class VocabularyPairRow(Base):
-    """A target's vocabulary and a drafter's, by their fingerprints. Keeps these long words out of every n-gram."""
+class VocabularyPairRow(Base, holds=Holds.LEARNED, in_profile=True):
+    """A target's vocabulary and a drafter's, by their fingerprints, which are too long to repeat in every n-gram."""
 
     __tablename__ = "vocabulary_pairs"
     __table_args__ = (UniqueConstraint("target_fingerprint", "drafter_fingerprint"),)
@@ -203,11 +246,12 @@ class VocabularyPairRow(Base):
     drafter_fingerprint: Mapped[str]
 
 
-class NgramRow(Base):
+# SQLite packs the numbers of an n-gram, which are small, into about twelve bytes.
+class NgramRow(Base, holds=Holds.LEARNED, in_profile=True, num_bytes="length(string) + 12"):
     """One column for each field of `NgramRecord`, under the same name."""
 
     __tablename__ = "ngrams"
-    # The rows stand in their key's own tree: half the size of a table with an index, and a pair's rows lie together.
+    # The rows lie in the tree of their key: half the size of a table with an index, and a pair's rows lie together.
     __table_args__ = {"sqlite_with_rowid": False}  # noqa: RUF012
 
     pair_id: Mapped[int] = mapped_column(ForeignKey("vocabulary_pairs.id", ondelete="CASCADE"), primary_key=True)
@@ -218,7 +262,7 @@ class NgramRow(Base):
     last_use: Mapped[int]
 
 
-class VocabularyRow(Base):
+class VocabularyRow(Base, holds=Holds.LEARNED):
     """A target's vocabulary, by its fingerprint."""
 
     __tablename__ = "vocabularies"
@@ -227,7 +271,7 @@ class VocabularyRow(Base):
     fingerprint: Mapped[str] = mapped_column(unique=True)
 
 
-class RecallRow(Base):
+class RecallRow(Base, holds=Holds.LEARNED, num_bytes="length(tokens)"):
     """A message in the tokens of one vocabulary."""
 
     __tablename__ = "recall"
@@ -238,8 +282,8 @@ class RecallRow(Base):
     tokens: Mapped[bytes]  # little-endian int32, see recall.py
 
 
-class ImportedRecallRow(Base):
-    """A text that came with a profile, in the tokens of one vocabulary. Its message is in another store."""
+class ImportedRecallRow(Base, holds=Holds.LEARNED, in_profile=True, num_bytes="length(tokens)"):
+    """A text that a profile brought, in the tokens of one vocabulary. Its message is in another store."""
 
     __tablename__ = "imported_recall"
     __table_args__ = {"sqlite_autoincrement": True}  # noqa: RUF012
@@ -249,9 +293,13 @@ class ImportedRecallRow(Base):
     tokens: Mapped[bytes]  # little-endian int32, see recall.py
 
 
-class LessonRow(Base):
-    """A reply in the tokens of one vocabulary, with the target's distribution before each; the turns that it answers
-    are in `messages`."""
+class LessonRow(
+    Base,
+    holds=Holds.LEARNED,
+    num_bytes="length(tokens) + length(law_tokens) + length(law_logs) + length(system_prompt)",
+):
+    """A reply in the tokens of one vocabulary, with the target's distribution before each token. The turns that it
+    answers are in `messages`."""
 
     __tablename__ = "lessons"
     __table_args__ = {"sqlite_with_rowid": False}  # noqa: RUF012
@@ -262,12 +310,12 @@ class LessonRow(Base):
     tokens: Mapped[bytes]  # little-endian int32, see lessons.py
     law_tokens: Mapped[bytes]  # little-endian int32, row by row
     law_logs: Mapped[bytes]  # little-endian float16, row by row
-    # That it was given: its conversation may have another one by now. Empty: none.
+    # The one the reply was given; its conversation may have another one by now. Empty: none.
     system_prompt: Mapped[str] = mapped_column(server_default=text("''"))
 
 
-class AdapterRow(Base):
-    """One column for each field of `AdapterRecord`; `id` is its number, `ordinal` counts those of one target."""
+class AdapterRow(Base, holds=Holds.LEARNED, in_profile=True, num_bytes="length(weights)"):
+    """One column for each field of `AdapterRecord`; `id` is its number, `ordinal` counts the adapters of one target."""
 
     __tablename__ = "adapters"
     __table_args__ = (

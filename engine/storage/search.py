@@ -1,29 +1,35 @@
 """Finds conversations by words in their titles and messages.
 
-There is no index: it would hold the words of a chat that was deleted. SQLite looks through the texts first, by ASCII
-letters, and what it lets pass is compared as people read it.
+There is no index: it would hold the words of deleted chats. SQLite first sifts the texts by ASCII letters, and what it
+lets pass is compared as people read it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
 from itertools import groupby
 
 from sqlalchemy import ColumnElement, Connection, LargeBinary, and_, cast, func, or_, select
 
 from engine.messages.conversations import ConversationSummary, SearchHit
-from engine.storage.matching import occur, snippet_of
 from engine.storage.schema import ConversationRow, MessageRow
+from engine.storage.texts import occur, snippet_of
+from engine.storage.transactions import is_incognito
 
 MOST_HITS = 100
-_SIFTED_LENGTH = 100  # of a word, that SQLite compares; it refuses patterns that are very long
+_SIFTED_LENGTH = 100  # characters of a word that SQLite compares; it refuses very long patterns
 _AT_ONCE = 500  # conversations named in one statement
 
 _Found = tuple[int, str]  # id and text of a message
 
 
-def find_kept(connection: Connection, words: Sequence[str], stopped: Callable[[], bool]) -> list[SearchHit]:
-    """The conversations last used of those that hold all these words, in the title and one message together."""
+def summary_of(conversation_id: int, title: str, updated_at: datetime) -> ConversationSummary:
+    return ConversationSummary(conversation_id, title, updated_at, incognito=is_incognito(conversation_id))
+
+
+def find_conversations(connection: Connection, words: Sequence[str], stopped: Callable[[], bool]) -> list[SearchHit]:
+    """The last used conversations with all these words in the title and one message together."""
     heads: dict[int, int | None] = {}
     summaries: list[ConversationSummary] = []
     columns = (ConversationRow.id, ConversationRow.title, ConversationRow.updated_at, ConversationRow.head_message_id)
@@ -32,29 +38,29 @@ def find_kept(connection: Connection, words: Sequence[str], stopped: Callable[[]
         listed.order_by(ConversationRow.updated_at.desc(), ConversationRow.id.desc())
     ):
         heads[number] = head
-        summaries.append(ConversationSummary(number, title, updated_at))
+        summaries.append(summary_of(number, title, updated_at))
 
     messages: dict[int, list[_Found]] = dict(_holding(connection, words, stopped))
-    missing = {each.id: missing_in(each.title, words) for each in summaries}
+    missing = {each.id: _missing_in(each.title, words) for each in summaries}
     partly = [number for number, lacks in missing.items() if lacks and len(lacks) < len(words)]
     for lacks, numbers in _by_missing(partly, missing):
         messages.update(_holding(connection, lacks, stopped, numbers))
 
     found = [each for each in summaries if each.id in messages or not missing[each.id]][:MOST_HITS]
     branches = _branches(connection, [head for each in found if (head := heads[each.id]) is not None])
-    return [hit_of(each, messages.get(each.id, ()), words, branches) for each in found]
+    return [_hit_of(each, messages.get(each.id, ()), words, branches) for each in found]
 
 
-def missing_in(title: str, words: Sequence[str]) -> tuple[str, ...]:
-    """The words that a title does not hold."""
+def _missing_in(title: str, words: Sequence[str]) -> tuple[str, ...]:
+    """The words that are not in a title."""
     folded = title.casefold()
     return tuple(word for word in words if word not in folded)
 
 
-def hit_of(
+def _hit_of(
     conversation: ConversationSummary, messages: Sequence[_Found], words: Sequence[str], branch: set[int]
 ) -> SearchHit:
-    """`messages` are those that hold the words, latest first; one of the current branch is chosen if there is one."""
+    """`messages` are those with the words, latest first; one of the current branch is preferred."""
     if not messages:
         return SearchHit(conversation, None, "", ())
     number, text = next((each for each in messages if each[0] in branch), messages[0])
@@ -73,7 +79,7 @@ def _by_missing(
 def _holding(
     connection: Connection, words: Sequence[str], stopped: Callable[[], bool], numbers: Sequence[int] | None = None
 ) -> Iterator[tuple[int, list[_Found]]]:
-    """Conversations (of these; None: of all) with the messages that hold all the words, latest first."""
+    """Conversations (of these; None: of all) and their messages with all the words, latest first."""
     wanted = (
         select(MessageRow.conversation_id, MessageRow.id, MessageRow.text)
         .join(ConversationRow, ConversationRow.id == MessageRow.conversation_id)
@@ -93,7 +99,7 @@ def _holding(
 
 
 def _sieve(words: Sequence[str]) -> ColumnElement[bool]:
-    """Lets at least those texts pass that hold the words, which are case-folded: in ASCII texts SQLite sees that."""
+    """Lets all texts with these case-folded words pass, and others: SQLite compares ASCII letters alone."""
     beyond_ascii = func.length(MessageRow.text) != func.length(cast(MessageRow.text, LargeBinary))
     if not all(map(str.isascii, words)):
         return beyond_ascii
@@ -102,7 +108,7 @@ def _sieve(words: Sequence[str]) -> ColumnElement[bool]:
 
 
 def _branches(connection: Connection, heads: Sequence[int]) -> set[int]:
-    """The messages of the current branches that end with these."""
+    """The messages of the branches with these heads."""
     link = select(MessageRow.id, MessageRow.parent_id)
     links = link.where(MessageRow.id.in_(heads)).cte("branch", recursive=True)
     links = links.union(link.join(links, MessageRow.id == links.c.parent_id))

@@ -12,8 +12,8 @@ from engine.config import TargetOptions
 from engine.errors import SettingInvalid
 from engine.messages.targets import TargetRecord
 from engine.storage.schema import TargetRow
+from engine.storage.texts import encodable, one_line, unique
 from engine.storage.transactions import Transactions
-from engine.storage.wording import encodable, one_line, unique
 
 _TARGETS = select(
     TargetRow.name, TargetRow.path, TargetRow.size_bytes, TargetRow.last_used_at, TargetRow.options, TargetRow.details

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
-from operator import attrgetter
 from typing import Any
 
 from sqlalchemy import Connection, insert, select, update
 
 from engine.messages.conversations import ConversationTree, TreeMessage
 from engine.storage.schema import ConversationRow, MessageRow
-from engine.storage.wording import encodable, fit_title
+from engine.storage.texts import encodable, fit_title
 
 _CONVERSATION = select(
     ConversationRow.title,
@@ -40,15 +39,15 @@ def read_tree(connection: Connection, conversation_id: int) -> ConversationTree:
 
 
 def write_trees(connection: Connection, trees: Sequence[ConversationTree]) -> None:
-    """A time that is not known is now."""
+    """An unknown time counts as now."""
     for tree in trees:
         _write(connection, tree)
 
 
 class KnownTrees:
-    """What is in the store, as digests of every message with all that stands before it.
+    """What is in the store, as digests of every message with all messages before it.
 
-    Where a file tells no times, they are not compared.
+    Times are not compared with a file that has none.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -69,7 +68,7 @@ class KnownTrees:
         self._take(messages)
 
     def add(self, tree: ConversationTree) -> bool:
-        """False for one that is known: as it is, or with messages that were added since."""
+        """False for a tree that is known, as it is or with messages that were added since."""
         has_times = all(message.created_at for message in tree.messages)
         digests = set(_digests(tree.messages, has_times))
         if digests <= self._digests:
@@ -127,25 +126,10 @@ def _write(connection: Connection, tree: ConversationTree) -> None:
 
 
 def _next_message_id(connection: Connection) -> int:
-    """An id that was never given: also those of messages that were deleted count."""
+    """An id that was never used, not even by a message that is deleted now."""
     last = connection.exec_driver_sql("SELECT seq FROM sqlite_sequence WHERE name = 'messages'").scalar_one_or_none()
     return (last or 0) + 1
 
 
 def _message(row: Any) -> TreeMessage:
     return TreeMessage(row.id, row.parent_id, row.role, row.text, row.created_at, row.target_name)
-
-
-def tree_of(
-    title: str, system_prompt: str, updated_at: datetime, messages: Iterable[Any], head: int | None
-) -> ConversationTree:
-    """Of a conversation's `Message`s, which are held in memory."""
-    ordered = sorted(messages, key=attrgetter("id"))
-    return ConversationTree(
-        title,
-        system_prompt,
-        ordered[0].created_at if ordered else updated_at,
-        updated_at,
-        tuple(TreeMessage(m.id, m.parent_id, m.role, m.text, m.created_at, m.target_name) for m in ordered),
-        head,
-    )

@@ -1,7 +1,7 @@
-"""Brings a store to the schema of this version, or refuses it untouched.
+"""Brings a store to the schema of this version, or refuses it unchanged.
 
-The revision is read with plain SQL and compared with our own list, because importing Alembic takes longer than all else
-that opening does; it is imported when there is something to migrate.
+The store's revision is read with plain SQL and compared with the names of the migrations, because importing Alembic
+takes longer than everything else that opening a store does; it is imported when there is something to migrate.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import OperationalError
 
 from engine.storage import connections, failures
-from engine.storage.backup import back_up
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -23,24 +22,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Migrations:
-    """An Alembic environment and the numbers of its revisions, oldest first."""
+    """An Alembic environment, each of whose files begins with the number of its revision."""
 
     folder: Path
-    revisions: tuple[str, ...]
+
+    @property
+    def revisions(self) -> tuple[str, ...]:
+        """Oldest first."""
+        return tuple(sorted(file.name[:4] for file in (self.folder / "versions").glob("[0-9]*.py")))
 
     @property
     def head(self) -> str:
         return self.revisions[-1]
 
 
-_REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006")
-MIGRATIONS = Migrations(folder=Path(__file__).parent / "migrations", revisions=_REVISIONS)
+MIGRATIONS = Migrations(Path(__file__).parent / "migrations")
 
 
 def upgrade(engine: Engine, path: Path, migrations: Migrations = MIGRATIONS) -> None:
     """Migrates the store to the newest revision, all or nothing; an older store is first copied beside itself.
 
-    Raises StoreUnusable, having changed nothing, if the file is no store of ours or one from a newer version.
+    Raises StoreUnusable, having changed nothing, for a file that is not one of our stores, and for a store from a newer
+    version or from before the first release.
     """
     with engine.connect() as connection:
         revision = _revision(connection, path, migrations)
@@ -49,7 +52,7 @@ def upgrade(engine: Engine, path: Path, migrations: Migrations = MIGRATIONS) -> 
     if revision == migrations.head:
         return
     with bare.connect() as connection:
-        # A table is rebuilt by dropping it, which would take along the rows that refer to it.
+        # Rebuilding a table drops it, which would delete the rows that refer to it.
         connection.exec_driver_sql("PRAGMA foreign_keys = OFF")
         try:
             connection.exec_driver_sql("BEGIN IMMEDIATE")
@@ -61,7 +64,7 @@ def upgrade(engine: Engine, path: Path, migrations: Migrations = MIGRATIONS) -> 
 
 
 def alembic_config(connection: Connection, migrations: Migrations = MIGRATIONS) -> Config:
-    """What Alembic's commands need; `connection` has a transaction open."""
+    """What Alembic's commands need. `connection` has an open transaction."""
     from alembic.config import Config  # slow, see above
 
     config = Config()
@@ -80,9 +83,11 @@ def _revision(connection: Connection, path: Path, migrations: Migrations) -> str
     revisions = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalars().all()
     if not revisions:
         raise failures.damaged(path)
-    if len(revisions) > 1 or revisions[0] not in migrations.revisions:
-        raise failures.from_newer_version(path)
-    return str(revisions[0])
+    if len(revisions) == 1 and revisions[0] in migrations.revisions:
+        return str(revisions[0])
+    if max(map(str, revisions)) < migrations.revisions[0]:
+        raise failures.from_before_release(path)
+    raise failures.from_newer_version(path)
 
 
 def _use_write_ahead_log(bare: Engine) -> None:
@@ -93,18 +98,18 @@ def _use_write_ahead_log(bare: Engine) -> None:
                 connection.exec_driver_sql("PRAGMA journal_mode = WAL")
             return
         except OperationalError as error:
-            # Where two processes make the store at once, SQLite refuses one of them without waiting.
+            # When two processes make the store at once, SQLite refuses one of them without waiting.
             if not failures.is_locked(error) or time.monotonic() > deadline:
                 raise
             time.sleep(0.01)
 
 
 def _migrate(connection: Connection, path: Path, migrations: Migrations) -> None:
-    revision = _revision(connection, path, migrations)  # again: another process may have been quicker
+    revision = _revision(connection, path, migrations)  # again: another process may have been faster
     if revision == migrations.head:
         return
     if revision is not None:
-        back_up(path, migrations.head)
+        connections.back_up(path, migrations.head)
     from alembic import command  # slow, see above
 
     command.upgrade(alembic_config(connection, migrations), "head")

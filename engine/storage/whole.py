@@ -1,23 +1,32 @@
-"""All that is learned: read for a profile, joined with one, deleted; the repository opens the transactions."""
+"""Everything that was learned: read for a profile, merged with one, measured. The repository opens the transactions."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
+from datetime import datetime
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Connection, delete
+from sqlalchemy import ColumnElement, Connection, Select, func, literal_column, select, union_all
 
 from engine.messages.learned import AdapterRecord, ImportOutcome, Learned, LearnedSummary, RecallText
 from engine.storage import adapters, lessons, ngrams, recall
-from engine.storage.learned_sizes import read_extents
-from engine.storage.ngram_merge import changes_by
-from engine.storage.schema import AdapterRow, ImportedRecallRow, LearningDayRow, VocabularyPairRow, VocabularyRow
+from engine.storage.schema import Base, Holds, VocabularyPairRow, VocabularyRow, read_time, rows_holding
 from engine.storage.statistics import read_statistics
+
+_SINCE = """
+SELECT fingerprint, min(since) FROM (
+    SELECT target_fingerprint AS fingerprint, created_at AS since FROM adapters
+    UNION ALL
+    SELECT fingerprint, messages.created_at FROM lessons
+    JOIN vocabularies ON vocabularies.id = vocabulary_id JOIN messages ON messages.id = message_id
+) GROUP BY fingerprint
+"""
 
 
 def read_all(connection: Connection, recall_tokens: int) -> Learned:
-    """Of every vocabulary, at most so many tokens to recall."""
+    """At most so many tokens of recall for each vocabulary."""
     ngrams_of = {pair: ngrams.read_ngrams(connection, *pair) for pair in ngrams.count_ngrams(connection)}
     adapters_of = {pair: adapters.read_adapters(connection, *pair) for pair in adapters.read_pairs(connection)}
     texts_of = {
@@ -33,7 +42,6 @@ def read_all(connection: Connection, recall_tokens: int) -> Learned:
 
 
 def summarize(connection: Connection) -> LearnedSummary:
-    extents = read_extents(connection)
     return LearnedSummary(
         ngrams=ngrams.count_ngrams(connection),
         adapters={
@@ -45,17 +53,17 @@ def summarize(connection: Connection) -> LearnedSummary:
         lessons=lessons.count_lessons(connection),
         target_names=lessons.read_target_names(connection),
         statistics=read_statistics(connection),
-        num_bytes={vocabulary: extent.num_bytes for vocabulary, extent in extents.items()},
-        since={vocabulary: extent.since for vocabulary, extent in extents.items() if extent.since is not None},
+        num_bytes=_read_sizes(connection),
+        since=_read_since(connection),
     )
 
 
 def add_all(connection: Connection, learned: Learned) -> ImportOutcome:
-    """Joins what came with a profile with what is here; a second time changes nothing. Statistics are left aside:
-    they tell of replies that are in another store."""
+    """Merges a profile into the store; a second time changes nothing. Its statistics are left out: they are about
+    replies in another store."""
     num_ngrams = num_adapters = num_published = num_texts = 0
     for pair, imported in learned.ngrams.items():
-        changed = changes_by(imported, ngrams.read_ngrams(connection, *pair))
+        changed = ngrams.changes_by(imported, ngrams.read_ngrams(connection, *pair))
         if changed:
             ngrams.write_ngrams(connection, *pair, changed)
         num_ngrams += len(changed)
@@ -68,28 +76,44 @@ def add_all(connection: Connection, learned: Learned) -> ImportOutcome:
     return ImportOutcome(num_ngrams, num_adapters, num_published, num_texts)
 
 
-def delete_replaceable(connection: Connection) -> None:
-    """What a profile can take the place of. Lessons and the recall of messages go with the chats of this store."""
-    for table in (VocabularyPairRow, AdapterRow, ImportedRecallRow):
-        connection.execute(delete(table))
+def _read_sizes(connection: Connection) -> dict[str, int]:
+    """About how many bytes everything takes that was learned for a target's vocabulary, by its fingerprint."""
+    sizes: dict[str, int] = defaultdict(int)
+    measured = union_all(*(_sizes_in(row) for row in rows_holding(Holds.LEARNED) if row.num_bytes))
+    for fingerprint, num_bytes in connection.execute(measured):
+        sizes[fingerprint] += int(num_bytes or 0)
+    return dict(sizes)
 
 
-def delete_all(connection: Connection) -> None:
-    """Vocabularies take along recall and lessons, and pairs of them their n-grams."""
-    for table in (VocabularyPairRow, AdapterRow, VocabularyRow, LearningDayRow):
-        connection.execute(delete(table))
+def _sizes_in(row: type[Base]) -> Select[str, int]:
+    columns = row.__table__.columns
+    num_bytes: ColumnElement[int] = func.sum(literal_column(row.num_bytes or "0"))
+    if "target_fingerprint" in columns:
+        return select(columns.target_fingerprint, num_bytes).group_by(columns.target_fingerprint)
+    is_pair = "pair_id" in columns
+    fingerprint = VocabularyPairRow.target_fingerprint if is_pair else VocabularyRow.fingerprint
+    return select(fingerprint, num_bytes).join_from(row, fingerprint.class_).group_by(fingerprint)
 
 
-def _texts(remembered: tuple[RecallText, ...]) -> tuple[npt.NDArray[np.int32], ...]:
-    """Without those that say nothing, and those that are damaged."""
-    return tuple(text.tokens for text in remembered if len(text.tokens) and int(text.tokens.min()) >= 0)
+def _read_since(connection: Connection) -> dict[str, datetime]:
+    """When the oldest lesson or adapter in a target's vocabulary was made, by its fingerprint."""
+    moments = {
+        fingerprint: read_time(since) if isinstance(since, str) else None
+        for fingerprint, since in connection.exec_driver_sql(_SINCE)
+    }
+    return {fingerprint: since for fingerprint, since in moments.items() if since is not None}
+
+
+def _texts(found: tuple[RecallText, ...]) -> tuple[npt.NDArray[np.int32], ...]:
+    """Without empty and damaged ones."""
+    return tuple(text.tokens for text in found if len(text.tokens) and int(text.tokens.min()) >= 0)
 
 
 def _add_adapters(
     connection: Connection, target_fingerprint: str, drafter_fingerprint: str, imported: tuple[AdapterRecord, ...]
 ) -> tuple[int, bool]:
-    """How many were new, and whether one of them came into use: only where none is, as the store's own was judged by
-    its user's chats."""
+    """How many were new, and whether one of them is in use now: only if none was, because the store's own adapter was
+    judged by its user's chats."""
     pair = target_fingerprint, drafter_fingerprint
     numbers = {adapter.weights: adapter.number for adapter in adapters.read_adapters(connection, *pair)}
     num_known = len(numbers)

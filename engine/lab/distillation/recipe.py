@@ -20,7 +20,7 @@ from engine.lab.distillation.source import GgufSource
 from engine.lab.distillation.teacher import OpenTeacher, label_lessons
 from engine.lab.distillation.training import Lessons, TrainingSettings, train
 from engine.lab.distillation.work import WorkFolder, is_begun
-from engine.learning.corpus import Lesson, corpus_files, read_lessons
+from engine.learning.corpus import CorpusLesson, corpus_files, read_lessons
 from engine.learning.files import told_in_words, write_whole
 from engine.learning.labels import Labels, read_labels
 from engine.learning.samples import LabelTable, SampleMaker, spellings
@@ -51,7 +51,7 @@ class TargetSide:
 class _Read:
     """Lessons of one file, and what the target thought where that is known."""
 
-    lessons: list[Lesson]
+    lessons: list[CorpusLesson]
     labels: Mapping[int, Labels]  # by line
 
 
@@ -134,7 +134,9 @@ def _read(settings: DistillSettings, target: TargetSide, work: WorkFolder, on_pr
     return read
 
 
-def _split(settings: DistillSettings, read: Sequence[_Read], target: TargetSide) -> tuple[list[_Read], list[Lesson]]:
+def _split(
+    settings: DistillSettings, read: Sequence[_Read], target: TargetSide
+) -> tuple[list[_Read], list[CorpusLesson]]:
     """What is learned from, and what is held back to judge by."""
     if settings.held_back:
         files = corpus_files(settings.held_back)
@@ -146,7 +148,7 @@ def _split(settings: DistillSettings, read: Sequence[_Read], target: TargetSide)
     return rest, held_back
 
 
-def _beginning(settings: DistillSettings, target: TargetSide) -> Callable[[Sequence[Lesson]], Cut]:
+def _beginning(settings: DistillSettings, target: TargetSide) -> Callable[[Sequence[CorpusLesson]], Cut]:
     """What makes the model to train: one that exists, or one cut out of the target once the lessons are known. What
     cannot be made is told before anything takes long."""
     start = None if settings.start is None else read_drafter(settings.start)
@@ -158,7 +160,7 @@ def _beginning(settings: DistillSettings, target: TargetSide) -> Callable[[Seque
     return lambda lessons: cut_drafter(source, shape, (_text(lesson, target.vocabulary) for lesson in lessons), start)
 
 
-def _write_held_back(path: Path, lessons: Sequence[Lesson], vocabulary: Vocabulary) -> None:
+def _write_held_back(path: Path, lessons: Sequence[CorpusLesson], vocabulary: Vocabulary) -> None:
     """As recorded replies, for the judge."""
     records = [
         {
@@ -179,6 +181,6 @@ def _is_said(turn: ChatTurn) -> bool:
     return turn.role is not Role.SYSTEM or turn.text not in _UNSAID_SYSTEM_PROMPTS
 
 
-def _text(lesson: Lesson, vocabulary: Vocabulary) -> str:
+def _text(lesson: CorpusLesson, vocabulary: Vocabulary) -> str:
     said = [token for token in lesson.reply.tolist() if token not in vocabulary.end_of_generation]
     return b"".join(vocabulary.pieces[token] for token in said).decode("utf-8", "replace")

@@ -19,7 +19,7 @@ from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
 from engine.lab.distillation.progress import LabelProgress
 from engine.lab.distillation.source import LlamaSource
-from engine.learning.corpus import Lesson
+from engine.learning.corpus import CorpusLesson
 from engine.learning.files import told_in_words
 from engine.learning.labels import NUM_LIKELIEST, Labels, write_labels
 from engine.numerics.likeliest import likeliest
@@ -32,7 +32,7 @@ _HEAD_ROWS = 1024  # whose logits are held at once
 
 
 class Teacher(Protocol):
-    def think(self, lessons: Sequence[Lesson]) -> Iterator[tuple[Lesson, Labels]]:
+    def think(self, lessons: Sequence[CorpusLesson]) -> Iterator[tuple[CorpusLesson, Labels]]:
         """The labels of each lesson, in any order."""
         ...
 
@@ -41,7 +41,10 @@ OpenTeacher = Callable[[], AbstractContextManager[Teacher]]
 
 
 def label_lessons(
-    lessons: Sequence[Lesson], open_teacher: OpenTeacher, folder: Path, on_progress: Callable[[LabelProgress], None]
+    lessons: Sequence[CorpusLesson],
+    open_teacher: OpenTeacher,
+    folder: Path,
+    on_progress: Callable[[LabelProgress], None],
 ) -> list[Path]:
     """Writes the labels of all lessons into `folder`, but for those that are there already. Returns the files.
 
@@ -86,7 +89,7 @@ class TargetTeacher:
         self._target = target
         self._stop = stop
 
-    def think(self, lessons: Sequence[Lesson]) -> Iterator[tuple[Lesson, Labels]]:
+    def think(self, lessons: Sequence[CorpusLesson]) -> Iterator[tuple[CorpusLesson, Labels]]:
         """See `Teacher.think`. Raises Interrupted."""
         limits = self._target.limits
         chunk = min(limits.max_rows, limits.max_tokens)
@@ -120,7 +123,7 @@ class TorchTeacher:
             self._head = self._embedding if source.is_tied else self._weight(source.head)
             self._layers = [self._layer(source.layer(index)) for index in range(config.num_hidden_layers)]
 
-    def think(self, lessons: Sequence[Lesson]) -> Iterator[tuple[Lesson, Labels]]:
+    def think(self, lessons: Sequence[CorpusLesson]) -> Iterator[tuple[CorpusLesson, Labels]]:
         """See `Teacher.think`."""
         for batch in _batches(lessons):
             length = max(len(lesson.ids) for lesson in batch)
@@ -191,9 +194,9 @@ class TorchTeacher:
         )
 
 
-def _batches(lessons: Sequence[Lesson]) -> Iterator[list[Lesson]]:
+def _batches(lessons: Sequence[CorpusLesson]) -> Iterator[list[CorpusLesson]]:
     """Lessons of like length together."""
-    batch: list[Lesson] = []
+    batch: list[CorpusLesson] = []
     for lesson in sorted(lessons, key=lambda lesson: len(lesson.ids)):
         if batch and (len(batch) + 1) * len(lesson.ids) > _TOKENS_PER_PASS:
             yield batch
@@ -203,7 +206,7 @@ def _batches(lessons: Sequence[Lesson]) -> Iterator[list[Lesson]]:
         yield batch
 
 
-def _padded(lesson: Lesson, tokens: list[np.ndarray], logs: list[np.ndarray]) -> Labels:
+def _padded(lesson: CorpusLesson, tokens: list[np.ndarray], logs: list[np.ndarray]) -> Labels:
     """A label for every token of the reply; those beyond the target's context say nothing."""
     missing = len(lesson.reply) - len(tokens)
     nothing = np.full(NUM_LIKELIEST, -np.inf, np.float16)

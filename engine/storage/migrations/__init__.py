@@ -1,11 +1,11 @@
 """The Alembic environment. `engine/storage/upgrade.py` runs it; there is no alembic.ini.
 
-To change the schema: change `schema.py`, let Alembic draft the next file of `versions/`, read and mend it, and add its
-number to `upgrade.MIGRATIONS`; the tests compare the outcome with `schema.py`.
+To change the schema, change `schema.py`, have Alembic draft the next file of `versions/`, read that file and correct
+it. The tests compare the result with `schema.py`. A file's name begins with its revision, four digits.
 
-    with engine.begin() as connection:  # of a store that is at the present revision
-        alembic.command.revision(alembic_config(connection), "what changes", autogenerate=True, rev_id="0005")
+    with engine.begin() as connection:  # of a store at the current revision
+        alembic.command.revision(alembic_config(connection), "what changes", autogenerate=True, rev_id="0007")
 
 A table that Alembic rebuilds ("batch") keeps AUTOINCREMENT only with `table_kwargs={"sqlite_autoincrement": True}`,
-and the highest id it has ever given only if the migration carries over its line of `sqlite_sequence`.
+and its highest id so far only if the migration carries over its row of `sqlite_sequence`.
 """

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from engine.drafter.tokenizer import DrafterTokenizer
-from engine.learning.corpus import Lesson
+from engine.learning.corpus import CorpusLesson
 from engine.learning.samples import SampleMaker, spellings
 from engine.messages.conversations import ChatTurn, Role
 from engine.target.chat_template import CHATML
@@ -56,6 +56,6 @@ def ids(text: bytes, finished: bool = True) -> list[int]:
     return [*found, END] if finished else found
 
 
-def lesson(reply: Sequence[int], line: int = 0, system: str = "") -> Lesson:
+def lesson(reply: Sequence[int], line: int = 0, system: str = "") -> CorpusLesson:
     turns = [ChatTurn(Role.SYSTEM, system)] if system else []
-    return Lesson(line, (*turns, ChatTurn(Role.USER, "Hi")), np.array([1, 2, 3, *reply], np.int32), 3)
+    return CorpusLesson(line, (*turns, ChatTurn(Role.USER, "Hi")), np.array([1, 2, 3, *reply], np.int32), 3)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from engine.drafter.tokenizer import DrafterTokenizer
-from engine.learning.corpus import Lesson
+from engine.learning.corpus import CorpusLesson
 from engine.learning.labels import Labels
 from engine.learning.samples import LabelTable, Sample, SampleMaker, spellings
 from engine.messages.conversations import ChatTurn, Role
@@ -110,7 +110,9 @@ def test_labels_that_say_nothing_are_no_distributions(tokens: DrafterTokenizer) 
 
 def test_of_what_is_too_long_the_front_of_the_prompt_and_the_end_of_the_reply_leave(tokens: DrafterTokenizer) -> None:
     turns = (ChatTurn(Role.USER, "Hi " * 900),)
-    short, long = (Lesson(0, turns, np.array([1, *ids(text)], np.int32), 1) for text in (b"The fox", b"The fox" * 400))
+    short, long = (
+        CorpusLesson(0, turns, np.array([1, *ids(text)], np.int32), 1) for text in (b"The fox", b"The fox" * 400)
+    )
     (sample, cut), table = maker(tokens).make([short, long], {0: _labels(ids(b"The fox" * 400))})
     assert len(sample.tokens) == len(cut.tokens) == 512
     assert _reply(sample) == [*(tokens.encode(b"The fox") or []), tokens.end]

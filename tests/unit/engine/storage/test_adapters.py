@@ -159,7 +159,7 @@ def test_numbers_are_never_given_twice(open_repository: Callable[[], Repository]
 def test_figures_that_are_none_are_refused(repository: Repository, wrong: dict[str, float | bytes]) -> None:
     mine = save(repository).number
     figures = {"before": 2.0, "after": 2.5, "num_replies": 30, "num_learned": 200, "weights": b"weights"} | wrong
-    with pytest.raises(ValueError, match="An adapter to be kept has"):
+    with pytest.raises(ValueError, match="An adapter to be saved has"):
         repository.save_adapter(TARGET, DRAFTER, **figures)  # type: ignore[arg-type]
     assert in_use(repository) == mine
     assert numbers(repository) == [mine]

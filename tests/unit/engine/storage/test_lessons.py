@@ -16,7 +16,7 @@ from engine.config import OwnSampling
 from engine.errors import ConversationMissing, StoreUnusable
 from engine.messages.conversations import ChatTurn, Role
 from engine.storage import Repository
-from engine.storage.backup import back_up
+from engine.storage.connections import back_up
 
 from .conftest import OnEveryConnection
 from .made import reply_of
@@ -134,7 +134,7 @@ def test_each_vocabulary_has_its_own(repository: Repository) -> None:
 )
 def test_what_is_no_lesson_is_refused(repository: Repository, tokens: Any, law_tokens: Any, law_logs: Any) -> None:
     _, (_, reply) = exchange(repository, "one", "two")
-    with pytest.raises(ValueError, match="A lesson to be kept has"):
+    with pytest.raises(ValueError, match="A lesson to be saved has"):
         repository.save_lesson(VOCABULARY, reply, reply_of(tokens, law_tokens, law_logs), ALL)
     assert kept(repository) == []
 

@@ -12,7 +12,7 @@ from engine.errors import ConversationMissing
 from engine.messages.conversations import Role
 from engine.messages.replies import ReplyStatistics, StopReason
 from engine.storage import Repository
-from engine.storage.backup import back_up
+from engine.storage.connections import back_up
 
 from .conftest import OnEveryConnection
 

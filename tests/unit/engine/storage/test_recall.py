@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from engine.errors import ConversationMissing, StoreUnusable
 from engine.messages.conversations import Role
 from engine.storage import Repository
-from engine.storage.backup import back_up
+from engine.storage.connections import back_up
 
 from .conftest import OnEveryConnection
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from engine.messages.conversations import Role, SearchHit
 from engine.storage import Repository
-from engine.storage.matching import snippet_of, wanted_words
+from engine.storage.texts import snippet_of, wanted_words
 
 
 def chat(repository: Repository, title: str, *texts: str, incognito: bool = False) -> int:

@@ -6,11 +6,9 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
@@ -18,7 +16,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Engine
 
-from engine.config import OwnSampling
+from engine.config import OwnSampling, TargetOptions, TargetSettings
 from engine.errors import StoreUnusable
 from engine.messages.conversations import ChatTurn, Role
 from engine.messages.learned import NgramRecord
@@ -27,9 +25,7 @@ from engine.storage import Repository, connections
 from engine.storage.schema import Base
 from engine.storage.upgrade import MIGRATIONS, Migrations, alembic_config, upgrade
 
-from .made import reply_of
-
-NEXT = f"{len(MIGRATIONS.revisions) + 1:04}"  # the revision that somebody may write one day
+NEXT = f"{int(MIGRATIONS.head) + 1:04}"  # the revision that somebody may write one day
 REBUILD = f"""
 import sqlalchemy as sa
 from alembic import op
@@ -44,48 +40,9 @@ def upgrade() -> None:
         table.add_column(sa.Column("colour", sa.Text()))
 """
 
-FIRST_REVISION_ROWS = """
-INSERT INTO conversations VALUES (1, 'old', '', '2026-01-02 03:04:05', '2026-01-02 03:04:05', NULL, 1);
-INSERT INTO messages VALUES (1, 1, NULL, 'assistant', 'kept', '2026-01-02 03:04:05', 'tiny');
-INSERT INTO reply_statistics VALUES (1, 11, 7, 42, 0.5, 1.5, 'end', 53, 8192, 3);
-"""
-SECOND_REVISION_ROWS = """
-INSERT INTO conversations VALUES (1, 'old', 'Be kind.', '2026-01-02 03:04:05', '2026-01-02 03:04:05', NULL, 2);
-INSERT INTO messages VALUES (1, 1, NULL, 'user', 'asked', '2026-01-02 03:04:05', NULL);
-INSERT INTO messages VALUES (2, 1, 1, 'assistant', 'kept', '2026-01-02 03:04:06', 'tiny');
-INSERT INTO reply_statistics VALUES (2, 11, 7, 42, 0.5, 1.5, 'end', 53, 8192, 3, 20, 30, 22);
-INSERT INTO targets VALUES (1, 'tiny', '/models/tiny.gguf', 1000, '2026-01-02 03:04:05');
-INSERT INTO vocabulary_pairs VALUES (1, 'target', 'drafter');
-INSERT INTO ngrams VALUES (1, x'0100000002000000', 3, 4, 0, 5);
-"""
-
-THIRD_REVISION_ROWS = (
-    SECOND_REVISION_ROWS.replace("20, 30, 22)", "20, 30, 22, 55.5, 0.01)")
-    + """
-INSERT INTO vocabularies VALUES (1, 'target');
-INSERT INTO recall VALUES (1, 2, x'0700000008000000');
-"""
-)
-
-FOURTH_REVISION_ROWS = (
-    THIRD_REVISION_ROWS
-    + """
-INSERT INTO adapters VALUES (1, 'target', 'drafter', '2026-01-02 03:04:05', 2.0, 2.5, 30, 200, 1, x'77');
-"""
-)
-
-FIFTH_REVISION_ROWS = """
-INSERT INTO conversations VALUES (1, 'old', 'Be kind.', '2026-01-02 03:04', '2026-01-02 03:04', NULL, 2, NULL, '');
-INSERT INTO messages VALUES (1, 1, NULL, 'user', 'asked', '2026-01-02 03:04:05', NULL);
-INSERT INTO messages VALUES (2, 1, 1, 'assistant', 'kept', '2026-01-02 03:04:06', 'tiny');
-INSERT INTO targets VALUES (1, 'tiny', '/models/tiny.gguf', 1000, '2026-01-02 03:04:05', '{}', '');
-INSERT INTO targets VALUES (2, 'new', '/models/new.gguf', 1000, '1970-01-01 00:00:00.000000', '', 'facts');
-INSERT INTO vocabularies VALUES (1, 'target');
-INSERT INTO lessons VALUES (1, 2, 1, x'07000000', x'07000000', x'0000');
-INSERT INTO adapters VALUES (3, 'target', 'drafter', '2026-01-02 03:04:05', 2.0, 2.5, 30, 200, 0, x'77');
-INSERT INTO adapters VALUES (4, 'other', 'drafter', '2026-01-02 03:04:05', 2.0, 2.5, 30, 200, 1, x'77');
-INSERT INTO adapters VALUES (7, 'target', 'drafter', '2026-01-02 03:04:05', 2.0, 2.75, 30, 200, 1, x'77');
-"""
+FIRST = Path(__file__).with_name(
+    "store_0006.sql"
+)  # a store of the first revision, as the program of that time wrote it
 
 
 @pytest.fixture
@@ -108,16 +65,7 @@ def older_store(open_repository: Callable[[], Repository]) -> Repository:
 def with_next_revision(tmp_path: Path, script: str) -> Migrations:
     folder = shutil.copytree(MIGRATIONS.folder, tmp_path / "100% migrations")
     (folder / "versions" / f"{NEXT}_next.py").write_text(script)
-    return Migrations(folder, (*MIGRATIONS.revisions, NEXT))
-
-
-def as_of(revision: str, tmp_path: Path) -> Migrations:
-    """The migrations as they were when this revision was the newest."""
-    folder = shutil.copytree(MIGRATIONS.folder, tmp_path / f"migrations of {revision}")
-    for script in (folder / "versions").glob("[0-9]*.py"):
-        if script.name[: len(revision)] > revision:
-            script.unlink()
-    return Migrations(folder, tuple(known for known in MIGRATIONS.revisions if known <= revision))
+    return Migrations(folder)
 
 
 def read(store: Path, statement: str) -> list[Any]:
@@ -144,7 +92,7 @@ def facts(store: Path) -> dict[str, Any]:
     }
 
 
-def test_our_list_of_revisions_is_alembics() -> None:
+def test_revisions_in_file_names_are_alembics() -> None:
     script = ScriptDirectory(str(MIGRATIONS.folder))
     assert tuple(revision.revision for revision in script.walk_revisions())[::-1] == MIGRATIONS.revisions
     assert script.get_current_head() == MIGRATIONS.head
@@ -168,7 +116,7 @@ def test_alembic_drafts_the_next_revision(engine: Engine, store: Path, tmp_path:
     upgrade(engine, store)
     folder = shutil.copytree(MIGRATIONS.folder, tmp_path / "migrations")
     with engine.begin() as connection:
-        config = alembic_config(connection, Migrations(folder, MIGRATIONS.revisions))
+        config = alembic_config(connection, Migrations(folder))
         command.revision(config, "what changes", autogenerate=True, rev_id=NEXT)
     (drafted,) = (folder / "versions").glob(f"{NEXT}*.py")
     assert f'down_revision = "{MIGRATIONS.head}"' in drafted.read_text()
@@ -255,138 +203,86 @@ def test_migration_that_loses_rows_is_taken_back(
     assert len(older_store.list_conversations()) == 1
 
 
-def test_store_of_the_first_revision_gets_ngrams_and_keeps_its_replies(
-    engine: Engine, store: Path, tmp_path: Path, open_repository: Callable[[], Repository]
-) -> None:
-    upgrade(engine, store, as_of("0001", tmp_path))
-    engine.dispose()
+@pytest.fixture
+def first_store(store: Path) -> Path:
+    connections.prepare_file(store)
     with closing(sqlite3.connect(store)) as connection:
-        connection.executescript(FIRST_REVISION_ROWS)
-    assert "ngrams" not in facts(store)
-
-    repository = open_repository()
-    (reply,) = repository.open_conversation(1).messages
-    assert reply.text == "kept"
-    assert reply.statistics == ReplyStatistics(11, 7, 42, 0.5, 1.5, StopReason.END, 53, 8192, left_out_messages=3)
-    ngram = NgramRecord((1, 2), token=3, count=4, doubts=0, last_use=5)
-    repository.save_ngrams("target", "drafter", [ngram])
-    assert repository.load_ngrams("target", "drafter") == (ngram,)
-    repository.forget_learned()  # the copy beside the store has none
-
-    backup = store.with_name(f"{store.name}.before-{MIGRATIONS.head}")
-    assert read(backup, "SELECT version_num FROM alembic_version") == [("0001",)]
-    assert read(backup, "SELECT text FROM messages") == [("kept",)]
+        connection.executescript(FIRST.read_text(encoding="utf-8"))
+    return store
 
 
-def test_store_of_the_second_revision_gets_recall_and_keeps_everything(
-    engine: Engine, store: Path, tmp_path: Path, open_repository: Callable[[], Repository]
-) -> None:
-    upgrade(engine, store, as_of("0002", tmp_path))
+def test_first_migration_makes_what_the_program_of_that_time_made(first_store: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(MIGRATIONS.folder, tmp_path / "migrations")
+    for script in (folder / "versions").glob("[0-9]*.py"):
+        if not script.name.startswith("0006"):
+            script.unlink()
+    made = tmp_path / "made.sqlite3"
+    engine = connections.engine_for(made)
+    upgrade(engine, made, Migrations(folder))
     engine.dispose()
-    with closing(sqlite3.connect(store)) as connection:
-        connection.executescript(SECOND_REVISION_ROWS)
-    assert "recall" not in facts(store)
+    assert facts(made) == facts(first_store)
 
+
+@pytest.mark.usefixtures("first_store")
+def test_store_of_the_first_revision_opens_with_all_its_chats(
+    open_repository: Callable[[], Repository],
+) -> None:
     repository = open_repository()
-    conversation = repository.open_conversation(1)
-    assert (conversation.summary.title, conversation.system_prompt) == ("old", "Be kind.")
+    (summary,) = repository.list_conversations()
+    conversation = repository.open_conversation(summary.id)
+    assert (summary.title, conversation.system_prompt, conversation.draft) == ("Old chat", "Be kind.", "begun")
+    assert conversation.sampling == OwnSampling(temperature=0.5, seed=7)
     prompt, reply = conversation.messages
-    assert (prompt.text, prompt.statistics, reply.text, reply.target_name) == ("asked", None, "kept", "tiny")
+    assert (prompt.text, prompt.statistics, reply.text, reply.target_name) == ("asked", None, "first", "tiny")
+    assert conversation.siblings == {reply.id: (reply.id, 3)}
     assert reply.statistics == ReplyStatistics(
-        11, 7, 42, 0.5, 1.5, StopReason.END, 53, 8192, 3, num_rounds=20, num_drafted=30, num_accepted=22
-    )
-    assert [target.name for target in repository.list_targets()] == ["tiny"]
-    assert repository.load_ngrams("target", "drafter") == (NgramRecord((1, 2), token=3, count=4, doubts=0, last_use=5),)
-    added = repository.add_message(1, reply.id, Role.USER, "and now?")
-    assert added.id > reply.id
-
-    assert [text for *_, text in repository.messages_without_recall("target", added.id, 8)] == ["kept", "asked"]
-    repository.save_recall("target", {reply.id: [7, 8]})
-    (remembered,) = repository.load_recall("target", 1000)
-    assert (remembered.message_id, remembered.tokens.tolist()) == (reply.id, [7, 8])
-
-    backup = store.with_name(f"{store.name}.before-{MIGRATIONS.head}")
-    assert read(backup, "SELECT version_num FROM alembic_version") == [("0002",)]
-    repository.delete_conversation(1)
-    repository.purge_deleted()  # the copy beside the store has no tokens
-    assert read(backup, "SELECT count(*) FROM messages") == [(0,)]
-    assert read(store, "SELECT count(*) FROM recall") == [(0,)]
-
-
-def test_store_of_the_third_revision_gets_lessons_and_adapters_and_keeps_everything(
-    engine: Engine, store: Path, tmp_path: Path, open_repository: Callable[[], Repository]
-) -> None:
-    upgrade(engine, store, as_of("0003", tmp_path))
-    engine.dispose()
-    with closing(sqlite3.connect(store)) as connection:
-        connection.executescript(THIRD_REVISION_ROWS)
-    assert not {"lessons", "adapters", "imported_recall"} & set(facts(store))
-
-    repository = open_repository()
-    prompt, reply = repository.open_conversation(1).messages
-    assert (prompt.text, reply.text, reply.target_name) == ("asked", "kept", "tiny")
-    assert reply.statistics is not None
-    assert (reply.statistics.num_accepted, reply.statistics.plain_tokens_per_s) == (22, 55.5)
-    assert repository.load_ngrams("target", "drafter") == (NgramRecord((1, 2), token=3, count=4, doubts=0, last_use=5),)
-    (remembered,) = repository.load_recall("target", 1000)
-    assert remembered.tokens.tolist() == [7, 8]
-
-    repository.save_lesson("target", reply.id, reply_of([7, 8], [[7], [8]], np.zeros((2, 1))), most=10)
-    (lesson,) = repository.load_lessons("target")
-    assert lesson.turns == (ChatTurn(Role.SYSTEM, "Be kind."), ChatTurn(Role.USER, "asked"))
-    assert repository.save_adapter("target", "drafter", 2.0, 2.5, 30, 200, b"weights").number == 1
-
-    backup = store.with_name(f"{store.name}.before-{MIGRATIONS.head}")
-    assert read(backup, "SELECT version_num FROM alembic_version") == [("0003",)]
-    repository.forget_learned()  # the copy beside the store has none
-    repository.delete_conversation(1)
-    repository.purge_deleted()
-    assert read(backup, "SELECT count(*) FROM messages") == [(0,)]
-    assert read(store, "SELECT count(*) FROM lessons") == [(0,)]
-
-
-def test_store_of_the_fourth_revision_gets_room_for_what_the_window_shows_and_keeps_everything(
-    engine: Engine, store: Path, tmp_path: Path, open_repository: Callable[[], Repository]
-) -> None:
-    upgrade(engine, store, as_of("0004", tmp_path))
-    engine.dispose()
-    with closing(sqlite3.connect(store)) as connection:
-        connection.executescript(FOURTH_REVISION_ROWS)
-
-    repository = open_repository()
-    prompt, reply = repository.open_conversation(1).messages
-    assert reply.statistics == ReplyStatistics(
-        11, 7, 42, 0.5, 1.5, StopReason.END, 53, 8192, 3, 20, 30, 22, plain_tokens_per_s=55.5, plain_error=0.01
-    )
-    assert [adapter.after for adapter in repository.list_adapters("target", "drafter")] == [2.5]
-    statistics = replace(
-        reply.statistics,
+        *(11, 7, 42, 0.5, 1.5, StopReason.END, 53, 8192, 3, 20, 30, 22),
+        plain_tokens_per_s=15.5,
+        plain_error=0.01,
         draft_s=0.25,
+        check_s=1.0,
+        drafter_accepted=12,
+        recall_accepted=10,
         kind=TextKind.CODE,
-        origins=(OriginRun(3, Origin.DRAFTER), OriginRun(1, Origin.TARGET)),
+        origins=(OriginRun(3, Origin.DRAFTER), OriginRun(1, Origin.RECALL), OriginRun(1, Origin.TARGET)),
     )
-    repository.add_message(1, prompt.id, Role.ASSISTANT, "kept", "tiny", statistics)
-    assert repository.open_conversation(1).messages[-1].statistics == statistics
+    left = repository.show_branch(summary.id, 3)  # where it was left
+    assert [message.text for message in left.messages] == ["asked", "second", "and now? ☂"]
+    assert repository.restore_conversation(3).title == "Deleted"
+    assert repository.create_conversation("New", "").id == 4
+    assert repository.add_message(4, None, Role.USER, "new").id == 7
 
 
-def test_store_of_the_fifth_revision_says_never_and_keeps_what_was_learned(
-    engine: Engine, store: Path, tmp_path: Path, open_repository: Callable[[], Repository]
+@pytest.mark.usefixtures("first_store")
+def test_store_of_the_first_revision_opens_with_what_was_learned_and_its_targets(
+    open_repository: Callable[[], Repository],
 ) -> None:
-    upgrade(engine, store, as_of("0005", tmp_path))
-    engine.dispose()
-    with closing(sqlite3.connect(store)) as connection:
-        connection.executescript(FIFTH_REVISION_ROWS)
-
     repository = open_repository()
-    assert [target.name for target in repository.list_targets()] == ["tiny", "new"]
-    assert [target.last_used_at is None for target in repository.list_targets()] == [False, True]
-    assert [target.facts for target in repository.list_targets()] == ["", "facts"]
-    adapters = repository.list_adapters("target", "drafter")
-    assert [(each.number, each.ordinal) for each in adapters] == [(7, 2), (3, 1)]
-    assert repository.save_adapter("other", "drafter", 2.0, 2.5, 30, 200, b"weights").ordinal == 2
-    repository.change_conversation(1, "Be brief.", OwnSampling())
+    used, unused = repository.list_targets()
+    assert (used.name, used.size_bytes, used.facts) == ("tiny", 1000, '{"facts": 1}')
+    assert used.options == TargetOptions(settings=TargetSettings(context_size=4096), system_prompt="Be brief.")
+    assert (unused.name, unused.last_used_at, unused.options) == ("unused", None, TargetOptions())
+    assert repository.load_ngrams("target", "drafter") == (NgramRecord((1, 2), token=3, count=4, doubts=0, last_use=5),)
+    texts = repository.load_recall("target", 1000)
+    assert [text.tokens.tolist() for text in texts] == [[9, 9], [6], [7, 8]]
     (lesson,) = repository.load_lessons("target")
     assert lesson.turns == (ChatTurn(Role.SYSTEM, "Be kind."), ChatTurn(Role.USER, "asked"))
-    beside = repository.add_message(1, 1, Role.ASSISTANT, "again")
-    assert repository.show_branch(1, 2).messages[-1].text == "kept"
-    assert repository.show_branch(1, 1).messages[-1].id != beside.parent_id
+    adapters = repository.list_adapters("target", "drafter")
+    assert [(each.number, each.ordinal, each.after, each.is_published) for each in adapters] == [
+        (2, 2, 2.75, True),
+        (1, 1, 2.5, False),
+    ]
+    assert [day.seconds for day in repository.read_history().learning] == [60]
+
+
+@pytest.mark.parametrize("revision", ["0001", "0002", "0003", "0004", "0005"])
+def test_store_from_before_the_first_release_is_refused_and_left_alone(
+    first_store: Path, data_dir: Path, revision: str
+) -> None:
+    with closing(sqlite3.connect(first_store)) as connection, connection:
+        connection.execute("UPDATE alembic_version SET version_num = ?", (revision,))
+    content = first_store.read_bytes()
+    with pytest.raises(StoreUnusable, match=r"before the first release .* move it away to begin an empty one"):
+        Repository.open(data_dir)
+    assert first_store.read_bytes() == content
+    assert [file.name for file in data_dir.iterdir()] == [first_store.name]

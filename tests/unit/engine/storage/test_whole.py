@@ -18,7 +18,7 @@ from engine.messages.conversations import Role
 from engine.messages.learned import AdapterRecord, ImportOutcome, Learned, NgramRecord, RecallSize, TargetStatistics
 from engine.messages.replies import ReplyStatistics, StopReason
 from engine.storage import Repository
-from engine.storage.backup import back_up
+from engine.storage.connections import back_up
 
 from .conftest import OnEveryConnection
 from .made import reply_of
@@ -188,7 +188,7 @@ def test_where_one_record_is_none_nothing_is_changed(repository: Repository, rep
         recall={},
         statistics=(),
     )
-    with pytest.raises(ValueError, match="An adapter to be kept"):
+    with pytest.raises(ValueError, match="An adapter to be saved"):
         repository.add_learned(imported, replacing)
     assert repository.summarize_learned() == before
 

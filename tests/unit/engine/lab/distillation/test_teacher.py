@@ -14,7 +14,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from engine.config import TargetSettings
 from engine.lab.distillation.progress import LabelProgress
 from engine.lab.distillation.teacher import TargetTeacher, Teacher, TorchTeacher, label_lessons
-from engine.learning.corpus import Lesson
+from engine.learning.corpus import CorpusLesson
 from engine.learning.labels import NUM_LIKELIEST, Labels, read_labels
 from engine.messages.conversations import ChatTurn, Role
 from engine.stop_signal import StopSignal
@@ -23,11 +23,11 @@ from engine.target.interface import Target
 from tests.unit.engine.drafter.checkpoints import random_llama, reference_logits
 
 
-def _lessons(count: int, vocabulary: int) -> list[Lesson]:
+def _lessons(count: int, vocabulary: int) -> list[CorpusLesson]:
     random = np.random.default_rng(0)
     turns = (ChatTurn(Role.USER, "Hi"),)
     return [
-        Lesson(line, turns, random.integers(3, vocabulary, random.integers(8, 40)).astype(np.int32), 5)
+        CorpusLesson(line, turns, random.integers(3, vocabulary, random.integers(8, 40)).astype(np.int32), 5)
         for line in range(count)
     ]
 
@@ -66,7 +66,7 @@ def test_torch_thinks_as_transformers_does() -> None:
 @pytest.mark.starter
 def test_a_target_thinks_what_it_samples_from(fresh_starter: Target) -> None:
     ids = np.array(fresh_starter.tokenize("The quick brown fox jumps over the lazy dog."), np.int32)
-    lesson = Lesson(0, (ChatTurn(Role.USER, "Hi"),), ids, 3)
+    lesson = CorpusLesson(0, (ChatTurn(Role.USER, "Hi"),), ids, 3)
     ((_, labels),) = TargetTeacher(fresh_starter, StopSignal()).think([lesson])
     fresh_starter.roll_back(0)
     rows = fresh_starter.evaluate(ids.tolist(), len(ids), StopSignal())
@@ -90,7 +90,7 @@ class _Once:
         finally:
             self.is_open = False
 
-    def think(self, lessons: Sequence[Lesson]) -> Iterator[tuple[Lesson, Labels]]:
+    def think(self, lessons: Sequence[CorpusLesson]) -> Iterator[tuple[CorpusLesson, Labels]]:
         for lesson in lessons:
             if lesson.line == self._fail_at:
                 raise KeyboardInterrupt
@@ -135,7 +135,7 @@ def test_what_is_beyond_the_context_of_a_target_says_nothing(narrow: Target) -> 
     size = narrow.limits.context_size
     ids = np.full(size + 40, 100, np.int32)
     turns = (ChatTurn(Role.USER, "Hi"),)
-    lessons = [Lesson(0, turns, ids, size + 10), Lesson(1, turns, ids[: size + 2], size - 1)]
+    lessons = [CorpusLesson(0, turns, ids, size + 10), CorpusLesson(1, turns, ids[: size + 2], size - 1)]
     (_, beyond), (_, partly) = TargetTeacher(narrow, StopSignal()).think(lessons)
     assert np.isneginf(beyond.log_probabilities).all()
     assert np.isfinite(partly.log_probabilities[0]).all()

@@ -1,25 +1,51 @@
-"""Finds words in texts as people read them: whatever the case of the letters, also beyond ASCII."""
+"""Makes texts and names fit for the store, and finds words in them as people read them: whatever the case of the
+letters, also beyond ASCII."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Container, Sequence
+from itertools import count
 
-_BEFORE = 36  # characters of a snippet before the first word that was found
+UNTITLED = "New chat"
+TITLE_LENGTH = 200
+_BEFORE = 36  # characters of a snippet before the first word found
 _SNIPPET_LENGTH = 180
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+def encodable(text: str) -> str:
+    """Lone surrogates, which UTF-8 cannot hold, become U+FFFD; everything else stays, NUL included."""
+    return _SURROGATES.sub("\ufffd", text)
+
+
+def one_line(text: str) -> str:
+    return " ".join(encodable(text).splitlines()).strip()
+
+
+def fit_title(text: str) -> str:
+    return one_line(text)[:TITLE_LENGTH].strip() or UNTITLED
+
+
+def unique(name: str, taken: Container[str]) -> str:
+    """The name, or where it is taken "name (2)" and so on."""
+    if name not in taken:
+        return name
+    return next(numbered for number in count(2) if (numbered := f"{name} ({number})") not in taken)
 
 
 def wanted_words(words: str) -> tuple[str, ...]:
-    """What is to be looked for, each once, with letters as `occur` compares them."""
+    """The words to search for, each once, with letters as `occur` compares them."""
     return tuple(dict.fromkeys(words.casefold().split()))
 
 
 def occur(words: Sequence[str], folded: str) -> bool:
-    """Whether all of them stand in a text that is case-folded already."""
+    """Whether all of them are in a text that is already case-folded."""
     return all(word in folded for word in words)
 
 
 def snippet_of(text: str, words: Sequence[str]) -> tuple[str, tuple[tuple[int, int], ...]]:
-    """A line around the first of the words that stand in the text, and where they stand in that line."""
+    """A line around the first of the words in the text, and where the words are in that line: starts and lengths."""
     folded, origins = _fold(text)
     places = [place for word in words if (place := folded.find(word)) >= 0]
     begin = max(0, origins[min(places)] - _BEFORE) if places else 0
@@ -52,7 +78,7 @@ def _marks(line: str, words: Sequence[str]) -> tuple[tuple[int, int], ...]:
 
 
 def _fold(text: str) -> tuple[str, Sequence[int]]:
-    """The text case-folded, and of which character each of its characters comes: ß becomes ss."""
+    """The text case-folded, and for each of its characters the one it comes from: ß becomes ss."""
     folded = text.casefold()
     if text.isascii():
         return folded, range(len(text))
