@@ -27,8 +27,7 @@ class AboutDialog(QDialog):
         self.setWindowTitle(self.tr("About Slipstream"))
         self._version = version
         self._facts: tuple[Fact, ...] = ()
-        icon = QLabel(self)
-        icon.setPixmap(app_icon().pixmap(keeper.px(_ICON_PX), keeper.px(_ICON_PX)))
+        icon = QLabel(self, pixmap=app_icon().pixmap(keeper.px(_ICON_PX), keeper.px(_ICON_PX)))
         self.heading = words(f"Slipstream {version}".strip(), self, kind="title")
         sentence = words(
             self.tr("Chat with language models on your own computer. Nothing you write leaves it."), self, kind="quiet"

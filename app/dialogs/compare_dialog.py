@@ -60,10 +60,8 @@ class CompareDialog(QDialog):
         self.setWindowTitle(self.tr("Plain and sped up"))
         self.resize(*_SIZE_PX)
         self._running = False
-        self.prompt = QPlainTextEdit(self)
+        self.prompt = QPlainTextEdit(self, placeholderText=self.tr("A prompt to compare with"), tabChangesFocus=True)
         self.prompt.setAccessibleName(self.tr("Prompt"))
-        self.prompt.setPlaceholderText(self.tr("A prompt to compare with"))
-        self.prompt.setTabChangesFocus(True)
         self.prompt.setProperty("kind", "field")
         self.prompt.setFixedHeight(self.prompt.fontMetrics().lineSpacing() * _PROMPT_LINES + 22)
         self.prompt.textChanged.connect(self._show_state)
@@ -89,9 +87,8 @@ class CompareDialog(QDialog):
         self.figures = {side: self._figures() for side in Side}
         self._pending: dict[Side, list[str]] = {side: [] for side in Side}
         self._repaint = Throttle(self._show_pending, parent=self)
-        self.progress = QProgressBar(self)
+        self.progress = QProgressBar(self, textVisible=False)
         self.progress.setRange(0, _PROGRESS_STEPS)
-        self.progress.setTextVisible(False)
         self.progress.setFixedHeight(4)
         self.progress.setAccessibleName(self.tr("Replies written"))
         kept = self.progress.sizePolicy()
@@ -148,9 +145,7 @@ class CompareDialog(QDialog):
         self.reasons.setText("\n".join((*reasons, translate("Compare", HOW_IT_IS_FAIR))))
 
     def _text(self, name: str) -> QPlainTextEdit:
-        text = QPlainTextEdit(self)
-        text.setReadOnly(True)
-        text.setTabChangesFocus(True)
+        text = QPlainTextEdit(self, readOnly=True, tabChangesFocus=True)
         text.setAccessibleName(name)
         text.setProperty("kind", "field")
         return text

@@ -197,8 +197,7 @@ class ModelCard(QFrame):
 
 
 def _label(text: str, parent: QWidget, kind: str) -> QLabel:
-    label = QLabel(text, parent)
-    label.setTextFormat(Qt.TextFormat.PlainText)
+    label = QLabel(text, parent, textFormat=Qt.TextFormat.PlainText)
     if kind:
         label.setProperty("kind", kind)
     return label

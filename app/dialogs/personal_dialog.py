@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QDialog, QFrame, QTabWidget, QWidget
 
@@ -57,7 +57,7 @@ class PersonalDialog(QDialog):
         self.status.setProperty("kind", "toast")
         self.words = words("", self.status)
         self.undo_button = button(self.tr("Undo"), "link", self.status)
-        self.undo_button.clicked.connect(self._on_undo)
+        self.undo_button.clicked.connect(self.undo_requested)
         self.close_button = button(self.tr("Close"), "outlined", self)
         self.close_button.clicked.connect(self.close)
         self._arrange()
@@ -108,7 +108,3 @@ class PersonalDialog(QDialog):
         )
         buttons = in_row([Stretch(), self.close_button])
         in_column([Placed(self.pages, 1), self.status, buttons], inside=self, margins=(18, 10, 18, 14), spacing=12)
-
-    @Slot()
-    def _on_undo(self) -> None:
-        self.undo_requested.emit()

@@ -66,8 +66,7 @@ class ShortcutsDialog(QDialog):
         self._lines.append((native(keys), words))
         key_label = QLabel(native(keys), self)
         key_label.setProperty("kind", "title")
-        words_label = QLabel(words, self)
-        words_label.setWordWrap(True)
+        words_label = QLabel(words, self, wordWrap=True)
         self._grid.addWidget(key_label, row, 0, Qt.AlignmentFlag.AlignTop)
         self._grid.addWidget(words_label, row, 1, Qt.AlignmentFlag.AlignTop)
 

@@ -37,9 +37,9 @@ class StoreDialog(QDialog):
         self.retry_button.setDefault(True)
         self.retry_button.clicked.connect(self._on_retry)
         self.folder_button = button(self.tr("Open the folder"), "outlined", self)
-        self.folder_button.clicked.connect(self._on_folder)
+        self.folder_button.clicked.connect(self.folder_requested)
         self.quit_button = button(self.tr("Quit"), "outlined", self)
-        self.quit_button.clicked.connect(self._on_quit)
+        self.quit_button.clicked.connect(self.quit_requested)
         buttons = in_row([self.folder_button, Stretch(), self.quit_button, self.retry_button])
         in_column([heading, self.sentence, calm, Stretch(), buttons], inside=self, margins=(18, 16, 18, 14), spacing=12)
 
@@ -52,11 +52,3 @@ class StoreDialog(QDialog):
     def _on_retry(self) -> None:
         self.retry_button.setEnabled(False)  # until there is an answer
         self.retried.emit()
-
-    @Slot()
-    def _on_folder(self) -> None:
-        self.folder_requested.emit()
-
-    @Slot()
-    def _on_quit(self) -> None:
-        self.quit_requested.emit()

@@ -24,8 +24,7 @@ class InterfaceGarbage(QObject):
         gc.disable()
         self._thresholds = gc.get_threshold()
         self._num_modules = 0  # when what existed was frozen
-        self._timer = QTimer(self)
-        self._timer.setInterval(_INTERVAL_MS)
+        self._timer = QTimer(self, interval=_INTERVAL_MS)
         self._timer.timeout.connect(self._collect)
         QTimer.singleShot(_START_MS, self, self._begin)
 

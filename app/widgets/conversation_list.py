@@ -64,7 +64,7 @@ class ConversationList(QWidget):
         self.new_button.setProperty("kind", "new")
         self.new_button.setCursor(Qt.CursorShape.PointingHandCursor)
         self.new_button.setToolTip(self.tr("Begin a new chat  (Ctrl+N)"))
-        self.new_button.clicked.connect(self._on_new)
+        self.new_button.clicked.connect(self.new_requested)
         self.incognito_button = IconButton(
             keeper, "incognito", self.tr("Begin a new incognito chat  (Ctrl+Shift+N)"), kind="beside", parent=self
         )
@@ -187,10 +187,6 @@ class ConversationList(QWidget):
     def _on_clicked(self, _index: QModelIndex) -> None:
         if not self.view.is_editing():
             self.clicked.emit()
-
-    @Slot()
-    def _on_new(self) -> None:
-        self.new_requested.emit()
 
     @Slot(QPoint)
     def _show_menu(self, position: QPoint) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication, QSystemTrayIcon, QWidget
 
@@ -33,7 +33,7 @@ class DesktopNotice(QObject):
         if self._tray is None:
             self._tray = QSystemTrayIcon(self._icon, self)
             self._tray.messageClicked.connect(self.clicked)
-            self._tray.activated.connect(self._on_activated)
+            self._tray.activated.connect(self.clicked)
         self._tray.setToolTip(title)
         self._tray.show()
         self._tray.showMessage(title, text, self._icon, _SHOWN_MS)
@@ -44,7 +44,3 @@ class DesktopNotice(QObject):
             self._tray.hide()
             self._tray.deleteLater()
             self._tray = None
-
-    @Slot()
-    def _on_activated(self) -> None:
-        self.clicked.emit()

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QWidget
 
 from app.text.marked_words import QT_TRANSLATE_NOOP
@@ -42,14 +42,14 @@ class ReplyFooter(QWidget):
         self.regenerate_button = IconButton(
             keeper, "regenerate", self.tr("Write this reply again"), icon_px=15, kind="footer", parent=self
         )
-        self.regenerate_button.clicked.connect(self._on_regenerate)
+        self.regenerate_button.clicked.connect(self.regenerate_requested)
         self.regenerate_button.hide()
         self.continue_button = IconButton(
             keeper, "continue", self.tr("Let this reply go on where it ended"), icon_px=15, kind="footer", parent=self
         )
         self.continue_button.setText(self.tr("Continue"))
         self.continue_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        self.continue_button.clicked.connect(self._on_continue)
+        self.continue_button.clicked.connect(self.continue_requested)
         self.continue_button.hide()
         self.flipper = BranchFlipper(keeper, self)
         self.facts = ElidedLabel(self)
@@ -78,14 +78,6 @@ class ReplyFooter(QWidget):
 
     def set_continue(self, possible: bool) -> None:
         self.continue_button.setVisible(possible)
-
-    @Slot()
-    def _on_continue(self) -> None:
-        self.continue_requested.emit()
-
-    @Slot()
-    def _on_regenerate(self) -> None:
-        self.regenerate_requested.emit()
 
 
 def facts(message: Message) -> str:
@@ -161,7 +153,7 @@ class PromptFooter(QWidget):
         self.edit_button = IconButton(
             keeper, "edit", self.tr("Edit this message and ask again"), icon_px=15, kind="footer", parent=self
         )
-        self.edit_button.clicked.connect(self._on_edit)
+        self.edit_button.clicked.connect(self.edit_requested)
         self.flipper = BranchFlipper(keeper, self)
         in_row([Stretch(), self.copy_button, self.edit_button, self.flipper], inside=self, spacing=2)
         self.set_awake(False)
@@ -174,7 +166,3 @@ class PromptFooter(QWidget):
     def set_editable(self, editable: bool) -> None:
         self.edit_button.setVisible(editable)
         self.flipper.set_possible(editable)
-
-    @Slot()
-    def _on_edit(self) -> None:
-        self.edit_requested.emit()

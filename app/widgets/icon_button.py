@@ -84,9 +84,7 @@ class CopyButton(IconButton):
         self._name = name
         self.setText(self.tr("Copy"))
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.setInterval(FEEDBACK_MS)
+        self._timer = QTimer(self, singleShot=True, interval=FEEDBACK_MS)
         self._timer.timeout.connect(self._calm)
         self.clicked.connect(self._on_clicked)
 

@@ -34,7 +34,7 @@ class PromptRevision(QFrame):
         self.editor.stop_requested.connect(self.cancelled)
         self.editor.textChanged.connect(self._on_text_changed)
         self.cancel_button = self._button(self.tr("Cancel"), self.tr("Leave it as it was  (Esc)"), "outlined")
-        self.cancel_button.clicked.connect(self._cancel)
+        self.cancel_button.clicked.connect(self.cancelled)
         self.send_button = self._button(
             self.tr("Send"), self.tr("Ask it like this; the old version stays beside it  (Enter)"), "primary"
         )
@@ -73,10 +73,6 @@ class PromptRevision(QFrame):
         text = self.text.strip()
         if text:
             self.submitted.emit(text)
-
-    @Slot()
-    def _cancel(self) -> None:
-        self.cancelled.emit()
 
     @Slot()
     def _on_text_changed(self) -> None:

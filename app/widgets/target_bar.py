@@ -41,7 +41,7 @@ class TargetBar(QWidget):
         self.setObjectName("target_bar")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.sidebar_button = IconButton(keeper, "sidebar", self.tr("Show or hide the sidebar  (Ctrl+B)"), parent=self)
-        self.sidebar_button.clicked.connect(self._on_sidebar)
+        self.sidebar_button.clicked.connect(self.sidebar_requested)
         self.picker = TargetPicker(keeper, self)
         self.name = NameButton(keeper, self)
         self.name.setAccessibleDescription(self.tr("Chooses another model"))
@@ -51,12 +51,11 @@ class TargetBar(QWidget):
         self.cancel_button = QPushButton(self.tr("Cancel"), self)
         self.cancel_button.setProperty("kind", "link")
         self.cancel_button.setAccessibleDescription(self.tr("Stops loading the model"))
-        self.cancel_button.clicked.connect(self._on_cancel)
+        self.cancel_button.clicked.connect(self.cancel_requested)
         self.menu_button = IconButton(keeper, "menu", self.tr("Menu"), parent=self)
         self.menu_button.setPopupMode(self.menu_button.ToolButtonPopupMode.InstantPopup)
-        self.progress = QProgressBar(self)
+        self.progress = QProgressBar(self, textVisible=False)
         self.progress.setRange(0, _PROGRESS_STEPS)
-        self.progress.setTextVisible(False)
         self.progress.setFixedHeight(3)
         self.progress.setAccessibleName(self.tr("Loading the model"))
         row = in_row(
@@ -116,14 +115,6 @@ class TargetBar(QWidget):
         self.name.setText(name)
         self.name.setToolTip("\n".join(filter(None, (self.tr("Choose another model  (Ctrl+M)"), facts))))
         self.name.updateGeometry()
-
-    @Slot()
-    def _on_cancel(self) -> None:
-        self.cancel_requested.emit()
-
-    @Slot()
-    def _on_sidebar(self) -> None:
-        self.sidebar_requested.emit()
 
 
 def model_files() -> str:

@@ -27,9 +27,7 @@ class Throttle(QObject):
         self._interval_ms = interval_ms
         self._rest_factor = rest_factor
         self._wanted = False
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.setTimerType(Qt.TimerType.PreciseTimer)
+        self._timer = QTimer(self, singleShot=True, timerType=Qt.TimerType.PreciseTimer)
         self._timer.timeout.connect(self._on_timeout)
 
     def request(self) -> None:

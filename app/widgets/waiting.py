@@ -24,8 +24,7 @@ class Waiting(QWidget):
         self._frame = 0
         self.setFont(reading_font())
         self.setAccessibleName(self.tr("The reply is being prepared"))
-        self._timer = QTimer(self)
-        self._timer.setInterval(_FRAME_MS)
+        self._timer = QTimer(self, interval=_FRAME_MS)
         self._timer.timeout.connect(self._step)
         self._timer.start()
 

@@ -65,13 +65,9 @@ class Welcome(QScrollArea):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.viewport().setAutoFillBackground(False)
-        inside = QWidget(self)
-        inside.setAutoFillBackground(False)
-        self._icon = QLabel(inside)
-        self._icon.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._title = QLabel(inside)
-        self._title.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._title.setWordWrap(True)
+        inside = QWidget(self, autoFillBackground=False)
+        self._icon = QLabel(inside, alignment=Qt.AlignmentFlag.AlignCenter)
+        self._title = QLabel(inside, alignment=Qt.AlignmentFlag.AlignCenter, wordWrap=True)
         self._line = QLabel(self.tr("The model runs on this computer. Nothing you write leaves it."), inside)
         self._line.setProperty("kind", "quiet")
         self._line.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -123,13 +119,13 @@ class Welcome(QScrollArea):
         about.setWordWrap(True)
         about.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.starter_button = _choice(self.tr("Chat with the starter model"), introduction)
-        self.starter_button.clicked.connect(self._on_starter)
+        self.starter_button.clicked.connect(self.starter_requested)
         starter = _about(self.tr("It is here and ready at once, but tiny: it makes many mistakes."), introduction)
         self.models_button = _choice(self.tr("Find a bigger model…"), introduction)
-        self.models_button.clicked.connect(self._on_models)
+        self.models_button.clicked.connect(self.models_requested)
         models = _about(self.tr("It answers far better, and is downloaded once."), introduction)
         self.file_button = _choice(self.tr("Open a model file…"), introduction)
-        self.file_button.clicked.connect(self._on_file)
+        self.file_button.clicked.connect(self.file_requested)
         file = _about(self.tr("If you have one already: a file that ends in .gguf."), introduction)
         choices = QGridLayout()
         choices.setHorizontalSpacing(12)
@@ -177,18 +173,6 @@ class Welcome(QScrollArea):
             if button is self.sender():
                 self.example_chosen.emit(button.toolTip())
 
-    @Slot()
-    def _on_starter(self) -> None:
-        self.starter_requested.emit()
-
-    @Slot()
-    def _on_models(self) -> None:
-        self.models_requested.emit()
-
-    @Slot()
-    def _on_file(self) -> None:
-        self.file_requested.emit()
-
 
 def _choice(words: str, parent: QWidget) -> QPushButton:
     button = QPushButton(words, parent)
@@ -198,9 +182,8 @@ def _choice(words: str, parent: QWidget) -> QPushButton:
 
 
 def _about(words: str, parent: QWidget) -> QLabel:
-    label = QLabel(words, parent)
+    label = QLabel(words, parent, wordWrap=True)
     label.setProperty("kind", "quiet")
-    label.setWordWrap(True)
     return label
 
 
