@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+
+from engine.numerics.draft import Verdict
 
 
 @dataclass(slots=True)
@@ -21,7 +24,7 @@ class DecodingFigures:
     num_rounds: int = 0
     num_written: int = 0
     num_drafted: int = 0  # tokens that were checked
-    num_accepted: int = 0  # tokens of these that stood
+    num_accepted: int = 0  # of these
     num_steps: int = 0  # passes of a drafter
     draft_s: float = 0.0  # in the drafter's passes
     reading_s: float = 0.0  # of these, in passes over many tokens at once
@@ -34,8 +37,8 @@ class DecodingFigures:
         default_factory=lambda: defaultdict(float)
     )  # rows of a pass -> seconds in such passes
     checked: Counter[int] = field(default_factory=Counter)  # place in a draft, from 1 on -> tokens that were reached
-    stood: Counter[int] = field(default_factory=Counter)  # place in a draft -> tokens of these that stood
-    by_proposer: dict[str, ProposerFigures] = field(default_factory=dict)
+    stood: Counter[int] = field(default_factory=Counter)  # place in a draft -> tokens of these that were accepted
+    by_proposer: dict[str, ProposerFigures] = field(default_factory=dict)  # by the key of its origin
 
     def count_draft(self, parts: Sequence[tuple[str, int]], num_accepted: int, num_steps: int) -> None:
         """`parts`: who drafted how many tokens, in order; `num_accepted` of all of them."""
@@ -52,3 +55,44 @@ class DecodingFigures:
                 figures.num_drafted += length
                 figures.num_accepted += max(0, min(length, num_accepted))
             num_accepted -= length
+
+
+class Recorder:
+    """Notes when each step of a round is done, and adds the round to the figures when it is complete."""
+
+    def __init__(self) -> None:
+        self.figures = DecodingFigures()
+        self._began = self._drafted = self._verified = self._accepted = self._committed = 0.0
+
+    def begin(self) -> None:
+        self._began = time.perf_counter()
+
+    def drafted(self) -> None:
+        self._drafted = time.perf_counter()
+
+    def verified(self) -> None:
+        self._verified = time.perf_counter()
+
+    def accepted(self) -> None:
+        self._accepted = time.perf_counter()
+
+    def committed(self) -> float:
+        """Returns the seconds since the draft: of the pass, the acceptance and the rollback."""
+        self._committed = time.perf_counter()
+        return self._committed - self._drafted
+
+    def complete(self, verdict: Verdict) -> None:
+        figures, draft = self.figures, verdict.draft
+        num_rows, pass_s = len(draft.tokens) + 1, self._verified - self._drafted
+        figures.num_rounds += 1
+        figures.num_written += len(verdict.tokens)
+        figures.passes[num_rows] += 1
+        figures.pass_s[num_rows] += pass_s
+        if draft.tokens or draft.num_steps:
+            figures.count_draft(draft.parts, verdict.num_accepted, draft.num_steps)
+        figures.draft_s += draft.drafter_s
+        figures.reading_s += draft.reading_s
+        figures.num_readings += draft.reading_s > 0
+        figures.translate_s += self._drafted - self._began + time.perf_counter() - self._committed - draft.drafter_s
+        figures.target_s += pass_s + self._committed - self._accepted
+        figures.accept_s += self._accepted - self._verified

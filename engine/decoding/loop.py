@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 
 from engine.config import SamplingSettings
-from engine.decoding.figures import DecodingFigures
+from engine.decoding.figures import DecodingFigures, Recorder
 from engine.decoding.session import Session
 from engine.decoding.speculation import Speculation
 from engine.messages.conversations import ChatTurn
@@ -20,10 +19,10 @@ from engine.target.interface import FloatRows, Target
 
 
 class Decoder:
-    """Draws what follows the session's tokens.
+    """Draws the tokens that follow the session's.
 
-    A token that was drawn is *pending* until the next round evaluates it, together with the draft of what comes after
-    it. What comes out follows the target's distribution, whoever drafts.
+    A token that was drawn is *pending* until the next round evaluates it, together with the draft of the tokens after
+    it. The text follows the target's distribution, whoever drafts.
     """
 
     def __init__(
@@ -37,8 +36,8 @@ class Decoder:
         learns: bool = True,
         notes: DistributionNotes | None = None,
     ) -> None:
-        """`turns` are what is being answered, for proposers to read; without `speculation` nobody drafts. `learns`:
-        whether what is written may teach proposers. `notes` is told of every token and the logits before it."""
+        """`turns` is the conversation that is answered, for proposers to read; without `speculation` nobody drafts.
+        `learns`: whether proposers may learn from the reply. `notes` gets every token and the logits before it."""
         self._limits = target.limits
         self._ends = target.vocabulary.end_of_generation
         self._session = session
@@ -48,59 +47,57 @@ class Decoder:
         self._learns = learns
         self._notes = notes
         self._dice = dice or RandomDice(sampling.seed)
-        self.figures = DecodingFigures()
+        self._recorder = Recorder()
         self.verdict = Verdict(NO_DRAFT, 0, ())  # of the last round
+
+    @property
+    def figures(self) -> DecodingFigures:
+        return self._recorder.figures
 
     def rounds(
         self, rows: FloatRows, stop: StopSignal, num_written: int = 0, max_tokens: int | None = None
     ) -> Iterator[tuple[int, ...]]:
-        """The tokens of the reply, those of one round at a time, for as long as they are asked for and the session has
-        room. The first round is the token drawn from `rows`.
+        """The tokens of the reply, round by round, until it ends, the caller stops, or the session is full. The first
+        round is the token drawn from `rows`.
 
-        `rows` are the logits after what the session holds, whose last `num_written` tokens are the reply so far; no
-        draft goes beyond `max_tokens` of it. Raises Interrupted when `stop` gets set.
+        `rows` are the logits after the session's tokens, the last `num_written` of which are the reply so far; no draft
+        goes beyond `max_tokens` of it. Raises Interrupted when `stop` gets set.
         """
         reply_start = len(self._session.tokens) - num_written
+        end = None if max_tokens is None else reply_start + max_tokens
         pending = self._distribution(rows, 0, len(self._session.tokens)).draw(self._dice)
         self.verdict = Verdict(NO_DRAFT, 0, (pending,))
         self._note((pending,), rows)
         yield (pending,)
         while self._session.room > 0:
-            num_left = None if max_tokens is None else max_tokens - (len(self._session.tokens) + 1 - reply_start)
-            began = time.perf_counter()
-            draft = self._draft(pending, reply_start, num_left)
-            drafted = time.perf_counter()
-            rows = self._session.extend([pending, *draft.tokens], stop, num_rows=len(draft.tokens) + 1)
-            verified = time.perf_counter()
-            verdict = self.verdict = self._accept(draft, rows)
-            accepted = time.perf_counter()
-            self._session.keep(len(self._session.tokens) - len(draft.tokens) + verdict.num_accepted)
-            kept = time.perf_counter()
-            pending = verdict.tokens[-1]
-            if self._speculation is not None:
-                self._speculation.observe(verdict, kept - drafted)
-            self._note(verdict.tokens, rows)
-            self._count(verdict, verified - drafted)
-            self.figures.draft_s += draft.drafter_s
-            self.figures.reading_s += draft.reading_s
-            self.figures.num_readings += draft.reading_s > 0
-            self.figures.translate_s += drafted - began + time.perf_counter() - kept - draft.drafter_s
-            self.figures.target_s += verified - drafted + kept - accepted
-            self.figures.accept_s += accepted - verified
+            draft = self._draft(pending, reply_start, end)
+            rows = self._verify(pending, draft, stop)
+            verdict = self._accept(draft, rows)
+            self._commit(verdict, rows)
             yield verdict.tokens
+            pending = verdict.tokens[-1]
             if pending in self._ends:
                 return
 
-    def _draft(self, pending: int, reply_start: int, num_left: int | None) -> Draft:
-        if self._speculation is None:
-            return NO_DRAFT
-        longest = min(self._session.room, self._limits.max_rows, self._limits.max_tokens) - 1
-        if num_left is not None:
-            longest = min(longest, num_left - 1)
-        context = Context(
-            self._turns, self._session.tokens, pending, reply_start, self._sampling, self._dice, self._learns
-        )
-        return self._speculation.propose(context, longest)
+    def _draft(self, pending: int, reply_start: int, end: int | None) -> Draft:
+        """`end`: where among the session's tokens the reply must end."""
+        self._recorder.begin()
+        draft = NO_DRAFT
+        if self._speculation is not None:
+            tokens = self._session.tokens
+            longest = min(self._session.room, self._limits.max_rows, self._limits.max_tokens) - 1
+            if end is not None:
+                longest = min(longest, end - len(tokens) - 2)  # a pass writes one token more, and one is pending
+            context = Context(self._turns, tokens, pending, reply_start, self._sampling, self._dice, self._learns)
+            draft = self._speculation.propose(context, longest)
+        self._recorder.drafted()
+        return draft
+
+    def _verify(self, pending: int, draft: Draft, stop: StopSignal) -> FloatRows:
+        """One pass of the target; the logits after the pending token and after each one of the draft."""
+        rows = self._session.extend([pending, *draft.tokens], stop, num_rows=len(draft.tokens) + 1)
+        self._recorder.verified()
+        return rows
 
     def _accept(self, draft: Draft, rows: FloatRows) -> Verdict:
         num_before = len(self._session.tokens) - len(draft.tokens)
@@ -108,21 +105,24 @@ class Decoder:
         def distribution_at(place: int) -> Distribution:
             return self._distribution(rows, place, num_before + place)
 
-        return accept(draft, distribution_at, self._ends, self._dice)
+        verdict = accept(draft, distribution_at, self._ends, self._dice)
+        self._recorder.accepted()
+        return verdict
+
+    def _commit(self, verdict: Verdict, rows: FloatRows) -> None:
+        """Forgets the rejected tokens, and lets proposers, notes and figures learn from the round."""
+        self.verdict = verdict
+        self._session.keep(len(self._session.tokens) - len(verdict.draft.tokens) + verdict.num_accepted)
+        check_s = self._recorder.committed()
+        if self._speculation is not None:
+            self._speculation.observe(verdict, check_s)
+        self._note(verdict.tokens, rows)
+        self._recorder.complete(verdict)
 
     def _note(self, tokens: Sequence[int], rows: FloatRows) -> None:
         if self._notes is not None:
             for token, row in zip(tokens, rows, strict=False):
                 self._notes.note(token, row)
-
-    def _count(self, verdict: Verdict, pass_s: float) -> None:
-        draft = verdict.draft
-        self.figures.num_rounds += 1
-        self.figures.num_written += len(verdict.tokens)
-        self.figures.passes[len(draft.tokens) + 1] += 1
-        self.figures.pass_s[len(draft.tokens) + 1] += pass_s
-        if draft.tokens or draft.num_steps:
-            self.figures.count_draft(draft.parts, verdict.num_accepted, draft.num_steps)
 
     def _distribution(self, rows: FloatRows, row: int, num_before: int) -> Distribution:
         """The distribution after the session's first `num_before` tokens, whose logits are in that row."""
