@@ -1,77 +1,97 @@
-"""Who drafts for one target: the one thing the rounds ask, and what it says about itself."""
+"""Drafting for one target: the one thing the rounds ask, and what it says about itself."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
 
+from engine.errors import MendableError
+from engine.messages.origins import Origin
 from engine.numerics.baseline import Baseline
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
-from engine.proposers.chooser import Activity, Chooser, ProposerFailed
-from engine.proposers.interface import Context, SlowProposer
+from engine.proposers.candidate import ProposerFailed
+from engine.proposers.catalogue import Listed
+from engine.proposers.chooser import Activity, Chooser
+from engine.proposers.interface import Context, Proposer, Supplies
+from engine.target.interface import TargetFeature
 
 _logger = logging.getLogger("slipstream.speculation")
 
 
-_LOADING = "The drafter is being loaded."
-_READY = "The drafter is ready: it guesses ahead while replies are written, and the ratio is measured."
-_PAUSED = "Paused: this text is unpredictable."
-_TOO_DEAR = "Paused: on this machine, checking guesses would cost this model more time than it saves."
 CANNOT_ROLL_BACK = "Off: this model cannot take back what it has read, so nothing can be drafted for it."
+_LOADING = "The {} is being loaded."
+_READY = "The {} is ready: it guesses ahead while replies are written, and the ratio is measured."
+_FAILED = "The {} failed ({}); replies are written without it."
+_NOT_LOADED = "The {} could not be loaded ({}); replies are written without it."
+_UNMET = "The {} is off: this model offers no {}."
+_PAUSED = "Paused: this text is unpredictable."
+_TOO_EXPENSIVE = "Paused: on this machine, checking guesses would cost this model more time than it saves."
 _DRAFTING_SHARE = 0.1  # of the rounds: less is no drafting to speak of
-_ROUNDS_BETWEEN_WORDS = 32
+_ROUNDS_BETWEEN_SENTENCES = 32
 
 
 class Speculation:
-    """Lives as long as its target is loaded, so that what was seen in one reply helps the next. The drafter may join
-    later, from another thread, between rounds.
+    """Asks a chooser for drafts, goes on without proposers that fail, and says in a sentence what happens.
 
-    `state` says in a sentence what it does, or why it does nothing; `on_changed` hears of each change, on whatever
-    thread it happens.
+    It lives as long as its target is loaded, so that what was seen in one reply helps the next. Proposers that take
+    long to load join later, from another thread, between rounds. `state` is the sentence; `on_changed` hears of each
+    change, on whatever thread it happens.
     """
 
     def __init__(
-        self, chooser: Chooser | None, on_changed: Callable[[Speculation], None] = lambda _speculation: None
+        self,
+        chooser: Chooser | None,
+        on_changed: Callable[[Speculation], None] = lambda _speculation: None,
+        loading: Sequence[Origin] = (),
+        trouble: str = "",
     ) -> None:
+        """`loading`: those that are expected to join; `trouble`: why others never will."""
         self._chooser = chooser
         self._on_changed = on_changed
-        self._rounds_until_words = _ROUNDS_BETWEEN_WORDS
-        self._trouble = ""  # with the drafter
-        self.state = _LOADING
-        self.is_drafting = False  # whether there is a drafter
-        self.is_loading = True  # whether one is still expected
+        self._rounds_until_sentence = _ROUNDS_BETWEEN_SENTENCES
+        self._loading = [origin.key for origin in loading]
+        self._trouble = trouble
+        self.state = _LOADING.format(loading[0].label.lower()) if loading else trouble
         self.is_closed = False
 
     @classmethod
     def off(cls, reason: str) -> Speculation:
         """One that never drafts, and says why."""
-        speculation = cls(None)
-        speculation.state = reason
-        speculation.is_loading = False
-        return speculation
+        return cls(None, trouble=reason)
+
+    @property
+    def is_drafting(self) -> bool:
+        """Whether there is a proposer that works for its guesses, such as a drafter."""
+        return self._chooser is not None and self._chooser.has_costly
+
+    @property
+    def is_loading(self) -> bool:
+        """Whether one is still expected."""
+        return bool(self._loading)
 
     @property
     def baseline(self) -> Baseline | None:
         """How fast this machine writes without drafts."""
         return None if self._chooser is None else self._chooser.baseline
 
-    def begin(self, drafter: SlowProposer, step_s: float) -> None:
-        """From now on the drafter may be asked, at an expected cost in seconds for each guess."""
-        if self.is_closed or self._chooser is None:
+    def join(self, proposer: Proposer) -> None:
+        """From now on it may be asked. Raises what measuring its cost does."""
+        chooser, origin = self._chooser, proposer.origin
+        if chooser is None:
             return
-        self._chooser.begin(drafter, step_s)
-        self.is_drafting = True
-        self.is_loading = False
-        self._tell(_READY if self._chooser.can_pay else _TOO_DEAR)
+        chooser.join(proposer)
+        self._forget_loading(origin)
+        self._tell(_READY.format(origin.label.lower()) if chooser.can_pay or proposer.is_free else _TOO_EXPENSIVE)
 
-    def give_up(self, reason: str) -> None:
-        """There will be no drafter; recall goes on without it."""
-        self.is_drafting = self.is_loading = False
-        self._trouble = reason
-        self._tell(reason)
+    def give_up(self, origin: Origin, reason: str) -> None:
+        """A proposer that was expected will never join; others go on without it."""
+        self._forget_loading(origin)
+        self._trouble = f"{self._trouble} {reason}".strip()
+        self._tell(self._trouble)
 
     def close(self) -> None:
-        """Nobody needs it any more; who is still loading a drafter for it may stop, and nobody hears of it again."""
+        """Nobody needs it any more: whoever is still loading a proposer for it may stop, and it reports nothing."""
         self.is_closed = True
         self._chooser = None
 
@@ -87,7 +107,7 @@ class Speculation:
             return NO_DRAFT
 
     def observe(self, verdict: Verdict, check_s: float) -> None:
-        """What came of a round, and how long the target's pass and the acceptance took."""
+        """The outcome of a round, and how long the target's pass and the acceptance took."""
         chooser = self._chooser
         if chooser is None:
             return
@@ -95,8 +115,8 @@ class Speculation:
             chooser.observe(verdict, check_s)
         except ProposerFailed as failure:
             self._go_on_without(chooser, failure)
-        self._rounds_until_words -= 1
-        if self._rounds_until_words <= 0:
+        self._rounds_until_sentence -= 1
+        if self._rounds_until_sentence <= 0:
             self._describe(chooser.activity)
 
     def end_reply(self) -> None:
@@ -109,28 +129,31 @@ class Speculation:
             self._go_on_without(chooser, failure)
         self._describe(chooser.activity)
 
+    def _forget_loading(self, origin: Origin) -> None:
+        self._loading = [key for key in self._loading if key != origin.key]
+
     def _go_on_without(self, chooser: Chooser, failure: ProposerFailed) -> None:
         """A reply is worth more than its drafts."""
-        _logger.error("the %s failed", failure.name, exc_info=failure)
-        chooser.give_up(failure.name)
-        words = f"The {failure.name} failed ({type(failure.__cause__).__name__}); replies are written without it."
-        if chooser.has_drafter:
-            self._tell(words)
-        else:
-            self.give_up(words)
+        label = failure.origin.label.lower()
+        _logger.error("the %s failed", label, exc_info=failure)
+        chooser.give_up(failure.origin.key)
+        sentence = _FAILED.format(label, type(failure.__cause__).__name__)
+        if not chooser.has_costly:
+            sentence = self._trouble = f"{self._trouble} {sentence}".strip()
+        self._tell(sentence)
 
     def _describe(self, activity: Activity) -> None:
-        self._rounds_until_words = _ROUNDS_BETWEEN_WORDS
-        name = max(activity.shares, key=activity.shares.__getitem__, default="")
+        self._rounds_until_sentence = _ROUNDS_BETWEEN_SENTENCES
+        words = max(activity.shares, key=activity.shares.__getitem__, default="")
         if sum(activity.shares.values()) >= _DRAFTING_SHARE:
-            guess = "guess" if " and " in name else "guesses"
-            state = f"{name.capitalize()} {guess} {max(1, round(activity.length))} ahead."
+            guess = "guess" if " and " in words else "guesses"
+            state = f"{words.capitalize()} {guess} {max(1, round(activity.length))} ahead."
         elif self._trouble:
             state = self._trouble
-        elif not self.is_drafting:
+        elif self.is_loading:
             return
         else:
-            state = _PAUSED if activity.can_pay else _TOO_DEAR
+            state = _TOO_EXPENSIVE if self.is_drafting and not activity.can_pay else _PAUSED
         if state != self.state:
             self._tell(state)
 
@@ -138,3 +161,68 @@ class Speculation:
         self.state = state
         if not self.is_closed:
             self._on_changed(self)
+
+
+def open_speculation(
+    make_chooser: Callable[[], Chooser],
+    supplies: Supplies,
+    proposers: Sequence[Listed],
+    on_changed: Callable[[Speculation], None] = lambda _speculation: None,
+    at_once: bool = False,
+) -> Speculation:
+    """Drafts with those of these proposers whose needs the target meets. Those that take long to load join later, from
+    a thread of their own; with `at_once` they are loaded here and now, and what any proposer raises is raised.
+
+    Raises what `make_chooser` does, which is called if anything can be drafted at all.
+    """
+    if TargetFeature.ROLLBACK not in supplies.target.features:
+        return Speculation.off(CANNOT_ROLL_BACK)
+    trouble: list[str] = []
+    able: list[type[Proposer]] = []
+    for listed in proposers:
+        proposer_class = listed.proposer_class()
+        unmet = proposer_class.needs - supplies.target.features
+        if unmet:
+            trouble.append(_UNMET.format(listed.origin.label.lower(), " and no ".join(sorted(unmet))))
+        else:
+            able.append(proposer_class)
+    if not able:
+        return Speculation.off(" ".join(trouble))
+    chooser = make_chooser()
+    for proposer_class in able:
+        if not proposer_class.loads:
+            try:
+                chooser.join(proposer_class.build(supplies, lambda: False))
+            except Exception as error:
+                if at_once:
+                    raise
+                trouble.append(_why_not(proposer_class.origin, error))
+    loading = [proposer_class for proposer_class in able if proposer_class.loads]
+    speculation = Speculation(chooser, on_changed, [each.origin for each in loading], " ".join(trouble))
+    if at_once:
+        for proposer_class in loading:
+            _load(speculation, proposer_class, supplies)
+    elif loading:
+        # No daemon: a process that ends while torch is being loaded would abort. It waits for a step of the loading.
+        arguments = speculation, loading, supplies
+        threading.Thread(target=_load_all, args=arguments, name="slipstream-drafter", daemon=False).start()
+    return speculation
+
+
+def _load_all(speculation: Speculation, loading: Sequence[type[Proposer]], supplies: Supplies) -> None:
+    for proposer_class in loading:
+        try:
+            _load(speculation, proposer_class, supplies)
+        except BaseException as error:  # panics of Rust libraries are no Exception
+            speculation.give_up(proposer_class.origin, _why_not(proposer_class.origin, error))
+
+
+def _load(speculation: Speculation, proposer_class: type[Proposer], supplies: Supplies) -> None:
+    speculation.join(proposer_class.build(supplies, lambda: speculation.is_closed))
+
+
+def _why_not(origin: Origin, error: BaseException) -> str:
+    if isinstance(error, MendableError):
+        return str(error)
+    _logger.error("the %s could not be loaded", origin.label.lower(), exc_info=error)
+    return _NOT_LOADED.format(origin.label.lower(), type(error).__name__)

@@ -16,7 +16,7 @@ from engine.messages.learned import NgramRecord
 from engine.numerics.ngram_cache import NgramCache
 from engine.numerics.string_trie import StringTrie
 from engine.numerics.vocabulary_map import VocabularyMap, open_map
-from engine.proposers.neural import NeuralProposer
+from engine.proposers.drafted import DrafterProposer
 from engine.target.interface import Vocabulary
 from engine.target.threads import usable_cores
 from engine.target.vocabulary_name import vocabulary_fingerprint
@@ -37,7 +37,7 @@ class Drafting:
         drafter: LoadedDrafter,
         vocabulary: Vocabulary,
         strings: VocabularyMap,
-        proposer: NeuralProposer,
+        proposer: DrafterProposer,
         target_fingerprint: str,
         merges: bool,
     ) -> None:
@@ -110,7 +110,7 @@ def open_drafting(
     strings = open_map(maps, target_fingerprint, f"{tokenizer.fingerprint} {outputs}", build)
     trie = StringTrie(strings) if settings.merge else StringTrie.direct_only(strings)
     if settings.merge:
-        proposer = NeuralProposer(
+        proposer = DrafterProposer(
             drafter.model,
             tokenizer,
             vocabulary,
@@ -118,7 +118,7 @@ def open_drafting(
             *_open_cache(trie, memory, target_fingerprint, tokenizer.fingerprint),
         )
     else:
-        proposer = NeuralProposer(drafter.model, tokenizer, vocabulary, trie, None)
+        proposer = DrafterProposer(drafter.model, tokenizer, vocabulary, trie, None)
     return Drafting(drafter, vocabulary, strings, proposer, target_fingerprint, settings.merge)
 
 

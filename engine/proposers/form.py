@@ -1,18 +1,60 @@
-"""How a proposer whose guesses take time is doing lately, and when it is worth asking."""
+"""What a costly proposer's guesses cost, and how it is doing: both learned from every asking."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-_NEWEST = 0.12  # what the newest asking counts, in the long run
+from engine.numerics.draft import Draft
+from engine.numerics.draft_length import MAX_LENGTH, PassCosts, best_gain
+
+_READ_SHARE = 1 / 8  # of a step, for reading one of many tokens at once
+_COST_MEMORY = 0.9
+_LARGEST_SURPRISE = 2.0
+_HIGHEST_CHANCE = 0.8  # no text is guessed better for long, and costs are known to some tenths only
+_NEWEST = 0.12  # weight of the newest asking, in the long run
 _FIRST_ASKINGS = 4  # are made before anything is concluded
 _FIRST_REST, _LONGEST_REST = 4, 64  # rounds without asking, when it did not pay
 
 
+class StepCosts:
+    """Seconds that guessing and reading a token take."""
+
+    def __init__(self, passes: PassCosts, expected_s: float, is_given: bool = False) -> None:
+        """`expected_s`: of guessing one token; where it `is_given` it stays, and reading costs nothing."""
+        self._passes = passes
+        self._is_given = is_given
+        self.step_s = expected_s  # of guessing one token
+        self.read_s = 0.0 if is_given else expected_s * _READ_SHARE  # of reading one of many
+        self.can_pay = False  # whether guesses would be worth their time if nearly all were accepted
+        self.weigh()
+
+    def learn(self, draft: Draft, num_unread: int) -> float:
+        """The seconds that the guesses of a draft took, without catching up on what others wrote."""
+        if self._is_given:
+            return self.step_s * draft.num_steps
+        if draft.reading_s > 0:
+            self.read_s += (1 - _COST_MEMORY) * (draft.reading_s / max(1, num_unread) - self.read_s)
+        num_steps = draft.num_steps - (draft.reading_s > 0)
+        seconds = draft.drafter_s - draft.reading_s
+        if num_steps > 0:
+            seen = min(seconds / num_steps, _LARGEST_SURPRISE * self.step_s)
+            self.step_s += (1 - _COST_MEMORY) * (seen - self.step_s)
+        return seconds
+
+    def weigh(self) -> None:
+        """Finds out whether guesses can pay, by the costs as they are known now."""
+        rate = 1 / self._passes.of(1)
+        _, gain = best_gain(self._passes, [_HIGHEST_CHANCE] * MAX_LENGTH, rate, 1, self.step_s)
+        self.can_pay = gain > rate * self.step_s
+
+
 class Form:
-    """What an asking brings and takes, expected from chances rather than counted from luck: tokens that stand, and
-    seconds of guessing and checking. One that does not pay rests, ever longer, and is tried again; while tries pay they
-    go on, so that prose that turns into code is noticed within a few rounds."""
+    """How a costly proposer is doing, and when it is worth asking.
+
+    Gain and cost of an asking are expected from chances rather than counted from luck: tokens that are accepted, and
+    seconds of guessing and checking. A proposer that does not pay rests, longer each time, and is tried again; while
+    tries pay they go on, so that prose that turns into code is noticed within a few rounds.
+    """
 
     def __init__(self) -> None:
         self.tokens = 0.0  # of an asking, running mean
@@ -21,6 +63,7 @@ class Form:
         self.num_askings = 0
         self._rest = _FIRST_REST
         self._rounds_to_rest = 0
+        self._rounds_passed_over = 0
 
     @property
     def is_known(self) -> bool:
@@ -30,18 +73,24 @@ class Form:
     def is_resting(self) -> bool:
         return self._rounds_to_rest > 0
 
+    @property
+    def is_stale(self) -> bool:
+        """Whether others were asked for so long that this says little about the text at hand."""
+        return self._rounds_passed_over >= _LONGEST_REST
+
     def gain(self, rate: float) -> float:
-        """Tokens that an asking gains, at `rate` tokens per second otherwise. What does not pay and does not rest is to
-        be tried."""
+        """Tokens that an asking gains, at `rate` tokens per second otherwise."""
         return self.tokens - rate * self.seconds
 
-    def pause(self) -> None:
-        """A round in which it was not asked."""
+    def pause(self, passed_over: bool = False) -> None:
+        """A round without asking it; `passed_over`: another costly proposer was asked."""
         self._rounds_to_rest = max(0, self._rounds_to_rest - 1)
+        self._rounds_passed_over += passed_over
 
     def note(self, tokens: float, seconds: float, chances: Sequence[float], rate: float) -> None:
-        """An asking is expected to bring so many tokens in so many seconds; `chances` are those of its tokens."""
+        """An asking is expected to gain so many tokens in so many seconds; `chances` are those of its tokens."""
         self.num_askings += 1
+        self._rounds_passed_over = 0
         newest = max(_NEWEST, 1 / self.num_askings)
         self.tokens += newest * (tokens - self.tokens)
         self.seconds += newest * (seconds - self.seconds)

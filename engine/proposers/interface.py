@@ -1,36 +1,39 @@
-"""What the round needs of a proposer, whoever guesses."""
+"""What a proposer is: a new one subclasses `Proposer` in a file of its own and has a line in `catalogue.py`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from engine.config import SamplingSettings
 from engine.messages.conversations import ChatTurn
+from engine.messages.origins import Origin
 from engine.numerics.draft import Draft, Verdict
 from engine.numerics.sampling import Dice
-from engine.target.interface import TargetFeature
+from engine.numerics.suffix_index import SuffixIndex
+from engine.target.interface import Target, TargetFeature
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
     """All that a proposer may look at before a round."""
 
-    turns: Sequence[ChatTurn]  # what is being answered; the prompt as text
-    tokens: Sequence[int]  # what the target holds, prompt and reply so far; a view that changes after the round
+    turns: Sequence[ChatTurn]  # the conversation that is being answered; the prompt as text
+    tokens: Sequence[int]  # held by the target, prompt and reply so far; a view that changes after the round
     pending: int  # the token that follows them, drawn but not evaluated yet
     reply_start: int  # where in `tokens` the reply begins
-    sampling: SamplingSettings  # what the target's distribution is made with
-    dice: Dice  # for those who draw
-    learns: bool = True  # whether what is written may teach those who draft
-    ahead: tuple[int, ...] = ()  # what somebody else guessed to follow the pending token, to go on from
+    sampling: SamplingSettings  # the target's distribution is made with these
+    dice: Dice  # for proposers that draw
+    learns: bool = True  # whether proposers may learn from the reply
+    ahead: tuple[int, ...] = ()  # another proposer's guess at the tokens after the pending one, to continue
 
 
 class Worth(Protocol):
-    """What guesses are worth, judged by `chances`: for each token so far, how likely it stands if those before it do.
+    """What guesses are worth, judged by `chances`: for each token so far, how likely it is accepted if those before it
+    are.
 
-    To be asked before a token is drawn: what depends on the draw itself would change the distribution.
+    Ask before a token is drawn: a decision that depends on the draw would change the distribution.
     """
 
     def is_checked(self, chances: Sequence[float]) -> bool:
@@ -38,41 +41,53 @@ class Worth(Protocol):
         ...
 
     def goes_on(self, chances: Sequence[float]) -> bool:
-        """Whether one more guess after these is worth the time it takes."""
+        """Whether one more guess after these is worth its time."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Supplies:
+    """What proposers are built from."""
+
+    target: Target
+    indexes: Callable[[], Sequence[SuffixIndex]] = tuple  # texts of earlier chats
+    load_drafter: Callable[[Callable[[], bool]], Proposer] | None = None  # given a function that says “cancelled”
 
 
 class Proposer(Protocol):
-    """Guesses what the target writes next. It may be silent or wrong: only the speed changes, never what comes out."""
+    """Guesses what the target writes next. It may be silent or wrong: only the speed changes, never the distribution.
 
-    @property
-    def name(self) -> str: ...
-    @property
-    def needs(self) -> frozenset[TargetFeature]:
-        """What the target must offer; unmet needs switch the proposer off."""
-        ...
+    A subclass declares an origin and writes `propose`. The defaults fit a proposer that is built at once, needs nothing
+    but a target that can roll back, keeps no books of its own, and may be asked whenever that pays.
+    """
+
+    origin: Origin  # `origin.key` names it in drafts, figures and the store
+    needs: frozenset[TargetFeature] = frozenset({TargetFeature.ROLLBACK})  # without these it is switched off
+    loads: bool = False  # takes long to build, so that it joins from a thread of its own
+    is_free: bool = False  # its guesses take no time: it is asked before every round, for all it has
+    continues: bool = False  # can go on from another proposer's guess (`Context.ahead`)
+
+    @classmethod
+    def build(cls, supplies: Supplies, is_cancelled: Callable[[], bool]) -> Proposer:  # noqa: ARG003
+        """Raises LoadCancelled soon after `is_cancelled`, where building takes long."""
+        return cls()
+
+    def measure_cost(self) -> float:
+        """Seconds of guessing one token at best, tried out here and now."""
+        return 0.0
+
+    def num_unread(self, context: Context) -> int:  # noqa: ARG002
+        """About how many tokens of the target it would have to read before it can guess."""
+        return 0
 
     def propose(self, context: Context, limit: int, worth: Worth) -> Draft:
-        """At most `limit` (at least 1) tokens of the target, with their chances, to follow the pending one and what is
-        ahead of it; may be empty. Ends where `worth` says so; one whose guesses take no time need not ask."""
+        """At most `limit` (at least 1) tokens of the target, with their chances, to follow the pending one and
+        `context.ahead`; may be empty. Ends where `worth` says so; a free proposer need not ask, and its draft has no
+        path, since it may be cut."""
         ...
 
     def observe(self, verdict: Verdict) -> None:
-        """What came of the round since it was asked, whoever drafted in it."""
-        ...
+        """The outcome of the round, whoever drafted in it."""
 
     def end_reply(self) -> None:
-        """The reply is over; what it taught can be kept."""
-        ...
-
-
-class SlowProposer(Proposer, Protocol):
-    """One whose guesses take time."""
-
-    def measure_cost(self) -> float:
-        """Seconds that drafting one token takes at best, tried out here and now."""
-        ...
-
-    def num_unread(self, context: Context) -> int:
-        """About how many tokens of the target it would have to read before it can guess."""
-        ...
+        """The reply is over; what it taught can be stored."""

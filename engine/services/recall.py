@@ -14,7 +14,7 @@ from engine.errors import ConversationMissing, MendableError
 from engine.messages.conversations import Message
 from engine.messages.learned import RecallText
 from engine.numerics.suffix_index import SuffixIndex
-from engine.proposers.remembered import MOST_TOKENS, Remembered
+from engine.proposers.recall import MOST_TOKENS, RecallTexts
 from engine.storage import Repository
 from engine.target.interface import Target
 from engine.target.vocabulary_name import vocabulary_fingerprint
@@ -39,7 +39,7 @@ class Recall:
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
         self._lock = threading.RLock()  # of whoever keeps something, or exchanges all of it
-        self._remembered = Remembered()
+        self._remembered = RecallTexts()
         self._fingerprint = ""
         self._num_tokens = 0  # of the vocabulary
         self._tokenize: Callable[[str], list[int]] = lambda _text: []
@@ -65,12 +65,12 @@ class Recall:
                 self._load()
 
     def _load(self) -> bool:
-        self._remembered = Remembered()  # what is no token of this target must not be found, whatever happens
+        self._remembered = RecallTexts()  # what is no token of this target must not be found, whatever happens
         self._before_id = _LATER_THAN_ALL
         texts = self._loaded(None)
         if texts is None:
             return False
-        self._remembered = Remembered(texts)
+        self._remembered = RecallTexts(texts)
         self._remembered.forget(*tuple(self._forgotten))  # meanwhile, on another thread
         return True
 

@@ -18,8 +18,8 @@ from engine.lab.measuring.modes import Answer, WriterMode
 from engine.lab.measuring.prompts import Question, read_prompts
 from engine.loading import load_file, make_drafting
 from engine.numerics.sampling import RandomDice
+from engine.proposers.drafted import DrafterProposer
 from engine.proposers.interface import Context
-from engine.proposers.neural import NeuralProposer
 from engine.use_cases.chat import resolve
 from tests.fakes.proposers import Generous
 
@@ -28,7 +28,7 @@ _GREEDY = SamplingSettings(temperature=0)
 
 
 def count(
-    proposer: NeuralProposer, question: Question, answer: Answer, asked: Counter[int], right: Counter[int]
+    proposer: DrafterProposer, question: Question, answer: Answer, asked: Counter[int], right: Counter[int]
 ) -> None:
     """Adds, for the first, second, … token of a guess, how often those before it were right, and how often it was."""
     dice = RandomDice(0)

@@ -27,8 +27,8 @@ from engine.loading import load_file, make_drafting
 from engine.messages.conversations import ChatTurn, Role
 from engine.numerics.acceptance import accept
 from engine.numerics.sampling import Distribution, RandomDice, make_distribution
+from engine.proposers.drafted import DrafterProposer
 from engine.proposers.interface import Context
-from engine.proposers.neural import NeuralProposer
 from engine.stop_signal import StopSignal
 from engine.target.files import named_file
 from engine.target.interface import Target
@@ -82,7 +82,7 @@ class Comparison:
 class Experiment:
     """Rounds after the same beginning, again and again."""
 
-    def __init__(self, target: Target, proposer: NeuralProposer, sampling: SamplingSettings) -> None:
+    def __init__(self, target: Target, proposer: DrafterProposer, sampling: SamplingSettings) -> None:
         proposer._drafter = RememberingDrafter(proposer._drafter)
         self._proposer = proposer
         self._sampling = sampling

@@ -8,8 +8,8 @@ tokens that come up again, some more often than others: here, as in other chats,
 2,000 tokens, made alike, go on round by round; each round asks for a draft and adds some of what truly follows.
 
 Prints for each store: seconds from the file (which the system still has in memory) to the indexes; memory that they
-hold, and the most while they are made; microseconds of `SuffixLookup.propose` in a round; the share of rounds in which
-something was found, and those alone; microseconds of a chat's first round, which reads the chat.
+hold, and the most while they are made; microseconds of `RecallProposer.propose` in a round; the share of rounds in
+which something was found, and those alone; microseconds of a chat's first round, which reads the chat.
 """
 
 from __future__ import annotations
@@ -32,8 +32,7 @@ from engine.numerics.draft_length import MAX_LENGTH
 from engine.numerics.prefix import common_prefix_length
 from engine.numerics.sampling import RandomDice
 from engine.proposers.interface import Context
-from engine.proposers.remembered import MOST_TOKENS, Remembered
-from engine.proposers.suffix_lookup import SuffixLookup
+from engine.proposers.recall import MOST_TOKENS, RecallProposer, RecallTexts
 from engine.storage import Repository
 from tests.fakes.proposers import Generous
 
@@ -106,11 +105,11 @@ def keep(folder: Path, speaker: Speaker, num_tokens: int) -> None:
     repository.close()
 
 
-def load(folder: Path) -> tuple[Remembered, float]:
+def load(folder: Path) -> tuple[RecallTexts, float]:
     """The memory, and the seconds it took; the file is open already, as it is when a target has been loaded."""
     repository = Repository.open(folder)
     began = perf_counter()
-    remembered = Remembered(repository.load_recall(VOCABULARY, MOST_TOKENS))
+    remembered = RecallTexts(repository.load_recall(VOCABULARY, MOST_TOKENS))
     seconds = perf_counter() - began
     repository.close()
     return remembered, seconds
@@ -125,12 +124,12 @@ def held_and_peak_mb(folder: Path) -> tuple[float, float]:
     return held / 2**20, peak / 2**20
 
 
-def propose(remembered: Remembered, speaker: Speaker, seed: int) -> Rounds:
+def propose(remembered: RecallTexts, speaker: Speaker, seed: int) -> Rounds:
     rounds_us: list[float] = []
     found_us: list[float] = []
     first_us: list[float] = []
     num_right = 0
-    lookup = SuffixLookup(lambda: remembered.indexes)
+    lookup = RecallProposer(lambda: remembered.indexes)
     for context, following in _contexts(speaker, seed):
         is_first = context.reply_start == len(context.tokens)
         began = perf_counter()

@@ -9,15 +9,18 @@ from functools import cache
 import numpy as np
 
 from engine.decoding.speculation import Speculation
+from engine.messages.origins import Origin
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
 from engine.numerics.draft_length import FixedCosts
 from engine.numerics.ngram_cache import NgramCache
 from engine.numerics.string_trie import StringTrie
 from engine.numerics.vocabulary_map import VocabularyMap
-from engine.proposers.chooser import Always, Chooser
-from engine.proposers.interface import Context, Proposer, SlowProposer, Worth
-from engine.proposers.neural import NeuralProposer
-from engine.target.interface import TargetFeature, Vocabulary
+from engine.proposers.candidate import Always
+from engine.proposers.catalogue import DRAFTER, RECALL
+from engine.proposers.chooser import Chooser
+from engine.proposers.drafted import DrafterProposer
+from engine.proposers.interface import Context, Proposer, Worth
+from engine.target.interface import Vocabulary
 from tests.fakes.drafter import FakeDrafter, FakeDrafterVocabulary, Logits
 
 FREE = FixedCosts({1: 1.0, 16: 1.0})  # passes that cost the same whatever their length: any guess is worth checking
@@ -33,38 +36,31 @@ class Generous:
         return True
 
 
-class RandomProposer:
-    """Implements `engine.proposers.interface.SlowProposer`: any tokens, ends of the reply among them."""
+class RandomProposer(Proposer):
+    """Any tokens, ends of the reply among them."""
 
-    name = "random"
-    needs = frozenset[TargetFeature]()
+    origin = Origin("random", "Random", "", "")
+    continues = True
 
-    def __init__(self, num_tokens: int, seed: int = 0) -> None:
+    def __init__(self, num_tokens: int, seed: int = 0, is_free: bool = False) -> None:
+        self.is_free = is_free
         self._num_tokens = num_tokens
         self._random = np.random.default_rng(seed)
 
     def propose(self, context: Context, limit: int, worth: Worth) -> Draft:  # noqa: ARG002
         length = int(self._random.integers(0, limit + 1))
         tokens = self._random.integers(0, self._num_tokens, length).tolist()
-        return Draft(tuple(tokens), chances=(0.5,) * length, num_steps=length, proposer=self.name)
-
-    def observe(self, verdict: Verdict) -> None: ...
+        return Draft(tuple(tokens), chances=(0.5,) * length, num_steps=length, proposer=self.origin.key)
 
     def num_unread(self, context: Context) -> int:  # noqa: ARG002
         return 1
 
-    def measure_cost(self) -> float:
-        return 0.0
 
-    def end_reply(self) -> None: ...
+class FakeRecall(Proposer):
+    """Guesses these tokens again and again, with the chances given for them. Writes down what it is asked and told."""
 
-
-class FakeRecall:
-    """Implements `engine.proposers.interface.Proposer`: guesses these tokens again and again, and says that each stands
-    with the chance given for it. Writes down what it is asked and told."""
-
-    name = "recall"
-    needs = frozenset[TargetFeature]()
+    origin = RECALL
+    is_free = True
 
     def __init__(self, tokens: Sequence[int] = (), chances: Sequence[float] = ()) -> None:
         self.tokens = tuple(tokens)
@@ -77,7 +73,7 @@ class FakeRecall:
         self.asked.append(context)
         if not self.tokens:
             return NO_DRAFT
-        return Draft(self.tokens[:limit], chances=self.chances[:limit], proposer=self.name)
+        return Draft(self.tokens[:limit], chances=self.chances[:limit], proposer=self.origin.key)
 
     def observe(self, verdict: Verdict) -> None:
         self.told.append(verdict)
@@ -86,15 +82,14 @@ class FakeRecall:
         self.num_replies += 1
 
 
-class FakeSlow:
-    """Implements `engine.proposers.interface.SlowProposer`: each of its guesses stands with the same chance, and it
-    knows it; a guess takes so many seconds, and reading what is unread `reading_s`. Writes down what it is asked and
-    told."""
+class FakeSlow(Proposer):
+    """Each of its guesses is accepted with the same chance, and it knows it; a guess takes so many seconds, and reading
+    what is unread `reading_s`. Writes down what it is asked and told."""
 
-    name = "drafter"
-    needs = frozenset[TargetFeature]()
+    continues = True
 
-    def __init__(self, chance: float, step_s: float = 0.0) -> None:
+    def __init__(self, chance: float, step_s: float = 0.0, origin: Origin = DRAFTER) -> None:
+        self.origin = origin
         self.chance = chance
         self.step_s = step_s
         self.unread = 1
@@ -122,7 +117,7 @@ class FakeSlow:
             num_steps=num_steps + (reading_s > 0),
             drafter_s=num_steps * self.step_s + reading_s,
             reading_s=reading_s,
-            proposer=self.name,
+            proposer=self.origin.key,
         )
 
     def observe(self, verdict: Verdict) -> None:
@@ -138,12 +133,12 @@ class FakeSlow:
         self.num_replies += 1
 
 
-def neural_proposer(target: Vocabulary, logits: Logits, merge: bool = True, max_held: int = 4096) -> NeuralProposer:
+def neural_proposer(target: Vocabulary, logits: Logits, merge: bool = True, max_held: int = 4096) -> DrafterProposer:
     vocabulary = FakeDrafterVocabulary()
     strings = _strings(target)
     trie = StringTrie(strings) if merge else StringTrie.direct_only(strings)
     cache = NgramCache(trie) if merge else None
-    return NeuralProposer(FakeDrafter(logits, max_held), vocabulary, target, trie, cache)
+    return DrafterProposer(FakeDrafter(logits, max_held), vocabulary, target, trie, cache)
 
 
 @cache
@@ -152,25 +147,21 @@ def _strings(target: Vocabulary) -> VocabularyMap:
     return VocabularyMap.build(target.pieces, target.special, vocabulary.pieces, vocabulary.encode_many)
 
 
-def drafting(proposer: SlowProposer, length: int = 4) -> Speculation:
+def drafting(proposer: Proposer, length: int = 4) -> Speculation:
     """It drafts so many tokens in every round."""
-    speculation = Speculation(Chooser(FREE, always=Always(length, length)))
-    speculation.begin(proposer, 0.0)
-    return speculation
+    return Speculation(Chooser(FREE, [proposer], step_s=0.0, always=Always(length, length)))
 
 
 class KnowingChooser(Chooser):
-    """Need not find out first what the slow proposer can do."""
+    """Need not find out first what costly proposers can do."""
 
-    def begin(self, slow: SlowProposer, step_s: float) -> None:
-        super().begin(slow, step_s)
-        while not self._form.is_known:
-            self._form.note(0.1, 0.0, (0.5, 0.5), rate=1.0)
+    def join(self, proposer: Proposer) -> None:
+        super().join(proposer)
+        for candidate in self._costly:
+            while not candidate.form.is_known:
+                candidate.form.note(0.1, 0.0, (0.5, 0.5), rate=1.0)
 
 
-def choosing(recall: Proposer | None, slow: SlowProposer | None = None) -> Speculation:
-    """Where guesses cost nothing: recall guesses wherever it can, and the other one goes on from there."""
-    speculation = Speculation(KnowingChooser(FREE, recall, 0.0))
-    if slow is not None:
-        speculation.begin(slow, 0.0)
-    return speculation
+def choosing(*proposers: Proposer) -> Speculation:
+    """Where guesses cost nothing: free proposers guess wherever they can, and the others go on from there."""
+    return Speculation(KnowingChooser(FREE, proposers, step_s=0.0))

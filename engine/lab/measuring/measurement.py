@@ -16,7 +16,7 @@ from engine.lab.measuring.prompts import Chat
 from engine.lab.measuring.report import Json, Subject, make_report
 from engine.lab.measuring.windows import Schooling, trials, windows
 from engine.messages.learned import RecallText
-from engine.proposers.remembered import Remembered
+from engine.proposers.recall import RecallTexts
 from engine.stop_signal import StopSignal
 from engine.target.interface import Target
 from engine.target.trace import TraceTarget
@@ -33,7 +33,7 @@ class Measurement:
         chats: Sequence[Chat],
         target: Target,
         speculations: Speculations,
-        memories: Mapping[str, Remembered] | None = None,
+        memories: Mapping[str, RecallTexts] | None = None,
         schoolings: Mapping[str, Schooling] | None = None,
     ) -> None:
         """`memories`: what the modes remember of earlier questions, by mode, and `schoolings` what their drafters

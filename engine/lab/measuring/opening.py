@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from engine.decoding.pass_costs import measure_passes
-from engine.decoding.speculation import CANNOT_ROLL_BACK, Speculation
+from engine.decoding.speculation import Speculation, open_speculation
 from engine.lab.measuring.measurement import Measurement
 from engine.lab.measuring.order import ALWAYS_DRAFTING, PLAIN, RECALL, BenchOrder
 from engine.lab.measuring.prompts import read_prompts
 from engine.lab.measuring.windows import Drafting, Schooling
 from engine.messages.learned import RecallText
 from engine.numerics.draft_length import MAX_LENGTH, FixedCosts, PassCosts
-from engine.numerics.suffix_index import SuffixIndex
-from engine.proposers.chooser import Always, Chooser
-from engine.proposers.remembered import Remembered
-from engine.proposers.suffix_lookup import SuffixLookup
+from engine.proposers.candidate import Always
+from engine.proposers.catalogue import PROPOSERS
+from engine.proposers.chooser import Chooser
+from engine.proposers.costs import measure_passes
+from engine.proposers.interface import Proposer, Supplies
+from engine.proposers.recall import RecallTexts
 from engine.stop_signal import StopSignal
 from engine.target.interface import Target, TargetFeature
 from engine.target.trace import TokenizingVocabulary, TraceTarget
+
+_ALONE = {ALWAYS_DRAFTING: "drafter", RECALL: "recall"}  # modes in which one proposer drafts, by key of its origin
 
 
 def open_measurement(
@@ -41,11 +44,12 @@ def open_measurement(
         chats += read_prompts(order.shift, order.limit, recorded=path is not None)
     target = load_target() if path is None else TraceTarget(load_vocabulary(path), path)
     try:
-        memories = {mode: Remembered(remembered(target)) for mode in order.modes if mode != PLAIN}
+        memories = {mode: RecallTexts(remembered(target)) for mode in order.modes if mode != PLAIN}
         # Each mode has its own drafter, so that none learns from another.
-        draftings = {mode: make_drafting(target) for mode in memories if mode != RECALL and _can_draft(target)}
+        can_draft = TargetFeature.ROLLBACK in target.features
+        draftings = {mode: make_drafting(target) for mode in memories if mode != RECALL and can_draft}
         speculations = {
-            mode: _speculation(mode, order, target, _indexes_of(memory), draftings.get(mode), stop)
+            mode: _speculation(mode, order, _supplies(target, memory, draftings.get(mode)), stop)
             for mode, memory in memories.items()
         }
         if not order.learns:
@@ -57,28 +61,25 @@ def open_measurement(
         raise
 
 
-def _speculation(
-    mode: str,
-    order: BenchOrder,
-    target: Target,
-    remembered: Callable[[], Sequence[SuffixIndex]],
-    drafting: Drafting | None,
-    stop: StopSignal,
-) -> Speculation:
-    if not _can_draft(target):
-        return Speculation.off(CANNOT_ROLL_BACK)
+def _supplies(target: Target, memory: RecallTexts, drafting: Drafting | None) -> Supplies:
+    def proposer(_is_cancelled: Callable[[], bool]) -> Proposer:
+        assert drafting is not None
+        return drafting.proposer
+
+    return Supplies(target, lambda: memory.indexes, proposer)
+
+
+def _speculation(mode: str, order: BenchOrder, supplies: Supplies, stop: StopSignal) -> Speculation:
     always = None
     if mode == ALWAYS_DRAFTING:
         always = Always(order.draft_length or 1, order.draft_length or MAX_LENGTH)
-    costs, step_s = _costs(order, target, stop)
-    speculation = Speculation(Chooser(costs, None if always else SuffixLookup(remembered), step_s, always))
-    if drafting is not None:
-        speculation.begin(drafting.proposer, drafting.proposer.measure_cost())
-    return speculation
 
+    def make_chooser() -> Chooser:
+        costs, step_s = _costs(order, supplies.target, stop)
+        return Chooser(costs, step_s=step_s, always=always)
 
-def _can_draft(target: Target) -> bool:
-    return TargetFeature.ROLLBACK in target.features
+    proposers = [listed for listed in PROPOSERS if listed.origin.key == _ALONE.get(mode, listed.origin.key)]
+    return open_speculation(make_chooser, supplies, proposers, at_once=True)
 
 
 def _costs(order: BenchOrder, target: Target, stop: StopSignal) -> tuple[PassCosts, float | None]:
@@ -86,7 +87,3 @@ def _costs(order: BenchOrder, target: Target, stop: StopSignal) -> tuple[PassCos
         return measure_passes(target, stop), None
     costs = {num_rows: order.costs.pass_s(num_rows) for num_rows in range(1, MAX_LENGTH + 2)}
     return FixedCosts(costs), order.costs.draft_s(1)  # those that the report counts with
-
-
-def _indexes_of(memory: Remembered) -> Callable[[], Sequence[SuffixIndex]]:
-    return lambda: memory.indexes

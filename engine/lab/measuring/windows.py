@@ -14,7 +14,7 @@ from engine.lab.measuring.order import PLAIN
 from engine.learning.learner import Learner, Trial
 from engine.messages.conversations import ChatTurn
 from engine.messages.learned import VerifiedReply
-from engine.proposers.interface import SlowProposer
+from engine.proposers.interface import Proposer
 
 KEPT, PUBLISHED, RETURNED = "kept", "published", "returned"
 
@@ -23,7 +23,7 @@ class Drafting(Protocol):
     """What `engine.proposers.drafting.Drafting` is to a measurement."""
 
     @property
-    def proposer(self) -> SlowProposer: ...
+    def proposer(self) -> Proposer: ...
     def make_learner(self) -> Learner: ...
     def use(self, adapter: Adapter | None) -> None: ...
 

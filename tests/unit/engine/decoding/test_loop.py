@@ -16,11 +16,12 @@ from engine.decoding.session import Session
 from engine.decoding.speculation import Speculation
 from engine.drafter.interface import LogitRow
 from engine.messages.conversations import ChatTurn, Role
+from engine.messages.origins import Origin
 from engine.numerics.draft import Draft
 from engine.numerics.suffix_index import SuffixIndex
+from engine.proposers.drafted import DrafterProposer
 from engine.proposers.interface import Context, Worth
-from engine.proposers.neural import NeuralProposer
-from engine.proposers.suffix_lookup import SuffixLookup
+from engine.proposers.recall import RecallProposer
 from engine.stop_signal import StopSignal
 from tests.fakes.drafter import Logits, guesses, random_logits
 from tests.fakes.proposers import RandomProposer, choosing, drafting, neural_proposer
@@ -34,18 +35,18 @@ TEXT = "the thing in the inn, then nothing; the theme: haha — thé 🙂 end"
 Speculate = Callable[[FakeTarget], Speculation]
 
 
-def recalling(*texts: str) -> SuffixLookup:
+def recalling(*texts: str) -> RecallProposer:
     """As if these had been said in earlier chats, byte by byte."""
     kept = [SuffixIndex([[*text.encode()] for text in texts])]
-    return SuffixLookup(lambda: kept)
+    return RecallProposer(lambda: kept)
 
 
-def neural(target: FakeTarget, text: str = TEXT, logits: Logits | None = None, merge: bool = True) -> NeuralProposer:
+def neural(target: FakeTarget, text: str = TEXT, logits: Logits | None = None, merge: bool = True) -> DrafterProposer:
     return neural_proposer(target.vocabulary, logits or guesses(text), merge)
 
 
-def at_random(target: FakeTarget) -> RandomProposer:
-    return RandomProposer(len(target.vocabulary.pieces))
+def at_random(target: FakeTarget, is_free: bool = False) -> RandomProposer:
+    return RandomProposer(len(target.vocabulary.pieces), is_free=is_free)
 
 
 DRAFTING: dict[str, Speculate] = {
@@ -56,15 +57,15 @@ DRAFTING: dict[str, Speculate] = {
     "neural, with a short memory": lambda target: drafting(
         neural_proposer(target.vocabulary, guesses(TEXT), max_held=40), length=7
     ),
-    "neural, as far as it pays": lambda target: choosing(None, neural(target)),
+    "neural, as far as it pays": lambda target: choosing(neural(target)),
     "random": lambda target: drafting(at_random(target), length=7),
-    "recall of this reply": lambda _target: choosing(SuffixLookup()),
+    "recall of this reply": lambda _target: choosing(RecallProposer()),
     "recall, always right": lambda _target: choosing(recalling(TEXT)),
     "recall, often wrong": lambda _target: choosing(recalling(TEXT.replace("the", "thx"), TEXT[::-1])),
     "recall, then neural": lambda target: choosing(recalling(TEXT[5:11], TEXT[20:40]), neural(target)),
     "recall, often wrong, then neural": lambda target: choosing(recalling(TEXT.replace(" ", " th")), neural(target)),
     "recall, then random": lambda target: choosing(recalling(TEXT), at_random(target)),
-    "random, then neural": lambda target: choosing(at_random(target), neural(target)),
+    "random, then neural": lambda target: choosing(at_random(target, is_free=True), neural(target)),
 }
 whoever_drafts = pytest.mark.parametrize("speculate", DRAFTING.values(), ids=DRAFTING.keys())
 
@@ -162,6 +163,8 @@ class FailingLater(RandomProposer):
 
 def test_one_that_fails_on_the_way_costs_no_token(caplog: pytest.LogCaptureFixture) -> None:
     plain = write(FakeTarget(says(TEXT)), None)
-    for recall, slow in ((FailingLater(9), None), (None, FailingLater(9)), (FailingLater(9), FailingLater(9))):
+    for are_free in ([True], [False], [True, False]):
+        proposers = [FailingLater(9, is_free=is_free) for is_free in are_free]
+        proposers[0].origin = Origin("another", "Another", "", "")
         with caplog.at_level(logging.CRITICAL):
-            assert write(FakeTarget(says(TEXT)), choosing(recall, slow)) == plain
+            assert write(FakeTarget(says(TEXT)), choosing(*proposers)) == plain

@@ -20,7 +20,7 @@ from engine.numerics.draft_length import FixedCosts
 from engine.numerics.sampling import Dice, make_distribution
 from engine.numerics.suffix_index import SuffixIndex
 from engine.proposers.chooser import Chooser
-from engine.proposers.suffix_lookup import SuffixLookup
+from engine.proposers.recall import RecallProposer
 from engine.stop_signal import StopSignal
 from engine.target.interface import FloatRows
 from tests.fakes.dice import every_outcome
@@ -115,9 +115,8 @@ def test_sampled_text_follows_the_targets_distribution_exactly(seed: int, merge:
 @given(seed=st.integers(0, 10_000), merge=st.booleans())
 def test_it_does_so_where_guesses_are_dropped_that_are_not_worth_checking(seed: int, merge: bool) -> None:
     def speculate() -> Speculation:
-        speculation = Speculation(Chooser(FixedCosts({1: 1.0, 16: 8.0}), step_s=0.0))
-        speculation.begin(neural_proposer(FakeTarget().vocabulary, random_logits(seed, LETTERS), merge), 0.0)
-        return speculation
+        drafter = neural_proposer(FakeTarget().vocabulary, random_logits(seed, LETTERS), merge)
+        return Speculation(Chooser(FixedCosts({1: 1.0, 16: 8.0}), [drafter], step_s=0.0))
 
     assert Sum(seed, 3, speculate).error() < 1e-9
 
@@ -132,7 +131,7 @@ def test_it_does_so_where_the_drafter_goes_on_from_recall(seed: int, merge: bool
 
     def speculate() -> Speculation:
         drafter = neural_proposer(FakeTarget().vocabulary, random_logits(seed, LETTERS), merge)
-        return choosing(SuffixLookup(lambda: kept), drafter)
+        return choosing(RecallProposer(lambda: kept), drafter)
 
     every = Sum(seed, 3, speculate)
     assert every.error() < 1e-9

@@ -12,7 +12,7 @@ from engine.decoding.speculation import Speculation
 from engine.messages.conversations import ChatTurn, Role
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
 from engine.numerics.draft_length import FixedCosts
-from engine.numerics.sampling import RandomDice
+from engine.proposers.catalogue import DRAFTER
 from engine.proposers.chooser import Chooser
 from engine.proposers.interface import Context, Proposer, Worth
 from tests.fakes.proposers import FREE, FakeRecall, FakeSlow, RandomProposer, choosing, drafting
@@ -23,11 +23,11 @@ CONTEXT = Context((ChatTurn(Role.USER, "Hi"),), [1, 2], 3, 2, SamplingSettings(t
 class Watched:
     """Speculation on a machine with such passes, and all that it says about itself."""
 
-    def __init__(self, costs: Mapping[int, float], recall: Proposer | None = None) -> None:
+    def __init__(self, costs: Mapping[int, float], *proposers: Proposer) -> None:
         self._costs = FixedCosts(costs)
         self.told: list[str] = []
-        chooser = Chooser(self._costs, recall)
-        self.speculation = Speculation(chooser, lambda changed: self.told.append(changed.state))
+        chooser = Chooser(self._costs, proposers)
+        self.speculation = Speculation(chooser, lambda changed: self.told.append(changed.state), [DRAFTER])
 
     def play(self, rounds: int, stands: bool) -> None:
         for _ in range(rounds):
@@ -40,9 +40,9 @@ def test_nothing_is_drafted_before_a_proposer_is_there() -> None:
     speculation = Speculation(Chooser(FREE, step_s=0.0))
     assert speculation.propose(CONTEXT, 4) is NO_DRAFT
     assert not speculation.is_drafting
-    speculation.begin(RandomProposer(10), 0.001)
+    speculation.join(RandomProposer(10))
     assert speculation.is_drafting
-    assert speculation.state.startswith("The drafter is ready: ")
+    assert speculation.state.startswith("The random is ready: ")
     assert max(len(speculation.propose(CONTEXT, 4).tokens) for _ in range(20)) == 4
 
 
@@ -50,7 +50,7 @@ def test_recall_drafts_before_the_drafter_is_there_and_where_there_is_none() -> 
     speculation = choosing(FakeRecall((7, 8), (0.9, 0.9)))
     assert speculation.propose(CONTEXT, 4).tokens == (7, 8)
     assert not speculation.is_drafting
-    speculation.give_up("There is no drafter.")
+    speculation.give_up(DRAFTER, "There is no drafter.")
     assert speculation.propose(CONTEXT, 4).tokens == (7, 8)
     assert speculation.state == "There is no drafter."
 
@@ -63,7 +63,7 @@ def test_a_draft_is_no_longer_than_there_is_room_for() -> None:
 
 def test_one_that_is_off_says_why_and_never_drafts() -> None:
     speculation = Speculation.off("Because.")
-    speculation.begin(RandomProposer(10), 0.0)
+    speculation.join(RandomProposer(10))
     assert speculation.state == "Because."
     assert speculation.propose(CONTEXT, 4) is NO_DRAFT
     speculation.observe(Verdict(NO_DRAFT, 0, (1,)), 0.1)
@@ -103,7 +103,7 @@ GENTLE = {1: 1.0, 16: 1.5}
 
 def test_it_says_so_when_checking_guesses_cannot_pay() -> None:
     watched = Watched({1: 1.0, 16: 16.0})
-    watched.speculation.begin(FakeSlow(0.9, 1.0), 1.0)
+    watched.speculation.join(FakeSlow(0.9, 1.0))
     watched.play(100, stands=True)
     watched.speculation.end_reply()
     assert len(watched.told) == 1  # each change once
@@ -118,11 +118,11 @@ def test_it_says_who_drafts_how_far_and_what_that_brings() -> None:
     # Four tokens in a round that takes 1.1 s, where plain decoding takes 1 s for each.
     assert watched.told == ["Recall guesses 3 ahead."]
     slow = Watched(GENTLE)
-    slow.speculation.begin(FakeSlow(0.9, 0.1), 0.1)
+    slow.speculation.join(FakeSlow(0.9, 0.1))
     slow.play(64, stands=True)
     assert slow.told[-1].startswith("Drafter guesses ")
     both = Watched(GENTLE, FakeRecall((7, 8), (0.95, 0.95)))
-    both.speculation.begin(FakeSlow(0.9, 0.1), 0.1)
+    both.speculation.join(FakeSlow(0.9, 0.1))
     both.play(64, stands=True)
     assert both.told[-1].startswith("Recall and drafter guess ")
 
@@ -130,7 +130,7 @@ def test_it_says_who_drafts_how_far_and_what_that_brings() -> None:
 def test_it_says_so_when_drafting_does_not_pay_any_more() -> None:
     watched = Watched(GENTLE)
     slow = FakeSlow(0.9, 0.1)
-    watched.speculation.begin(slow, 0.1)
+    watched.speculation.join(slow)
     watched.play(32, stands=True)
     assert watched.speculation.state.startswith("Drafter guesses")
     slow.chance = 0.02
@@ -145,7 +145,7 @@ def test_it_says_so_when_drafting_does_not_pay_any_more() -> None:
 def test_what_is_wrong_with_the_drafter_is_said_again_when_recall_rests() -> None:
     recall = FakeRecall((7, 8), (0.9, 0.9))
     watched = Watched(GENTLE, recall)
-    watched.speculation.give_up("The drafter is broken.")
+    watched.speculation.give_up(DRAFTER, "The drafter is broken.")
     watched.play(32, stands=True)
     assert watched.told[-1].startswith("Recall guesses 2 ahead")
     recall.tokens = ()
@@ -166,8 +166,8 @@ def test_once_closed_it_never_drafts_and_nobody_hears_of_it() -> None:
     told: list[str] = []
     speculation = Speculation(Chooser(FREE), on_changed=lambda changed: told.append(changed.state))
     speculation.close()
-    speculation.begin(RandomProposer(10), 0.001)
-    speculation.give_up("Too late.")
+    speculation.join(RandomProposer(10))
+    speculation.give_up(DRAFTER, "Too late.")
     speculation.observe(Verdict(NO_DRAFT, 0, (1,)), 0.1)
     speculation.end_reply()
     assert speculation.propose(CONTEXT, 4) is NO_DRAFT

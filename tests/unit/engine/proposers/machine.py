@@ -10,8 +10,8 @@ from engine.config import SamplingSettings
 from engine.messages.conversations import ChatTurn, Role
 from engine.numerics.draft import Draft, Verdict
 from engine.numerics.draft_length import FixedCosts
-from engine.numerics.sampling import RandomDice
-from engine.proposers.chooser import Always, Chooser
+from engine.proposers.candidate import Always
+from engine.proposers.chooser import Chooser
 from engine.proposers.interface import Context
 from tests.fakes.proposers import FakeRecall, FakeSlow
 
@@ -40,15 +40,14 @@ class Machine:
         true_chance: float | None = None,
     ) -> None:
         self.costs = FixedCosts(costs)
-        self.chooser = Chooser(self.costs, recall, step_s, always)
+        proposers = [each for each in (recall, slow) if each is not None]
+        self.chooser = Chooser(self.costs, proposers, step_s, always)
         self._surplus_s = surplus_s
         self._true_chance = true_chance
         self._last_rows = 1
         self._num_tokens, self._seconds = 0, 0.0
         self._step_s = 0.0 if slow is None else slow.step_s
         self._random = np.random.default_rng(0)
-        if slow is not None:
-            self.chooser.begin(slow, slow.step_s)
 
     @property
     def speed(self) -> float:

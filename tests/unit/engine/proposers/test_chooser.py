@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from engine.numerics.draft import NO_DRAFT, Verdict
 from engine.numerics.draft_length import MAX_LENGTH, FixedCosts, PassCosts, best_gain
-from engine.proposers.chooser import Always, Chooser
+from engine.proposers.candidate import Always
+from engine.proposers.chooser import Chooser
 from tests.fakes.proposers import FakeRecall, FakeSlow
 from tests.unit.engine.proposers.machine import STEEP, STEP_S, Machine, context, num_drafted, recalling
 
@@ -40,7 +41,7 @@ def test_nobody_drafts_where_there_is_nobody() -> None:
 )
 def test_recall_is_checked_as_far_as_gains_most(chances: list[float], costs: list[float], longest: int) -> None:
     table = FixedCosts(dict(enumerate(costs, 1)))
-    draft = Chooser(table, recalling(*chances)).propose(context(), longest)
+    draft = Chooser(table, [recalling(*chances)]).propose(context(), longest)
     length, gain = best_gain(table, chances[:longest], rate=1 / costs[0])
     assert draft.tokens == tuple(range(100, 100 + len(draft.tokens)))
     assert draft.chances == tuple(chances[: len(draft.tokens)])
@@ -108,8 +109,7 @@ def test_one_that_does_not_pay_rests_and_comes_back_when_the_text_changes() -> N
 def test_another_drafter_is_not_judged_by_the_one_before() -> None:
     machine = Machine(slow=FakeSlow(0.02, STEP_S))
     machine.play(300)
-    slow = FakeSlow(0.9, STEP_S)
-    machine.chooser.begin(slow, STEP_S)
+    machine.chooser.join(FakeSlow(0.9, STEP_S))
     assert num_drafted(machine.play(10)) == 10
 
 
@@ -168,8 +168,7 @@ def test_a_prompt_far_too_long_is_not_read_to_see_what_comes_of_it() -> None:
 def test_where_costs_turn_out_otherwise_it_gets_its_chance() -> None:
     """The passes of the target take longer than was measured, so that guesses are worth more."""
     slow = FakeSlow(0.9, step_s=0.5)
-    chooser = Chooser(PassCosts({1: 0.1, 16: 0.11}), FakeRecall())
-    chooser.begin(slow, slow.step_s)
+    chooser = Chooser(PassCosts({1: 0.1, 16: 0.11}), [FakeRecall(), slow])
     assert not chooser.can_pay
     for _ in range(64):
         assert chooser.propose(context(), 9) is NO_DRAFT
@@ -212,8 +211,7 @@ def test_recall_goes_alone_where_the_drafter_does_not_pay() -> None:
 
 @given(recalled=st.lists(st.floats(0.01, 0.99), max_size=20), chance=st.floats(0.05, 0.99), longest=st.integers(1, 20))
 def test_no_draft_is_longer_than_was_asked_for(recalled: list[float], chance: float, longest: int) -> None:
-    chooser = Chooser(FixedCosts({1: 1.0, 16: 1.0}), recalling(*recalled))
-    chooser.begin(FakeSlow(chance), 0.0)
+    chooser = Chooser(FixedCosts({1: 1.0, 16: 1.0}), [recalling(*recalled), FakeSlow(chance)])
     for _ in range(6):
         draft = chooser.propose(context(), longest)
         assert len(draft.tokens) == len(draft.chances) <= min(longest, MAX_LENGTH)

@@ -8,7 +8,8 @@ import pytest
 
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
 from engine.numerics.draft_length import FixedCosts, PassCosts
-from engine.proposers.chooser import Always, Chooser, ProposerFailed
+from engine.proposers.candidate import Always, ProposerFailed
+from engine.proposers.chooser import Chooser
 from engine.proposers.interface import Context, Worth
 from tests.fakes.proposers import FakeRecall, FakeSlow
 from tests.unit.engine.proposers.machine import GENTLE, STEEP, STEP_S, Machine, context, num_drafted, recalling
@@ -74,8 +75,7 @@ def test_drafting_can_be_had_in_every_round_for_measuring(costs: dict[int, float
 
 
 def test_even_then_no_draft_is_longer_than_there_is_room_for() -> None:
-    chooser = Chooser(FixedCosts(GENTLE), always=Always(9, 9))
-    chooser.begin(FakeSlow(0.9), 0.0)
+    chooser = Chooser(FixedCosts(GENTLE), [FakeSlow(0.9)], always=Always(9, 9))
     assert len(chooser.propose(context(), 4).tokens) == 4
 
 
@@ -83,9 +83,8 @@ def test_even_then_no_draft_is_longer_than_there_is_room_for() -> None:
 
 
 class Failing(FakeRecall):
-    def __init__(self, name: str, error: Callable[[], BaseException] = ZeroDivisionError) -> None:
+    def __init__(self, error: Callable[[], BaseException] = ZeroDivisionError) -> None:
         super().__init__()
-        self.name = name
         self._error = error
 
     def propose(self, context: Context, limit: int, worth: Worth) -> Draft:  # noqa: ARG002
@@ -98,21 +97,18 @@ class FailingSlow(FakeSlow):
 
 
 def test_one_that_fails_is_named_and_given_up_and_the_other_goes_on() -> None:
-    slow = FakeSlow(0.9, STEP_S)
-    chooser = Chooser(FixedCosts(GENTLE), Failing("recall"))
-    chooser.begin(slow, STEP_S)
+    chooser = Chooser(FixedCosts(GENTLE), [Failing(), FakeSlow(0.9, STEP_S)])
     with pytest.raises(ProposerFailed) as failed:
         chooser.propose(context(), 9)
-    assert failed.value.name == "recall"
+    assert failed.value.origin.key == "recall"
     assert isinstance(failed.value.__cause__, ZeroDivisionError)
     chooser.give_up("recall")
     assert chooser.propose(context(), 9).proposer == "drafter"
 
-    chooser = Chooser(FixedCosts(GENTLE), recalling(0.9))
-    chooser.begin(FailingSlow(0.9, STEP_S), STEP_S)
+    chooser = Chooser(FixedCosts(GENTLE), [recalling(0.9), FailingSlow(0.9, STEP_S)])
     with pytest.raises(ProposerFailed) as failed:
         chooser.propose(context(), 9)
-    assert failed.value.name == "drafter"
+    assert failed.value.origin.key == "drafter"
     chooser.give_up("drafter")
     assert chooser.propose(context(), 9).proposer == "recall"
 
@@ -121,6 +117,6 @@ def test_a_panic_of_a_rust_library_is_a_failure_but_leaving_the_program_is_not()
     class Panic(BaseException): ...
 
     with pytest.raises(ProposerFailed):
-        Chooser(FixedCosts(GENTLE), Failing("recall", Panic)).propose(context(), 9)
+        Chooser(FixedCosts(GENTLE), [Failing(Panic)]).propose(context(), 9)
     with pytest.raises(KeyboardInterrupt):
-        Chooser(FixedCosts(GENTLE), Failing("recall", KeyboardInterrupt)).propose(context(), 9)
+        Chooser(FixedCosts(GENTLE), [Failing(KeyboardInterrupt)]).propose(context(), 9)

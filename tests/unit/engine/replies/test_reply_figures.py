@@ -12,8 +12,9 @@ from engine.messages.conversations import ChatTurn, Role
 from engine.messages.replies import StopReason, TextKind
 from engine.numerics.draft_length import FixedCosts
 from engine.numerics.suffix_index import SuffixIndex
+from engine.proposers.catalogue import DRAFTER
 from engine.proposers.chooser import Chooser
-from engine.proposers.suffix_lookup import SuffixLookup
+from engine.proposers.recall import RecallProposer
 from engine.replies.reply import Reply, ReplyWriter
 from engine.stop_signal import StopSignal
 from tests.fakes.drafter import guesses
@@ -43,7 +44,7 @@ def live(listener: RecordingListener) -> str:
 
 def recalling(*texts: str) -> Speculation:
     index = [SuffixIndex([[*text.encode()] for text in texts])]
-    return choosing(SuffixLookup(lambda: index))
+    return choosing(RecallProposer(lambda: index))
 
 
 @pytest.mark.parametrize("guess", ["".join(signs) for signs in product("bx", repeat=4)])
@@ -67,7 +68,7 @@ TEXT = "the thing in the inn, then nothing; the theme: haha — thé 🙂 end"
 def test_what_two_guessed_one_after_the_other_is_told_apart() -> None:
     target = FakeTarget(says(TEXT))
     index = [SuffixIndex([[*TEXT[20:40].encode()]])]
-    speculation = choosing(SuffixLookup(lambda: index), neural_proposer(target.vocabulary, guesses(TEXT)))
+    speculation = choosing(RecallProposer(lambda: index), neural_proposer(target.vocabulary, guesses(TEXT)))
     reply, listener = write(target, speculation)
     told = spelled(reply.statistics.origins)
     assert reply.text == TEXT
@@ -125,7 +126,7 @@ def test_the_kind_of_a_reply_is_kept() -> None:
 
 def plainly() -> Speculation:
     """Recall that never knows anything, so that all rounds are plain ones."""
-    return Speculation(Chooser(FixedCosts({1: 1.0, 16: 1.0}), FakeRecall()))
+    return Speculation(Chooser(FixedCosts({1: 1.0, 16: 1.0}), [FakeRecall()]), loading=[DRAFTER])
 
 
 def test_without_speculation_nothing_is_compared() -> None:
@@ -141,7 +142,7 @@ def test_a_reply_is_not_compared_while_the_drafter_is_being_loaded() -> None:
     reply, listener = write(FakeTarget(says("b" * 60)), speculation)
     assert all(figures.is_compared and figures.speedup is None for figures in listener.figures)
     assert reply.statistics.plain_tokens_per_s == 0, "nor later, from what is kept"
-    speculation.give_up("There is none.")
+    speculation.give_up(DRAFTER, "There is none.")
     reply, listener = write(FakeTarget(says("b" * 60)), speculation)
     assert reply.statistics.plain_tokens_per_s > 0
     assert listener.figures[-1].plain_tokens_per_s > 0
@@ -150,7 +151,7 @@ def test_a_reply_is_not_compared_while_the_drafter_is_being_loaded() -> None:
 def test_it_is_compared_from_the_moment_the_drafter_is_there() -> None:
     speculation, target = plainly(), FakeTarget(says("b" * 200))
     passes = iter(range(1000))
-    target.on_evaluate = lambda: speculation.give_up("There is none.") if next(passes) == 100 else None
+    target.on_evaluate = lambda: speculation.give_up(DRAFTER, "There is none.") if next(passes) == 100 else None
     _, listener = write(target, speculation)
     last = listener.figures[-1]
     assert 80 < last.num_measured < 130

@@ -33,8 +33,9 @@ from engine.messages.events import (
 )
 from engine.messages.replies import StopReason
 from engine.numerics.vocabulary_map import fingerprint
+from engine.proposers.catalogue import DRAFTER
 from engine.proposers.chooser import Chooser
-from engine.proposers.suffix_lookup import SuffixLookup
+from engine.proposers.recall import RecallProposer
 from engine.services.chat_service import ChatService
 from engine.services.learning_service import LearningService
 from engine.services.recall import Recall
@@ -90,7 +91,7 @@ class Desk:
         if stop.is_set():
             raise Interrupted
         if self.drafts_from_recall:
-            return Speculation(Chooser(FREE, SuffixLookup(self.recall.indexes)))
+            return Speculation(Chooser(FREE, [RecallProposer(self.recall.indexes)]), loading=[DRAFTER])
         return Speculation.off(f"Nothing drafts in this test, {drafter} either.")
 
     def told(self, kind: type[Event]) -> list[Event]:

@@ -18,7 +18,7 @@ from engine.messages.conversations import ChatTurn, Message, Role
 from engine.messages.learned import RecallText
 from engine.numerics.vocabulary_map import fingerprint
 from engine.proposers.chooser import Chooser
-from engine.proposers.suffix_lookup import SuffixLookup
+from engine.proposers.recall import RecallProposer
 from engine.replies.reply import Reply, ReplyWriter
 from engine.services.recall import Recall
 from engine.stop_signal import StopSignal
@@ -119,7 +119,7 @@ def caught_up(recall: Recall) -> int:
 
 def write(recall: Recall, target: FakeTarget, prompt: str) -> Reply:
     target.roll_back(0)
-    writer = ReplyWriter(target, Speculation(Chooser(FREE, SuffixLookup(recall.indexes))))
+    writer = ReplyWriter(target, Speculation(Chooser(FREE, [RecallProposer(recall.indexes)])))
     settings = ReplySettings(SamplingSettings(temperature=0))
     prepared = writer.prepare([ChatTurn(Role.USER, prompt)])
     return writer.write(prepared, settings, StopSignal(), RecordingListener())

@@ -11,10 +11,11 @@ from engine.lab.measuring.modes import ReplayMode, WriterMode
 from engine.lab.measuring.order import PASS_S, SimulatedCosts
 from engine.lab.measuring.prompts import Question
 from engine.messages.conversations import ChatTurn, Role
-from engine.numerics.draft import NO_DRAFT, Draft, Verdict
-from engine.proposers.interface import Context, Worth
+from engine.messages.origins import Origin
+from engine.numerics.draft import NO_DRAFT, Draft
+from engine.proposers.interface import Context, Proposer, Worth
 from engine.stop_signal import StopSignal
-from engine.target.interface import Interrupted, TargetFeature
+from engine.target.interface import Interrupted
 from engine.target.trace import TraceTarget
 from tests.fakes.proposers import drafting
 from tests.fakes.target import FakeTarget, says
@@ -24,12 +25,11 @@ GREEDY = SamplingSettings(temperature=0)
 TURNS = (ChatTurn(Role.USER, "Hi"),)
 
 
-class Foreteller:
-    """Implements `engine.proposers.interface.SlowProposer`: two tokens of the reply, in three steps, the second of them
-    wrong on request."""
+class Foreteller(Proposer):
+    """Two tokens of the reply, in three steps, the second of them wrong on request."""
 
-    name = "foreteller"
-    needs = frozenset({TargetFeature.ROLLBACK})
+    origin = Origin("foreteller", "Foreteller", "", "")
+    continues = True
 
     def __init__(self, reply: bytes, wrong_second: bool) -> None:
         self._reply = reply
@@ -42,17 +42,10 @@ class Foreteller:
             return NO_DRAFT
         if self._wrong_second:
             guess[1:] = [0] * len(guess[1:])
-        return Draft(tuple(guess), chances=(0.9,) * len(guess), num_steps=3, proposer=self.name)
-
-    def observe(self, verdict: Verdict) -> None: ...
+        return Draft(tuple(guess), chances=(0.9,) * len(guess), num_steps=3, proposer=self.origin.key)
 
     def num_unread(self, context: Context) -> int:  # noqa: ARG002
         return 1
-
-    def measure_cost(self) -> float:
-        return 0.0
-
-    def end_reply(self) -> None: ...
 
 
 def replay_mode(speculation: Speculation | None, max_tokens: int, costs: SimulatedCosts) -> ReplayMode:

@@ -14,7 +14,7 @@ from engine.lab.measuring.opening import open_measurement
 from engine.lab.measuring.order import BenchOrder
 from engine.lab.measuring.windows import Drafting
 from engine.learning.learner import Learner
-from engine.proposers.interface import SlowProposer
+from engine.proposers.interface import Proposer
 from engine.stop_signal import StopSignal
 from engine.target.interface import Target
 from engine.target.trace import TokenizingVocabulary
@@ -36,7 +36,7 @@ def prompts(tmp_path: Path) -> Path:
 class FakeDrafting:
     """Implements `engine.lab.measuring.windows.Drafting`, for one that never learns."""
 
-    proposer: SlowProposer
+    proposer: Proposer
 
     def make_learner(self) -> Learner:
         raise AssertionError("nothing is to be learned")

@@ -1,5 +1,5 @@
-"""A drafter behind the translation: it reads the conversation in its own chat format and tokens, guesses on in them,
-and the guess is handed on in the target's tokens."""
+"""A drafter behind the translation: it reads the conversation in its own chat format and tokens and guesses on in them;
+the guess is translated into the target's tokens."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from engine.numerics.prefix import common_prefix_length
 from engine.numerics.sampling import Distribution, make_distribution
 from engine.numerics.string_trie import Node, StringTrie
 from engine.numerics.translation import Speller, Translation
-from engine.proposers.interface import Context, Worth
-from engine.proposers.ngram_lessons import NgramLessons
-from engine.proposers.reply_tail import ReplyTail
-from engine.target.interface import TargetFeature, Vocabulary
+from engine.proposers.catalogue import DRAFTER
+from engine.proposers.interface import Context, Proposer, Supplies, Worth
+from engine.proposers.reply_tail import NgramLessons, ReplyTail
+from engine.target.interface import Vocabulary
 
 _MOST_STEPS_PER_TOKEN = 4  # a token of the target that takes more is not worth drafting
 _MOST_CANDIDATES = 64  # of the drafter's distribution: its tail is not worth drawing from
@@ -37,18 +37,19 @@ _CONFIDENCES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)  # bord
 _PRIORS = (0.05, 0.12, 0.2, 0.28, 0.36, 0.45, 0.53, 0.62, 0.72, 0.82, 0.9, 0.95)  # that a guess of each kind stands
 
 
-class NeuralProposer:
-    """Implements `engine.proposers.interface.SlowProposer`, for one target and one drafter.
+class DrafterProposer(Proposer):
+    """One drafter for one target.
 
     It drafts until as many tokens as may be checked are begun: whether the last one would grow is not worth another
     step. Greedy drafts are the drafter's likeliest path, and certain of themselves. Sampled ones carry their path and
-    distributions, drawn from what the target could write: the mask leaves only draft tokens that begin a string or go
-    on with the open one. How likely a token stands is told by the probability of the drafter's likeliest one before it,
-    by what such guesses came to.
+    its distributions, drawn from what the target could write: the mask leaves only draft tokens that begin a string or
+    go on with the open one. The chance of a token is the share of guesses with a like probability of the drafter's
+    likeliest token that were accepted before.
     """
 
-    name = "drafter"
-    needs = frozenset({TargetFeature.ROLLBACK})
+    origin = DRAFTER
+    loads = True
+    continues = True
 
     def __init__(
         self,
@@ -57,13 +58,13 @@ class NeuralProposer:
         target: Vocabulary,
         trie: StringTrie,
         cache: NgramCache | None,
-        keep: Callable[[Sequence[NgramRecord]], None] = lambda _changed: None,
+        store: Callable[[Sequence[NgramRecord]], None] = lambda _changed: None,
     ) -> None:
         """`trie` holds the strings of the target's tokens, and `cache` teaches it; without one it stays as it is.
-        `keep` gets what the cache has learned, after every reply. The drafter is this proposer's alone."""
+        `store` gets what the cache has learned, after every reply. The drafter is this proposer's alone."""
         self._trie = trie
         self._cache = cache
-        self._keep = keep
+        self._store = store
         self._offered: deque[tuple[StringTrie, NgramCache, Callable[[Sequence[NgramRecord]], None]]] = deque(maxlen=1)
         self._drafter = drafter
         self._vocabulary = vocabulary
@@ -75,11 +76,14 @@ class NeuralProposer:
         self._num_followed = 0  # tokens of the target, prompt and reply, that were taken in
         self._calibration = Calibration(_PRIORS)
         self._kinds: list[int] = []  # of the tokens of the draft under way
-        self._refused: tuple[int, int] | None = (
-            None  # kind and token of the guess that it ended before, as not worth it
-        )
+        self._refused: tuple[int, int] | None = None  # kind and token of the guess that was not worth checking
         self._begin_reply()
         self._drafter_s, self._reading_s, self._num_passes = 0.0, 0.0, 0  # of the draft under way
+
+    @classmethod
+    def build(cls, supplies: Supplies, is_cancelled: Callable[[], bool]) -> Proposer:
+        assert supplies.load_drafter is not None
+        return supplies.load_drafter(is_cancelled)
 
     def propose(self, context: Context, limit: int, worth: Worth) -> Draft:
         self._drafter_s, self._reading_s, self._num_passes = 0.0, 0.0, 0
@@ -105,25 +109,26 @@ class NeuralProposer:
         self._kinds, self._refused = [], None
 
     def num_unread(self, context: Context) -> int:
-        known = self._turns is not None and list(context.turns[: len(self._turns)]) == list(self._turns)
+        turns = self._turns
+        known = turns is context.turns or (turns is not None and list(context.turns[: len(turns)]) == list(turns))
         return max(0, len(context.tokens) + 1 - (self._num_followed if known else 0))
 
     def measure_cost(self) -> float:
-        """Seconds for drafting one token, at best; forgets what the drafter holds."""
+        """Forgets what the drafter holds."""
         self._held.clear()
         return measure_step(self._drafter)
 
-    def offer_ngrams(self, trie: StringTrie, cache: NgramCache, keep: Callable[[Sequence[NgramRecord]], None]) -> None:
-        """To be taken with the next reply, in place of those it was made with. From any thread."""
-        self._offered.append((trie, cache, keep))
+    def offer_ngrams(self, trie: StringTrie, cache: NgramCache, store: Callable[[Sequence[NgramRecord]], None]) -> None:
+        """Takes these with the next reply, in place of those it was built with. From any thread."""
+        self._offered.append((trie, cache, store))
 
     def end_reply(self) -> None:
         self._kinds, self._refused = [], None
         if self._cache is not None:
-            self._keep(self._cache.take_changes())
+            self._store(self._cache.take_changes())
 
     def _begin_reply(self, learns: bool = True) -> None:
-        self._num_left_out = 0  # of prompt and reply, from the first on: what the drafter cannot hold
+        self._num_left_out = 0  # first tokens of prompt and reply, since the drafter cannot hold all
         self._reply: list[int] = []  # the target's tokens so far
         self._tail = ReplyTail(self._vocabulary)  # the same in the drafter's
         self._lessons = (
@@ -133,8 +138,8 @@ class NeuralProposer:
         )
 
     def _tail_of(self, context: Context) -> list[int] | None:
-        """Takes in what was written since the last draft. The reply, and what is ahead, in the drafter's tokens; None
-        where it has none for the end of it."""
+        """Follows the reply. The reply and the tokens ahead, in the drafter's tokens; None where the drafter has none
+        for the end of it."""
         if not self._follow(context):
             return None
         if not context.ahead:
@@ -144,7 +149,7 @@ class NeuralProposer:
         return self._tail.with_guess(b"".join(self._target.pieces[token] for token in context.ahead))
 
     def _follow(self, context: Context) -> bool:
-        """Take in what was written since the last draft. False when the drafter has no tokens for the end of it."""
+        """Takes in what was written since the last draft. False when the drafter has no tokens for the end of it."""
         self._num_followed = len(context.tokens) + 1
         if context.turns is not self._turns:
             if self._turns is None or list(context.turns) != list(self._turns):
@@ -154,7 +159,7 @@ class NeuralProposer:
             self._begin_reply(context.learns)
             if self._drafter.refresh():
                 self._held.clear()
-                self._calibration = Calibration(_PRIORS)  # its guesses are others now
+                self._calibration = Calibration(_PRIORS)  # its guesses are different now
         reply = [*context.tokens[context.reply_start :], context.pending]
         if reply[: len(self._reply)] != self._reply:
             self._begin_reply(context.learns)
@@ -172,7 +177,7 @@ class NeuralProposer:
 
     def _take_offered(self) -> None:
         try:
-            self._trie, self._cache, self._keep = self._offered.pop()
+            self._trie, self._cache, self._store = self._offered.pop()
         except IndexError:
             return
 
@@ -270,12 +275,16 @@ class NeuralProposer:
         return masked if masked.max() > -np.inf else None
 
     def _draft(self, tokens: tuple[int, ...], chances: list[float], path: DraftPath | None = None) -> Draft:
-        chances += chances[-1:] * (
-            len(tokens) - len(chances)
-        )  # where one of the drafter's tokens is spelled by several
+        chances += chances[-1:] * (len(tokens) - len(chances))  # where several tokens spell one of the drafter's
         del self._kinds[len(tokens) :]
         return Draft(
-            tokens, path, tuple(chances[: len(tokens)]), self._num_passes, self._drafter_s, self._reading_s, self.name
+            tokens,
+            path,
+            tuple(chances[: len(tokens)]),
+            self._num_passes,
+            self._drafter_s,
+            self._reading_s,
+            self.origin.key,
         )
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from engine.messages.learned import RecallText
 from engine.numerics.suffix_index import SuffixIndex
-from engine.proposers.remembered import Remembered
+from engine.proposers.recall import RecallTexts
 
 MOST = 100  # places, more than there are
 
@@ -33,17 +33,17 @@ def following(indexes: Sequence[SuffixIndex], *tail: int) -> list[list[int]]:
 
 @pytest.fixture
 def merging_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.proposers.remembered._FEW_TOKENS", 10)
+    monkeypatch.setattr("engine.proposers.recall._FEW_TOKENS", 10)
 
 
 def test_nothing_is_found_in_an_empty_memory() -> None:
-    remembered = Remembered()
+    remembered = RecallTexts()
     assert following(remembered.indexes, 1, 2) == []
     assert remembered.num_tokens == 0
 
 
 def test_texts_are_found_that_were_there_and_that_came_since() -> None:
-    remembered = Remembered([text(1, [1, 2, 3])])
+    remembered = RecallTexts([text(1, [1, 2, 3])])
     remembered.add([text(2, [1, 2, 4]), text(3, [7, 8, 9])])
     remembered.add([text(4, [1, 2, 5])])
     assert following(remembered.indexes, 1, 2) == [[3], [4], [5]]
@@ -52,20 +52,20 @@ def test_texts_are_found_that_were_there_and_that_came_since() -> None:
 
 
 def test_no_text_goes_on_in_the_next_one() -> None:
-    remembered = Remembered([text(1, [1, 2, 3]), text(2, [4, 5, 6])])
+    remembered = RecallTexts([text(1, [1, 2, 3]), text(2, [4, 5, 6])])
     assert following(remembered.indexes, 2, 3) == []
     assert following(remembered.indexes, 3, 4) == []
 
 
 def test_a_text_without_tokens_is_harmless() -> None:
-    remembered = Remembered([text(1, []), text(2, [1, 2, 3])])
+    remembered = RecallTexts([text(1, []), text(2, [1, 2, 3])])
     remembered.add([text(3, [])])
     assert following(remembered.indexes, 1, 2) == [[3]]
     assert remembered.num_tokens == 3
 
 
 def test_a_few_new_tokens_leave_the_large_index_alone() -> None:
-    remembered = Remembered([filler(1, 100)])
+    remembered = RecallTexts([filler(1, 100)])
     large = remembered.indexes[0]
     remembered.add([text(2, [1, 2, 3])])
     remembered.add([text(3, [1, 2, 4])])
@@ -75,7 +75,7 @@ def test_a_few_new_tokens_leave_the_large_index_alone() -> None:
 
 @pytest.mark.usefixtures("merging_early")
 def test_many_new_tokens_are_merged_with_the_others() -> None:
-    remembered = Remembered([text(1, [1, 2, 3])])
+    remembered = RecallTexts([text(1, [1, 2, 3])])
     remembered.add([filler(2, 10)])
     assert len(remembered.indexes) == 2
     remembered.add([text(3, [1])])  # one more than a few
@@ -89,7 +89,7 @@ def test_many_new_tokens_are_merged_with_the_others() -> None:
 
 @pytest.mark.usefixtures("merging_early")
 def test_the_more_there_is_the_more_may_come_before_it_is_merged() -> None:
-    remembered = Remembered([filler(1, 800)])
+    remembered = RecallTexts([filler(1, 800)])
     remembered.add([filler(2, 100)])  # an eighth
     assert len(remembered.indexes) == 2
     remembered.add([filler(3, 1)])
@@ -98,7 +98,7 @@ def test_the_more_there_is_the_more_may_come_before_it_is_merged() -> None:
 
 @pytest.mark.usefixtures("merging_early")
 def test_the_message_decides_what_is_later_not_when_it_came() -> None:
-    remembered = Remembered([text(5, [1, 2, 5]), text(3, [1, 2, 3])])
+    remembered = RecallTexts([text(5, [1, 2, 5]), text(3, [1, 2, 3])])
     assert following(remembered.indexes, 1, 2) == [[3], [5]]
     remembered.add([text(9, [1, 2, 9])])
     remembered.add([text(1, [1, 2, 1]), text(4, [1, 2, 4])])
@@ -108,7 +108,7 @@ def test_the_message_decides_what_is_later_not_when_it_came() -> None:
 
 
 def test_a_text_that_is_known_is_not_found_twice() -> None:
-    remembered = Remembered([text(1, [1, 2, 3])])
+    remembered = RecallTexts([text(1, [1, 2, 3])])
     remembered.add([text(1, [1, 2, 3])])
     remembered.add([text(2, [1, 2, 4])])
     remembered.add([text(2, [1, 2, 4])])
@@ -117,7 +117,7 @@ def test_a_text_that_is_known_is_not_found_twice() -> None:
 
 
 def test_a_conversation_is_forgotten_wherever_its_texts_are() -> None:
-    remembered = Remembered([text(1, [1, 2, 3], conversation_id=1), text(2, [1, 2, 4], conversation_id=2)])
+    remembered = RecallTexts([text(1, [1, 2, 3], conversation_id=1), text(2, [1, 2, 4], conversation_id=2)])
     remembered.add([text(3, [1, 2, 5], conversation_id=1), text(4, [1, 2, 6], conversation_id=2)])
     remembered.forget(1)
     assert following(remembered.indexes, 1, 2) == [[4], [6]]
@@ -129,7 +129,7 @@ def test_a_conversation_is_forgotten_wherever_its_texts_are() -> None:
 
 
 def test_forgetting_what_was_never_there_changes_nothing() -> None:
-    remembered = Remembered([text(1, [1, 2, 3])])
+    remembered = RecallTexts([text(1, [1, 2, 3])])
     before = remembered.indexes
     remembered.forget(7)
     assert remembered.indexes is before
@@ -137,8 +137,8 @@ def test_forgetting_what_was_never_there_changes_nothing() -> None:
 
 @pytest.mark.usefixtures("merging_early")
 def test_of_too_many_tokens_the_latest_whole_texts_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.proposers.remembered.MOST_TOKENS", 20)
-    remembered = Remembered([filler(1, 10), filler(2, 6), filler(3, 6)])
+    monkeypatch.setattr("engine.proposers.recall.MOST_TOKENS", 20)
+    remembered = RecallTexts([filler(1, 10), filler(2, 6), filler(3, 6)])
     assert remembered.num_tokens == 12
     assert following(remembered.indexes, 1000, 1001) == []
     remembered.add([filler(4, 11)])  # more than a few, so that they are merged
@@ -149,8 +149,8 @@ def test_of_too_many_tokens_the_latest_whole_texts_are_kept(monkeypatch: pytest.
 
 @pytest.mark.usefixtures("merging_early")
 def test_texts_older_than_all_that_fit_do_not_drive_out_later_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.proposers.remembered.MOST_TOKENS", 20)
-    remembered = Remembered([filler(8, 9), filler(9, 9)])
+    monkeypatch.setattr("engine.proposers.recall.MOST_TOKENS", 20)
+    remembered = RecallTexts([filler(8, 9), filler(9, 9)])
     remembered.add([filler(1, 11)])
     assert remembered.num_tokens == 18
     assert following(remembered.indexes, 1000, 1001) == []
@@ -158,19 +158,19 @@ def test_texts_older_than_all_that_fit_do_not_drive_out_later_ones(monkeypatch: 
 
 @pytest.mark.usefixtures("merging_early")
 def test_as_many_tokens_as_fit_exactly_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.proposers.remembered.MOST_TOKENS", 20)
-    assert Remembered([filler(1, 1), filler(2, 12), filler(3, 8)]).num_tokens == 20
+    monkeypatch.setattr("engine.proposers.recall.MOST_TOKENS", 20)
+    assert RecallTexts([filler(1, 1), filler(2, 12), filler(3, 8)]).num_tokens == 20
 
 
 def test_while_an_index_is_made_the_old_ones_are_looked_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    remembered = Remembered([text(1, [1, 2, 3]), text(2, [1, 2, 4], conversation_id=2)])
+    remembered = RecallTexts([text(1, [1, 2, 3]), text(2, [1, 2, 4], conversation_id=2)])
     seen: list[list[list[int]]] = []
 
     def make_index(texts: Iterable[Sequence[int]]) -> SuffixIndex:
         seen.append(following(remembered.indexes, 1, 2))
         return SuffixIndex(texts)
 
-    monkeypatch.setattr("engine.proposers.remembered.SuffixIndex", make_index)
+    monkeypatch.setattr("engine.proposers.recall.SuffixIndex", make_index)
     remembered.add([text(3, [1, 2, 5])])
     remembered.add([filler(4, 9000)])
     remembered.forget(2)
@@ -179,7 +179,7 @@ def test_while_an_index_is_made_the_old_ones_are_looked_in(monkeypatch: pytest.M
 
 
 def test_indexes_that_somebody_looks_in_never_change() -> None:
-    remembered = Remembered([text(1, [1, 2, 3])])
+    remembered = RecallTexts([text(1, [1, 2, 3])])
     seen = [(remembered.indexes, [[3]])]
     remembered.add([text(2, [1, 2, 4], conversation_id=2)])
     seen.append((remembered.indexes, [[3], [4]]))
@@ -192,7 +192,7 @@ def test_indexes_that_somebody_looks_in_never_change() -> None:
 
 @pytest.mark.usefixtures("merging_early")
 def test_a_text_that_stays_is_found_once_whatever_comes_and_goes_meanwhile() -> None:
-    remembered = Remembered([text(1, [1, 2, 3])])
+    remembered = RecallTexts([text(1, [1, 2, 3])])
     start, done = threading.Barrier(2), threading.Event()
     found: set[int] = set()
 

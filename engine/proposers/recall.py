@@ -1,9 +1,9 @@
 """Recall: what this user and the target said before, in this chat or an earlier one, is likely to be said again.
 
-The places are found by the longest suffix that matches (see `engine.numerics.suffix_index`). What followed there votes,
-and the votes' agreement and the length of the match say how likely each token stands; how likely that truly is, is
-learned from every round, also from those that others drafted, since what was written tells what recall would have been
-worth. Looking and counting takes some twenty microseconds.
+Places are found by the longest suffix that matches (see `engine.numerics.suffix_index`). What followed there votes. The
+length of the match and the agreement of the votes give each token its kind; the chance of each kind is learned from
+every round, also from those that others drafted, since what was written shows what recall would have been worth.
+Looking up and counting takes some twenty microseconds.
 
 SuffixDecoding (arXiv 2411.04975) scores a path by the product of count ratios; here the ratio is one of two things that
 a calibrated chance depends on.
@@ -11,25 +11,31 @@ a calibrated chance depends on.
 
 from __future__ import annotations
 
+import threading
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from engine.messages.conversations import ChatTurn
+from engine.messages.learned import RecallText
 from engine.numerics.calibration import Calibration
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
 from engine.numerics.suffix_index import GrowingText, Occurrence, SuffixIndex
-from engine.proposers.interface import Context, Worth
-from engine.target.interface import TargetFeature
+from engine.proposers.catalogue import RECALL
+from engine.proposers.interface import Context, Proposer, Supplies, Worth
+
+MOST_TOKENS = 1_000_000  # of texts to recall; beyond, the oldest texts are left out
+_FEW_TOKENS = 8192  # are indexed anew with every text that comes
+_FEW_SHARE = 8  # so are as many as an eighth of the others
 
 _MOST_PLACES = 8  # of each text
-_HERE = 2.0  # what a place in this chat is worth, against one in an earlier chat
+_HERE = 2.0  # weight of a place in this chat, against one in an earlier chat
 _FADING = 0.95  # from one place to the one before it
 _MAJORITY = 0.8  # of the votes
 _CONTESTED, _SINGLE, _AGREED = range(3)  # no such majority, one voter, several voters
 _LENGTHS = (2, 3, 4, 6, 9, 14, 21)  # of matches, from which on they are of another kind
-# That a token stands, by length of the match and agreement: means over replies of four models, within one chat each.
+# That a token is accepted, by length of the match and agreement: means over replies of four models, one chat each.
 _PRIORS = (
     *(0.22, 0.50, 0.72),
     *(0.35, 0.59, 0.80),
@@ -41,35 +47,38 @@ _PRIORS = (
 )
 
 
-class SuffixLookup:
-    """Implements `engine.proposers.interface.Proposer`."""
+class RecallProposer(Proposer):
+    """Quotes the chat at hand and texts of earlier ones."""
 
-    name = "recall"
-    needs = frozenset({TargetFeature.ROLLBACK})
+    origin = RECALL
+    is_free = True
 
-    def __init__(self, kept: Callable[[], Sequence[SuffixIndex]] = tuple) -> None:
-        """`kept` gives what is remembered of earlier chats."""
-        self._kept = kept
+    def __init__(self, indexes: Callable[[], Sequence[SuffixIndex]] = tuple) -> None:
+        """`indexes` gives those over texts of earlier chats."""
+        self._indexes = indexes
         self._text = GrowingText()
         self._turns: Sequence[ChatTurn] | None = None
         self._guess: list[int] = []  # of the round under way, with the kind of each token
         self._kinds: list[int] = []
         self._calibration = Calibration(_PRIORS)
 
+    @classmethod
+    def build(cls, supplies: Supplies, is_cancelled: Callable[[], bool]) -> RecallProposer:  # noqa: ARG003
+        return cls(supplies.indexes)
+
     def propose(self, context: Context, limit: int, worth: Worth) -> Draft:  # noqa: ARG002
-        """All it has: these tokens cost nothing but the checking, and whoever asked may leave some out."""
         self._guess, self._kinds = [], []
         self._follow(context)
         tail = self._text.tail()
         places = [(place, _HERE * _FADING**age) for age, place in enumerate(reversed(self._text.find(_MOST_PLACES)))]
-        for index in self._kept():
+        for index in self._indexes():
             found = index.find(tail, _MOST_PLACES)
             places += [(place, _FADING**age) for age, place in enumerate(reversed(found))]
         if not places:
             return NO_DRAFT
         self._guess, self._kinds = _vote(places, limit)
         chances = self._calibration.chances(self._kinds)
-        return Draft(tuple(self._guess), chances=chances, proposer=self.name)
+        return Draft(tuple(self._guess), chances=chances, proposer=self.origin.key)
 
     def observe(self, verdict: Verdict) -> None:
         for token, kind, written in zip(self._guess, self._kinds, verdict.tokens, strict=False):
@@ -91,9 +100,65 @@ class SuffixLookup:
             self._turns = context.turns
 
 
+class RecallTexts:
+    """The texts of earlier chats that recall looks in, in the tokens of one vocabulary.
+
+    Two indexes: a large one that is seldom built anew, and a small one for texts that came since. Any thread may call
+    any method; reading `indexes` never waits.
+    """
+
+    def __init__(self, texts: Iterable[RecallText] = ()) -> None:
+        self._lock = threading.Lock()
+        self._texts = {text.message_id: text for text in texts}
+        self._new: dict[int, RecallText] = {}
+        self.indexes: tuple[SuffixIndex, ...] = ()
+        self._merge()
+
+    @property
+    def num_tokens(self) -> int:
+        return sum(index.num_tokens for index in self.indexes)
+
+    def add(self, texts: Iterable[RecallText]) -> None:
+        with self._lock:
+            self._new |= {text.message_id: text for text in texts if text.message_id not in self._texts}
+            num_new = sum(len(text.tokens) for text in self._new.values())
+            old = self.indexes[0]
+            if num_new > max(_FEW_TOKENS, old.num_tokens // _FEW_SHARE):
+                self._merge()
+            else:
+                self.indexes = (old, _index(self._new))
+
+    def knows(self, message_id: int) -> bool:
+        with self._lock:
+            return message_id in self._texts or message_id in self._new
+
+    def forget(self, *conversation_ids: int) -> None:
+        """None of their texts is found any more."""
+        gone = set(conversation_ids)
+        with self._lock:
+            left = {number: text for number, text in self._all() if text.conversation_id not in gone}
+            if len(left) < len(self._texts) + len(self._new):
+                self._texts, self._new = left, {}
+                self._merge()
+
+    def _all(self) -> Iterable[tuple[int, RecallText]]:
+        return (self._texts | self._new).items()
+
+    def _merge(self) -> None:
+        newest: dict[int, RecallText] = {}
+        num_tokens = 0
+        for number, text in sorted(self._all(), reverse=True):
+            num_tokens += len(text.tokens)
+            if num_tokens > MOST_TOKENS:
+                break
+            newest[number] = text
+        self._texts, self._new = newest, {}
+        self.indexes = (_index(newest),)
+
+
 @dataclass(slots=True)
 class _Voice:
-    """A continuation, and those who are for it."""
+    """A continuation, and the places that vote for it."""
 
     tokens: tuple[int, ...]
     weight: float = 0.0
@@ -102,7 +167,7 @@ class _Voice:
 
 
 def _vote(places: Sequence[tuple[Occurrence, float]], limit: int) -> tuple[list[int], list[int]]:
-    """The continuation that most votes are for, token by token among those who agree so far, and the kind of each."""
+    """The continuation with most votes, token by token among those that agree so far, and the kind of each token."""
     by_tokens: dict[tuple[int, ...], _Voice] = {}
     for place, weight in places:
         following = tuple(place.continuation(limit))
@@ -140,3 +205,8 @@ def _kind(voices: Sequence[_Voice], depth: int, contested: bool = False) -> int:
     is_single = len(voices) == 1 and voices[0].num_voters == 1
     agreement = _CONTESTED if contested else _SINGLE if is_single else _AGREED
     return (bisect_right(_LENGTHS, length) - 1) * 3 + agreement
+
+
+def _index(texts: dict[int, RecallText]) -> SuffixIndex:
+    """Later messages have higher numbers."""
+    return SuffixIndex(texts[number].tokens for number in sorted(texts))

@@ -6,7 +6,8 @@ import pytest
 
 from engine.numerics.draft import Draft
 from engine.numerics.draft_length import FixedCosts, PassCosts
-from engine.proposers.round_costs import RoundCosts
+from engine.proposers.costs import RoundCosts
+from engine.proposers.form import StepCosts
 
 FLAT = {1: 1.0, 16: 1.0}
 
@@ -16,37 +17,32 @@ def drafted(num_steps: int, drafter_s: float, reading_s: float = 0.0) -> Draft:
 
 
 def test_what_a_guess_takes_is_expected_and_then_learned() -> None:
-    costs = RoundCosts(FixedCosts(FLAT))
-    assert 0 < costs.step_s < 1
-    costs.expect_step(0.2)
+    costs = StepCosts(FixedCosts(FLAT), 0.2)
     assert costs.step_s == 0.2
     for _ in range(100):
-        assert costs.learn_step(drafted(4, 1.2), num_unread=1) == 1.2
+        assert costs.learn(drafted(4, 1.2), num_unread=1) == 1.2
     assert costs.step_s == pytest.approx(0.3, rel=0.01)
 
 
 def test_one_that_was_held_up_by_something_else_changes_little() -> None:
-    costs = RoundCosts(FixedCosts(FLAT))
-    costs.expect_step(0.2)
-    costs.learn_step(drafted(1, 90.0), num_unread=1)
+    costs = StepCosts(FixedCosts(FLAT), 0.2)
+    costs.learn(drafted(1, 90.0), num_unread=1)
     assert costs.step_s < 0.23
 
 
 def test_reading_is_no_guessing() -> None:
-    costs = RoundCosts(FixedCosts(FLAT))
-    costs.expect_step(0.2)
+    costs = StepCosts(FixedCosts(FLAT), 0.2)
     for _ in range(100):
         # The pass that read 50 tokens is a step too, but not one that guesses.
-        spent = costs.learn_step(drafted(4, 0.6 + 5.0, reading_s=5.0), num_unread=50)
+        spent = costs.learn(drafted(4, 0.6 + 5.0, reading_s=5.0), num_unread=50)
         assert spent == pytest.approx(0.6)
     assert costs.step_s == pytest.approx(0.2)
     assert costs.read_s == pytest.approx(0.1, rel=0.01)
 
 
 def test_what_is_given_is_never_learned() -> None:
-    costs = RoundCosts(FixedCosts(FLAT), 0.1)
-    costs.expect_step(5.0)
-    assert costs.learn_step(drafted(3, 90.0, reading_s=10.0), num_unread=9) == pytest.approx(0.3)
+    costs = StepCosts(FixedCosts(FLAT), 0.1, is_given=True)
+    assert costs.learn(drafted(3, 90.0, reading_s=10.0), num_unread=9) == pytest.approx(0.3)
     assert (costs.step_s, costs.read_s) == (0.1, 0.0)
 
 
@@ -72,7 +68,4 @@ def test_rounds_with_drafts_are_counted_until_a_plain_one_that_says_something() 
 
 def test_whether_guesses_can_pay_depends_on_what_they_and_passes_take() -> None:
     for step_s, passes, can_pay in ((0.1, FLAT, True), (20.0, FLAT, False), (0.1, {1: 1.0, 16: 16.0}, False)):
-        costs = RoundCosts(FixedCosts(passes))
-        assert not costs.can_pay  # nobody is there
-        costs.expect_step(step_s)
-        assert costs.can_pay == can_pay
+        assert StepCosts(FixedCosts(passes), step_s).can_pay == can_pay

@@ -1,11 +1,10 @@
-"""What passes of a target cost, measured on the target itself."""
+"""What a round costs on this machine: passes of the target, measured before the first one and learned from then on."""
 
 from __future__ import annotations
 
 import time
 
-import numpy as np
-
+from engine.numerics.baseline import Baseline
 from engine.numerics.draft_length import MAX_LENGTH, PassCosts
 from engine.stop_signal import StopSignal
 from engine.target.interface import Target
@@ -16,6 +15,8 @@ _MEASURED = (1, 2, 4, 8, 3, 6, 5, 16, 7, 12, 10, 9, 11, 13, 14, 15)
 _MEASURED_IF_SLOW = (4, 8)  # at least the first of them, however long it takes: nothing else says what drafts cost
 _SLOW_SHARE = 16  # of the budget: a pass that takes more than a sixteenth of it is slow
 _REPEATS = 2
+_MEMORY = 0.9
+_LARGEST_SURPRISE = 2.0
 
 
 def measure_passes(target: Target, stop: StopSignal, budget_s: float = 1.0) -> PassCosts:
@@ -38,10 +39,40 @@ def measure_passes(target: Target, stop: StopSignal, budget_s: float = 1.0) -> P
     return PassCosts(seconds)
 
 
+class RoundCosts:
+    """Seconds of passes, as rounds take them, and of a round without a draft."""
+
+    def __init__(self, passes: PassCosts) -> None:
+        self.passes = passes
+        self.baseline = Baseline(passes.of(1))
+        self.switch_s = 0.0  # how much more a pass over one row takes after one over several
+        self.rounds_since_plain = 0
+        self.last_rows = 1
+
+    def enter(self, num_held: int) -> None:
+        """The target holds so many tokens now."""
+        if self.passes.enter(num_held):
+            self.baseline.move()
+
+    def learn_pass(self, num_rows: int, seconds: float) -> None:
+        """A pass, and the acceptance after it, took so long."""
+        single_s = self.passes.of(1)
+        if num_rows == 1 and self.last_rows > 1:  # llama.cpp builds another graph
+            surplus = min(max(0.0, seconds - single_s), single_s / _LARGEST_SURPRISE)
+            self.switch_s += (1 - _MEMORY) * (surplus - self.switch_s)
+        else:
+            self.passes.refine(num_rows, seconds)
+            if num_rows == 1:
+                self.baseline.note(seconds)
+                self.rounds_since_plain = 0
+        self.rounds_since_plain += num_rows > 1
+        self.last_rows = num_rows
+
+
 def _time_passes(target: Target, tokens: list[int], repeats: int, stop: StopSignal) -> float:
     """The first pass of a size builds its graph, and counts only when it is the only one."""
     times = [_time_pass(target, tokens, stop) for _ in range(1 + repeats)]
-    return float(np.min(times[1:] or times))
+    return min(times[1:] or times)
 
 
 def _time_pass(target: Target, tokens: list[int], stop: StopSignal) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from engine.decoding.pass_costs import measure_passes
+from engine.proposers.costs import measure_passes
 from engine.stop_signal import StopSignal
 from engine.target.interface import FloatRows, Interrupted
 from tests.fakes.target import FakeTarget

@@ -14,7 +14,7 @@ from engine.numerics.draft import NO_DRAFT, Draft, Verdict
 from engine.numerics.sampling import RandomDice
 from engine.numerics.suffix_index import SuffixIndex
 from engine.proposers.interface import Context
-from engine.proposers.suffix_lookup import SuffixLookup
+from engine.proposers.recall import RecallProposer
 from tests.fakes.proposers import Generous
 
 TURNS = (ChatTurn(Role.USER, "Say it."),)
@@ -22,24 +22,24 @@ OTHER_TURNS = (ChatTurn(Role.USER, "Say something else."),)
 GREEDY = SamplingSettings(temperature=0)
 
 
-def asked(lookup: SuffixLookup, text: Sequence[int], limit: int = 9, turns: Sequence[ChatTurn] = TURNS) -> Draft:
+def asked(lookup: RecallProposer, text: Sequence[int], limit: int = 9, turns: Sequence[ChatTurn] = TURNS) -> Draft:
     """Its guess after a text, the last token of which is pending."""
     context = Context(turns, [*text[:-1]], text[-1], 0, GREEDY, RandomDice(0))
     return lookup.propose(context, limit, Generous())
 
 
-def remembering(*texts: Sequence[int]) -> SuffixLookup:
+def remembering(*texts: Sequence[int]) -> RecallProposer:
     """Each text was kept on its own."""
     indexes = [SuffixIndex([text]) for text in texts]
-    return SuffixLookup(lambda: indexes)
+    return RecallProposer(lambda: indexes)
 
 
-def write(lookup: SuffixLookup, tokens: Sequence[int], draft: Draft = NO_DRAFT) -> None:
+def write(lookup: RecallProposer, tokens: Sequence[int], draft: Draft = NO_DRAFT) -> None:
     lookup.observe(Verdict(draft, max(0, len(tokens) - 1), tuple(tokens)))
 
 
 def test_what_this_chat_said_before_is_guessed_again() -> None:
-    draft = asked(SuffixLookup(), [1, 2, 3, 4, 5, 1, 2, 3])
+    draft = asked(RecallProposer(), [1, 2, 3, 4, 5, 1, 2, 3])
     assert draft.tokens == (4, 5, 1, 2, 3)
     assert draft.proposer == "recall"
     assert draft.path is None
@@ -54,21 +54,21 @@ def test_what_was_kept_of_earlier_chats_is_guessed() -> None:
 
 def test_what_is_kept_meanwhile_is_guessed_from_then_on() -> None:
     kept: list[SuffixIndex] = []
-    lookup = SuffixLookup(lambda: kept)
+    lookup = RecallProposer(lambda: kept)
     assert asked(lookup, [0, 7, 8]) is NO_DRAFT
     kept.append(SuffixIndex([[7, 8, 9]]))
     assert asked(lookup, [0, 7, 8]).tokens == (9,)
 
 
 def test_where_nothing_ends_alike_nothing_is_guessed() -> None:
-    assert asked(SuffixLookup(), [1, 2, 3, 4]) is NO_DRAFT
+    assert asked(RecallProposer(), [1, 2, 3, 4]) is NO_DRAFT
     assert asked(remembering([1, 2, 3]), [3, 2, 1]) is NO_DRAFT
-    assert asked(SuffixLookup(), [1]) is NO_DRAFT
+    assert asked(RecallProposer(), [1]) is NO_DRAFT
 
 
 def test_no_more_tokens_than_were_asked_for() -> None:
     for limit in range(1, 6):
-        draft = asked(SuffixLookup(), [1, 2, 3, 4, 5, 1, 2, 3], limit)
+        draft = asked(RecallProposer(), [1, 2, 3, 4, 5, 1, 2, 3], limit)
         assert draft.tokens == (4, 5, 1, 2, 3)[:limit]
         assert len(draft.chances) == limit
 
@@ -84,7 +84,7 @@ def test_the_longer_match_wins(is_first: bool) -> None:
 
 def test_of_two_places_alike_the_one_in_this_chat_wins_and_then_the_later_one() -> None:
     assert asked(remembering([1, 2, 3, 60]), [1, 2, 3, 50, 0, 1, 2, 3]).tokens[0] == 50
-    assert asked(SuffixLookup(), [1, 2, 3, 60, 1, 2, 3, 50, 0, 1, 2, 3]).tokens[0] == 50
+    assert asked(RecallProposer(), [1, 2, 3, 60, 1, 2, 3, 50, 0, 1, 2, 3]).tokens[0] == 50
 
 
 def test_many_short_matches_outvote_a_long_one() -> None:
@@ -152,14 +152,14 @@ def test_a_round_without_a_guess_teaches_nothing() -> None:
 
 
 def test_a_new_chat_forgets_the_text_of_the_old_one() -> None:
-    lookup = SuffixLookup()
+    lookup = RecallProposer()
     assert asked(lookup, [1, 2, 3, 4, 1, 2]).tokens[:2] == (3, 4)
     assert asked(lookup, [9, 8, 7, 6, 5, 2, 1, 2], turns=OTHER_TURNS) is NO_DRAFT  # longer, and alike at one place
     assert asked(lookup, [1, 2, 3, 4, 1, 2]).tokens[:2] == (3, 4)
 
 
 def test_a_text_that_was_taken_back_or_written_otherwise_is_followed() -> None:
-    lookup = SuffixLookup()
+    lookup = RecallProposer()
     asked(lookup, [1, 2, 3, 4, 1, 2, 3])
     assert asked(lookup, [1, 2, 3, 4, 1, 2]).tokens == (3, 4, 1, 2)  # shorter
     assert asked(lookup, [1, 2, 3, 4, 5, 4]) is NO_DRAFT  # other tokens
@@ -175,7 +175,7 @@ def test_what_is_guessed_depends_on_the_text_alone_and_was_said_before(
     changes: list[tuple[str, list[int]]], limit: int
 ) -> None:
     """However the text came about, round by round, taken back or written anew."""
-    lookup = SuffixLookup()
+    lookup = RecallProposer()
     text = [0]
     turns = list(TURNS)
     for change, tokens in changes:
@@ -186,7 +186,7 @@ def test_what_is_guessed_depends_on_the_text_alone_and_was_said_before(
         else:
             text = [*text, *tokens]
         draft = asked(lookup, text, limit, turns)
-        assert draft.tokens == asked(SuffixLookup(), text, limit).tokens
+        assert draft.tokens == asked(RecallProposer(), text, limit).tokens
         assert len(draft.chances) == len(draft.tokens) <= limit
         assert all(0 < chance < 1 for chance in draft.chances)
         if draft.tokens:
@@ -195,7 +195,7 @@ def test_what_is_guessed_depends_on_the_text_alone_and_was_said_before(
 
 
 def test_the_end_of_a_reply_changes_nothing() -> None:
-    lookup = SuffixLookup()
+    lookup = RecallProposer()
     before = asked(lookup, [1, 2, 3, 4, 1, 2])
     lookup.end_reply()
     assert asked(lookup, [1, 2, 3, 4, 1, 2]) == before

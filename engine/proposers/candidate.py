@@ -1,0 +1,159 @@
+"""One proposer among those that the chooser weighs against each other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import ParamSpec, TypeVar
+
+from engine.messages.origins import Origin
+from engine.numerics.draft import NO_DRAFT, Draft
+from engine.numerics.draft_length import MAX_LENGTH, PassCosts, best_gain
+from engine.proposers.form import Form, StepCosts
+from engine.proposers.interface import Context, Proposer, Worth
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_MOST_FORGONE = 0.5  # tokens of a free guess, for a try of a costly proposer
+_FIRST_HOPE = 0.1  # tokens that asking gains, when nothing is known of the proposer
+_HOPE = 0.02  # the same, when it did not pay recently: after a rest there is always something to read
+_HORIZON = 128  # tokens that a reply is expected to have still
+
+
+class ProposerFailed(Exception):
+    """A proposer raised something, whatever it was; the cause is chained."""
+
+    def __init__(self, origin: Origin) -> None:
+        self.origin = origin
+
+
+def call(proposer: Proposer, action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """What `action` of the proposer returns. Raises ProposerFailed."""
+    try:
+        return action(*args, **kwargs)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # panics of Rust libraries are no Exception
+        raise ProposerFailed(proposer.origin) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Always:
+    """For measuring: a costly proposer drafts in every round, so many tokens, whether it pays or not."""
+
+    shortest: int = 1
+    longest: int = MAX_LENGTH
+
+
+@dataclass(frozen=True, slots=True)
+class GoingRate:
+    """Implements `engine.proposers.interface.Worth`: by tokens gained at the going rate."""
+
+    passes: PassCosts
+    rate: float  # tokens per second otherwise
+    step_s: float = 0.0
+    next_chance: float = 0.5  # of a token that nothing is known of yet
+    before: tuple[float, ...] = ()  # chances of the tokens that the draft goes on from
+    always: Always | None = None
+
+    def is_checked(self, chances: Sequence[float]) -> bool:
+        if self.always is not None and len(chances) <= self.always.shortest:
+            return True
+        return self._best_gain(chances[:-1], chances[-1]) > 0
+
+    def goes_on(self, chances: Sequence[float]) -> bool:
+        if self.always is not None and len(chances) < self.always.shortest:
+            return True
+        return self._best_gain(chances, self.next_chance) > self.rate * self.step_s
+
+    def _best_gain(self, chances: Sequence[float], chance: float) -> float:
+        """Of checking a token with that chance after these, and as many of those that may follow as pay."""
+        rows = 1 + len(self.before) + len(chances)
+        accepted = math.prod(self.before) * math.prod(chances)
+        following = [chance * accepted] + [self.next_chance] * (MAX_LENGTH - rows)
+        return best_gain(self.passes, following, self.rate, rows, self.step_s)[1]
+
+
+class Candidate:
+    """A costly proposer, with what its guesses cost and how it is doing.
+
+    What a free proposer guesses is known before the round is decided. A costly one is judged by expectation: how much
+    it gained when it was asked lately, alone or after tokens that a free one guessed, and what it would have to read.
+    """
+
+    def __init__(self, proposer: Proposer, passes: PassCosts, step_s: float | None = None) -> None:
+        """`step_s`: seconds of a guess, as given; None: they are measured now and learned from then on."""
+        self.proposer = proposer
+        self._passes = passes
+        self.costs = StepCosts(passes, proposer.measure_cost() if step_s is None else step_s, step_s is not None)
+        self.form = Form()
+
+    def may_be_asked(self, context: Context, rate: float) -> bool:
+        """Whether asking can pay, and is worth what it has to read first over the rest of the reply."""
+        form, costs = self.form, self.costs
+        if not costs.can_pay or form.is_resting:
+            return False
+        unread_s = costs.read_s * call(self.proposer, self.proposer.num_unread, context)
+        if unread_s <= costs.step_s:
+            return True
+        hoped = max(form.gain(rate), _HOPE if form.num_askings else _FIRST_HOPE)
+        return hoped * _HORIZON / (1 + form.tokens) > rate * unread_s
+
+    def wants_a_try(self, rate: float) -> bool:
+        """Whether its expected gain says too little to be compared with that of others."""
+        return not self.form.is_known or self.form.is_stale or self.form.gain(rate) <= 0
+
+    def may_be_tried(self, free_gain: float) -> bool:
+        """Whether now is the time: a free guess that gains much is not given up for a try."""
+        return not self.form.is_known or free_gain < _MOST_FORGONE
+
+    def best_start(self, guesses: Iterable[Draft], rate: float, longest: int, bar: float) -> tuple[Draft, float] | None:
+        """The tokens of a free guess (often none) that it should go on from, and the tokens gained by both together;
+        None where that does not exceed `bar`."""
+        asking, single_s = self.form.gain(rate), self._passes.of(1)
+        best, gain = (NO_DRAFT, asking) if asking > bar else (None, bar)
+        for guess in guesses if self.proposer.continues else ():
+            accepted, gained, length = 1.0, 0.0, 0
+            for ahead, chance in enumerate(guess.chances[: longest - 1], 1):
+                accepted *= chance
+                gained += accepted
+                # Asking costs as much where the tokens ahead are rejected, but gains nothing.
+                lost = (1 - accepted) * self.form.tokens
+                total = gained - rate * (self._passes.of(1 + ahead) - single_s) + asking - lost
+                if total > gain:
+                    length, gain = ahead, total
+            if length:
+                best = guess.first(length)
+        return None if best is None else (best, gain)
+
+    def ask(self, context: Context, start: Draft, longest: int, rate: float) -> Draft:
+        """Its draft after `start`. Raises ProposerFailed."""
+        if not start.tokens:
+            draft, seconds = self.draft(context, longest, self.worth(rate))
+            seconds = seconds + self._passes.of(1 + len(draft.tokens)) - self._passes.of(1)
+            self.form.note(_expected(draft.chances), seconds, draft.chances, rate)
+            return draft
+        # Nothing is concluded from this one: it had less room than it would have filled.
+        context = replace(context, ahead=start.tokens)
+        draft, _ = self.draft(context, longest - len(start.tokens), self.worth(rate, start.chances))
+        return draft.after(start)
+
+    def draft(self, context: Context, limit: int, worth: Worth) -> tuple[Draft, float]:
+        """A draft, and the seconds that its guesses took. Raises ProposerFailed."""
+        unread = call(self.proposer, self.proposer.num_unread, context)
+        draft = call(self.proposer, self.proposer.propose, context, limit, worth)
+        return draft, self.costs.learn(draft, unread)
+
+    def worth(self, rate: float, before: tuple[float, ...] = (), always: Always | None = None) -> GoingRate:
+        return GoingRate(self._passes, rate, self.costs.step_s, self.form.next_chance, before, always)
+
+
+def _expected(chances: Sequence[float]) -> float:
+    """How many of the tokens are expected to be accepted."""
+    accepted, expected = 1.0, 0.0
+    for chance in chances:
+        accepted *= chance
+        expected += accepted
+    return expected

@@ -1,0 +1,36 @@
+"""The list of proposers. It imports no slow library, so that the window can name and colour them at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, cast
+
+from engine.messages.origins import TARGET, Origin
+
+if TYPE_CHECKING:
+    from engine.proposers.interface import Proposer
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A proposer by its origin and its class, which is imported when a target is loaded."""
+
+    origin: Origin
+    place: str  # module and class
+
+    def proposer_class(self) -> type[Proposer]:
+        module, _, name = self.place.rpartition(".")
+        return cast("type[Proposer]", getattr(import_module(module), name))
+
+
+# In the order of the window's legend.
+PROPOSERS = (
+    Listed(DRAFTER := Origin("drafter", "Drafter", "#d9f0ea", "#15423f"), "engine.proposers.drafted.DrafterProposer"),
+    Listed(RECALL := Origin("recall", "Recall", "#fbeccb", "#45361a"), "engine.proposers.recall.RecallProposer"),
+)
+
+
+def origins() -> tuple[Origin, ...]:
+    """Every source of a reply's tokens: the proposers, then the target itself."""
+    return (*(listed.origin for listed in PROPOSERS), TARGET)
