@@ -62,37 +62,31 @@ class Recorder:
 
     def __init__(self) -> None:
         self.figures = DecodingFigures()
-        self._began = self._drafted = self._verified = self._accepted = self._committed = 0.0
+        self._times: list[float] = []  # when it began, was drafted, verified, accepted, committed
 
     def begin(self) -> None:
-        self._began = time.perf_counter()
+        self._times = [time.perf_counter()]
 
-    def drafted(self) -> None:
-        self._drafted = time.perf_counter()
+    def step(self) -> None:
+        self._times.append(time.perf_counter())
 
-    def verified(self) -> None:
-        self._verified = time.perf_counter()
-
-    def accepted(self) -> None:
-        self._accepted = time.perf_counter()
-
-    def committed(self) -> float:
-        """Returns the seconds since the draft: of the pass, the acceptance and the rollback."""
-        self._committed = time.perf_counter()
-        return self._committed - self._drafted
+    @property
+    def check_s(self) -> float:
+        """Since the draft."""
+        return self._times[-1] - self._times[1]
 
     def complete(self, verdict: Verdict) -> None:
-        figures, draft = self.figures, verdict.draft
-        num_rows, pass_s = len(draft.tokens) + 1, self._verified - self._drafted
+        began, drafted, verified, accepted, committed = self._times
+        figures, draft, num_rows = self.figures, verdict.draft, len(verdict.draft.tokens) + 1
         figures.num_rounds += 1
         figures.num_written += len(verdict.tokens)
         figures.passes[num_rows] += 1
-        figures.pass_s[num_rows] += pass_s
+        figures.pass_s[num_rows] += verified - drafted
         if draft.tokens or draft.num_steps:
             figures.count_draft(draft.parts, verdict.num_accepted, draft.num_steps)
         figures.draft_s += draft.drafter_s
         figures.reading_s += draft.reading_s
         figures.num_readings += draft.reading_s > 0
-        figures.translate_s += self._drafted - self._began + time.perf_counter() - self._committed - draft.drafter_s
-        figures.target_s += pass_s + self._committed - self._accepted
-        figures.accept_s += self._accepted - self._verified
+        figures.translate_s += drafted - began + time.perf_counter() - committed - draft.drafter_s
+        figures.target_s += verified - drafted + committed - accepted
+        figures.accept_s += accepted - verified

@@ -90,13 +90,13 @@ class Decoder:
                 longest = min(longest, end - len(tokens) - 2)  # a pass writes one token more, and one is pending
             context = Context(self._turns, tokens, pending, reply_start, self._sampling, self._dice, self._learns)
             draft = self._speculation.propose(context, longest)
-        self._recorder.drafted()
+        self._recorder.step()
         return draft
 
     def _verify(self, pending: int, draft: Draft, stop: StopSignal) -> FloatRows:
         """One pass of the target; the logits after the pending token and after each one of the draft."""
         rows = self._session.extend([pending, *draft.tokens], stop, num_rows=len(draft.tokens) + 1)
-        self._recorder.verified()
+        self._recorder.step()
         return rows
 
     def _accept(self, draft: Draft, rows: FloatRows) -> Verdict:
@@ -106,16 +106,16 @@ class Decoder:
             return self._distribution(rows, place, num_before + place)
 
         verdict = accept(draft, distribution_at, self._ends, self._dice)
-        self._recorder.accepted()
+        self._recorder.step()
         return verdict
 
     def _commit(self, verdict: Verdict, rows: FloatRows) -> None:
         """Forgets the rejected tokens, and lets proposers, notes and figures learn from the round."""
         self.verdict = verdict
         self._session.keep(len(self._session.tokens) - len(verdict.draft.tokens) + verdict.num_accepted)
-        check_s = self._recorder.committed()
+        self._recorder.step()
         if self._speculation is not None:
-            self._speculation.observe(verdict, check_s)
+            self._speculation.observe(verdict, self._recorder.check_s)
         self._note(verdict.tokens, rows)
         self._recorder.complete(verdict)
 

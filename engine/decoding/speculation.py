@@ -81,12 +81,13 @@ class Speculation:
         if chooser is None:
             return
         chooser.join(proposer)
-        self._forget_loading(origin)
-        self._tell(_READY.format(origin.label.lower()) if chooser.can_pay or proposer.is_free else _TOO_EXPENSIVE)
+        if origin.key in self._loading:
+            self._loading.remove(origin.key)
+            self._tell(_READY.format(origin.label.lower()) if chooser.can_pay else _TOO_EXPENSIVE)
 
     def give_up(self, origin: Origin, reason: str) -> None:
-        """A proposer that was expected will never join; others go on without it."""
-        self._forget_loading(origin)
+        """This proposer will never join; others go on without it."""
+        self._loading = [key for key in self._loading if key != origin.key]
         self._trouble = f"{self._trouble} {reason}".strip()
         self._tell(self._trouble)
 
@@ -129,18 +130,16 @@ class Speculation:
             self._go_on_without(chooser, failure)
         self._describe(chooser.activity)
 
-    def _forget_loading(self, origin: Origin) -> None:
-        self._loading = [key for key in self._loading if key != origin.key]
-
     def _go_on_without(self, chooser: Chooser, failure: ProposerFailed) -> None:
         """A reply is worth more than its drafts."""
         label = failure.origin.label.lower()
         _logger.error("the %s failed", label, exc_info=failure)
         chooser.give_up(failure.origin.key)
         sentence = _FAILED.format(label, type(failure.__cause__).__name__)
-        if not chooser.has_costly:
-            sentence = self._trouble = f"{self._trouble} {sentence}".strip()
-        self._tell(sentence)
+        if chooser.has_costly:
+            self._tell(sentence)
+        else:
+            self.give_up(failure.origin, sentence)
 
     def _describe(self, activity: Activity) -> None:
         self._rounds_until_sentence = _ROUNDS_BETWEEN_SENTENCES
@@ -175,54 +174,41 @@ def open_speculation(
 
     Raises what `make_chooser` does, which is called if anything can be drafted at all.
     """
-    if TargetFeature.ROLLBACK not in supplies.target.features:
+    features = supplies.target.features
+    if TargetFeature.ROLLBACK not in features:
         return Speculation.off(CANNOT_ROLL_BACK)
-    trouble: list[str] = []
-    able: list[type[Proposer]] = []
-    for listed in proposers:
-        proposer_class = listed.proposer_class()
-        unmet = proposer_class.needs - supplies.target.features
-        if unmet:
-            trouble.append(_UNMET.format(listed.origin.label.lower(), " and no ".join(sorted(unmet))))
-        else:
-            able.append(proposer_class)
+    classes = [listed.proposer_class() for listed in proposers]
+    trouble = " ".join(
+        _UNMET.format(each.origin.label.lower(), " and no ".join(sorted(each.needs - features)))
+        for each in classes
+        if not each.needs <= features
+    )
+    able = [each for each in classes if each.needs <= features]
     if not able:
-        return Speculation.off(" ".join(trouble))
-    chooser = make_chooser()
-    for proposer_class in able:
-        if not proposer_class.loads:
-            try:
-                chooser.join(proposer_class.build(supplies, lambda: False))
-            except Exception as error:
-                if at_once:
-                    raise
-                trouble.append(_why_not(proposer_class.origin, error))
-    loading = [proposer_class for proposer_class in able if proposer_class.loads]
-    speculation = Speculation(chooser, on_changed, [each.origin for each in loading], " ".join(trouble))
+        return Speculation.off(trouble)
+    loading = [each for each in able if each.loads]
+    speculation = Speculation(make_chooser(), on_changed, [each.origin for each in loading], trouble)
+    _join(speculation, [each for each in able if not each.loads], supplies, at_once)
     if at_once:
-        for proposer_class in loading:
-            _load(speculation, proposer_class, supplies)
+        _join(speculation, loading, supplies, at_once)
     elif loading:
         # No daemon: a process that ends while torch is being loaded would abort. It waits for a step of the loading.
         arguments = speculation, loading, supplies
-        threading.Thread(target=_load_all, args=arguments, name="slipstream-drafter", daemon=False).start()
+        threading.Thread(target=_join, args=arguments, name="slipstream-drafter", daemon=False).start()
     return speculation
 
 
-def _load_all(speculation: Speculation, loading: Sequence[type[Proposer]], supplies: Supplies) -> None:
-    for proposer_class in loading:
+def _join(
+    speculation: Speculation, classes: Sequence[type[Proposer]], supplies: Supplies, must_succeed: bool = False
+) -> None:
+    for proposer_class in classes:
         try:
-            _load(speculation, proposer_class, supplies)
+            speculation.join(proposer_class.build(supplies, lambda: speculation.is_closed))
         except BaseException as error:  # panics of Rust libraries are no Exception
-            speculation.give_up(proposer_class.origin, _why_not(proposer_class.origin, error))
-
-
-def _load(speculation: Speculation, proposer_class: type[Proposer], supplies: Supplies) -> None:
-    speculation.join(proposer_class.build(supplies, lambda: speculation.is_closed))
-
-
-def _why_not(origin: Origin, error: BaseException) -> str:
-    if isinstance(error, MendableError):
-        return str(error)
-    _logger.error("the %s could not be loaded", origin.label.lower(), exc_info=error)
-    return _NOT_LOADED.format(origin.label.lower(), type(error).__name__)
+            if must_succeed or isinstance(error, KeyboardInterrupt):
+                raise
+            reason, label = str(error), proposer_class.origin.label.lower()
+            if not isinstance(error, MendableError):
+                _logger.exception("the %s could not be loaded", label)
+                reason = _NOT_LOADED.format(label, type(error).__name__)
+            speculation.give_up(proposer_class.origin, reason)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
-from engine.messages.origins import TARGET, Origin
+from engine.messages.origins import Origin
 
 if TYPE_CHECKING:
     from engine.proposers.interface import Proposer
@@ -32,5 +32,5 @@ PROPOSERS = (
 
 
 def origins() -> tuple[Origin, ...]:
-    """Every source of a reply's tokens: the proposers, then the target itself."""
-    return (*(listed.origin for listed in PROPOSERS), TARGET)
+    """Those of the proposers; the target has one of its own, `TARGET`."""
+    return tuple(listed.origin for listed in PROPOSERS)

@@ -277,15 +277,8 @@ class DrafterProposer(Proposer):
     def _draft(self, tokens: tuple[int, ...], chances: list[float], path: DraftPath | None = None) -> Draft:
         chances += chances[-1:] * (len(tokens) - len(chances))  # where several tokens spell one of the drafter's
         del self._kinds[len(tokens) :]
-        return Draft(
-            tokens,
-            path,
-            tuple(chances[: len(tokens)]),
-            self._num_passes,
-            self._drafter_s,
-            self._reading_s,
-            self.origin.key,
-        )
+        passes = self._num_passes, self._drafter_s, self._reading_s
+        return Draft(tokens, path, tuple(chances[: len(tokens)]), *passes, self.origin.key)
 
 
 def measure_step(drafter: Drafter) -> float:

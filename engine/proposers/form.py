@@ -12,6 +12,7 @@ _COST_MEMORY = 0.9
 _LARGEST_SURPRISE = 2.0
 _HIGHEST_CHANCE = 0.8  # no text is guessed better for long, and costs are known to some tenths only
 _NEWEST = 0.12  # weight of the newest asking, in the long run
+_NEWEST_AFTER_LONG = 0.5  # the same, after others were asked for long
 _FIRST_ASKINGS = 4  # are made before anything is concluded
 _FIRST_REST, _LONGEST_REST = 4, 64  # rounds without asking, when it did not pay
 
@@ -90,8 +91,8 @@ class Form:
     def note(self, tokens: float, seconds: float, chances: Sequence[float], rate: float) -> None:
         """An asking is expected to gain so many tokens in so many seconds; `chances` are those of its tokens."""
         self.num_askings += 1
+        newest = max(_NEWEST_AFTER_LONG if self.is_stale else _NEWEST, 1 / self.num_askings)
         self._rounds_passed_over = 0
-        newest = max(_NEWEST, 1 / self.num_askings)
         self.tokens += newest * (tokens - self.tokens)
         self.seconds += newest * (seconds - self.seconds)
         for chance in chances[1:]:

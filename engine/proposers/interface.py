@@ -86,8 +86,10 @@ class Proposer(Protocol):
         path, since it may be cut."""
         ...
 
-    def observe(self, verdict: Verdict) -> None:
+    def observe(self, verdict: Verdict) -> None:  # noqa: ARG002
         """The outcome of the round, whoever drafted in it."""
+        return
 
     def end_reply(self) -> None:
         """The reply is over; what it taught can be stored."""
+        return

@@ -16,8 +16,8 @@ from engine.lab.measuring.order import BenchOrder
 from engine.loading import load_file, make_drafting
 from engine.messages.learned import NgramRecord, RecallText
 from engine.profile.transfer import read_profile
+from engine.proposers.drafted import measure_step
 from engine.proposers.drafting import Drafting
-from engine.proposers.neural import measure_step
 from engine.stop_signal import StopSignal
 from engine.target.interface import Interrupted, Target
 from engine.target.llama_cpp import load_vocabulary

@@ -75,7 +75,7 @@ def test_a_reply_is_drafted_after_the_next_start_unless_it_was_deleted(
         return FREE
 
     # What passes truly cost on a busy machine decides whether anything is drafted at all.
-    monkeypatch.setattr("engine.proposers.costs.measure_passes", free)
+    monkeypatch.setattr("engine.loading.measure_passes", free)
     with started(tmp_path) as start:
         first = start.ask()
     with started(tmp_path) as start:

@@ -20,7 +20,8 @@ from engine.loading import make_drafting
 from engine.messages.conversations import ChatTurn, Role
 from engine.numerics.draft_length import FixedCosts
 from engine.numerics.prefix import common_prefix_length
-from engine.proposers.chooser import Always, Chooser
+from engine.proposers.candidate import Always
+from engine.proposers.chooser import Chooser
 from engine.replies.reply import Reply, ReplyWriter
 from engine.stop_signal import StopSignal
 from engine.target.interface import Target
@@ -60,8 +61,8 @@ def test_a_hundred_thousand_sampled_tokens_follow_the_targets_distribution(
 
 def test_greedy_text_is_that_of_plain_decoding_but_for_near_ties(fresh_starter: Target, tmp_path: Path) -> None:
     greedy = SamplingSettings(temperature=0)
-    speculation = Speculation(Chooser(FixedCosts({1: 1.0}), always=Always(3, 3)))
-    speculation.begin(make_drafting(config(tmp_path), fresh_starter).proposer, 0.0)
+    drafter = make_drafting(config(tmp_path), fresh_starter).proposer
+    speculation = Speculation(Chooser(FixedCosts({1: 1.0}), [drafter], always=Always(3, 3)))
     num_accepted = 0
     for prompt in PROMPTS:
         plain = write(fresh_starter, prompt, greedy, None)

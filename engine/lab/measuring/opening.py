@@ -12,8 +12,8 @@ from engine.lab.measuring.prompts import read_prompts
 from engine.lab.measuring.windows import Drafting, Schooling
 from engine.messages.learned import RecallText
 from engine.numerics.draft_length import MAX_LENGTH, FixedCosts, PassCosts
+from engine.proposers import catalogue
 from engine.proposers.candidate import Always
-from engine.proposers.catalogue import PROPOSERS
 from engine.proposers.chooser import Chooser
 from engine.proposers.costs import measure_passes
 from engine.proposers.interface import Proposer, Supplies
@@ -78,7 +78,7 @@ def _speculation(mode: str, order: BenchOrder, supplies: Supplies, stop: StopSig
         costs, step_s = _costs(order, supplies.target, stop)
         return Chooser(costs, step_s=step_s, always=always)
 
-    proposers = [listed for listed in PROPOSERS if listed.origin.key == _ALONE.get(mode, listed.origin.key)]
+    proposers = [listed for listed in catalogue.PROPOSERS if listed.origin.key == _ALONE.get(mode, listed.origin.key)]
     return open_speculation(make_chooser, supplies, proposers, at_once=True)
 
 

@@ -37,7 +37,7 @@ class Watched:
 
 
 def test_nothing_is_drafted_before_a_proposer_is_there() -> None:
-    speculation = Speculation(Chooser(FREE, step_s=0.0))
+    speculation = Speculation(Chooser(FREE, step_s=0.0), loading=[RandomProposer.origin])
     assert speculation.propose(CONTEXT, 4) is NO_DRAFT
     assert not speculation.is_drafting
     speculation.join(RandomProposer(10))

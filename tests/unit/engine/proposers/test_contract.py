@@ -1,0 +1,100 @@
+"""What holds for every proposer of the list, built as the engine builds it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from engine.config import SamplingSettings
+from engine.messages.conversations import ChatTurn, Role
+from engine.numerics.draft import NO_DRAFT, Verdict
+from engine.numerics.suffix_index import SuffixIndex
+from engine.proposers.catalogue import PROPOSERS, Listed
+from engine.proposers.interface import Proposer, Supplies
+from tests.fakes.drafter import guesses
+from tests.fakes.proposers import Generous, neural_proposer
+from tests.fakes.target import FakeTarget
+from tests.fakes.toy import LINE
+from tests.unit.app.commands.test_cli import slow_imports_of
+from tests.unit.engine.proposers.bench import TEXT, TURNS, context_of
+
+OTHER_TURNS = (ChatTurn(Role.USER, "Say something else."),)
+SAMPLED = SamplingSettings(temperature=0.8)
+every_proposer = pytest.mark.parametrize("listed", [*PROPOSERS, LINE], ids=lambda listed: listed.origin.key)
+
+
+def built(listed: Listed) -> Proposer:
+    target = FakeTarget()
+
+    def load_drafter(_is_cancelled: Callable[[], bool]) -> Proposer:
+        return neural_proposer(target.vocabulary, guesses(TEXT))
+
+    indexes = [SuffixIndex([[*TEXT.encode()]])]
+    return listed.proposer_class().build(Supplies(target, lambda: indexes, load_drafter), lambda: False)
+
+
+def test_each_has_an_origin_of_its_own_and_the_window_knows_it_without_slow_libraries() -> None:
+    origins = [listed.origin for listed in PROPOSERS]
+    assert len({origin.key for origin in origins}) == len({origin.label for origin in origins}) == len(origins)
+    assert slow_imports_of("engine.proposers.catalogue") == []
+
+
+@every_proposer
+def test_it_declares_what_the_list_says_of_it(listed: Listed) -> None:
+    proposer = built(listed)
+    assert proposer.origin == listed.origin == listed.proposer_class().origin
+    for colour in (listed.origin.light, listed.origin.dark):
+        assert re.fullmatch("#[0-9a-f]{6}", colour)
+    assert proposer.measure_cost() >= 0
+    assert proposer.num_unread(context_of([1])) >= 0
+
+
+@every_proposer
+@pytest.mark.parametrize("sampling", [SamplingSettings(temperature=0), SAMPLED], ids=["greedy", "sampled"])
+def test_drafts_are_as_long_as_allowed_and_have_chances(listed: Listed, sampling: SamplingSettings) -> None:
+    proposer = built(listed)
+    num_drafted = 0
+    for place in range(1, 40):
+        for limit in (1, 2, 7):
+            context = replace(context_of([*TEXT.encode()[:place]]), sampling=sampling)
+            draft = proposer.propose(context, limit, Generous())
+            assert len(draft.tokens) == len(draft.chances) <= limit
+            assert all(0 <= chance <= 1 for chance in draft.chances)
+            assert all(0 <= token < len(FakeTarget().vocabulary) for token in draft.tokens)
+            assert draft is NO_DRAFT or draft.proposer == listed.origin.key
+            assert draft.path is None or not proposer.is_free
+            num_drafted += len(draft.tokens)
+    assert num_drafted
+
+
+@every_proposer
+def test_it_bears_every_verdict_and_any_order_of_replies(listed: Listed) -> None:
+    proposer, random = built(listed), np.random.default_rng(0)
+
+    def play(reply: Sequence[int], turns: Sequence[ChatTurn]) -> None:
+        context = context_of(reply, turns)
+        draft = proposer.propose(context, 5, Generous()) if random.random() < 0.7 else NO_DRAFT
+        num_accepted = int(random.integers(0, len(draft.tokens) + 1))
+        proposer.observe(Verdict(draft, num_accepted, (*draft.tokens[:num_accepted], 7)))
+
+    for turns in (TURNS, OTHER_TURNS, TURNS):
+        for length in (1, 2, 5, 9, 3, 20):
+            play([*TEXT.encode()[:length]], turns)
+        proposer.end_reply()
+        proposer.end_reply()
+
+
+@every_proposer
+def test_one_that_continues_guesses_after_the_tokens_ahead(listed: Listed) -> None:
+    proposer = built(listed)
+    if not proposer.continues:
+        pytest.skip("it does not continue")
+    ahead = (*TEXT.encode()[5:9],)
+    draft = proposer.propose(replace(context_of([*TEXT.encode()[:5]]), ahead=ahead), 6, Generous())
+    pieces = FakeTarget().vocabulary.pieces
+    assert TEXT.encode()[9:].startswith(b"".join(pieces[token] for token in draft.tokens))
+    assert draft.tokens
