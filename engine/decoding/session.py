@@ -1,4 +1,4 @@
-"""What one target holds of a conversation: the tokens evaluated so far, and the way back."""
+"""The tokens that one target holds of a conversation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engine.target.interface import FloatRows, Target
 
 
 class Session:
-    """The only one to move the target forwards and back, so that `tokens` is always what the target holds."""
+    """The only one to move the target forwards and back, so that `tokens` are always those that the target holds."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -31,10 +31,10 @@ class Session:
     ) -> FloatRows:
         """Makes the target hold exactly `prompt`, evaluating only what it does not hold yet.
 
-        Returns the logits after its last token, shape (1, vocabulary). Raises Interrupted when `stop` gets set; what
-        was evaluated until then stays held.
+        Returns the logits after its last token, shape (1, vocabulary). Raises Interrupted when `stop` gets set; tokens
+        evaluated until then stay held.
         """
-        # The last token is always evaluated: its logits are what the reply begins with.
+        # The last token is always evaluated: the reply begins with its logits.
         self.keep(min(common_prefix_length(self.tokens, prompt), len(prompt) - 1))
         new = prompt[len(self.tokens) :]
         step = self._target.limits.max_tokens
@@ -44,7 +44,8 @@ class Session:
         return rows
 
     def extend(self, tokens: Sequence[int], stop: StopSignal, num_rows: int) -> FloatRows:
-        """One pass over `tokens`; see `Target.evaluate`. Whatever it raises, `tokens` stays what the target holds."""
+        """One pass over `tokens`; see `Target.evaluate`. Whatever it raises, `tokens` stay those that the target
+        holds."""
         try:
             rows = self._target.evaluate(tokens, num_rows, stop)
         except BaseException:
@@ -56,8 +57,8 @@ class Session:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """Meanwhile other tokens may be read: afterwards the target holds again what it holds now, where there is the
-        memory to keep it."""
+        """Meanwhile other tokens may be read; afterwards the target holds the present ones again, where there is memory
+        to save them."""
         tokens, saved = self.tokens.copy(), self._target.save()
         try:
             yield
@@ -66,7 +67,7 @@ class Session:
                 self.tokens[:] = tokens if self._target.restore(saved) else ()
 
     def keep(self, num_kept: int) -> None:
-        """Forget all but the first `num_kept` tokens; where the target cannot, it forgets everything and will read
-        anew."""
+        """Forgets all but the first `num_kept` tokens; a target that cannot roll back forgets everything and will read
+        again."""
         rolled_back = self._target.roll_back(num_kept)
         del self.tokens[num_kept if rolled_back else 0 :]

@@ -128,7 +128,8 @@ class Speculation:
             chooser.end_reply()
         except ProposerFailed as failure:
             self._go_on_without(chooser, failure)
-        self._describe(chooser.activity)
+        else:
+            self._describe(chooser.activity)
 
     def _go_on_without(self, chooser: Chooser, failure: ProposerFailed) -> None:
         """A reply is worth more than its drafts."""

@@ -1,4 +1,4 @@
-"""What a proposer hands to the acceptance rule, and what comes back. Plain values."""
+"""A draft and its verdict: what a proposer hands to the acceptance rule, and what comes back."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ class Draft:
 
     tokens: tuple[int, ...] = ()  # the target's, shape (n,)
     path: DraftPath | None = None
-    chances: tuple[float, ...] = ()  # shape (n,): how likely each stands if those before it do; empty: nobody said
+    chances: tuple[float, ...] = ()  # shape (n,): that each is accepted if those before it are; empty: not known
     num_steps: int = 0  # passes of a drafter, one for each token it drew or refused to draw
     drafter_s: float = 0.0  # seconds in the drafter's passes
-    reading_s: float = 0.0  # of these, in a pass over many tokens at once: a prompt, or what was written without drafts
-    proposer: str = ""
-    before: Draft | None = None  # the first of `tokens`, where somebody else guessed them; certain of each
+    reading_s: float = 0.0  # of these, in a pass over many tokens at once: a prompt, or text written without drafts
+    proposer: str = ""  # the key of its origin
+    before: Draft | None = None  # the first of `tokens`, where another proposer guessed them; certain of each
 
     @property
     def num_before(self) -> int:
-        """Of the tokens, those that `before` brought."""
+        """Of the tokens, those of `before`."""
         return len(self.before.tokens) if self.before else 0
 
     @property
@@ -51,7 +51,7 @@ class Draft:
         return replace(self, tokens=self.tokens[:num_tokens], chances=self.chances[:num_tokens])
 
     def after(self, before: Draft) -> Draft:
-        """This draft as what goes on from another one, which is certain of its tokens."""
+        """Another draft, which is certain of its tokens, and this one after it."""
         assert before.path is None
         return replace(self, tokens=before.tokens + self.tokens, chances=before.chances + self.chances, before=before)
 
@@ -61,7 +61,7 @@ NO_DRAFT = Draft()
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What came of a draft."""
+    """The outcome of a round."""
 
     draft: Draft
     num_accepted: int  # of the draft's tokens, from its first on

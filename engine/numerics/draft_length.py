@@ -1,4 +1,4 @@
-"""How far to draft: what passes cost, and the length that gains most."""
+"""How far to draft: the costs of passes, and the length that gains most."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from itertools import pairwise
 MAX_LENGTH = 15  # tokens of a draft; one pass then has 16 rows
 _REFINEMENT = 0.1  # how much one pass changes what is known about passes, in the end
 _LARGEST_SURPRISE = 2.0  # a pass that took longer or shorter than that says more about the machine than about passes
-_SPANS = (256, 512, 1024, 2048, 4096, 8192, 16_384, 32_768)  # tokens held, from which on passes cost otherwise
+_SPANS = (256, 512, 1024, 2048, 4096, 8192, 16_384, 32_768)  # numbers of tokens held at which costs change
 
 
 class PassCosts:
     """V(n): the seconds of a pass over n tokens, for n from 1 to MAX_LENGTH + 1, by how much the target holds.
 
-    A pass grows with what is held, one over many tokens more slowly, so each span of lengths has costs of its own. One
-    that is entered for the first time begins with those of the span before.
+    A pass takes longer the more tokens are held, one over many tokens less so; each span of lengths has costs of its
+    own. A span that is entered for the first time begins with the costs of the one before.
     """
 
     def __init__(self, measured: Mapping[int, float]) -> None:
@@ -30,7 +30,7 @@ class PassCosts:
         return self._seconds[min(num_tokens, MAX_LENGTH + 1) - 1]
 
     def enter(self, num_held: int) -> bool:
-        """From now on the costs are those where the target holds so many tokens. Whether they are others."""
+        """From now on the costs are those of a target that holds so many tokens. Whether they are different."""
         span = bisect_right(_SPANS, num_held)
         if span == self._span:
             return False
@@ -41,7 +41,7 @@ class PassCosts:
 
     def refine(self, num_tokens: int, seconds: float) -> None:
         """A pass over `num_tokens` took so long. All costs move with it, since they grow together with the context and
-        with what else the machine does; its own moves most. The first passes of a span tell more than later ones."""
+        with the machine's other work; its own moves most. The first passes of a span count more than later ones."""
         if not 1 <= num_tokens <= MAX_LENGTH + 1:
             return
         self._num_seen += 1
@@ -53,7 +53,7 @@ class PassCosts:
 
 
 class FixedCosts(PassCosts):
-    """Costs that are given and stay."""
+    """Given costs that stay."""
 
     def enter(self, num_held: int) -> bool:  # noqa: ARG002
         return False
@@ -67,16 +67,16 @@ def best_gain(
     """How many of these tokens to check beside `num_rows` others, and the tokens gained by it: argmax over k of
     a₁ + a₁a₂ + … + a₁…aₖ − rate · (V(rows + k) − V(rows) + (k − 1) · step); (0, 0.0) where nothing is gained.
 
-    `chances` a: that each stands if those before it do; `rate`: tokens per second that the time would bring otherwise;
-    `step_s`: seconds for guessing one more, the first being there already. DESIGN: a token is worth drafting while its
-    chance is above its costs at the going rate; a pass can cost less with more rows, so all lengths are looked at.
+    `chances` a: that each is accepted if those before it are; `rate`: tokens per second otherwise; `step_s`: seconds
+    for guessing one more, the first being there already. A token is worth drafting while its chance is above its costs
+    at the going rate; a pass can cost less with more rows, so all lengths are tried.
     """
     best, best_gain = 0, 0.0
-    stands, gained = 1.0, 0.0
+    accepted, gained = 1.0, 0.0
     without = costs.of(num_rows)
     for length, chance in enumerate(chances[: MAX_LENGTH + 1 - num_rows], 1):
-        stands *= chance
-        gained += stands
+        accepted *= chance
+        gained += accepted
         gain = gained - rate * (costs.of(num_rows + length) - without + (length - 1) * step_s)
         if gain > best_gain:
             best, best_gain = length, gain
@@ -84,7 +84,7 @@ def best_gain(
 
 
 def filled(measured: Mapping[int, float]) -> list[float]:
-    """The seconds of passes over 1, 2, … MAX_LENGTH + 1 tokens, from those of some."""
+    """The seconds of passes over 1, 2, … MAX_LENGTH + 1 tokens, interpolated from some of them."""
     points = sorted(measured.items())
     assert points
     assert points[0][0] == 1

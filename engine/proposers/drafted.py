@@ -31,10 +31,10 @@ from engine.target.interface import Vocabulary
 _MOST_STEPS_PER_TOKEN = 4  # a token of the target that takes more is not worth drafting
 _MOST_CANDIDATES = 64  # of the drafter's distribution: its tail is not worth drawing from
 _MEASURED_STEPS = 12
-_MOST_CAUGHT_UP = 8  # tokens that one round leaves to be read; more are a prompt, or what was written without drafts
+_MOST_CAUGHT_UP = 8  # tokens that one round leaves to be read; more are a prompt, or text written without drafts
 _ROOM_SHARE = 8  # of what the drafter can hold, an eighth is for drafts
 _CONFIDENCES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)  # borders between kinds of guesses
-_PRIORS = (0.05, 0.12, 0.2, 0.28, 0.36, 0.45, 0.53, 0.62, 0.72, 0.82, 0.9, 0.95)  # that a guess of each kind stands
+_PRIORS = (0.05, 0.12, 0.2, 0.28, 0.36, 0.45, 0.53, 0.62, 0.72, 0.82, 0.9, 0.95)  # that each kind is accepted
 
 
 class DrafterProposer(Proposer):

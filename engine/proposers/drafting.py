@@ -1,4 +1,4 @@
-"""One drafter for one target: what drafts with it, and what teaches it."""
+"""One drafter for one target: its proposer, its learner, and the n-grams of their translation."""
 
 from __future__ import annotations
 
@@ -23,14 +23,17 @@ from engine.target.vocabulary_name import vocabulary_fingerprint
 
 
 class NgramMemory(Protocol):
-    """Keeps n-grams from one start of the app to the next, for each pair of vocabularies."""
+    """Stores n-grams from one start of the app to the next, for each pair of vocabularies."""
 
     def load(self, target_fingerprint: str, drafter_fingerprint: str) -> Sequence[NgramRecord]: ...
     def save(self, target_fingerprint: str, drafter_fingerprint: str, changed: Sequence[NgramRecord]) -> None: ...
 
 
 class Drafting:
-    """Owns the drafter. `proposer` belongs to the thread of the target."""
+    """Owns a drafter, with all that drafts with it and all that changes it: adapters and n-grams.
+
+    `proposer` belongs to the thread of the target.
+    """
 
     def __init__(
         self,
@@ -68,20 +71,19 @@ class Drafting:
         return Adapter.from_bytes(data, self._drafter.model.shape)
 
     def use(self, adapter: Adapter | None) -> None:
-        """From the next reply on it drafts with this adapter; None: as it came. From any thread."""
+        """From the next reply on it drafts with this adapter; None: with its original weights. From any thread."""
         if adapter is None and self._adapter is None:
-            return  # what it holds need not be read again
+            return  # the drafter need not read again what it holds
         self._adapter = adapter
         self._drafter.model.offer(self._own_weights if adapter is None else adapted(self._own_weights, adapter))
 
     def renew_ngrams(self, memory: NgramMemory) -> None:
-        """From the next reply on it translates with what `memory` has, and keeps there what changes of it; what it has
-        learned and not kept yet is gone. From any thread. Raises StoreUnusable."""
+        """From the next reply on it translates with the n-grams of `memory`, and stores changes there; what it has
+        learned and not stored yet is dropped. From any thread. Raises StoreUnusable."""
         if self._merges:
             pair = self.target_fingerprint, self._drafter.tokenizer.fingerprint
             trie = StringTrie(self._strings)
-            cache, keep = _open_cache(trie, memory, *pair)
-            self.proposer.offer_ngrams(trie, cache, keep)
+            self.proposer.offer_ngrams(trie, *_open_cache(trie, memory, *pair))
 
 
 def open_drafting(
@@ -92,8 +94,8 @@ def open_drafting(
     memory: NgramMemory | None = None,
     is_cancelled: Callable[[], bool] = lambda: False,
 ) -> Drafting:
-    """Loads the drafter in `folder` and what is known about its tokens and the target's; `maps` is where the maps of
-    vocabularies are kept. Takes seconds the first time.
+    """Loads the drafter in `folder`, and the map between its vocabulary and the target's from the folder `maps`. Takes
+    seconds the first time, when that map is built.
 
     Raises DrafterUnusable, StoreUnusable, and LoadCancelled when `is_cancelled` says so between two steps.
     """
@@ -109,29 +111,21 @@ def open_drafting(
 
     strings = open_map(maps, target_fingerprint, f"{tokenizer.fingerprint} {outputs}", build)
     trie = StringTrie(strings) if settings.merge else StringTrie.direct_only(strings)
-    if settings.merge:
-        proposer = DrafterProposer(
-            drafter.model,
-            tokenizer,
-            vocabulary,
-            trie,
-            *_open_cache(trie, memory, target_fingerprint, tokenizer.fingerprint),
-        )
-    else:
-        proposer = DrafterProposer(drafter.model, tokenizer, vocabulary, trie, None)
+    cache = _open_cache(trie, memory, target_fingerprint, tokenizer.fingerprint) if settings.merge else (None,)
+    proposer = DrafterProposer(drafter.model, tokenizer, vocabulary, trie, *cache)
     return Drafting(drafter, vocabulary, strings, proposer, target_fingerprint, settings.merge)
 
 
 def _open_cache(
     trie: StringTrie, memory: NgramMemory | None, target_fingerprint: str, drafter_fingerprint: str
 ) -> tuple[NgramCache, Callable[[Sequence[NgramRecord]], None]]:
-    """What is known of these two vocabularies, and what keeps that. Raises StoreUnusable."""
+    """The n-grams of these two vocabularies, and a function that stores changes to them. Raises StoreUnusable."""
     cache = NgramCache(trie)
     if memory is not None:
         cache.load(memory.load(target_fingerprint, drafter_fingerprint))
 
-    def keep(changed: Sequence[NgramRecord]) -> None:
+    def store(changed: Sequence[NgramRecord]) -> None:
         if memory is not None and changed:
             memory.save(target_fingerprint, drafter_fingerprint, changed)
 
-    return cache, keep
+    return cache, store

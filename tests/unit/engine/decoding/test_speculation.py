@@ -12,6 +12,7 @@ from engine.decoding.speculation import Speculation
 from engine.messages.conversations import ChatTurn, Role
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
 from engine.numerics.draft_length import FixedCosts
+from engine.numerics.sampling import RandomDice
 from engine.proposers.catalogue import DRAFTER
 from engine.proposers.chooser import Chooser
 from engine.proposers.interface import Context, Proposer, Worth

@@ -10,6 +10,7 @@ from engine.config import SamplingSettings
 from engine.messages.conversations import ChatTurn, Role
 from engine.numerics.draft import Draft, Verdict
 from engine.numerics.draft_length import FixedCosts
+from engine.numerics.sampling import RandomDice
 from engine.proposers.candidate import Always
 from engine.proposers.chooser import Chooser
 from engine.proposers.interface import Context

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -9,15 +10,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engine.config import SamplingSettings
+from engine.config import ReplySettings, SamplingSettings
+from engine.decoding.speculation import Speculation
 from engine.messages.conversations import ChatTurn, Role
 from engine.numerics.draft import NO_DRAFT, Verdict
 from engine.numerics.suffix_index import SuffixIndex
 from engine.proposers.catalogue import PROPOSERS, Listed
 from engine.proposers.interface import Proposer, Supplies
+from engine.replies.reply import Reply, ReplyWriter
+from engine.stop_signal import StopSignal
 from tests.fakes.drafter import guesses
-from tests.fakes.proposers import Generous, neural_proposer
-from tests.fakes.target import FakeTarget
+from tests.fakes.listener import RecordingListener
+from tests.fakes.proposers import Generous, choosing, neural_proposer
+from tests.fakes.target import FakeTarget, says
 from tests.fakes.toy import LINE
 from tests.unit.app.commands.test_cli import slow_imports_of
 from tests.unit.engine.proposers.bench import TEXT, TURNS, context_of
@@ -88,13 +93,47 @@ def test_it_bears_every_verdict_and_any_order_of_replies(listed: Listed) -> None
         proposer.end_reply()
 
 
-@every_proposer
+continuing = [listed for listed in PROPOSERS if listed.proposer_class().continues]
+
+
+@pytest.mark.parametrize("listed", continuing, ids=lambda listed: listed.origin.key)
 def test_one_that_continues_guesses_after_the_tokens_ahead(listed: Listed) -> None:
     proposer = built(listed)
-    if not proposer.continues:
-        pytest.skip("it does not continue")
     ahead = (*TEXT.encode()[5:9],)
     draft = proposer.propose(replace(context_of([*TEXT.encode()[:5]]), ahead=ahead), 6, Generous())
     pieces = FakeTarget().vocabulary.pieces
     assert TEXT.encode()[9:].startswith(b"".join(pieces[token] for token in draft.tokens))
     assert draft.tokens
+
+
+def written(speculation: Speculation | None) -> Reply:
+    writer = ReplyWriter(FakeTarget(says(TEXT)), speculation)
+    return writer.write(
+        writer.prepare(TURNS), ReplySettings(SamplingSettings(temperature=0)), StopSignal(), RecordingListener()
+    )
+
+
+@every_proposer
+def test_greedy_text_is_that_of_plain_decoding(listed: Listed) -> None:
+    speculation = choosing(built(listed))
+    for _ in range(2):  # also with what was learned
+        reply = written(speculation)
+        assert reply.tokens == written(None).tokens
+        assert reply.figures.by_proposer[listed.origin.key].num_accepted
+
+
+@every_proposer
+@pytest.mark.parametrize("method", ["propose", "observe", "end_reply"])
+def test_one_that_raises_is_given_up_while_the_reply_goes_on(
+    listed: Listed, method: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_arguments: object) -> None:
+        raise ZeroDivisionError
+
+    proposer = built(listed)
+    monkeypatch.setattr(proposer, method, fail)
+    speculation = choosing(proposer)
+    with caplog.at_level(logging.CRITICAL):
+        assert written(speculation).text == TEXT
+    assert speculation.state.startswith(f"The {listed.origin.label.lower()} failed (ZeroDivisionError)")
+    assert written(speculation).figures.num_drafted == 0
