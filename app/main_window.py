@@ -103,6 +103,11 @@ class MainWindow(QMainWindow):
         self.regenerate_action.setEnabled(not busy)
         self.continue_action.setEnabled(not busy)
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a reply is under way."""
+        return self.stop_action.isEnabled()
+
     def state(self) -> bytes:
         """Place, size and sidebar, for `restore`."""
         state = QByteArray()
