@@ -86,12 +86,12 @@ class LibraryController(QObject):
         picker.add_files_requested.connect(self._add_files)
         picker.add_folder_requested.connect(self._add_folder)
         picker.find_requested.connect(self.dialog.open_hub)
-        picker.library_requested.connect(self._open)
-        window.library_action.triggered.connect(self._open)
+        picker.library_requested.connect(self.dialog.open_library)
+        window.library_action.triggered.connect(self.dialog.open_library)
         window.models_action.triggered.connect(self.dialog.open_hub)
         window.target_bar.cancel_requested.connect(self._give_up)
         page.use_requested.connect(self.choose)
-        page.load_again_requested.connect(self._load_again)
+        page.load_again_requested.connect(self._load)
         page.options_changed.connect(self._change_options)
         page.estimate_wanted.connect(self._estimate_with)
         page.folder_requested.connect(self._open_folder)
@@ -117,14 +117,6 @@ class LibraryController(QObject):
     def _give_up(self) -> None:
         """The user has cancelled the loading; nothing more is asked about it."""
         self._chosen = self._refused = None
-
-    @Slot(object)
-    def _load_again(self, path: Path) -> None:
-        self._load(path)
-
-    @Slot()
-    def _open(self) -> None:
-        self.dialog.open_library()
 
     @Slot()
     def _add_files(self) -> None:
@@ -171,6 +163,7 @@ class LibraryController(QObject):
     def _remove(self, path: Path, delete_file: bool) -> None:
         self._post(RemoveTarget(path, delete_file and path != self._in_use))
 
+    @Slot(object)
     def _load(self, path: Path) -> None:
         self._refused = None  # another one is wanted now
         self._chosen = self._estimate_command(path)

@@ -97,16 +97,12 @@ class StoreTrouble(QObject):
     def _show(self, sentence: str) -> None:
         if self.dialog is None:
             self.dialog = StoreDialog(self._window)
-            self.dialog.retried.connect(self._retry)
+            self.dialog.retried.connect(self._begin)
             self.dialog.folder_requested.connect(self._open_folder)
             self.dialog.quit_requested.connect(self._window.close)
         self._window.toasts.clear_errors()  # the dialog says the same, and better
         self.dialog.show_sentence(sentence)
         self.dialog.open()
-
-    @Slot()
-    def _retry(self) -> None:
-        self._begin()
 
     @Slot()
     def _open_folder(self) -> None:
