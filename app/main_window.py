@@ -1,4 +1,4 @@
-"""The window: arrangement and wiring, no decisions."""
+"""The window: its widgets, actions and menus, and no decisions."""
 
 from __future__ import annotations
 

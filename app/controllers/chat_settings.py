@@ -7,6 +7,7 @@ from PySide6.QtCore import QObject, Slot
 from app.controllers.chat import ChatController, NextChat
 from app.controllers.conversations import ConversationsController
 from app.dialogs.conversation_dialog import ConversationDialog
+from app.dialogs.parts import show_in_front
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from engine import ChangeConversation, OwnSampling
@@ -35,8 +36,7 @@ class ChatSettingsController(QObject):
     @Slot()
     def _open(self) -> None:
         if self.dialog.isVisible():
-            self.dialog.raise_()
-            self.dialog.activateWindow()
+            show_in_front(self.dialog)
             return
         if self._conversations.open_id is not None:
             self._wanted = self._conversations.open_id
@@ -74,6 +74,4 @@ class ChatSettingsController(QObject):
     def _show(self, title: str, about: str, system_prompt: str, sampling: OwnSampling) -> None:
         chat = self._chat
         self.dialog.show_values(title, about, system_prompt, sampling, chat.reply_settings, chat.system_prompt)
-        self.dialog.show()
-        self.dialog.raise_()
-        self.dialog.activateWindow()
+        show_in_front(self.dialog)

@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, Slot
 
 from app.dialogs.compare_dialog import CompareDialog
 from app.dialogs.compare_wording import NUM_REPLIES, progress_words, reasons, result, running_words, side_words
+from app.dialogs.parts import show_in_front
 from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from engine import ChatSampling, Compare, ReplySettings, SamplingSettings
@@ -67,9 +68,7 @@ class CompareController(QObject):
             self._conversation_id = prompts[-1].conversation_id if prompts else None
             self.dialog.show_prompt(prompts[-1].text if prompts else self._example(), bool(prompts))
             self.dialog.clear()
-        self.dialog.show()
-        self.dialog.raise_()
-        self.dialog.activateWindow()
+        show_in_front(self.dialog)
 
     @Slot()
     def _start(self) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.dialogs.drafter_dialog import DrafterDialog
+from app.dialogs.parts import show_in_front
 from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from engine import BUILT_IN, HUB_EXAMPLES, FetchDrafter, UseDrafter, drafter_folder, hub_name
@@ -59,9 +60,7 @@ class DrafterController(QObject):
         if not self.dialog.isVisible() and self._fetch is None:
             self.dialog.show_choice(self.choice, self.choice != BUILT_IN and hub_name(self.choice) is None)
             self._show_state()
-        self.dialog.show()
-        self.dialog.raise_()
-        self.dialog.activateWindow()
+        show_in_front(self.dialog)
 
     @Slot(str)
     def _choose(self, choice: str) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 from shiboken6 import isValid
 
+from app.dialogs.parts import show_in_front
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
@@ -97,9 +98,7 @@ class HistoryController(QObject):
             self.page.compare_requested.connect(self.compare_requested)
             self.page.export_requested.connect(self._export)
         self._read()
-        self.page.show()
-        self.page.raise_()
-        self.page.activateWindow()
+        show_in_front(self.page)
 
     @Slot(str, str)
     def _export(self, path: str, text: str) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Slot
 
+from app.dialogs.parts import show_in_front
 from app.dialogs.personal_dialog import PersonalDialog
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
@@ -79,9 +80,7 @@ class PersonalController(QObject):
             self._read()
             if self._under_way is None:
                 self.dialog.clear_words()
-        self.dialog.show()
-        self.dialog.raise_()
-        self.dialog.activateWindow()
+        show_in_front(self.dialog)
 
     @Slot(LearningSettings)
     def _change(self, settings: LearningSettings) -> None:

@@ -9,6 +9,7 @@ from app.controllers.drafter import DrafterController
 from app.controllers.personal import PersonalController
 from app.controllers.target import TargetController
 from app.controllers.update import update_description
+from app.dialogs.parts import show_in_front
 from app.dialogs.settings_dialog import SettingsDialog
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
@@ -103,9 +104,7 @@ class SettingsController(QObject):
     @Slot()
     def _open(self) -> None:
         self._show_all()
-        self.dialog.show()
-        self.dialog.raise_()
-        self.dialog.activateWindow()
+        show_in_front(self.dialog)
 
     @Slot()
     def _open_shortcuts(self) -> None:
