@@ -24,9 +24,9 @@ from engine.config import SpeculationSettings, data_dir
 from engine.errors import MendableError
 
 if TYPE_CHECKING:
-    from app.assembled import Assembled
     from app.crash.watch import CrashWatch
     from app.startup.desktop_application import DesktopApplication
+    from app.wiring import WiredWindow
 
 _SIGNAL_INTERVAL_MS = 250
 LOCK_INTERVAL_S = 0.001  # after which a thread that computes in Python lets another one on; see 0016-window.md
@@ -136,45 +136,45 @@ def _show(
     painted_at = time.time()
     import_in_pieces()
 
-    from app.assembled import Assembled
     from app.controllers.crash import CrashController
     from app.startup.smoke import SmokeRun, smoke_settings
+    from app.wiring import WiredWindow
 
     # Imported and made when the window is seen already.
-    assembled = Assembled(opened, folder, speculation, target, smoke_settings() if smoke else None)
-    check = SmokeRun(assembled.window, assembled.bridge, smoke, painted_at) if smoke else None
+    wired = WiredWindow(opened, folder, speculation, target, smoke_settings() if smoke else None)
+    check = SmokeRun(wired.window, wired.bridge, smoke, painted_at) if smoke else None
     if lock is not None:
-        CrashController(assembled.window, assembled.keeper, watch)
-        _listen(application, assembled, request, lock, folder)
+        CrashController(wired.window, wired.keeper, watch)
+        _listen(application, wired, request, lock, folder)
 
     def close_soon(_number: int, _frame: FrameType | None) -> None:
         """Not here and now: this runs in the middle of whatever Python does."""
-        QTimer.singleShot(0, assembled.window, assembled.window.close)
+        QTimer.singleShot(0, wired.window, wired.window.close)
 
     signal.signal(signal.SIGINT, close_soon)
-    awake = QTimer(assembled)
+    awake = QTimer(wired)
     awake.timeout.connect(lambda: None)  # Python looks at signals only when Python code runs, however little
     awake.start(_SIGNAL_INTERVAL_MS)
     try:
         code = application.exec()
     finally:
-        assembled.close()
+        wired.close()
     if check is not None and check.failure:
         raise CannotOpenWindow(check.failure)
     return code
 
 
 def _listen(
-    application: DesktopApplication, assembled: Assembled, request: OpenRequest, lock: InstanceLock, folder: Path
+    application: DesktopApplication, wired: WiredWindow, request: OpenRequest, lock: InstanceLock, folder: Path
 ) -> None:
-    """Opens what this start was asked for, and from then on what others are."""
+    """Opens the files of this start, and from then on those of further starts."""
     from PySide6.QtCore import QTimer
 
     from app.startup.single_instance import OpenRequests
 
-    others = OpenRequests(lock, folder, assembled)
-    assembled.window.closing.connect(others.close)
-    others.asked.connect(assembled.opening.answer)
-    application.opened.connect(assembled.opening.answer)
+    others = OpenRequests(lock, folder, wired)
+    wired.window.closing.connect(others.close)
+    others.asked.connect(wired.opening.answer)
+    application.opened.connect(wired.opening.answer)
     files = (*request.files, *application.take_early())
-    QTimer.singleShot(0, assembled, lambda: assembled.opening.open(files))  # when the engine is awake
+    QTimer.singleShot(0, wired, lambda: wired.opening.open(files))  # when the engine is awake

@@ -1,38 +1,108 @@
-"""The one place where the engine's threads meet Qt's: commands go in as they are, events come out as a signal."""
+"""The one place where the engine's threads meet Qt's: commands go in, events and ended requests come out as signals."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, Signal
+from collections.abc import Callable
+
+from PySide6.QtCore import QMetaMethod, QObject, Qt, Signal, Slot
 
 from engine import Command, Engine, EngineConfig, StopSignal
-from engine.messages.events import Event
+from engine.messages.events import Event, Failed, Finished, Listener
+
+
+class Request(QObject):
+    """A command that was posted, until it ends. A listener must not hold the request itself: that would be a circle
+    through Qt, which nobody collects.
+
+    Signals, one of the two, after all other events of the command:
+        finished(): it was carried out.
+        failed(Failed): it was not, or not to its end. The window shows the sentence where nobody listens.
+    """
+
+    finished = Signal()
+    failed = Signal(object)
+
+    def __init__(self, command: Command, stop: StopSignal, is_quiet: bool = False) -> None:
+        super().__init__()
+        self.command = command
+        self.is_quiet = is_quiet
+        self._stop = stop
+
+    def stop(self) -> None:
+        """Ends the command early, also when it has not begun yet."""
+        self._stop.set()
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether it was told to end early."""
+        return self._stop.is_set()
+
+    @property
+    def is_failure_handled(self) -> bool:
+        return self.is_quiet or self.isSignalConnected(QMetaMethod.fromSignal(self.failed))
 
 
 class EngineBridge(QObject):
-    """Owns the engine.
+    """Owns the engine, and brings what it says to the interface thread. After `close` nothing is emitted any more.
 
-    Signals:
-        happened(Event): something happened. Emitted on the engine's threads: connect it to a method of a QObject that
-        lives on the
-            interface thread, with a queued connection.
+    Signals, on the interface thread and in the engine's order:
+        happened(Event): any event but `Finished`, which ends a request and says nothing else.
+        unhandled(str): the sentence of a failure that no request listens to.
     """
 
     happened = Signal(object)
+    unhandled = Signal(str)
+    _received = Signal(object)  # emitted on the engine's threads
 
-    def __init__(self, config: EngineConfig, parent: QObject | None = None) -> None:
+    def __init__(
+        self,
+        config: EngineConfig,
+        parent: QObject | None = None,
+        make_engine: Callable[[EngineConfig, Listener], Engine] = Engine,
+    ) -> None:
         super().__init__(parent)
-        self._closed = False
-        self._engine = Engine(config, self._receive)
+        self._is_closed = False
+        self._requests: list[Request] = []  # that have not ended, in the order in which they were posted
+        self._received.connect(self._deliver, Qt.ConnectionType.QueuedConnection)
+        self._engine = make_engine(config, self._receive)
 
-    def post(self, command: Command) -> StopSignal:
-        """Have the engine carry out the command; setting the signal ends it early."""
-        return self._engine.post(command)
+    def post(self, command: Command, quiet: bool = False) -> Request:
+        """Have the engine carry out the command. `quiet`: nobody misses it if it fails."""
+        request = Request(command, self._engine.post(command), quiet)
+        self._requests.append(request)
+        return request
 
     def close(self) -> bool:
-        """Ends everything within two seconds; no event comes after that."""
-        self._closed = True
+        """Ends everything within two seconds."""
+        self._is_closed = True
+        self._requests.clear()
         return self._engine.close()
 
     def _receive(self, event: Event) -> None:
-        if not self._closed:
-            self.happened.emit(event)
+        if not self._is_closed:
+            self._received.emit(event)
+
+    @Slot(object)
+    def _deliver(self, event: Event) -> None:
+        if self._is_closed:
+            return
+        match event:
+            case Finished(command):
+                request = self._take(command)
+                if request is not None:
+                    request.finished.emit()
+                return
+            case Failed(sentence, command):
+                request = self._take(command)
+                if request is None or not request.is_failure_handled:
+                    self.unhandled.emit(sentence)
+                else:
+                    request.failed.emit(event)
+        self.happened.emit(event)
+
+    def _take(self, command: Command) -> Request | None:
+        """The first that was posted: equal commands end in that order. None for what the engine asked of itself."""
+        for place, request in enumerate(self._requests):
+            if request.command == command:
+                return self._requests.pop(place)
+        return None

@@ -1,4 +1,4 @@
-"""The window: arrangement and wiring, no decisions."""
+"""The window: its widgets, actions and menus, and no decisions."""
 
 from __future__ import annotations
 
@@ -102,6 +102,11 @@ class MainWindow(QMainWindow):
         self.stop_action.setEnabled(busy)
         self.regenerate_action.setEnabled(not busy)
         self.continue_action.setEnabled(not busy)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a reply is under way."""
+        return self.stop_action.isEnabled()
 
     def state(self) -> bytes:
         """Place, size and sidebar, for `restore`."""

@@ -1,31 +1,34 @@
-"""Walks the tree of a conversation: earlier prompts in other words, replies again or further, and the way between
-branches."""
+"""Walks the tree of a conversation: other words for earlier prompts, replies written again or continued, and the way
+between branches."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, Qt, Slot
+from PySide6.QtCore import QObject, Slot
 
 from app.controllers.chat import ChatController
+from app.controllers.conversations import ConversationsController
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from engine import ContinueReply, EditPrompt, Regenerate, ShowBranch
 from engine.messages.conversations import Message, Role
-from engine.messages.events import Event, Failed
+from engine.messages.events import Failed
 
 
 class BranchController(QObject):
-    """Connects the transcript of a window with one engine; `chat` says what is open, and has replies written."""
+    """Turns what is pressed beside messages of the transcript into commands; `chat` has replies written."""
 
-    def __init__(self, window: MainWindow, bridge: EngineBridge, chat: ChatController) -> None:
+    def __init__(
+        self, window: MainWindow, bridge: EngineBridge, conversations: ConversationsController, chat: ChatController
+    ) -> None:
         super().__init__(window)
         self._transcript = window.transcript
         self._bridge = bridge
+        self._conversations = conversations
         self._chat = chat
         self._transcript.regenerate_requested.connect(self._regenerate)
         self._transcript.continue_requested.connect(self._continue)
         self._transcript.revision_submitted.connect(self._ask_anew)
         self._transcript.branch_chosen.connect(self._show_branch)
-        bridge.happened.connect(self._on_event, Qt.ConnectionType.QueuedConnection)
 
     @Slot(int)
     def _regenerate(self, message_id: int) -> None:
@@ -54,21 +57,26 @@ class BranchController(QObject):
         message = self._shown(message_id)
         if message is None:
             return
-        command = EditPrompt(message.conversation_id, message_id, prompt, self._chat.reply_settings)
-        if prompt == message.text or self._chat.answer(command):
-            self._transcript.end_revision(message_id)
+        if prompt != message.text:
+            command = EditPrompt(message.conversation_id, message_id, prompt, self._chat.reply_settings)
+            request = self._chat.answer(command)
+            if request is None:
+                return
+            request.failed.connect(self._revise_again)
+        self._transcript.end_revision(message_id)
+
+    @Slot(object)
+    def _revise_again(self, failed: Failed) -> None:
+        """The prompt was not stored: nothing the user wrote is lost."""
+        command = failed.command
+        if isinstance(command, EditPrompt) and self._shown(command.message_id) is not None:
+            self._transcript.revise(command.message_id, command.prompt)
 
     @Slot(int)
     def _show_branch(self, message_id: int) -> None:
-        if self._chat.open_id is not None and not self._chat.is_answering:
-            self._bridge.post(ShowBranch(self._chat.open_id, message_id))
-
-    @Slot(object)
-    def _on_event(self, event: Event) -> None:
-        match event:
-            case Failed(command=EditPrompt(_, message_id, prompt)):
-                if self._shown(message_id) is not None:  # it was not kept: nothing the user wrote is lost
-                    self._transcript.revise(message_id, prompt)
+        open_id = self._conversations.open_id
+        if open_id is not None and not self._chat.is_answering:
+            self._bridge.post(ShowBranch(open_id, message_id))
 
     def _shown(self, message_id: int) -> Message | None:
         return next((message for message in self._transcript.messages if message.id == message_id), None)

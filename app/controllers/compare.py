@@ -1,16 +1,17 @@
-"""Has one prompt answered without guesses and with them, and shows what came of it."""
+"""Has one prompt answered with drafts and without them, and shows how much faster that was."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject, Qt, Slot
+from PySide6.QtCore import QObject, Slot
 
 from app.dialogs.compare_dialog import CompareDialog
 from app.dialogs.compare_wording import NUM_REPLIES, progress_words, reasons, result, running_words, side_words
-from app.engine_bridge import EngineBridge
+from app.dialogs.parts import show_in_front
+from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
-from engine import ChatSampling, Compare, ReplySettings, SamplingSettings, StopSignal
+from engine import ChatSampling, Compare, ReplySettings, SamplingSettings
 from engine.messages.comparison import Side
 from engine.messages.conversations import Role
 from engine.messages.events import (
@@ -26,7 +27,7 @@ _GREEDY = ReplySettings(SamplingSettings(temperature=0))
 
 
 class CompareController(QObject):
-    """Connects the dialog with one engine."""
+    """Decides what the dialog of a comparison shows, and stops one that something else would have to wait for."""
 
     def __init__(
         self,
@@ -36,45 +37,43 @@ class CompareController(QObject):
         system_prompt: Callable[[], str],
         chat_sampling: Callable[[], ChatSampling],
     ) -> None:
-        """`reply_settings` and `system_prompt` give the user's own, for all chats, when they are needed, and
-        `chat_sampling` that of the chat that is open."""
+        """`reply_settings` and `system_prompt` return what the user has set for all chats, and `chat_sampling` returns
+        that of the open chat."""
         super().__init__(window)
         self._window = window
         self._bridge = bridge
         self._reply_settings = reply_settings
         self._system_prompt = system_prompt
         self._chat_sampling = chat_sampling
-        self._conversation_id: int | None = None  # that the prompt was taken from
-        self._stop_signal: StopSignal | None = None  # of what is under way
+        self._conversation_id: int | None = None  # from which the prompt was taken
+        self._request: Request | None = None  # the comparison under way
         self._num_finished = 0  # replies of it
         self.dialog = CompareDialog(window)
         self.dialog.start_requested.connect(self._start)
         self.dialog.stop_requested.connect(self.stop)
         self.dialog.finished.connect(self.stop)
         window.compare_action.triggered.connect(self.open)
-        window.prompt_box.submitted.connect(self.stop)  # nobody waits for a reply because of a comparison
+        window.prompt_box.submitted.connect(self.stop)  # a reply never waits for a comparison
         window.prompt_box.stop_requested.connect(self.stop)
         window.transcript.regenerate_requested.connect(self.stop)
         window.transcript.continue_requested.connect(self.stop)
         window.transcript.revision_submitted.connect(self.stop)
-        bridge.happened.connect(self._on_event, Qt.ConnectionType.QueuedConnection)
+        bridge.happened.connect(self._on_event)
 
     @Slot()
     def open(self) -> None:
         """With the last prompt of the open chat."""
-        if not self.dialog.isVisible() and self._stop_signal is None:
+        if not self.dialog.isVisible() and self._request is None:
             prompts = [message for message in self._window.transcript.messages if message.role is Role.USER]
             self._conversation_id = prompts[-1].conversation_id if prompts else None
             self.dialog.show_prompt(prompts[-1].text if prompts else self._example(), bool(prompts))
             self.dialog.clear()
-        self.dialog.show()
-        self.dialog.raise_()
-        self.dialog.activateWindow()
+        show_in_front(self.dialog)
 
     @Slot()
     def _start(self) -> None:
         dialog = self.dialog
-        if self._stop_signal is not None:
+        if self._request is not None:
             return
         self._num_finished = 0
         dialog.clear()
@@ -84,7 +83,7 @@ class CompareController(QObject):
         )
         in_chat = self._conversation_id if dialog.in_chat.isChecked() else None
         own = dialog.own_sampling.isChecked()
-        self._stop_signal = self._bridge.post(
+        self._request = self._bridge.post(
             Compare(
                 prompt=dialog.prompt.toPlainText().strip(),
                 conversation_id=in_chat,
@@ -94,12 +93,13 @@ class CompareController(QObject):
                 sampled_as=(self._chat_sampling() if in_chat is None else ChatSampling(in_chat)) if own else None,
             )
         )
+        self._request.failed.connect(self._on_failed)
 
     @Slot()
     def stop(self) -> None:
-        """Something else is to be done that would have to wait for it."""
-        if self._stop_signal is not None:
-            self._stop_signal.set()
+        """For instance because something else needs the model."""
+        if self._request is not None:
+            self._request.stop()
 
     @Slot(object)
     def _on_event(self, event: Event) -> None:
@@ -111,13 +111,15 @@ class CompareController(QObject):
                 self.dialog.show_figures(Side.PLAIN, side_words(comparison.plain))
                 self.dialog.show_figures(Side.SPED_UP, side_words(comparison.sped_up))
                 self.dialog.show_result(result(comparison), reasons(comparison))
-            case Failed(sentence, Compare()):
-                self._end()
-                self.dialog.show_result(sentence, ())
             case ConversationForgotten(summary) if summary.id == self._conversation_id:
                 self._forget()
             case EverythingForgotten():
                 self._forget()
+
+    @Slot(object)
+    def _on_failed(self, failed: Failed) -> None:
+        self._end()
+        self.dialog.show_result(failed.sentence, ())
 
     def _on_text(self, event: CompareText) -> None:
         dialog = self.dialog
@@ -133,14 +135,14 @@ class CompareController(QObject):
         dialog.show_progress((self._num_finished + written) / NUM_REPLIES)
 
     def _forget(self) -> None:
-        """What the dialog shows was said in a chat that is gone."""
+        """The chat that the prompt came from is gone."""
         self.stop()
         self._conversation_id = None
         self.dialog.show_prompt(self._example(), False)
         self.dialog.clear()
 
     def _end(self) -> None:
-        self._stop_signal = None
+        self._request = None
         self.dialog.show_running(False)
 
     def _example(self) -> str:

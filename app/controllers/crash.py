@@ -1,4 +1,4 @@
-"""Offers crash reports to the user: those of this run as they come, and at the start those of the last one."""
+"""Offers crash reports to the user: at the start those of the last run, later those of this one."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ SUBJECT = "crash"
 
 
 class CrashController(QObject):
-    """Files are read and written on a thread of its own; the engine may be what is broken.
+    """Shows a notice with ways to save a report. Reads and writes files on its own thread, as the engine may be what
+    is broken.
 
     Signals:
         reported(Path): something has just gone wrong. Emitted on any thread.
-        found(tuple): reports of earlier runs, newest last. Emitted on the thread of files.
-        saved(str): how the copying of a report went, in a sentence; empty where it went well. Likewise.
+        found(tuple): reports of earlier runs, newest last. Emitted on the file thread.
+        saved(str): why a report could not be copied, in a sentence; empty if it was. Emitted on the file thread.
     """
 
     reported = Signal(object)
@@ -56,16 +57,16 @@ class CrashController(QObject):
     @Slot()
     def _look_for_earlier(self) -> None:
         future = self._files.submit(self._watch.folder.take_up, self._settings_text())
-        future.add_done_callback(self._tell_found)
+        future.add_done_callback(self._emit_found)
 
-    def _tell_found(self, future: Future[tuple[Path, ...]]) -> None:
+    def _emit_found(self, future: Future[tuple[Path, ...]]) -> None:
         if not future.cancelled() and future.exception() is None and future.result():
             self.found.emit(future.result())
 
     @Slot(object)
     def _on_found(self, reports: tuple[Path, ...]) -> None:
         if SUBJECT in self._window.notices.shown:
-            return  # something newer is told of already; these wait for the next start
+            return  # about a newer report; these wait for the next start
         for report in reports:
             latest = self._watch.folder.mark_told(report)
         self._offer(self.tr("Slipstream ended unexpectedly last time."), latest)

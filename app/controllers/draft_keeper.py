@@ -1,12 +1,12 @@
-"""Keeps prompts that were begun and not sent: one for every conversation, and one for the new chat."""
+"""Saves prompts that were begun and not sent: one for every conversation, and one for the new chat."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject, Qt, QTimer, Slot
+from PySide6.QtCore import QObject, QTimer, Slot
 
-from app.controllers.chat import ChatController
+from app.controllers.conversations import ConversationsController
 from app.engine_bridge import EngineBridge
 from app.widgets.prompt_box import PromptBox
 from engine import KeepDraft
@@ -20,52 +20,52 @@ _NEW_INCOGNITO = -1  # the place of a new chat that leaves no trace
 class DraftKeeper(QObject):
     """Has the prompt box show what was begun in the conversation that is open.
 
-    `new_draft` is what was begun in the new chat; `keep_new` is called with it after a pause in typing. What is begun
-    in a new incognito chat is known here alone.
+    `new_draft` is what was begun in the new chat; `save_new` is called with it after a pause in typing. What is begun
+    in a new incognito chat is never saved.
     """
 
     def __init__(
         self,
         prompt_box: PromptBox,
         bridge: EngineBridge,
-        chat: ChatController,
+        conversations: ConversationsController,
         new_draft: str,
-        keep_new: Callable[[str], None],
+        save_new: Callable[[str], None],
     ) -> None:
         super().__init__(prompt_box)
         self._prompt_box = prompt_box
         self._bridge = bridge
-        self._keep_new = keep_new
-        self._place: int | None = chat.open_id  # the conversation that the text in the box belongs to
+        self._save_new = save_new
+        self._place: int | None = conversations.open_id  # the conversation that the text in the box belongs to
         self._drafts: dict[int | None, str] = {None: new_draft}  # as far as they are known
-        self._kept: dict[int | None, str] = {None: new_draft}  # as the store knows them
+        self._saved: dict[int | None, str] = {None: new_draft}  # as the store knows them
         self._awaited: int | None = None  # the conversation whose draft is still being read
-        self._chat = chat
+        self._conversations = conversations
         self._pause = QTimer(self)
         self._pause.setSingleShot(True)
         self._pause.setInterval(_PAUSE_MS)
-        self._pause.timeout.connect(self.keep)
+        self._pause.timeout.connect(self.save)
         if new_draft and not prompt_box.text:
             prompt_box.set_text(new_draft)
         prompt_box.edited.connect(self._on_edited)
-        chat.moved.connect(self._on_moved)
-        chat.begun.connect(self._on_begun)
-        bridge.happened.connect(self._on_event, Qt.ConnectionType.QueuedConnection)
+        conversations.moved.connect(self._on_moved)
+        conversations.begun.connect(self._on_begun)
+        bridge.happened.connect(self._on_event)
 
     @Slot()
-    def keep(self) -> None:
+    def save(self) -> None:
         """Now, for instance because the app is being closed."""
         self._pause.stop()
         text = self._drafts.get(self._place, "")
-        if text == self._kept.get(self._place, ""):
+        if text == self._saved.get(self._place, ""):
             return
         if self._place == _NEW_INCOGNITO:
             return
-        self._kept[self._place] = text
+        self._saved[self._place] = text
         if self._place is None:
-            self._keep_new(text)
+            self._save_new(text)
         else:
-            self._bridge.post(KeepDraft(self._place, text))
+            self._bridge.post(KeepDraft(self._place, text), quiet=True)
 
     @Slot()
     def _on_edited(self) -> None:
@@ -75,8 +75,8 @@ class DraftKeeper(QObject):
 
     @Slot(object)
     def _on_moved(self, place: int | None) -> None:
-        self.keep()
-        if place is None and self._chat.is_incognito:
+        self.save()
+        if place is None and self._conversations.is_incognito:
             place = _NEW_INCOGNITO
         self._place = place
         known = self._drafts.get(place)
@@ -87,9 +87,9 @@ class DraftKeeper(QObject):
     def _on_begun(self, conversation_id: int) -> None:
         """The new chat has become a conversation: what was written since belongs to that."""
         self._drafts[conversation_id], self._drafts[self._place] = self._drafts.get(self._place, ""), ""
-        if self._place is None and self._kept[None]:
-            self._kept[None] = ""
-            self._keep_new("")
+        if self._place is None and self._saved[None]:
+            self._saved[None] = ""
+            self._save_new("")
         self._place = conversation_id
         self._pause.start()
 
@@ -98,18 +98,18 @@ class DraftKeeper(QObject):
         match event:
             case ConversationOpened(Conversation() as conversation):
                 number = conversation.summary.id
-                self._kept.setdefault(number, conversation.draft)
+                self._saved.setdefault(number, conversation.draft)
                 if number == self._awaited:
                     self._show(conversation.draft)
                     self._awaited = None
             case ConversationForgotten(conversation=summary):
                 self._drafts.pop(summary.id, None)
-                self._kept.pop(summary.id, None)
+                self._saved.pop(summary.id, None)
             case EverythingForgotten():
                 self._drafts = {None: ""}
-                self._kept = {None: self._kept[None]}
+                self._saved = {None: self._saved[None]}
                 self._show("")
-                self.keep()  # the window's own is on the disk, too
+                self.save()  # the new chat's is on the disk, too
 
     def _show(self, text: str) -> None:
         if text != self._prompt_box.text:

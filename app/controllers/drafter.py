@@ -1,15 +1,16 @@
-"""Decides what the dialog about drafters shows, and which drafter the engine uses."""
+"""Which drafter the engine uses, as the user chooses it in a dialog."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtCore import QObject, Signal, Slot
 
 from app.dialogs.drafter_dialog import DrafterDialog
-from app.engine_bridge import EngineBridge
+from app.dialogs.parts import show_in_front
+from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
-from engine import BUILT_IN, HUB_EXAMPLES, FetchDrafter, StopSignal, UseDrafter, drafter_folder, hub_name
+from engine import BUILT_IN, HUB_EXAMPLES, FetchDrafter, UseDrafter, drafter_folder, hub_name
 from engine.errors import DrafterUnusable
 from engine.messages.events import (
     DrafterFetched,
@@ -24,10 +25,11 @@ _MB = 1_000_000
 
 
 class DrafterController(QObject):
-    """Connects the dialog with one engine. `choice` is the one in use; nothing is downloaded unless the user asks.
+    """Has drafters downloaded and used, and shows in the dialog how that goes. `choice` is the one in use. Nothing is
+    downloaded unless the user asks.
 
     Signals:
-        changed(): another drafter is to be used from now on.
+        changed(): another drafter is used from now on.
     """
 
     changed = Signal()
@@ -37,19 +39,19 @@ class DrafterController(QObject):
         self._window = window
         self._bridge = bridge
         self._data_dir = data_dir
-        self._fetch: StopSignal | None = None  # of the download under way
+        self._fetch: Request | None = None  # the download under way
         self._state = ""  # what the drafter in use does, in a sentence
         self.choice = choice
         self.dialog = DrafterDialog(BUILT_IN, HUB_EXAMPLES, window)
         self.dialog.chosen.connect(self._choose)
         self.dialog.cancel_requested.connect(self._cancel)
         window.drafter_action.triggered.connect(self._open)
-        bridge.happened.connect(self._on_event, Qt.ConnectionType.QueuedConnection)
+        bridge.happened.connect(self._on_event)
 
     def start(self) -> None:
-        """Tells the engine the choice of before; to be called before a target is loaded."""
+        """Has the engine use the stored choice; to be called before a target is loaded."""
         if self.choice != BUILT_IN:
-            self._bridge.post(UseDrafter(self.choice))
+            self._post_choice()
 
     # What the user wants
 
@@ -58,15 +60,14 @@ class DrafterController(QObject):
         if not self.dialog.isVisible() and self._fetch is None:
             self.dialog.show_choice(self.choice, self.choice != BUILT_IN and hub_name(self.choice) is None)
             self._show_state()
-        self.dialog.show()
-        self.dialog.raise_()
-        self.dialog.activateWindow()
+        show_in_front(self.dialog)
 
     @Slot(str)
     def _choose(self, choice: str) -> None:
         name = hub_name(choice)
         if name is not None:
             self._fetch = self._bridge.post(FetchDrafter(name))
+            self._fetch.failed.connect(self._on_fetch_failed)
             self.dialog.show_downloading(True)
             self.dialog.show_words(self.tr("Asking the hub for {name}…").format(name=name))
             return
@@ -80,9 +81,9 @@ class DrafterController(QObject):
     @Slot()
     def _cancel(self) -> None:
         if self._fetch is not None:
-            self._fetch.set()
+            self._fetch.stop()
 
-    # What the engine tells
+    # What the engine says
 
     @Slot(object)
     def _on_event(self, event: Event) -> None:
@@ -98,13 +99,6 @@ class DrafterController(QObject):
                 if not self.dialog.isVisible():
                     words = self.tr("{name} is downloaded and drafts from now on.")
                     self._window.toasts.show_info(words.format(name=name))
-            case Failed(sentence, FetchDrafter()):
-                self._end_fetch()
-                self.dialog.show_words(sentence)
-                if not self.dialog.isVisible():
-                    self._window.toasts.show_error(sentence)
-            case Failed(sentence, UseDrafter()):
-                self._set_state(sentence)
             case SpeculationChanged(_, sentence):
                 self._set_state(sentence)
             case TargetReady(target):
@@ -112,9 +106,24 @@ class DrafterController(QObject):
 
     def _use(self, choice: str) -> None:
         self.choice = choice
-        self._bridge.post(UseDrafter(choice))
+        self._post_choice()
         self.changed.emit()
         self._set_state(self.tr("It is loaded as soon as the model is there and writes nothing."))
+
+    def _post_choice(self) -> None:
+        self._bridge.post(UseDrafter(self.choice)).failed.connect(self._on_use_failed)
+
+    @Slot(object)
+    def _on_fetch_failed(self, failed: Failed) -> None:
+        self._end_fetch()
+        self.dialog.show_words(failed.sentence)
+        if not self.dialog.isVisible():
+            self._window.toasts.show_error(failed.sentence)
+
+    @Slot(object)
+    def _on_use_failed(self, failed: Failed) -> None:
+        self._window.toasts.show_error(failed.sentence)
+        self._set_state(failed.sentence)
 
     def _end_fetch(self) -> None:
         self._fetch = None

@@ -1,58 +1,60 @@
-"""Lets conversations go to a file and come from one, and tells what came of it."""
+"""Exports conversations to files and imports them again."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import date
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QStandardPaths, Qt, Slot
 from PySide6.QtWidgets import QFileDialog
 
-from app.controllers.attachments import AttachmentsController
-from app.engine_bridge import EngineBridge
+from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from app.text.translation import Words
 from app.widgets.toast import Toast
-from engine import ExportConversations, ImportConversations, ListConversations, StopSignal
+from engine import ExportConversations, ImportConversations
 from engine.messages.conversations import ExportFormat, LeftOut
 from engine.messages.events import ConversationsExported, ConversationsImported, Event, Failed
 
 _SUFFIXES = {ExportFormat.JSON: ".json", ExportFormat.MARKDOWN: ".md"}
 _MOST_TITLES = 3  # that are named
-_UNFIT = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]+')  # for the name of a file, on some system
+_NOT_IN_NAMES = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]+')  # which some system forbids in the name of a file
 _NAME_LENGTH = 80
-_LONG_MS = 30 * 60_000
-_TOLD_MS = 15_000
+_IMPORT_MS = 30 * 60_000
+_RESULT_MS = 15_000
 Exchange = Words("Exchange")
 
 
 class ExchangeController(QObject):
-    """Connects menus and dropped files with one engine."""
+    """Asks for the file, has the engine write or read it, and shows in toasts how that went. `attach` takes the paths
+    of files that turn out to hold no conversations."""
 
-    def __init__(self, window: MainWindow, bridge: EngineBridge, attachments: AttachmentsController) -> None:
+    def __init__(self, window: MainWindow, bridge: EngineBridge, attach: Callable[[list[str]], None]) -> None:
         super().__init__(window)
         self._window = window
         self._bridge = bridge
-        self._attachments = attachments
+        self._attach = attach
         self._folder = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation)
-        self._underway: dict[Path, tuple[StopSignal, Toast]] = {}  # imports
+        self._underway: dict[Path, tuple[Request, Toast]] = {}  # imports
         window.conversations.export_requested.connect(self._choose_for_one)
         window.export_all_action.triggered.connect(self._choose_for_all)
         window.import_action.triggered.connect(self._choose_import)
         window.chats_dropped.connect(self.import_chats)
-        bridge.happened.connect(self._on_event, Qt.ConnectionType.QueuedConnection)
+        bridge.happened.connect(self._on_event)
 
     @Slot(str)
     def import_chats(self, name: str) -> None:
         path = Path(name)
         if path in self._underway:
             return
-        stop = self._bridge.post(ImportConversations(path))
+        request = self._bridge.post(ImportConversations(path))
+        request.failed.connect(partial(self._on_import_failed, path))
         words = self.tr("Importing chats from {file}…").format(file=path.name)
-        toast = self._window.toasts.show_info(words, self.tr("Cancel"), stop.set, _LONG_MS)
-        self._underway[path] = stop, toast
+        toast = self._window.toasts.show_info(words, self.tr("Cancel"), request.stop, _IMPORT_MS)
+        self._underway[path] = request, toast
 
     @Slot(int)
     def _choose_for_one(self, conversation_id: int) -> None:
@@ -103,33 +105,30 @@ class ExchangeController(QObject):
                 self._window.toasts.show_info(words.format(number=f"{num_conversations:,}", file=path.name))
             case ConversationsImported(path, num_conversations, left_out):
                 self._end(path)
-                self._bridge.post(ListConversations())
                 words = words_of_import(num_conversations, left_out)
-                self._window.toasts.show_info(words, time_ms=_TOLD_MS)
-            case Failed(sentence, ImportConversations(path)):
-                self._on_import_failed(sentence, path)
+                self._window.toasts.show_info(words, time_ms=_RESULT_MS)
 
-    def _on_import_failed(self, sentence: str, path: Path) -> None:
+    def _on_import_failed(self, path: Path, failed: Failed) -> None:
         if self._end(path):
-            self._window.toasts.show_info(sentence)  # the user has cancelled it
+            self._window.toasts.show_info(failed.sentence)  # the user has cancelled it
         elif path.suffix.lower() == ".zip":
-            self._window.toasts.show_error(sentence)
+            self._window.toasts.show_error(failed.sentence)
         else:
             attach = self.tr("Attach it as text")
-            self._window.toasts.show_error(sentence, attach, lambda: self._attachments.attach([str(path)]))
+            self._window.toasts.show_error(failed.sentence, attach, partial(self._attach, [str(path)]))
 
     def _end(self, path: Path) -> bool:
         """Whether it was cancelled."""
         if path not in self._underway:
             return False
-        stop, toast = self._underway.pop(path)
+        request, toast = self._underway.pop(path)
         if toast in self._window.toasts.shown:
             toast.dismiss()
-        return stop.is_set()
+        return request.is_stopped
 
 
 def words_of_import(num_imported: int, left_out: Iterable[tuple[LeftOut, str]]) -> str:
-    """What came of an import, in a sentence."""
+    """The result of an import, in a sentence."""
     titles: dict[LeftOut, list[str]] = {}
     for why, title in left_out:
         titles.setdefault(why, []).append(title)
@@ -166,7 +165,7 @@ def _filters() -> dict[ExportFormat, str]:
 
 
 def _file_name(title: str) -> str:
-    return " ".join(_UNFIT.sub(" ", title).split())[:_NAME_LENGTH].strip(" .") or Exchange.tr("Chat")
+    return " ".join(_NOT_IN_NAMES.sub(" ", title).split())[:_NAME_LENGTH].strip(" .") or Exchange.tr("Chat")
 
 
 def _fit_suffix(dialog: QFileDialog) -> None:

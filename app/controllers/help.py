@@ -1,4 +1,4 @@
-"""What the menu of help leads to besides shortcuts: what this program is, and its log."""
+"""The help menu: what this program is, and where its log is."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from engine.messages.targets import Runtime
 
 
 class HelpController(QObject):
-    """`data_dir` is the folder that everything is kept in."""
+    """Opens the dialog about this program and the folder of logs. `data_dir` holds all files of the program."""
 
     def __init__(self, window: MainWindow, theme: ThemeKeeper, bridge: EngineBridge, data_dir: Path) -> None:
         super().__init__(window)
@@ -32,7 +32,7 @@ class HelpController(QObject):
         self.dialog: AboutDialog | None = None  # while it is open
         window.about_action.triggered.connect(self._show_about)
         window.logs_action.triggered.connect(self._open_logs)
-        bridge.happened.connect(self._on_event, Qt.ConnectionType.QueuedConnection)
+        bridge.happened.connect(self._on_event)
 
     @Slot()
     def _open_logs(self) -> None:
@@ -57,7 +57,7 @@ class HelpController(QObject):
         waiting = self.tr("Being asked…")
         self.dialog.show_facts(self._facts(waiting if self._runtime is None else ""))
         if self._runtime is None:
-            self._bridge.post(ReadRuntime())
+            self._bridge.post(ReadRuntime()).failed.connect(self._on_failed)
         self.dialog.open()
 
     @Slot()
@@ -70,15 +70,17 @@ class HelpController(QObject):
             case RuntimeRead(runtime):
                 self._runtime = runtime
                 self._show("")
-            case Failed(sentence, ReadRuntime()):
-                self._show(sentence)
+
+    @Slot(object)
+    def _on_failed(self, failed: Failed) -> None:
+        self._show(failed.sentence)
 
     def _show(self, instead: str) -> None:
         if self.dialog is not None:
             self.dialog.show_facts(self._facts(instead))
 
     def _facts(self, instead: str) -> tuple[Fact, ...]:
-        """`instead` is told in the place of what is not known of llama.cpp."""
+        """`instead` is shown until the build of llama.cpp is known."""
         runtime = self._runtime
         build = instead if runtime is None else runtime.build
         facts = [
@@ -92,9 +94,9 @@ class HelpController(QObject):
 
 
 def _licence() -> str:
-    """As the package says; empty where it says nothing."""
+    """As the package states it; empty if it does not."""
     try:
-        told = metadata("slipstream")
+        package = metadata("slipstream")
     except PackageNotFoundError:
         return ""
-    return str(next((told[name] for name in ("License-Expression", "License") if name in told), ""))
+    return str(next((package[name] for name in ("License-Expression", "License") if name in package), ""))

@@ -1,4 +1,4 @@
-"""Opens the page about speed, and keeps it up to date while it is seen."""
+"""Opens the page of speed statistics, and keeps it up to date while it is visible."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 from shiboken6 import isValid
 
+from app.dialogs.parts import show_in_front
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
@@ -29,7 +30,7 @@ from engine.messages.events import (
     ReplyFinished,
 )
 
-_PAGE = "app.dialogs.history.page"  # brings pyqtgraph along, which the window does without
+_PAGE = "app.dialogs.history.page"  # imports pyqtgraph, which nothing else in the window needs
 _CHANGES = (
     ReplyFinished
     | DrafterLearned
@@ -46,10 +47,10 @@ if TYPE_CHECKING:
 
 
 class HistoryController(QObject):
-    """Connects the page with one engine.
+    """Reads the statistics when the page is opened and whenever they change while it is visible.
 
     Signals:
-        compare_requested(): the user wants to see for themselves what guesses bring.
+        compare_requested(): the user wants to compare decoding with and without drafts.
     """
 
     compare_requested = Signal()
@@ -61,16 +62,16 @@ class HistoryController(QObject):
         self._bridge = bridge
         self._keeper = keeper
         self._is_reading = False
-        self._is_stale = False  # something has changed since it was asked for
+        self._is_stale = False  # something has changed since the reading began
         self._importing: Thread | None = None
         self.page: HistoryPage | None = None
         self._imported.connect(self._show, Qt.ConnectionType.QueuedConnection)
         window.history_action.triggered.connect(self._open)
-        bridge.happened.connect(self._on_event, Qt.ConnectionType.QueuedConnection)
+        bridge.happened.connect(self._on_event)
 
     @Slot()
     def _open(self) -> None:
-        """What the page is made of is imported beside the interface thread, when it is wanted for the first time."""
+        """The first time, the page is imported on another thread, so that the window does not stand still."""
         if _PAGE in sys.modules and self._importing is None:
             self._show()
         elif self._importing is None:
@@ -87,19 +88,17 @@ class HistoryController(QObject):
     @Slot()
     def _show(self) -> None:
         if self._importing is not None:
-            self._importing.join()  # it has nothing left to do
+            self._importing.join()  # it has emitted its last signal
             self._importing = None
         if self.page is None:
-            # Here, because it is imported already.
+            # Not at the top: it was imported by another thread.
             from app.dialogs.history.page import HistoryPage
 
             self.page = HistoryPage(self._keeper, self._window)
             self.page.compare_requested.connect(self.compare_requested)
             self.page.export_requested.connect(self._export)
         self._read()
-        self.page.show()
-        self.page.raise_()
-        self.page.activateWindow()
+        show_in_front(self.page)
 
     @Slot(str, str)
     def _export(self, path: str, text: str) -> None:
@@ -122,15 +121,18 @@ class HistoryController(QObject):
                 self.page.show_history(history)
                 if self._is_stale:
                     self._read()
-            case Failed(sentence, ReadHistory()):
-                self._is_reading = False
-                self.page.show_failure(sentence)
             case _ if isinstance(event, _CHANGES) and self.page.isVisible():
                 self._read()
+
+    @Slot(object)
+    def _on_failed(self, failed: Failed) -> None:
+        assert self.page is not None
+        self._is_reading = False
+        self.page.show_failure(failed.sentence)
 
     def _read(self) -> None:
         """One reading at a time."""
         self._is_stale = self._is_reading
         if not self._is_reading:
             self._is_reading = True
-            self._bridge.post(ReadHistory())
+            self._bridge.post(ReadHistory()).failed.connect(self._on_failed)

@@ -1,4 +1,4 @@
-"""Decides what the page of the hub shows, and keeps the list of downloads."""
+"""Finding models on the hub and downloading them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from functools import partial
 from pathlib import Path
 
 import psutil
-from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtCore import QObject, Signal, Slot
 
 from app.dialogs.library.library_dialog import LibraryDialog
 from app.dialogs.library.questions import ask_discard
-from app.engine_bridge import EngineBridge
+from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from app.text.downloads import Download, DownloadState
 from app.text.hub_advice import advise
@@ -22,7 +22,6 @@ from engine import (
     ListDownloads,
     ListHubFiles,
     SearchHub,
-    StopSignal,
 )
 from engine.messages.events import (
     DownloadsListed,
@@ -39,7 +38,8 @@ _UNDER_WAY = (DownloadState.WAITING, DownloadState.RUNNING, DownloadState.PAUSIN
 
 
 class HubController(QObject):
-    """Connects the page with one engine. Nothing is asked of the network unless the user presses something.
+    """Decides what the page of the hub shows, and knows all downloads. Uses the network only when the user presses
+    something.
 
     Signals:
         use_requested(object): the model with this path is to be used.
@@ -48,18 +48,18 @@ class HubController(QObject):
     use_requested = Signal(object)
 
     def __init__(self, window: MainWindow, dialog: LibraryDialog, bridge: EngineBridge, folder: Path) -> None:
-        """`folder` is on the disk that models are kept on."""
+        """`folder` is on the disk where models are stored."""
         super().__init__(window)
         self._window = window
         self._dialog = dialog
         self._page = dialog.hub
         self._bridge = bridge
         self._folder = folder
-        self._sought: SearchHub | None = None  # what is shown, or awaited
-        self._asking: StopSignal | None = None
+        self._search_command: SearchHub | None = None  # whose answer is shown, or awaited
+        self._search_request: Request | None = None
         self._repository = ""
         self._downloads: dict[HubFile, Download] = {}
-        self._under_way: dict[HubFile, tuple[DownloadTarget, StopSignal]] = {}
+        self._under_way: dict[HubFile, Request] = {}
         self._has_listed = False
         self._page.search_requested.connect(self._search)
         self._page.files_requested.connect(self._list_files)
@@ -71,42 +71,42 @@ class HubController(QObject):
         panel.use_requested.connect(self._use)
         panel.dismissed.connect(self._forget)
         dialog.opened.connect(self._list_downloads)
-        bridge.happened.connect(self._on_event, Qt.ConnectionType.QueuedConnection)
+        bridge.happened.connect(self._on_event)
 
     # What the user wants
 
     @Slot(str)
     def _search(self, words: str) -> None:
-        if self._asking is not None:
-            self._asking.set()
+        if self._search_request is not None:
+            self._search_request.stop()
         self._repository = ""
-        self._sought = SearchHub(words)
+        self._search_command = SearchHub(words)
         self._page.show_searching()
-        self._asking = self._bridge.post(self._sought)
+        self._search_request = self._bridge.post(self._search_command)
+        self._search_request.failed.connect(self._on_search_failed)
 
     @Slot(str)
     def _list_files(self, repository: str) -> None:
         self._repository = repository
         self._page.show_asking(repository)
-        self._bridge.post(ListHubFiles(repository))
+        self._bridge.post(ListHubFiles(repository)).failed.connect(self._on_files_failed)
 
     @Slot(HubFile)
     def _download(self, file: HubFile) -> None:
         before = self._downloads.get(file)
         if before is not None and before.state in _UNDER_WAY:
             return
-        command = DownloadTarget(file)
-        self._under_way[file] = command, self._bridge.post(command)
+        self._under_way[file] = self._bridge.post(DownloadTarget(file))
+        self._under_way[file].failed.connect(self._on_download_failed)
         self._set(Download(file, DownloadState.WAITING, before.num_bytes if before else 0))
 
     @Slot(Download)
     def _pause(self, download: Download) -> None:
         if download.file not in self._under_way:
             return
-        _, stop = self._under_way[download.file]
-        stop.set()
+        self._under_way[download.file].stop()
         now = self._downloads[download.file]
-        if now.state is DownloadState.WAITING:  # its end would be told of only when its turn comes
+        if now.state is DownloadState.WAITING:  # the request ends only when its turn comes
             del self._under_way[download.file]
             self._set(replace(now, state=DownloadState.PAUSED))
         else:
@@ -124,7 +124,7 @@ class HubController(QObject):
             self._discard(download)
 
     def _discard(self, download: Download) -> None:
-        self._bridge.post(DiscardDownload(download.file))
+        self._bridge.post(DiscardDownload(download.file)).failed.connect(self._on_discarding_failed)
         self._forget(download)
 
     @Slot(Download)
@@ -143,15 +143,15 @@ class HubController(QObject):
     def _list_downloads(self) -> None:
         if not self._has_listed:
             self._has_listed = True
-            self._bridge.post(ListDownloads())
+            self._bridge.post(ListDownloads()).failed.connect(self._on_listing_failed)
 
-    # What the engine tells
+    # What the engine says
 
     @Slot(object)
     def _on_event(self, event: Event) -> None:
         match event:
             case HubSearched(words, models):
-                if self._sought is not None and self._sought.words == words:
+                if self._search_command is not None and self._search_command.words == words:
                     self._page.show_models(models, words)
             case HubFilesListed(repository, files):
                 if repository == self._repository:
@@ -163,17 +163,6 @@ class HubController(QObject):
                 self._on_downloaded(file, path)
             case DownloadsListed(downloads):
                 self._on_listed(downloads)
-            case Failed(sentence, SearchHub() as command):
-                if command is self._sought:
-                    self._page.show_search_failed(sentence)
-            case Failed(sentence, ListHubFiles(repository)):
-                if repository == self._repository:
-                    self._page.show_files_failed(sentence)
-            case Failed(sentence, DownloadTarget() as command):
-                self._on_download_failed(command, sentence)
-            case Failed(sentence, DiscardDownload() | ListDownloads() as command):
-                self._has_listed = self._has_listed and not isinstance(command, ListDownloads)
-                self._dialog.show_words(sentence)
 
     def _on_progress(self, file: HubFile, num_bytes: int, bytes_per_s: float) -> None:
         before = self._downloads.get(file)
@@ -191,7 +180,7 @@ class HubController(QObject):
             self._window.toasts.show_info(words, self.tr("Use it now"), partial(self._use, download))
 
     def _on_listed(self, downloads: tuple[tuple[HubFile, int], ...]) -> None:
-        """Those that wait to go on; what is under way here is known better."""
+        """Downloads that wait to go on. Those under way here are left alone: more is known of them."""
         waiting = dict(downloads)
         for file, known in list(self._downloads.items()):
             if known.state is DownloadState.PAUSED and known.num_bytes and file not in waiting:
@@ -200,19 +189,41 @@ class HubController(QObject):
             self._downloads.setdefault(file, Download(file, DownloadState.PAUSED, num_bytes))
         self._show()
 
-    def _on_download_failed(self, command: DownloadTarget, sentence: str) -> None:
+    @Slot(object)
+    def _on_search_failed(self, failed: Failed) -> None:
+        if failed.command is self._search_command:
+            self._page.show_search_failed(failed.sentence)
+
+    @Slot(object)
+    def _on_files_failed(self, failed: Failed) -> None:
+        if failed.command == ListHubFiles(self._repository):
+            self._page.show_files_failed(failed.sentence)
+
+    @Slot(object)
+    def _on_download_failed(self, failed: Failed) -> None:
         """Also where it was paused."""
-        posted, stop = self._under_way.get(command.file, (None, None))
-        if posted is not command or stop is None:  # an earlier try, which is told of already
+        assert isinstance(failed.command, DownloadTarget)
+        file = failed.command.file
+        request = self._under_way.get(file)
+        if request is None or request.command is not failed.command:  # an earlier try, which is shown as paused already
             return
-        del self._under_way[command.file]
-        before = replace(self._downloads[command.file], bytes_per_s=0.0)
-        if stop.is_set():
+        del self._under_way[file]
+        before = replace(self._downloads[file], bytes_per_s=0.0)
+        if request.is_stopped:
             self._set(replace(before, state=DownloadState.PAUSED))
             return
-        self._set(replace(before, state=DownloadState.FAILED, problem=sentence))
+        self._set(replace(before, state=DownloadState.FAILED, problem=failed.sentence))
         if not self._dialog.isVisible():
-            self._window.toasts.show_error(sentence)
+            self._window.toasts.show_error(failed.sentence)
+
+    @Slot(object)
+    def _on_discarding_failed(self, failed: Failed) -> None:
+        self._dialog.show_words(failed.sentence)
+
+    @Slot(object)
+    def _on_listing_failed(self, failed: Failed) -> None:
+        self._has_listed = False
+        self._dialog.show_words(failed.sentence)
 
     # Helpers
 

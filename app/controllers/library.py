@@ -1,24 +1,30 @@
-"""Keeps what the window shows of the library of models, and decides what choosing one takes."""
+"""The library of models on this machine: listed, added, removed, and chosen to be used."""
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
-from PySide6.QtCore import QObject, Qt, QUrl, Signal, Slot
+from PySide6.QtCore import QObject, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QFileDialog, QWidget
 
+from app.controllers.hub import HubController
+from app.controllers.target import TargetController
 from app.dialogs.library.library_dialog import LibraryDialog
 from app.dialogs.library.questions import ask_load_anyway, ask_remove
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.models.library_model import target_title
+from app.theme import ThemeKeeper
 from app.widgets.target_bar import model_files
 from engine import (
     STARTER,
     AddTargets,
     ChangeTargetOptions,
+    Command,
     EstimateMemory,
     ListTargets,
     LoadTarget,
@@ -30,17 +36,17 @@ from engine import (
 from engine.messages.events import Event, Failed, MemoryEstimated, TargetDownloaded, TargetReady, TargetsListed
 from engine.messages.targets import LibraryTarget, MemoryEstimate
 
-_TOLD_HERE = ListTargets | AddTargets | RemoveTarget | ChangeTargetOptions
+_HUB = "https://huggingface.co"
 
 
 class LibraryController(QObject):
-    """Connects the picker of the window and the window of the library with one engine.
+    """Decides what the picker and the dialog of the library show. Estimates how much memory a model takes before it is
+    loaded, and asks the user about one that may not fit.
 
     Signals:
         load_requested(str, bool): this target (the starter's name, or a path) is to be loaded; whether anyway, although
             it may not fit into memory.
-        own_settings_changed(dict): what holds for single targets when they are loaded, by path; the starter's also by
-            its name.
+        own_settings_changed(dict): the settings of single targets, by path; the starter's also by its name.
     """
 
     load_requested = Signal(str, bool)
@@ -54,24 +60,24 @@ class LibraryController(QObject):
         self._bridge = bridge
         self._settings_for_all = settings_for_all
         self._targets: tuple[LibraryTarget, ...] | None = None
-        self._options: dict[Path, TargetOptions] = {}  # what the user wants, also before the engine has kept it
+        self._options: dict[Path, TargetOptions] = {}  # as the user set them, also before the engine has stored them
         self._in_use: Path | None = None
         self._loaded_with: TargetSettings | None = None  # its own settings when it was loaded; None: not known yet
-        self._chosen: EstimateMemory | None = None  # for a target that is to be loaded as soon as it is answered
+        self._chosen: EstimateMemory | None = None  # for a target that is loaded as soon as the answer is here
         self._refused: EstimateMemory | None = None  # for a target that could not be loaded
         self._adding: frozenset[Path] | None = None  # what was there before models were added
         self.dialog = dialog
         self._connect()
 
     def set_for_all(self, settings: TargetSettings, sampling: SamplingSettings) -> None:
-        """What holds from now on for targets that nothing is set for alone."""
+        """From now on, for targets without settings of their own."""
         self._settings_for_all = settings
         self.dialog.library.set_for_all(sampling)
 
     @Slot()
     def start(self) -> None:
-        """Has the library listed: at first, and whenever it is opened, for files may have come and gone."""
-        self._bridge.post(ListTargets())
+        """Has the library listed: at first, and whenever it is opened, as files may have come and gone."""
+        self._post(ListTargets())
 
     def _connect(self) -> None:
         window, picker, page = self._window, self._window.target_bar.picker, self.dialog.library
@@ -80,12 +86,12 @@ class LibraryController(QObject):
         picker.add_files_requested.connect(self._add_files)
         picker.add_folder_requested.connect(self._add_folder)
         picker.find_requested.connect(self.dialog.open_hub)
-        picker.library_requested.connect(self._open)
-        window.library_action.triggered.connect(self._open)
+        picker.library_requested.connect(self.dialog.open_library)
+        window.library_action.triggered.connect(self.dialog.open_library)
         window.models_action.triggered.connect(self.dialog.open_hub)
         window.target_bar.cancel_requested.connect(self._give_up)
         page.use_requested.connect(self.choose)
-        page.load_again_requested.connect(self._load_again)
+        page.load_again_requested.connect(self._load)
         page.options_changed.connect(self._change_options)
         page.estimate_wanted.connect(self._estimate_with)
         page.folder_requested.connect(self._open_folder)
@@ -95,7 +101,7 @@ class LibraryController(QObject):
         self.dialog.dropped.connect(self._add)
         self.dialog.opened.connect(self.start)
         picker.opened.connect(self.start)
-        self._bridge.happened.connect(self._on_event, Qt.ConnectionType.QueuedConnection)
+        self._bridge.happened.connect(self._on_event)
 
     # What the user wants
 
@@ -109,16 +115,8 @@ class LibraryController(QObject):
 
     @Slot()
     def _give_up(self) -> None:
-        """Nothing is to be loaded any more, and nothing is to be asked about it."""
+        """The user has cancelled the loading; nothing more is asked about it."""
         self._chosen = self._refused = None
-
-    @Slot(object)
-    def _load_again(self, path: Path) -> None:
-        self._load(path)
-
-    @Slot()
-    def _open(self) -> None:
-        self.dialog.open_library()
 
     @Slot()
     def _add_files(self) -> None:
@@ -135,22 +133,22 @@ class LibraryController(QObject):
         if paths:
             self._adding = frozenset(target.path for target in self._targets or ())
             self.dialog.show_words(self.tr("Looking at what is to be added…"))
-            self._bridge.post(AddTargets(paths))
+            self._post(AddTargets(paths))
 
     @Slot(object, TargetOptions)
     def _change_options(self, path: Path, options: TargetOptions) -> None:
         self._options[path] = options
-        self._bridge.post(ChangeTargetOptions(path, options))
-        self._tell_settings()
+        self._post(ChangeTargetOptions(path, options))
+        self._emit_settings()
         self._show_in_use()
 
     @Slot(object)
     def _estimate(self, path: Path) -> None:
-        self._bridge.post(self._estimate_command(path))
+        self._post_estimate(self._estimate_command(path))
 
     @Slot(object, TargetSettings)
     def _estimate_with(self, path: Path, settings: TargetSettings) -> None:
-        self._bridge.post(EstimateMemory(path, settings.filled_up(self._settings_for_all)))
+        self._post_estimate(EstimateMemory(path, settings.filled_up(self._settings_for_all)))
 
     @Slot(object)
     def _open_folder(self, path: Path) -> None:
@@ -163,14 +161,28 @@ class LibraryController(QObject):
             ask_remove(target, path == self._in_use, self.dialog, partial(self._remove, path))
 
     def _remove(self, path: Path, delete_file: bool) -> None:
-        self._bridge.post(RemoveTarget(path, delete_file and path != self._in_use))
+        self._post(RemoveTarget(path, delete_file and path != self._in_use))
 
+    @Slot(object)
     def _load(self, path: Path) -> None:
         self._refused = None  # another one is wanted now
         self._chosen = self._estimate_command(path)
-        self._bridge.post(self._chosen)
+        self._post_estimate(self._chosen)
 
-    # What the engine tells
+    def _post(self, command: Command) -> None:
+        self._bridge.post(command).failed.connect(self._on_failed)
+
+    def _post_estimate(self, command: EstimateMemory) -> None:
+        self._bridge.post(command).failed.connect(self._on_estimate_failed)
+
+    @Slot(object)
+    def on_refused(self, command: LoadTarget) -> None:
+        """A target could not be loaded: was there too little memory?"""
+        if not command.anyway and command.target != STARTER:
+            self._refused = self._estimate_command(Path(command.target))
+            self._post_estimate(self._refused)
+
+    # What the engine says
 
     @Slot(object)
     def _on_event(self, event: Event) -> None:
@@ -185,19 +197,10 @@ class LibraryController(QObject):
                 self._loaded_with = None if self._targets is None else self._own_settings(self._in_use)
                 self._show_in_use()
                 if self._targets is not None:
-                    self._bridge.post(ListTargets())  # it was used just now
+                    self._post(ListTargets())  # the last used one is first
             case TargetDownloaded():
                 self._adding = None  # what is new now was not added by hand
-                self._bridge.post(ListTargets())
-            case Failed(_, LoadTarget(target, _, False), False) if target != STARTER:
-                self._refused = self._estimate_command(Path(target))  # was it for want of memory?
-                self._bridge.post(self._refused)
-            case Failed(_, EstimateMemory() as command) if command == self._chosen:
-                self._begin_loading(command.path)  # which says what is wrong
-            case Failed(sentence, EstimateMemory(path)):
-                self.dialog.library.show_no_estimate(path, sentence)
-            case Failed(sentence, command) if isinstance(command, _TOLD_HERE):
-                self._on_failed(sentence)
+                self._post(ListTargets())
 
     def _on_listed(self, targets: tuple[LibraryTarget, ...], left_out: tuple[str, ...]) -> None:
         is_first = self._targets is None
@@ -207,16 +210,16 @@ class LibraryController(QObject):
             self._loaded_with = self._own_settings(self._in_use)
         self._window.target_bar.picker.set_targets(targets)
         self.dialog.library.set_targets(targets)
-        self._tell_settings()
+        self._emit_settings()
         self._show_in_use()
         if self._adding is not None:
             new = [target for target in targets if target.path not in self._adding]
             if new:
                 self._adding = None
             if new or not left_out:  # else the command fails, and says why
-                self._tell_added(new, left_out)
+                self._show_added(new, left_out)
 
-    def _tell_added(self, new: list[LibraryTarget], left_out: tuple[str, ...]) -> None:
+    def _show_added(self, new: list[LibraryTarget], left_out: tuple[str, ...]) -> None:
         if new:
             self.dialog.library.point_at(new[0].path)
         if len(new) == 1:
@@ -254,11 +257,20 @@ class LibraryController(QObject):
         elif is_chosen:
             self._begin_loading(command.path)
 
-    def _on_failed(self, sentence: str) -> None:
+    @Slot(object)
+    def _on_estimate_failed(self, failed: Failed) -> None:
+        assert isinstance(failed.command, EstimateMemory)
+        if failed.command == self._chosen:
+            self._begin_loading(failed.command.path)  # which says what is wrong
+        else:
+            self.dialog.library.show_no_estimate(failed.command.path, failed.sentence)
+
+    @Slot(object)
+    def _on_failed(self, failed: Failed) -> None:
         self._adding = None
-        self.dialog.show_words(sentence)
+        self.dialog.show_words(failed.sentence)
         if not self.dialog.isVisible():
-            self._window.toasts.show_error(sentence)
+            self._window.toasts.show_error(failed.sentence)
 
     # Helpers
 
@@ -277,7 +289,7 @@ class LibraryController(QObject):
     def _find(self, path: Path) -> LibraryTarget | None:
         return next((target for target in self._targets or () if target.path == path), None)
 
-    def _tell_settings(self) -> None:
+    def _emit_settings(self) -> None:
         settings = {str(path): options.settings for path, options in self._options.items()}
         for target in self._targets or ():
             if target.is_starter:
@@ -291,5 +303,26 @@ class LibraryController(QObject):
         self.dialog.library.set_in_use(path, differs)
 
     def _front(self) -> QWidget:
-        """What questions are asked in front of."""
+        """Where questions are asked."""
         return self.dialog if self.dialog.isVisible() else self._window
+
+
+def connect_library(
+    window: MainWindow,
+    theme: ThemeKeeper,
+    bridge: EngineBridge,
+    target: TargetController,
+    folder: Path,
+    sampling_for_all: SamplingSettings,
+) -> LibraryController:
+    """The library with the page of the hub. `folder` is the one with all files of the program. The window owns what is
+    made here."""
+    endpoint = os.environ.get("HF_ENDPOINT") or _HUB
+    dialog = LibraryDialog(theme, sampling_for_all, urlsplit(endpoint).netloc or endpoint, window)
+    library = LibraryController(window, dialog, bridge, target.settings)
+    hub = HubController(window, dialog, bridge, folder)
+    library.load_requested.connect(target.choose)
+    library.own_settings_changed.connect(target.use_own_settings)
+    target.refused.connect(library.on_refused)
+    hub.use_requested.connect(library.choose)
+    return library

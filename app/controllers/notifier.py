@@ -1,10 +1,10 @@
-"""Tells the user, who is elsewhere, that a long reply is ready."""
+"""Notifies the user, who is in another program, that a long reply is ready."""
 
 from __future__ import annotations
 
 from time import monotonic
 
-from PySide6.QtCore import QObject, Qt, Slot
+from PySide6.QtCore import QObject, Slot
 from PySide6.QtWidgets import QApplication, QWidget
 
 from app.engine_bridge import EngineBridge
@@ -19,7 +19,7 @@ from engine.messages.replies import StopReason
 
 
 class Notifier(QObject):
-    """Speaks up while no window of the app is active, and only then. A click leads to the chat."""
+    """Shows a notice of the desktop while no window of the app is active, and only then. A click leads to the chat."""
 
     def __init__(
         self, window: MainWindow, bridge: EngineBridge, keeper: SettingsKeeper, notice: DesktopNotice | None = None
@@ -29,20 +29,20 @@ class Notifier(QObject):
         self._keeper = keeper
         self._notice = notice or DesktopNotice(window, app_icon())
         self._begun_s: float | None = None
-        self._conversation_id: int | None = None  # of the reply that waits to be seen
+        self._conversation_id: int | None = None  # of the reply that the notice is about
         self._notice.clicked.connect(self._open)
         window.closing.connect(self._forget)
         application = QApplication.instance()
         if isinstance(application, QApplication):
             application.focusChanged.connect(self._on_focus_changed)
-        bridge.happened.connect(self._on_event, Qt.ConnectionType.QueuedConnection)
+        bridge.happened.connect(self._on_event)
 
     @Slot(object)
     def _on_event(self, event: Event) -> None:
         match event:
             case PromptKept():
                 self._begun_s = monotonic()
-            case ReplyStarted() if self._begun_s is None:  # one that is written again
+            case ReplyStarted() if self._begun_s is None:  # of one that is written again
                 self._begun_s = monotonic()
             case ReplyFinished(message):
                 self._on_finished(message)

@@ -1,11 +1,12 @@
-"""Decides what the dialog about all that was learned shows, and what the engine does with it."""
+"""What the drafter learns from chats: shown, switched off, carried in profiles, and forgotten."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Qt, Slot
+from PySide6.QtCore import QObject, Slot
 
+from app.dialogs.parts import show_in_front
 from app.dialogs.personal_dialog import PersonalDialog
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
@@ -42,7 +43,8 @@ _NOTHING_KNOWN = LearnedRead(LearnedSummary({}, {}, {}, {}, {}, ()), None)
 
 
 class PersonalController(QObject):
-    """Connects the dialog with one engine, which was told `settings` when it was made."""
+    """Decides what the dialog of personalization shows. Commands that change what is learned are carried out one at a
+    time. The engine was made with `settings`."""
 
     def __init__(self, window: MainWindow, bridge: EngineBridge, settings: LearningSettings) -> None:
         super().__init__(window)
@@ -68,19 +70,17 @@ class PersonalController(QObject):
         dialog.forget.forget_everything.connect(self._forget_everything)
         window.personal_action.triggered.connect(self._open)
         window.profile_dropped.connect(self._open_profile)
-        bridge.happened.connect(self._on_event, Qt.ConnectionType.QueuedConnection)
+        bridge.happened.connect(self._on_event)
 
     # What the user wants
 
     @Slot()
     def _open(self) -> None:
         if not self.dialog.isVisible():
-            self._bridge.post(ReadLearned())
+            self._read()
             if self._under_way is None:
                 self.dialog.clear_words()
-        self.dialog.show()
-        self.dialog.raise_()
-        self.dialog.activateWindow()
+        show_in_front(self.dialog)
 
     @Slot(LearningSettings)
     def _change(self, settings: LearningSettings) -> None:
@@ -133,11 +133,11 @@ class PersonalController(QObject):
             return
         self._under_way = command
         self._undo = None
-        self._bridge.post(command)
+        self._bridge.post(command).failed.connect(self._on_failed)
         self.dialog.set_busy(True)
         self.dialog.show_words(sentence)
 
-    # What the engine tells
+    # What the engine says
 
     @Slot(object)
     def _on_event(self, event: Event) -> None:
@@ -176,8 +176,6 @@ class PersonalController(QObject):
                     num_conversations,
                 )
                 self._end(words.format(number=f"{num_conversations:,}"))
-            case Failed(sentence, command) if isinstance(command, PersonalCommand):
-                self._on_failed(command, sentence)
             case DrafterLearned():
                 self._read_again()
             case SpeculationChanged(name, _, is_drafting) if (name, is_drafting) != self._drafting:
@@ -208,18 +206,20 @@ class PersonalController(QObject):
             return self.tr("Adapter {number} is used from the next reply on.").format(number=number)
         return self.tr("Adapter {number} is used when its model and drafter are loaded.").format(number=number)
 
-    def _on_failed(self, command: PersonalCommand, sentence: str) -> None:
-        if isinstance(command, ReadLearned):
-            self.dialog.learned.show_unread()
-            if self._under_way is None:
-                self.dialog.show_words(sentence, is_error=True)
-            return
-        if isinstance(command, ShowProfile):
+    @Slot(object)
+    def _on_failed(self, failed: Failed) -> None:
+        if isinstance(failed.command, ShowProfile):
             self._close_profile()
         self._end()
-        self.dialog.show_words(sentence, is_error=True)
+        self.dialog.show_words(failed.sentence, is_error=True)
         if not self.dialog.isVisible():
-            self._window.toasts.show_error(sentence)
+            self._window.toasts.show_error(failed.sentence)
+
+    @Slot(object)
+    def _on_reading_failed(self, failed: Failed) -> None:
+        self.dialog.learned.show_unread()
+        if self._under_way is None:
+            self.dialog.show_words(failed.sentence, is_error=True)
 
     def _end(self, sentence: str = "", can_undo: bool = False) -> None:
         self._under_way = None
@@ -229,9 +229,12 @@ class PersonalController(QObject):
             if not self.dialog.isVisible():
                 self._window.toasts.show_info(sentence)
 
+    def _read(self) -> None:
+        self._bridge.post(ReadLearned()).failed.connect(self._on_reading_failed)
+
     def _read_again(self) -> None:
         if self.dialog.isVisible():
-            self._bridge.post(ReadLearned())
+            self._read()
 
     def _show_learned(self) -> None:
         if self._learned is not None:

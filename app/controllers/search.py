@@ -1,13 +1,14 @@
-"""Looks for words in the conversations, and shows the place that was chosen."""
+"""Finding words in all conversations, and showing the place that was chosen."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, Qt, Slot
+from PySide6.QtCore import QObject, Slot
 
-from app.engine_bridge import EngineBridge
+from app.controllers.conversations import ConversationsController
+from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from app.widgets.throttle import Throttle
-from engine import OpenConversation, SearchConversations, StopSignal
+from engine import SearchConversations
 from engine.messages.conversations import SearchHit
 from engine.messages.events import (
     ConversationChanged,
@@ -24,20 +25,22 @@ _AGAIN_MS = 500  # between searches for the same words, when conversations chang
 
 
 class SearchController(QObject):
-    """To be made after the controller that shows conversations: what it reveals must be shown first."""
+    """Searches while the user types, and reveals the message that was found. To be made after the chat controller,
+    which has to show the conversation first."""
 
-    def __init__(self, window: MainWindow, bridge: EngineBridge) -> None:
+    def __init__(self, window: MainWindow, bridge: EngineBridge, conversations: ConversationsController) -> None:
         super().__init__(window)
         self._window = window
         self._bridge = bridge
+        self._conversations = conversations
         self._words = ""
-        self._stop: StopSignal | None = None  # of the search under way
-        self._wanted: SearchHit | None = None  # is revealed when its conversation is open
+        self._request: Request | None = None  # the search under way
+        self._wanted: SearchHit | None = None  # to be revealed when its conversation is open
         self._again = Throttle(self._post, _AGAIN_MS, parent=self)
         window.conversations.search.searched.connect(self._search)
         window.conversations.results.opened.connect(self._open)
         window.conversations.chosen.connect(self._forget_wanted)
-        bridge.happened.connect(self._on_event, Qt.ConnectionType.QueuedConnection)
+        bridge.happened.connect(self._on_event)
 
     @Slot(str)
     def _search(self, words: str) -> None:
@@ -51,7 +54,7 @@ class SearchController(QObject):
         if conversations.chosen_id != number:
             conversations.chosen.emit(number)
         elif hit.message_id is not None and not self._window.transcript.reveal(hit.message_id):
-            self._bridge.post(OpenConversation(number))  # it may have grown a branch since
+            self._conversations.read(number)  # it may have grown a branch since
         else:
             return
         self._wanted = hit
@@ -74,13 +77,13 @@ class SearchController(QObject):
             case EverythingForgotten():
                 self._wanted = None
                 if self._words:
-                    self._window.conversations.show_hits(())  # at once: they hold what was said
+                    self._window.conversations.show_hits(())  # at once: they quote the chats
                     self._post()
 
     def _post(self) -> None:
-        if self._stop is not None:
-            self._stop.set()
-        self._stop = self._bridge.post(SearchConversations(self._words)) if self._words else None
+        if self._request is not None:
+            self._request.stop()
+        self._request = self._bridge.post(SearchConversations(self._words)) if self._words else None
 
     def _reveal(self, conversation_id: int) -> None:
         hit = self._wanted

@@ -1,12 +1,17 @@
-"""Lets the user change settings, and has everything follow at once."""
+"""The settings: changed by the user in their window, and saved with what the app remembers by itself."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import QObject, Slot
 
 from app.controllers.chat import ChatController
+from app.controllers.drafter import DrafterController
+from app.controllers.personal import PersonalController
+from app.controllers.target import TargetController
 from app.controllers.update import update_description
+from app.dialogs.parts import show_in_front
 from app.dialogs.settings_dialog import SettingsDialog
+from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings
 from app.settings.declaration import Group, SettingValue, shown_settings
@@ -16,21 +21,31 @@ from app.text.translation import translate
 from app.theme import ThemeKeeper
 from app.widgets.option_row import LinkRow
 from engine import TargetSettings, update_url
+from engine.messages.events import Event, TargetReady
 
 TEXT_STEP = 10  # percent
 
 
 class SettingsController(QObject):
-    """Connects the window of settings with what they are about. To be made after everything that brings actions."""
+    """Shows the settings window, and applies a changed setting at once. To be made after everything that adds actions
+    to the main window, as it knows their shortcuts."""
 
-    def __init__(self, window: MainWindow, theme: ThemeKeeper, keeper: SettingsKeeper, chat: ChatController) -> None:
+    def __init__(
+        self,
+        window: MainWindow,
+        theme: ThemeKeeper,
+        keeper: SettingsKeeper,
+        chat: ChatController,
+        target: TargetController,
+    ) -> None:
         super().__init__(window)
         self._window = window
         self._theme = theme
         self._keeper = keeper
         self._chat = chat
+        self._target = target
         self._shortcuts = Shortcuts(window)
-        self._target_settings = keeper.settings.target_settings()  # as they were when a model was loaded last
+        self._target_settings = keeper.settings.target_settings()  # with which a model was loaded last
         complaint = self._shortcuts.use(keeper.settings.shortcuts)
         if complaint:
             window.toasts.show_error(complaint)
@@ -44,8 +59,8 @@ class SettingsController(QObject):
         window.usual_size_action.triggered.connect(self._resize_to_usual)
         window.closing.connect(self._finish)
         keeper.changed.connect(self._apply)
-        keeper.failed.connect(self._tell)
-        chat.loading_begun.connect(self._on_loading)
+        keeper.failed.connect(self._show_error)
+        target.loading_begun.connect(self._on_loading)
 
     @property
     def dialog(self) -> SettingsDialog:
@@ -81,7 +96,7 @@ class SettingsController(QObject):
         dialog.keys_chosen.connect(self._change_keys)
         dialog.swap_requested.connect(self._swap_keys)
         dialog.all_reset.connect(self._keeper.reset)
-        dialog.load_requested.connect(self._chat.load_again)
+        dialog.load_requested.connect(self._target.load_again)
         return dialog
 
     # What the user wants
@@ -89,9 +104,7 @@ class SettingsController(QObject):
     @Slot()
     def _open(self) -> None:
         self._show_all()
-        self.dialog.show()
-        self.dialog.raise_()
-        self.dialog.activateWindow()
+        show_in_front(self.dialog)
 
     @Slot()
     def _open_shortcuts(self) -> None:
@@ -142,9 +155,9 @@ class SettingsController(QObject):
         settings = self._keeper.settings
         self._theme.choose(settings.theme, settings.text_size)
         self._window.prompt_box.set_sends_with_ctrl(settings.send_with == "ctrl+enter")
-        self._chat.set_reply_settings(settings.reply_settings())
-        self._chat.set_system_prompt(settings.system_prompt)
-        self._chat.set_target_settings(settings.target_settings())
+        self._chat.reply_settings = settings.reply_settings()
+        self._chat.system_prompt = settings.system_prompt
+        self._target.settings = settings.target_settings()
         self._shortcuts.use(settings.shortcuts)
         if self._dialog is not None:
             self._show_all()
@@ -162,5 +175,45 @@ class SettingsController(QObject):
             self._show_all()
 
     @Slot(str)
-    def _tell(self, sentence: str) -> None:
+    def _show_error(self, sentence: str) -> None:
         self._window.toasts.show_error(sentence)
+
+
+class LastChoices(QObject):
+    """Saves what the app remembers by itself, as soon as it changes: the model and the drafter in use, how it learns,
+    and where the window was."""
+
+    def __init__(
+        self,
+        window: MainWindow,
+        bridge: EngineBridge,
+        keeper: SettingsKeeper,
+        target: TargetController,
+        drafters: DrafterController,
+        personal: PersonalController,
+    ) -> None:
+        super().__init__(window)
+        self._window = window
+        self._keeper = keeper
+        self._target = target
+        self._drafters = drafters
+        self._personal = personal
+        drafters.changed.connect(self.save)
+        personal.dialog.learning.changed.connect(self.save)
+        window.origins_action.toggled.connect(self.save)
+        bridge.happened.connect(self._on_event)
+
+    @Slot()
+    def save(self) -> None:
+        settings = self._keeper.settings.model_copy()
+        settings.target = self._target.chosen or settings.target
+        settings.drafter = self._drafters.choice
+        settings.keep_learning(self._personal.settings)
+        settings.colour_origins = self._window.origins_action.isChecked()
+        settings.window = self._window.state()
+        self._keeper.keep(settings)
+
+    @Slot(object)
+    def _on_event(self, event: Event) -> None:
+        if isinstance(event, TargetReady):
+            self.save()

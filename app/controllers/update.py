@@ -1,4 +1,4 @@
-"""Tells of a newer version: when the user asks, and once a day if the user has switched that on."""
+"""Checks for a newer version: when the user asks, and once a day if the user has switched that on."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from functools import partial
 from urllib.parse import urlsplit
 
-from PySide6.QtCore import QObject, Qt, QTimer, QUrl, Slot
+from PySide6.QtCore import QObject, QTimer, QUrl, Slot
 from PySide6.QtGui import QDesktopServices
 
 from app.engine_bridge import EngineBridge
@@ -18,12 +18,12 @@ from engine.messages.events import Event, Failed, Release, UpdateChecked
 
 SUBJECT = "update"
 DAY_S = 24 * 60 * 60
-_FIRST_MS = 10_000  # when the model is being used, not while it is being loaded
-_AGAIN_MS = 60 * 60_000  # an app that stays open for days looks whether a day is over
+_FIRST_MS = 10_000  # when the model is in use, not while it is being loaded
+_AGAIN_MS = 60 * 60_000  # an app that stays open for days looks whether a day has passed
 
 
 def update_description(url: str) -> str:
-    """What the setting does, in words: who is asked, and what is sent."""
+    """What the setting does: who is asked, and what is sent."""
     if not url:
         return translate("Updates", "This build has no address to ask; look for newer versions where you got it from.")
     words = translate(
@@ -36,7 +36,8 @@ def update_description(url: str) -> str:
 
 
 class UpdateController(QObject):
-    """Connects menu, setting and notice with one engine. Without an address nothing is asked or offered."""
+    """Has the engine ask the site of this build, at most once a day by itself, and shows a notice when there is a newer
+    version. Without an address nothing is asked or offered."""
 
     def __init__(self, window: MainWindow, bridge: EngineBridge, keeper: SettingsKeeper, url: str) -> None:
         super().__init__(window)
@@ -51,7 +52,7 @@ class UpdateController(QObject):
             return
         window.update_action.triggered.connect(self._ask_by_hand)
         keeper.changed.connect(self._ask_if_due)
-        bridge.happened.connect(self._on_event, Qt.ConnectionType.QueuedConnection)
+        bridge.happened.connect(self._on_event)
         self._again = QTimer(self)
         self._again.setInterval(_AGAIN_MS)
         self._again.timeout.connect(self._ask_if_due)
@@ -62,7 +63,7 @@ class UpdateController(QObject):
     def _ask_if_due(self) -> None:
         settings = self._keeper.settings
         since_s = time.time() - settings.update_checked_at
-        is_due = since_s >= DAY_S or since_s < 0  # a clock that was put back
+        is_due = since_s >= DAY_S or since_s < 0  # the clock was set back
         if settings.check_updates and is_due and self._under_way is None:
             self._ask(CheckForUpdate())
 
@@ -73,10 +74,10 @@ class UpdateController(QObject):
             self._ask(CheckForUpdate(by_hand=True))
 
     def _ask(self, command: CheckForUpdate) -> None:
-        """Asked in vain is asked, too: no site is to be asked more than once a day."""
+        """Failed checks count too: no site is to be asked more than once a day."""
         self._under_way = command
         self._keeper.keep(self._keeper.settings.model_copy(update={"update_checked_at": time.time()}))
-        self._bridge.post(command)
+        self._bridge.post(command).failed.connect(self._on_failed)
 
     @Slot(object)
     def _on_event(self, event: Event) -> None:
@@ -84,10 +85,13 @@ class UpdateController(QObject):
             case UpdateChecked(command, release):
                 self._end(command)
                 self._on_checked(release, command.by_hand)
-            case Failed(sentence, CheckForUpdate() as command):
-                self._end(command)
-                if command.by_hand:
-                    self._window.toasts.show_error(sentence)
+
+    @Slot(object)
+    def _on_failed(self, failed: Failed) -> None:
+        assert isinstance(failed.command, CheckForUpdate)
+        self._end(failed.command)
+        if failed.command.by_hand:
+            self._window.toasts.show_error(failed.sentence)
 
     def _end(self, command: CheckForUpdate) -> None:
         if self._under_way == command:
@@ -100,9 +104,9 @@ class UpdateController(QObject):
                 words = self.tr("Slipstream {version} is the newest version.").format(version=self._window.version)
                 self._window.toasts.show_info(words)
         elif by_hand or release.version != self._keeper.settings.skipped_version:
-            self._tell(release)
+            self._show(release)
 
-    def _tell(self, release: Release) -> None:
+    def _show(self, release: Release) -> None:
         words = self.tr("Slipstream {newer} is available; this is {version}.")
         self._window.notices.show_notice(
             SUBJECT,

@@ -32,3 +32,9 @@ def fit_to_screen(dialog: QWidget, keeper: ThemeKeeper, size_px: tuple[int, int]
     """The size it is to have where text has its usual size, grown with the text as far as the screen goes."""
     room = dialog.screen().availableSize() * _SCREEN_SHARE
     dialog.resize(min(keeper.px(size_px[0]), room.width()), min(keeper.px(size_px[1]), room.height()))
+
+
+def show_in_front(window: QWidget) -> None:
+    window.show()
+    window.raise_()
+    window.activateWindow()

@@ -27,14 +27,14 @@ PIECES = (
     "engine.factory",
     "engine.threads",
     "app.controllers.chat",
-    "app.controllers.conversation",
+    "app.controllers.chat_settings",
     "app.dialogs.settings_dialog",
-    "app.controllers.settings",
     "app.dialogs.personal_dialog",
     "app.controllers.personal",
+    "app.controllers.settings",
     "app.dialogs.library.library_dialog",
-    "app.controllers.choosing_targets",
-    "app.assembled",
+    "app.controllers.library",
+    "app.wiring",
 )
 
 

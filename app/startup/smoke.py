@@ -10,7 +10,7 @@ import json
 import time
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Qt, QTimer, Slot
+from PySide6.QtCore import QObject, QTimer, Slot
 
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
@@ -40,7 +40,7 @@ class SmokeRun(QObject):
         self._is_waiting = False  # for the drafter: before, there is no speed to compare
         self._times = {"window": painted_at}
         self.failure = "The smoke run did not come to an end; the log tells more."
-        bridge.happened.connect(self._on_event, Qt.ConnectionType.QueuedConnection)
+        bridge.happened.connect(self._on_event)
         QTimer.singleShot(_PATIENCE_MS, self, window.close)
 
     @Slot(object)

@@ -335,11 +335,18 @@ class RuntimeRead:
 
 
 @dataclass(frozen=True, slots=True)
+class Finished:
+    """A command was carried out. Every command that is begun ends with this or with `Failed`, after its own events."""
+
+    command: Command
+
+
+@dataclass(frozen=True, slots=True)
 class Failed:
     """A command failed; the engine goes on with what it had. `sentence` says what to do about it."""
 
     sentence: str
-    command: Command | None
+    command: Command
     is_stopped: bool = False  # its signal was set, so that somebody wanted it to end
 
 
@@ -385,6 +392,7 @@ Event = (
     | EverythingForgotten
     | UpdateChecked
     | RuntimeRead
+    | Finished
     | Failed
 )
 

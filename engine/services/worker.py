@@ -1,4 +1,4 @@
-"""A thread that carries out commands one after the other. No Qt, no knowledge of what the commands mean."""
+"""A thread that carries out commands one after the other. It knows neither Qt nor what the commands mean."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from engine.errors import MendableError
 from engine.messages.commands import Command
-from engine.messages.events import Failed, Listener
+from engine.messages.events import Failed, Finished, Listener
 from engine.stop_signal import StopSignal
 
 _logger = logging.getLogger("slipstream.worker")
@@ -17,7 +17,7 @@ _logger = logging.getLogger("slipstream.worker")
 Handle = Callable[[Command, StopSignal], None]
 
 # llama.cpp tokenizes for some models with std::regex, which recurses once per character of a run: a pasted block of a
-# million letters needs this much. Reserved address space only; nothing is used until it is needed.
+# million letters needs this much. This only reserves address space; memory is used as it is needed.
 _STACK_BYTES = 512 * 2**20
 _REASON_LENGTH = 200  # characters of a bug's own words
 
@@ -38,10 +38,10 @@ def deep_thread(run: Callable[[], None], name: str) -> threading.Thread:
 
 
 class Worker:
-    """Runs `handle` for every posted command on a thread of its own, and says in an event when one failed.
+    """Runs `handle` for every posted command on its own thread, and emits `Finished` or `Failed` when it has ended.
 
-    Whatever a command raises, the next one is carried out. `on_end` runs on the thread when it ends; what `is_owed` is
-    carried out before, also where it has not begun when the end comes.
+    Whatever a command raises, the next one is carried out. `on_end` runs on the thread when it ends. A command that is
+    still waiting by then is dropped without an event, unless `is_owed` says that it must be carried out.
     """
 
     def __init__(
@@ -102,8 +102,8 @@ class Worker:
     def _run(self) -> None:
         while (item := self._inbox.get()) is not None:
             command, stop = item
-            awaited = not (self._closing and stop.is_set())  # by nobody, if it has not begun when the app is closed
-            if awaited or self._is_owed(command):
+            is_dropped = self._closing and stop.is_set()  # the app was closed before it began
+            if not is_dropped or self._is_owed(command):
                 self._carry_out(command, stop)
             with self._lock:
                 self._unfinished.pop(stop, None)
@@ -120,3 +120,5 @@ class Worker:
             reason = ": ".join(filter(None, (type(error).__name__, str(error).split("\n")[0][:_REASON_LENGTH])))
             sentence = f"Something went wrong inside Slipstream ({reason}). What was kept is safe; try again."
             self._emit(Failed(sentence, command, stop.is_set()))
+        else:
+            self._emit(Finished(command))

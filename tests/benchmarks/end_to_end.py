@@ -24,16 +24,16 @@ from PySide6.QtCore import QCoreApplication, QEventLoop, QObject, QTimer, Slot
 from PySide6.QtWidgets import QApplication
 
 from app.application import LOCK_INTERVAL_S
-from app.controllers.chat import ChatController
-from app.engine_bridge import EngineBridge
+from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from app.startup.garbage import InterfaceGarbage
 from app.theme import apply_theme
-from engine import EngineConfig, ReplySettings, SamplingSettings, Send, TargetSettings, open_repository
+from engine import EngineConfig, ReplySettings, SamplingSettings, Send, open_repository
 from engine.messages.events import ConversationOpened, Event, PromptProgress, ReplyFinished, ReplyText, TargetReady
 from engine.messages.replies import ReplyStatistics
 from tests.benchmarks.heartbeat import Heartbeat
 from tests.benchmarks.interface import conversation
+from tests.fakes.chats import Chats
 from tests.fakes.ear import Ear
 
 _PATIENCE_MS = 120_000
@@ -124,10 +124,10 @@ def main() -> None:
         began = time.perf_counter()
         bridge = EngineBridge(config)
         settings = ReplySettings(SamplingSettings(temperature=0), options.tokens)
-        controller = ChatController(window, bridge, settings, TargetSettings(), "")
-        ear = Ear(bridge)  # after the controller: what is heard here, the window has heard
+        chats = Chats(window, bridge, settings)
+        ear = Ear(bridge)  # after the controllers: what is heard here, the window has heard
         clock = _Clock(ear)
-        ready_at, _ = clock.wait_for(TargetReady, lambda: controller.start("starter"))
+        ready_at, _ = clock.wait_for(TargetReady, lambda: chats.start("starter"))
         print(
             f"target ready: {ready_at - began:.2f} s after the window; "
             f"longest block of the interface thread meanwhile {heart.longest_ms():.0f} ms "
@@ -209,14 +209,14 @@ def _say(window: MainWindow, text: str) -> None:
 
 
 def _stop_delay_ms(clock: _Clock, bridge: EngineBridge, when: type[Event], prompt: str) -> float:
-    stops = []
+    requests: list[Request] = []
     command = Send(prompt, None, ReplySettings(SamplingSettings(temperature=0)))
-    clock.wait_for(when, lambda: stops.append(bridge.post(command)))
+    clock.wait_for(when, lambda: requests.append(bridge.post(command)))
     stopped: list[float] = []
 
     def stop() -> None:
         stopped.append(time.perf_counter())
-        stops[0].set()
+        requests[0].stop()
 
     ended_at, _ = clock.wait_for(ReplyFinished, lambda: QTimer.singleShot(30, clock, stop))
     return 1000 * (ended_at - stopped[0])

@@ -9,9 +9,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from app.controllers.conversation import ConversationController
+from app.controllers.chat_settings import ChatSettingsController
 from app.controllers.draft_keeper import DraftKeeper
-from app.controllers.token_counting import TokenCounting
+from app.controllers.prompt import PromptController
 from app.widgets.message_view import PromptView, ReplyView
 from engine.messages.conversations import Message
 from engine.messages.events import ConversationOpened, ReplyFinished, ReplyText
@@ -66,9 +66,10 @@ def test_all_branches_of_a_conversation_are_there_also_after_a_restart(
 ) -> None:
     desk = sit_down(max_tokens=None)
     box = desk.window.prompt_box
-    TokenCounting(box, desk.bridge)._context_size = 8192  # the target was ready before
-    dialog = ConversationController(desk.window, desk.bridge, desk.controller).dialog
-    drafts = DraftKeeper(box, desk.bridge, desk.controller, "", lambda _text: None)
+    PromptController(desk.window, desk.bridge)._context_size = 8192  # the target was ready before
+    conversations, chat = desk.chats.conversations, desk.chats.chat
+    dialog = ChatSettingsController(desk.window, desk.bridge, conversations, chat).dialog
+    drafts = DraftKeeper(box, desk.bridge, conversations, "", lambda _text: None)
     stopped = stop_early(desk, qtbot, "Count from one to a hundred in words.")
     assert stopped.statistics is not None
     assert stopped.statistics.stop_reason is StopReason.STOPPED
@@ -113,7 +114,7 @@ def test_all_branches_of_a_conversation_are_there_also_after_a_restart(
         QTest.keyClick(edited.revision.editor, Qt.Key.Key_Return)
     box.set_text("Hello there")
     qtbot.waitUntil(lambda: box.count.text() == "2 tokens", timeout=_PATIENCE_MS)
-    assert desk.controller.is_answering, "counting does not wait for a reply"
+    assert desk.chats.chat.is_answering, "counting does not wait for a reply"
     with desk.waiting_for(ReplyFinished):
         desk.window.prompt_box.stop_requested.emit()
     second = desk.shown
@@ -123,12 +124,13 @@ def test_all_branches_of_a_conversation_are_there_also_after_a_restart(
     dialog.system_prompt.setPlainText("Be brief.")
     dialog.save_button.click()
     assert desk.shown == second
-    drafts.keep()
+    drafts.save()
     desk.close()
 
     again = sit_down()
-    dialog = ConversationController(again.window, again.bridge, again.controller).dialog
-    DraftKeeper(again.window.prompt_box, again.bridge, again.controller, "", lambda _text: None)
+    conversations = again.chats.conversations
+    dialog = ChatSettingsController(again.window, again.bridge, conversations, again.chats.chat).dialog
+    DraftKeeper(again.window.prompt_box, again.bridge, conversations, "", lambda _text: None)
     again.window.conversations.chosen.emit(stopped.conversation_id)
     qtbot.waitUntil(lambda: again.shown == second, timeout=_PATIENCE_MS)
     assert [words(again, place) for place in range(4)] == ["", "2 / 3", "2 / 2", ""]

@@ -12,15 +12,15 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.controllers.chat import ChatController
 from app.controllers.compare import CompareController
 from app.controllers.history import HistoryController
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper, apply_theme
-from engine import EngineConfig, ReplySettings, SamplingSettings, TargetSettings
+from engine import EngineConfig, ReplySettings, SamplingSettings
 from engine.messages.comparison import Side
 from engine.messages.events import CompareFinished, CompareText, Event, HistoryRead, ReplyFinished, TargetReady
+from tests.fakes.chats import Chats
 from tests.fakes.ear import Ear
 
 pytestmark = [
@@ -37,15 +37,17 @@ class Desk:
         self._qtbot = qtbot
         self.window = MainWindow(keeper)
         self.bridge = EngineBridge(EngineConfig(folder))
-        self.chat = ChatController(self.window, self.bridge, _SETTINGS, TargetSettings(), "", self.window)
-        self.comparing = CompareController(self.window, self.bridge, lambda: _SETTINGS, str, lambda: self.chat.sampling)
+        chats = Chats(self.window, self.bridge, _SETTINGS)
+        self.comparing = CompareController(
+            self.window, self.bridge, lambda: _SETTINGS, str, lambda: chats.chat.sampling
+        )
         self.history = HistoryController(self.window, self.bridge, keeper)
         self.ear = Ear(self.bridge)  # after the controllers: what the test hears, they have heard
         qtbot.addWidget(self.window)
         with qtbot.waitExposed(self.window):
             self.window.show()
         with self.waiting_for(TargetReady):
-            self.chat.start("starter")
+            chats.start("starter")
 
     @contextmanager
     def waiting_for(self, kind: type[Event]) -> Iterator[None]:

@@ -14,10 +14,10 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFileDialog, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
-from app.assembled import Assembled
 from app.settings.app_settings import AppSettings, SettingsFile
 from app.startup.first_paint import open_window
 from app.widgets.message_view import PromptView, ReplyView
+from app.wiring import WiredWindow
 from engine import starter_path
 from engine.config import SpeculationSettings
 from engine.messages.conversations import Message
@@ -51,7 +51,7 @@ class Desk:
     def __init__(self, qtbot: QtBot, qapp: QApplication, folder: Path) -> None:
         self._qtbot = qtbot
         self._is_open = True
-        self.app = Assembled(open_window(qapp, folder), folder, SpeculationSettings())
+        self.app = WiredWindow(open_window(qapp, folder), folder, SpeculationSettings())
         self.window = self.app.window
         self._ear = Ear(self.app.bridge)  # after the controllers: what the test hears, the window has heard
         qtbot.addWidget(self.window)

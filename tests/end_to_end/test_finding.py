@@ -13,15 +13,13 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFileDialog, QMessageBox
 from pytestqt.qtbot import QtBot
 
-from app.controllers.attachments import AttachmentsController
-from app.controllers.chat import ChatController
 from app.controllers.exchange import ExchangeController
-from app.controllers.forget import ForgetController
+from app.controllers.prompt import PromptController
 from app.controllers.search import SearchController
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.theme import apply_theme
-from engine import EngineConfig, ReplySettings, SamplingSettings, TargetSettings
+from engine import EngineConfig, ReplySettings, SamplingSettings
 from engine.messages.events import (
     ConversationForgotten,
     ConversationsExported,
@@ -32,6 +30,7 @@ from engine.messages.events import (
     ReplyFinished,
     TargetReady,
 )
+from tests.fakes.chats import Chats
 from tests.fakes.ear import Ear
 
 pytestmark = [
@@ -48,10 +47,9 @@ class Desk:
         self.window = window
         self.bridge = EngineBridge(EngineConfig(folder))
         settings = ReplySettings(SamplingSettings(temperature=0), max_tokens=12)
-        self.chat = ChatController(window, self.bridge, settings, TargetSettings(), "", window)
-        SearchController(window, self.bridge)
-        ExchangeController(window, self.bridge, AttachmentsController(window, self.bridge))
-        ForgetController(window, self.bridge)
+        self.chats = Chats(window, self.bridge, settings)
+        SearchController(window, self.bridge, self.chats.conversations)
+        ExchangeController(window, self.bridge, PromptController(window, self.bridge).attach)
         self.ear = Ear(self.bridge)
 
     @contextmanager
@@ -132,7 +130,7 @@ def test_import_search_open_export(desk: Desk, tmp_path: Path) -> None:
 def test_an_incognito_chat_with_a_file_is_found_and_gone_at_once(desk: Desk, tmp_path: Path) -> None:
     window = desk.window
     with desk.waiting_for(TargetReady):
-        desk.chat.start("starter")
+        desk.chats.start("starter")
     notes = tmp_path / "notes.txt"
     notes.write_text("The quicksilver zeppelin lands at noon.\n")
     window.incognito_action.trigger()

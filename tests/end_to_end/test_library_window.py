@@ -12,13 +12,13 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
-from app.controllers.chat import ChatController
-from app.controllers.choosing_targets import connect_library
+from app.controllers.library import connect_library
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.theme import apply_theme
 from engine import STARTER, EngineConfig, ReplySettings, SamplingSettings, TargetSettings, starter_path
 from engine.messages.events import Event, Failed, ReplyFinished, TargetReady
+from tests.fakes.chats import Chats
 from tests.fakes.ear import Ear
 
 pytestmark = [
@@ -38,8 +38,8 @@ class Desk:
         self.window = MainWindow(self._keeper)
         self.bridge = EngineBridge(EngineConfig(folder))
         greedy = SamplingSettings(temperature=0)
-        chats = ChatController(self.window, self.bridge, ReplySettings(greedy, 16), _FOR_ALL, "", self.window)
-        self.library = connect_library(self.window, self._keeper, self.bridge, chats, folder, _FOR_ALL, greedy)
+        chats = Chats(self.window, self.bridge, ReplySettings(greedy, 16), _FOR_ALL)
+        self.library = connect_library(self.window, self._keeper, self.bridge, chats.target, folder, greedy)
         self.dialog = self.library.dialog
         self.picker = self.window.target_bar.picker
         self._ear = Ear(self.bridge)

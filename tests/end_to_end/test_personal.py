@@ -15,7 +15,6 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.controllers.chat import ChatController
 from app.controllers.personal import PersonalController
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
@@ -40,6 +39,7 @@ from engine.messages.events import (
 from engine.messages.learned import LearnedSummary, NgramRecord
 from engine.proposers.drafting import Drafting
 from engine.storage import Repository
+from tests.fakes.chats import Chats
 from tests.fakes.ear import Ear
 
 pytestmark = [
@@ -61,13 +61,13 @@ class Desk:
         self.window = MainWindow(self.keeper)
         self.bridge = EngineBridge(EngineConfig(folder, learning=NO_LEARNING))
         settings = ReplySettings(SamplingSettings(temperature=0), 16)
-        controller = ChatController(self.window, self.bridge, settings, TargetSettings(512), "", self.window)
+        chats = Chats(self.window, self.bridge, settings, TargetSettings(512))
         self.dialog = PersonalController(self.window, self.bridge, NO_LEARNING).dialog
         self._ear = Ear(self.bridge)  # after the controllers: what the test hears, the window has heard
         qtbot.addWidget(self.window)
         self.window.show()
         with self.waiting_for(TargetReady):
-            controller.start("starter")
+            chats.start("starter")
         qtbot.waitUntil(lambda: self.is_drafting, timeout=_PATIENCE_MS)
 
     @property

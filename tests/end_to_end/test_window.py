@@ -13,14 +13,14 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.controllers.branch import BranchController
-from app.controllers.chat import ChatController
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper, apply_theme
 from app.widgets.message_view import ReplyView
-from engine import EngineConfig, ReplySettings, SamplingSettings, TargetSettings
+from engine import EngineConfig, ReplySettings, SamplingSettings
 from engine.messages.events import Event, Failed, ReplyFinished, ReplyText, TargetReady
 from engine.messages.replies import StopReason
+from tests.fakes.chats import Chats
 from tests.fakes.ear import Ear
 
 pytestmark = [pytest.mark.starter, pytest.mark.qt_log_ignore("propagateSizeHints")]
@@ -36,16 +36,14 @@ class Desk:
         self._qtbot = qtbot
         self.window = MainWindow(keeper)
         self.bridge = EngineBridge(EngineConfig(folder))
-        self.controller = ChatController(
-            self.window, self.bridge, ReplySettings(GREEDY, max_tokens), TargetSettings(), "", self.window
-        )
-        self.branches = BranchController(self.window, self.bridge, self.controller)
-        self._ear = Ear(self.bridge)  # after the controller: what the test hears, the window has heard
+        self.chats = Chats(self.window, self.bridge, ReplySettings(GREEDY, max_tokens))
+        BranchController(self.window, self.bridge, self.chats.conversations, self.chats.chat)
+        self._ear = Ear(self.bridge)  # after the controllers: what the test hears, the window has heard
         qtbot.addWidget(self.window)
         with qtbot.waitExposed(self.window):
             self.window.show()
         with self.waiting_for(TargetReady):
-            self.controller.start("starter")
+            self.chats.start("starter")
 
     @property
     def events(self) -> list[Event]:

@@ -1,19 +1,21 @@
-"""A bridge without an engine: commands are written down, events are what the test emits."""
+"""A bridge whose engine only writes down what it is asked; its events are what the test tells."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, Signal
+from pathlib import Path
+from typing import cast
 
-from engine import Command, LoadTarget, StopSignal
+from PySide6.QtCore import QCoreApplication
+
+from app.engine_bridge import EngineBridge
+from engine import Command, Engine, EngineConfig, LoadTarget, StopSignal
+from engine.messages.events import Event
 
 
-class FakeBridge(QObject):
-    """Has the interface of `app.engine_bridge.EngineBridge`."""
-
-    happened = Signal(object)
+class _Notebook:
+    """Has the interface of `engine.Engine`, as far as a bridge needs it."""
 
     def __init__(self) -> None:
-        super().__init__()
         self.posted: list[Command] = []
         self.stops: list[StopSignal] = []
         self.loads: list[LoadTarget] = []  # stays when `posted` is emptied
@@ -27,3 +29,18 @@ class FakeBridge(QObject):
 
     def close(self) -> bool:
         return True
+
+
+class FakeBridge(EngineBridge):
+    """Its requests end as real ones do: when the engine, here the test, says that they are finished or failed."""
+
+    def __init__(self) -> None:
+        notebook = _Notebook()
+        super().__init__(EngineConfig(Path()), make_engine=lambda _config, _listener: cast(Engine, notebook))
+        self.posted, self.stops, self.loads = notebook.posted, notebook.stops, notebook.loads
+
+    def tell(self, *events: Event) -> None:
+        """As the engine would, and has them dealt with."""
+        for event in events:
+            self._receive(event)
+        QCoreApplication.processEvents()

@@ -126,7 +126,7 @@ def _branches(studio: Studio, _folder: Path) -> None:
     studio.shoot("edit", studio.window)
     studio.window.transcript.end_revision(studio.window.transcript.messages[0].id)
     studio.window.conversation_action.trigger()
-    dialog = studio.app.conversation.dialog
+    dialog = studio.app.chat_settings.dialog
     studio.until(dialog.isVisible)
     studio.shoot("this-chat", dialog)
     dialog.reject()
@@ -144,7 +144,7 @@ def _search(studio: Studio, _folder: Path) -> None:
 def _attached(studio: Studio, folder: Path) -> None:
     studio.window.new_action.trigger()
     studio.window.prompt_box.set_text("Write a short invitation from these minutes.")
-    studio.app.attachments.attach([str(folder / "Garden club.md")])
+    studio.app.prompt.attach([str(folder / "Garden club.md")])
     studio.until(lambda: bool(studio.window.prompt_box.chips.attachments))
     studio.rest()
     studio.rest()

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint
 from PySide6.QtGui import QImage, QPainter
 from PySide6.QtWidgets import QApplication, QWidget
 
-from app.assembled import Assembled
-from app.engine_bridge import EngineBridge
+from app.engine_bridge import EngineBridge, Request
 from app.startup.first_paint import open_window
+from app.wiring import WiredWindow
 from engine import Command, Compare, ListHubFiles, SearchHub, StopSignal
 from engine.config import SpeculationSettings
 from engine.messages.comparison import Comparison, RunFigures, Side
@@ -29,13 +29,13 @@ SCHEMES = ("light", "dark")
 class PictureBridge(EngineBridge):
     """The real engine, but for what needs a network or depends on what else the machine does."""
 
-    def post(self, command: Command) -> StopSignal:
+    def post(self, command: Command, quiet: bool = False) -> Request:
         events = _made_up(command)
         if not events:
-            return super().post(command)
+            return super().post(command, quiet)
         for event in events:
-            self.happened.emit(event)
-        return StopSignal()
+            self._receive(event)
+        return Request(command, StopSignal())
 
 
 class Studio:
@@ -46,10 +46,12 @@ class Studio:
         self._application = application
         self._out = out
         self._wanted = wanted
-        self.app = Assembled(open_window(application, folder), folder, SpeculationSettings(), make_bridge=PictureBridge)
+        self.app = WiredWindow(
+            open_window(application, folder), folder, SpeculationSettings(), make_bridge=PictureBridge
+        )
         self.window = self.app.window
         self.events: list[Event] = []
-        self.app.bridge.happened.connect(self.events.append, Qt.ConnectionType.QueuedConnection)
+        self.app.bridge.happened.connect(self.events.append)
 
     def until(self, is_so: Callable[[], bool]) -> None:
         """Raises TimeoutError."""

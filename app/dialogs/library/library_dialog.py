@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QDialog, QTabWidget, QVBoxLayout, QWidget
 
 from app.dialogs.library.hub_page import HubPage
 from app.dialogs.library.library_page import LibraryPage
-from app.dialogs.parts import button, words
+from app.dialogs.parts import button, show_in_front, words
 from app.theme import ThemeKeeper
 from app.widgets.layouts import Placed, in_column, in_row
 from engine import SamplingSettings
@@ -97,9 +97,7 @@ class LibraryDialog(QDialog):
     def _open(self) -> None:
         if not self.isVisible():
             self.show_words("")
-        self.show()
-        self.raise_()
-        self.activateWindow()
+        show_in_front(self)
         self.opened.emit()
 
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import cast
 
 import pytest
-from PySide6.QtCore import QCoreApplication, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from app.controllers.branch import BranchController
-from app.controllers.chat import ChatController
-from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
 from app.widgets.message_view import PromptView, ReplyView
@@ -27,7 +24,6 @@ from engine import (
     ReplySettings,
     Send,
     ShowBranch,
-    TargetSettings,
 )
 from engine.messages.conversations import Conversation, ConversationSummary, Message, Role
 from engine.messages.events import (
@@ -44,6 +40,7 @@ from engine.messages.events import (
 from engine.messages.replies import ReplyStatistics, StopReason
 from engine.messages.speed import LiveFigures
 from tests.fakes.bridge import FakeBridge
+from tests.fakes.chats import Chats
 
 NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 TARGET = TargetInfo("Tiny", "/models/tiny.gguf", "llama 1B Q4", 1000, 10, 2)
@@ -70,19 +67,16 @@ class Desk:
         self.transcript = window.transcript
         self.bridge = FakeBridge()
         self.settings = ReplySettings()
-        bridge = cast(EngineBridge, self.bridge)
-        self.chat = ChatController(window, bridge, self.settings, TargetSettings(), "")
-        self.branches = BranchController(window, bridge, self.chat)
-        self.chat.start("starter")
+        chats = Chats(window, self.bridge, self.settings)
+        BranchController(window, self.bridge, chats.conversations, chats.chat)
+        chats.start("starter")
         self.tell(TargetReady(TARGET, self.bridge.loads[-1]))
         window.conversations.chosen.emit(7)
         self.show(ALL)
         self.take()
 
     def tell(self, *events: Event) -> None:
-        for event in events:
-            self.bridge.happened.emit(event)
-        QCoreApplication.processEvents()
+        self.bridge.tell(*events)
 
     def show(self, messages: tuple[Message, ...], siblings: dict[int, tuple[int, ...]] | None = None) -> None:
         self.tell(ConversationOpened(Conversation(SUMMARY, "", messages, siblings=siblings or {})))

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import cast
 
 import pytest
-from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.controllers.branch import BranchController
-from app.controllers.chat import ChatController, NextChat
-from app.engine_bridge import EngineBridge
+from app.controllers.chat import NextChat
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper, load_theme
 from app.widgets.message_view import ReplyView
@@ -22,7 +19,6 @@ from engine import (
     STARTER,
     Command,
     DeleteConversation,
-    ForgetLearned,
     ListConversations,
     LoadTarget,
     OpenConversation,
@@ -57,6 +53,7 @@ from engine.messages.events import (
 from engine.messages.replies import Origin, OriginRun, ReplyStatistics, StopReason
 from engine.messages.speed import LiveFigures
 from tests.fakes.bridge import FakeBridge
+from tests.fakes.chats import Chats
 
 NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 TARGET = TargetInfo("Tiny", "/models/tiny.gguf", "llama 1B Q4", 1000, 10, 2)
@@ -81,21 +78,17 @@ def reply(number: int, parent: Message, text: str = "Hello.") -> Message:
 
 
 class Desk:
-    """A window, its controller, and what stands in for the engine."""
+    """A window, its controllers, and what stands in for the engine."""
 
     def __init__(self, window: MainWindow) -> None:
         self.window = window
         self.bridge = FakeBridge()
         self.settings = ReplySettings()
-        self.controller = ChatController(
-            window, cast(EngineBridge, self.bridge), self.settings, TARGET_SETTINGS, "Be kind."
-        )
-        self.branches = BranchController(window, cast(EngineBridge, self.bridge), self.controller)
+        self.chats = Chats(window, self.bridge, self.settings, TARGET_SETTINGS, "Be kind.")
+        BranchController(window, self.bridge, self.chats.conversations, self.chats.chat)
 
     def tell(self, *events: Event) -> None:
-        for event in events:
-            self.bridge.happened.emit(event)
-        QCoreApplication.processEvents()
+        self.bridge.tell(*events)
 
     def take(self) -> list[Command]:
         posted = self.bridge.posted.copy()
@@ -122,7 +115,7 @@ def desk(qtbot: QtBot, keeper: ThemeKeeper) -> Desk:
     qtbot.addWidget(window)
     window.show()
     desk = Desk(window)
-    desk.controller.start("starter")
+    desk.chats.start("starter")
     return desk
 
 
@@ -256,11 +249,6 @@ def test_nothing_is_left_in_the_window_when_everything_is_forgotten(ready: Desk)
     assert ready.take() == [Send("Hi", None, ready.settings, "Be kind.")]
 
 
-def test_what_fails_in_the_dialog_about_what_is_learned_is_told_there(ready: Desk) -> None:
-    ready.tell(Failed("The profile is damaged.", ForgetLearned()))
-    assert ready.window.toasts.shown == ()
-
-
 def test_what_was_deleted_can_be_brought_back_long_after_its_toast_is_gone(ready: Desk) -> None:
     assert not ready.window.restore_action.isEnabled()
     ready.tell(ConversationDeleted(summary(1, "Old")), ConversationDeleted(summary(2, "Older")))
@@ -291,13 +279,13 @@ def test_a_target_that_was_ready_while_the_next_was_loading_is_shown_when_that_f
 
 def test_only_a_choice_in_the_window_is_remembered(desk: Desk) -> None:
     desk.tell(TargetReady(TARGET, desk.bridge.loads[-1]))
-    assert desk.controller.chosen_target is None, "what the command line or a fallback loads is for this once"
+    assert desk.chats.target.chosen is None, "what the command line or a fallback loads is for this once"
     desk.window.target_bar.target_chosen.emit("/models/tiny.gguf")
     desk.tell(TargetReady(TARGET, desk.bridge.loads[-1]))
-    assert desk.controller.chosen_target == "/models/tiny.gguf"
+    assert desk.chats.target.chosen == "/models/tiny.gguf"
     desk.window.starter_action.trigger()
     desk.tell(TargetReady(TARGET, desk.bridge.loads[-1]))
-    assert desk.controller.chosen_target == STARTER
+    assert desk.chats.target.chosen == STARTER
 
 
 def test_an_error_leaves_when_something_works_again(ready: Desk) -> None:
@@ -393,6 +381,7 @@ def test_a_reply_goes_with_the_chat_that_is_forgotten_without_a_word(ready: Desk
     ready.tell(ConversationForgotten(summary(7)))
     assert stop.is_set()
     assert ready.shown == []
+    ready.window.toasts.clear()  # that it is gone
     ready.tell(Failed("This chat is no longer in the store.", command, is_stopped=True))
     assert ready.window.toasts.shown == ()
     assert ready.take() == []
@@ -404,7 +393,9 @@ def test_a_prompt_is_not_given_back_where_its_chat_was_forgotten(ready: Desk) ->
     answered(ready)
     ready.write("Secret")
     command = ready.take()[-1]
-    ready.tell(ConversationForgotten(summary(7)), Failed("This chat is no longer in the store.", command))
+    ready.tell(ConversationForgotten(summary(7)))
+    ready.window.toasts.clear()  # that it is gone
+    ready.tell(Failed("This chat is no longer in the store.", command))
     assert (ready.window.prompt_box.text, ready.window.toasts.shown) == ("", ())
 
 
@@ -446,12 +437,12 @@ def test_a_cancelled_loading_does_not_count_for_the_same_target_chosen_again(rea
     assert ready.take() == []
     ready.tell(TargetReady(replace(TARGET, name="a", path="/models/a.gguf"), second))
     assert ready.window.target_bar.name.text() == "a"
-    assert ready.controller.chosen_target == "/models/a.gguf"
+    assert ready.chats.target.chosen == "/models/a.gguf"
 
 
 def test_a_failed_start_falls_back_to_the_starter(desk: Desk) -> None:
     desk.take()
-    desk.controller.load_target("/models/gone.gguf")
+    desk.chats.target.load("/models/gone.gguf")
     assert desk.take() == [LoadTarget("/models/gone.gguf", for_all=TARGET_SETTINGS)]
     desk.tell(Failed("There is no such file; choose another.", desk.bridge.loads[-1]))
     assert desk.take() == [LoadTarget(STARTER, for_all=TARGET_SETTINGS)]
@@ -486,7 +477,7 @@ def test_choosing_another_target_gives_up_the_one_being_loaded(ready: Desk) -> N
     ready.tell(Failed("Loading a was cancelled.", first_load))
     assert ready.window.toasts.shown == (), "the user knows"
     ready.tell(TargetReady(TargetInfo("b", "/models/b.gguf", "", 1000, 10, 2), second_load))
-    assert ready.controller.chosen_target == "/models/b.gguf"
+    assert ready.chats.target.chosen == "/models/b.gguf"
 
 
 def test_a_notice_about_the_target_is_shown(desk: Desk) -> None:
@@ -563,7 +554,7 @@ def test_a_prompt_that_was_not_sent_comes_back_in_its_own_chat_only(ready: Desk)
 
 
 def test_what_the_next_chat_was_to_have_ends_with_it_also_if_the_user_leaves_it(ready: Desk) -> None:
-    ready.controller.next_chat = NextChat("Speak French.", OwnSampling())
+    ready.chats.chat.next_chat = NextChat("Speak French.", OwnSampling())
     ready.write("Hi")
     ready.window.conversations.chosen.emit(1)
     ready.tell(PromptKept(prompt(70, 7)), ReplyFinished(reply(71, prompt(70, 7))))

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import cast
 
 import pytest
-from PySide6.QtCore import QCoreApplication, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from app.controllers.compare import CompareController
 from app.dialogs.compare_wording import HOW_IT_IS_FAIR, reasons, result
-from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
 from engine import ChatSampling, Compare, OwnSampling, ReplySettings, SamplingSettings
@@ -32,9 +30,7 @@ class Desk:
         self.window = window
         self.bridge = bridge
         self.open_chat = ChatSampling()
-        self.controller = CompareController(
-            window, cast(EngineBridge, bridge), lambda: OWN, lambda: "Be kind.", lambda: self.open_chat
-        )
+        self.controller = CompareController(window, bridge, lambda: OWN, lambda: "Be kind.", lambda: self.open_chat)
         self.dialog = self.controller.dialog
 
     def open(self, *texts: str) -> None:
@@ -51,9 +47,7 @@ class Desk:
         QTest.mouseClick(self.dialog.start_button, Qt.MouseButton.LeftButton)
 
     def tell(self, *events: Event) -> None:
-        for event in events:
-            self.bridge.happened.emit(event)
-        QCoreApplication.processEvents()
+        self.bridge.tell(*events)
 
     @property
     def command(self) -> Compare:

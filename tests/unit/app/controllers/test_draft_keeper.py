@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import cast
 
 import pytest
-from PySide6.QtCore import QCoreApplication
 from pytestqt.qtbot import QtBot
 
-from app.controllers.chat import ChatController
 from app.controllers.draft_keeper import DraftKeeper
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
-from engine import EngineConfig, KeepDraft, ReplySettings, TargetSettings
+from engine import EngineConfig, KeepDraft
 from engine.messages.conversations import Conversation, ConversationSummary, Message, Role
 from engine.messages.events import ConversationOpened, Event, EverythingForgotten, PromptKept, TargetInfo, TargetReady
 from engine.storage import Repository
 from tests.fakes.bridge import FakeBridge
+from tests.fakes.chats import Chats
 
 NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 
@@ -30,17 +28,14 @@ class Desk:
         self.box = window.prompt_box
         self.bridge = FakeBridge()
         self.kept_new: list[str] = []
-        bridge = cast(EngineBridge, self.bridge)
-        self.chat = ChatController(window, bridge, ReplySettings(), TargetSettings(), "")
-        self.keeper = DraftKeeper(self.box, bridge, self.chat, new_draft, self.kept_new.append)
-        self.chat.start("starter")
+        chats = Chats(window, self.bridge)
+        self.keeper = DraftKeeper(self.box, self.bridge, chats.conversations, new_draft, self.kept_new.append)
+        chats.start("starter")
         target = TargetInfo("Tiny", "/models/tiny.gguf", "llama 1B Q4", 1000, 10, 2)
         self.tell(TargetReady(target, self.bridge.loads[-1]))
 
     def tell(self, *events: Event) -> None:
-        for event in events:
-            self.bridge.happened.emit(event)
-        QCoreApplication.processEvents()
+        self.bridge.tell(*events)
 
     def go_to(self, number: int | None, draft: str | None = None) -> None:
         if number is None:
@@ -88,7 +83,7 @@ def test_it_is_kept_after_a_pause_in_typing(window: MainWindow, qtbot: QtBot) ->
     desk.go_to(None)
     desk.box.set_text("another")
     qtbot.waitUntil(lambda: desk.kept_new == ["another"])
-    desk.keeper.keep()
+    desk.keeper.save()
     assert desk.kept_new == ["another"], "it is kept already"
 
 
@@ -99,7 +94,7 @@ def test_what_was_written_before_the_store_answered_counts(window: MainWindow) -
     desk.go_to(1, "old")
     desk.tell(ConversationOpened(Conversation(ConversationSummary(1, "Chat", NOW), "", (), draft="old")))
     assert desk.box.text == "quick"
-    desk.keeper.keep()
+    desk.keeper.save()
     assert desk.kept == [KeepDraft(1, "quick")]
 
 
@@ -107,7 +102,7 @@ def test_what_was_sent_is_no_draft_any_more(window: MainWindow) -> None:
     desk = Desk(window)
     desk.go_to(1, "And?")
     desk.box.submit()
-    desk.keeper.keep()
+    desk.keeper.save()
     assert desk.kept == [KeepDraft(1, "")]
 
 
@@ -116,7 +111,7 @@ def test_what_follows_the_first_prompt_belongs_to_its_conversation(window: MainW
     desk.box.submit()
     desk.box.set_text("and then")
     desk.tell(PromptKept(Message(3, 7, None, Role.USER, "Hi", NOW)))
-    desk.keeper.keep()
+    desk.keeper.save()
     assert desk.kept == [KeepDraft(7, "and then")]
     assert desk.kept_new == [""]
     desk.go_to(None)
@@ -129,7 +124,7 @@ def test_the_draft_of_an_incognito_chat_to_come_is_not_kept(window: MainWindow) 
     window.conversations.incognito_requested.emit()
     assert desk.box.text == ""
     desk.box.set_text("secret")
-    desk.keeper.keep()
+    desk.keeper.save()
     assert desk.kept_new == ["harmless"]
     desk.go_to(None)
     assert desk.box.text == "harmless"
@@ -142,11 +137,10 @@ def test_what_is_written_last_of_all_is_there_after_a_restart(window: MainWindow
     number = repository.create_conversation("Chat", "").id
     repository.close()
     bridge = EngineBridge(EngineConfig(tmp_path))
-    chat = ChatController(window, bridge, ReplySettings(), TargetSettings(), "")
-    keeper = DraftKeeper(window.prompt_box, bridge, chat, "", lambda _text: None)
+    keeper = DraftKeeper(window.prompt_box, bridge, Chats(window, bridge).conversations, "", lambda _text: None)
     window.conversations.chosen.emit(number)
     window.prompt_box.set_text("unsent")
-    keeper.keep()
+    keeper.save()
     assert bridge.close()
     repository = Repository.open(tmp_path)
     assert repository.open_conversation(number).draft == "unsent"

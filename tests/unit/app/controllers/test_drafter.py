@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import cast
 
 import pytest
-from PySide6.QtCore import QCoreApplication
 from pytestqt.qtbot import QtBot
 
 from app.controllers.drafter import DrafterController
@@ -34,7 +32,8 @@ NAME = "somebody/tiny-llama"
 class Desk:
     def __init__(self, window: MainWindow, bridge: FakeBridge | EngineBridge, data_dir: Path, choice: str) -> None:
         self.window = window
-        self.controller = DrafterController(window, cast(EngineBridge, bridge), data_dir, choice)
+        bridge.unhandled.connect(window.toasts.show_error)
+        self.controller = DrafterController(window, bridge, data_dir, choice)
         self.dialog = self.controller.dialog
         window.drafter_action.trigger()
 
@@ -62,9 +61,7 @@ def desk(window: MainWindow, bridge: FakeBridge, tmp_path: Path) -> Desk:
 
 
 def tell(bridge: FakeBridge, *events: Event) -> None:
-    for event in events:
-        bridge.happened.emit(event)
-    QCoreApplication.processEvents()
+    bridge.tell(*events)
 
 
 def test_the_menu_opens_the_dialog_with_what_is_in_use(desk: Desk, bridge: FakeBridge) -> None:

@@ -12,11 +12,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
-from app.controllers.attachments import AttachmentsController
-from app.controllers.chat import ChatController
 from app.controllers.exchange import ExchangeController, words_of_import
-from app.controllers.forget import ForgetController
-from app.engine_bridge import EngineBridge
+from app.controllers.prompt import PromptController
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
 from engine import (
@@ -25,9 +22,7 @@ from engine import (
     ImportConversations,
     ListConversations,
     ReadTextFile,
-    ReplySettings,
     Send,
-    TargetSettings,
 )
 from engine.messages.attachments import Attachment, join_prompt
 from engine.messages.conversations import (
@@ -54,6 +49,7 @@ from engine.messages.events import (
     TextFileRead,
 )
 from tests.fakes.bridge import FakeBridge
+from tests.fakes.chats import Chats
 
 NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 KEPT = ConversationSummary(1, "What: is a/b?", NOW)
@@ -69,13 +65,11 @@ def bridge() -> FakeBridge:
 def window(qtbot: QtBot, keeper: ThemeKeeper, bridge: FakeBridge) -> MainWindow:
     window = MainWindow(keeper)
     qtbot.addWidget(window)
-    real = cast(EngineBridge, bridge)
-    chat = ChatController(window, real, ReplySettings(), TargetSettings(), "", window)
-    ExchangeController(window, real, AttachmentsController(window, real))
-    ForgetController(window, real)
+    chats = Chats(window, bridge)
+    ExchangeController(window, bridge, PromptController(window, bridge).attach)
     with qtbot.waitExposed(window):
         window.show()
-    chat.load_target("starter")
+    chats.target.load("starter")
     target = TargetInfo("Tiny", "/t.gguf", "llama", 1000, 10, 2)
     tell(bridge, ConversationsListed((KEPT, SECRET)), TargetReady(target, bridge.loads[-1]))
     bridge.posted.clear()
@@ -83,9 +77,7 @@ def window(qtbot: QtBot, keeper: ThemeKeeper, bridge: FakeBridge) -> MainWindow:
 
 
 def tell(bridge: FakeBridge, *events: Event) -> None:
-    for event in events:
-        bridge.happened.emit(event)
-    QCoreApplication.processEvents()
+    bridge.tell(*events)
 
 
 def toasts(window: MainWindow) -> list[str]:

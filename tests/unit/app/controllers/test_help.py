@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import cast
 
 import pytest
 from PySide6.QtCore import QCoreApplication
@@ -30,7 +29,7 @@ def window(qtbot: QtBot, keeper: ThemeKeeper) -> MainWindow:
 
 def test_about_tells_what_runs_the_models(window: MainWindow, keeper: ThemeKeeper, tmp_path: Path) -> None:
     bridge = FakeBridge()
-    controller = HelpController(window, keeper, cast(EngineBridge, bridge), tmp_path)
+    controller = HelpController(window, keeper, bridge, tmp_path)
     window.about_action.trigger()
     window.about_action.trigger()
     dialog = controller.dialog
@@ -38,7 +37,7 @@ def test_about_tells_what_runs_the_models(window: MainWindow, keeper: ThemeKeepe
     assert dialog.heading.text() == "Slipstream 1.2.3"
     assert bridge.posted == [ReadRuntime()]
     assert ("Models run with", "Being asked…") in dialog.facts
-    bridge.happened.emit(RuntimeRead(Runtime("llama-cpp-python 9.9", ("AVX2", "FMA"))))
+    bridge.tell(RuntimeRead(Runtime("llama-cpp-python 9.9", ("AVX2", "FMA"))))
     QCoreApplication.processEvents()
     assert dict(dialog.facts)["Models run with"] == "llama-cpp-python 9.9"
     assert dict(dialog.facts)["Features in use"] == "AVX2, FMA"
@@ -54,16 +53,16 @@ def test_about_tells_what_runs_the_models(window: MainWindow, keeper: ThemeKeepe
 
 def test_a_runtime_that_cannot_be_read_is_told_of(window: MainWindow, keeper: ThemeKeeper, tmp_path: Path) -> None:
     bridge = FakeBridge()
-    controller = HelpController(window, keeper, cast(EngineBridge, bridge), tmp_path)
+    controller = HelpController(window, keeper, bridge, tmp_path)
     window.about_action.trigger()
-    bridge.happened.emit(Failed("llama.cpp is missing.", ReadRuntime()))
+    bridge.tell(Failed("llama.cpp is missing.", ReadRuntime()))
     QCoreApplication.processEvents()
     assert controller.dialog is not None
     assert ("Models run with", "llama.cpp is missing.") in controller.dialog.facts
 
 
 def test_the_log_folder_is_opened_where_there_is_one(window: MainWindow, keeper: ThemeKeeper, tmp_path: Path) -> None:
-    HelpController(window, keeper, cast(EngineBridge, FakeBridge()), tmp_path)
+    HelpController(window, keeper, FakeBridge(), tmp_path)
     window.logs_action.trigger()
     assert "There is no log" in window.toasts.shown[0].words.text()
     (tmp_path / "logs").mkdir()

@@ -7,10 +7,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from threading import current_thread
-from typing import cast
 
 import pytest
-from PySide6.QtCore import QCoreApplication
 from pytestqt.qtbot import QtBot
 
 from app.controllers.history import HistoryController
@@ -41,7 +39,7 @@ def bridge() -> FakeBridge:
 
 @pytest.fixture
 def controller(window: MainWindow, bridge: FakeBridge, keeper: ThemeKeeper) -> HistoryController:
-    return HistoryController(window, cast(EngineBridge, bridge), keeper)
+    return HistoryController(window, bridge, keeper)
 
 
 def opened(controller: HistoryController, window: MainWindow) -> HistoryPage:
@@ -51,9 +49,7 @@ def opened(controller: HistoryController, window: MainWindow) -> HistoryPage:
 
 
 def tell(bridge: FakeBridge, *events: Event) -> None:
-    for event in events:
-        bridge.happened.emit(event)
-    QCoreApplication.processEvents()
+    bridge.tell(*events)
 
 
 LEARNED = DrafterLearned(1, 0.9, 1.1, 10, is_return=False)

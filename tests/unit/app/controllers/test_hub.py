@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import cast
 
 import pytest
 from PySide6.QtCore import QCoreApplication, Qt
@@ -14,7 +13,6 @@ from pytestqt.qtbot import QtBot
 from app.controllers.hub import HubController
 from app.dialogs.library.download_row import DownloadRow
 from app.dialogs.library.library_dialog import LibraryDialog
-from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
 from engine import (
@@ -47,14 +45,13 @@ class Desk:
     def __init__(self, window: MainWindow, keeper: ThemeKeeper, folder: Path) -> None:
         self.window = window
         self.bridge = FakeBridge()
+        self.bridge.unhandled.connect(window.toasts.show_error)
         self.dialog = LibraryDialog(keeper, SamplingSettings(), "hub.example", window)
-        self.controller = HubController(window, self.dialog, cast(EngineBridge, self.bridge), folder / "models" / "not")
+        self.controller = HubController(window, self.dialog, self.bridge, folder / "models" / "not")
         self.page = self.dialog.hub
 
     def tell(self, *events: Event) -> None:
-        for event in events:
-            self.bridge.happened.emit(event)
-        QCoreApplication.processEvents()
+        self.bridge.tell(*events)
 
     def search(self, words: str) -> None:
         self.page.search.setText(words)

@@ -1,10 +1,9 @@
-"""Choosing models: on a bridge without an engine, with the chats' own controller beside it."""
+"""Choosing models: on a bridge without an engine, with the controllers of chats beside it."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
 import pytest
 from PySide6.QtCore import QCoreApplication, QMimeData, QPoint, Qt, QUrl
@@ -13,10 +12,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
-from app.controllers.chat import ChatController
-from app.controllers.choosing_targets import connect_library
+from app.controllers.library import connect_library
 from app.dialogs.library.presets import PRESETS
-from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
 from engine import (
@@ -28,7 +25,6 @@ from engine import (
     ListTargets,
     LoadTarget,
     RemoveTarget,
-    ReplySettings,
     SamplingSettings,
     TargetOptions,
     TargetSettings,
@@ -36,6 +32,7 @@ from engine import (
 from engine.messages.events import Event, Failed, MemoryEstimated, TargetInfo, TargetReady, TargetsListed
 from engine.messages.targets import LibraryTarget, MemoryEstimate
 from tests.fakes.bridge import FakeBridge
+from tests.fakes.chats import Chats
 from tests.unit.app.library_samples import GONE, LARGE, MAMBA, QWEN, SMALL, STARTER_TARGET, TARGETS
 
 FOR_ALL = TargetSettings(threads=3)
@@ -46,9 +43,8 @@ class Desk:
     def __init__(self, window: MainWindow, keeper: ThemeKeeper, bridge: FakeBridge, folder: Path) -> None:
         self.window = window
         self.bridge = bridge
-        real = cast(EngineBridge, bridge)
-        self.chats = ChatController(window, real, ReplySettings(), FOR_ALL, "Be kind.", window)
-        self.library = connect_library(window, keeper, real, self.chats, folder, FOR_ALL, SamplingSettings())
+        self.chats = Chats(window, bridge, target_settings=FOR_ALL)
+        self.library = connect_library(window, keeper, bridge, self.chats.target, folder, SamplingSettings())
         self.dialog = self.library.dialog
         self.chats.start(STARTER)
         self.library.start()
@@ -56,9 +52,7 @@ class Desk:
         bridge.posted.clear()
 
     def tell(self, *events: Event) -> None:
-        for event in events:
-            self.bridge.happened.emit(event)
-        QCoreApplication.processEvents()
+        self.bridge.tell(*events)
 
     def posted(self, kind: type[Command]) -> list[Command]:
         return [command for command in self.bridge.posted if isinstance(command, kind)]
@@ -104,7 +98,7 @@ def test_a_model_that_fits_is_loaded_with_its_own_settings(desk: Desk) -> None:
     desk.estimated(QWEN.path, SMALL)
     assert desk.bridge.loads[-1] == LoadTarget(str(QWEN.path), QWEN.options.settings, for_all=FOR_ALL)
     desk.tell(ready(QWEN, desk.bridge.loads[-1]))
-    assert desk.chats.chosen_target == str(QWEN.path)
+    assert desk.chats.target.chosen == str(QWEN.path)
     rows = {row.key: row.tag for row in desk.window.target_bar.picker.view.rows.rows}
     assert rows[QWEN.path] == "In use"
     assert rows[STARTER_TARGET.path] == ""
@@ -362,6 +356,7 @@ def test_what_fails_is_told_where_the_user_looks(desk: Desk) -> None:
     assert [toast.words.text() for toast in desk.window.toasts.shown] == ["The store is locked."]
     desk.window.toasts.clear()
     desk.window.library_action.trigger()
+    desk.library._remove(MAMBA.path, True)
     desk.tell(Failed("mamba cannot be deleted.", RemoveTarget(MAMBA.path, True)))
     assert desk.dialog.words.text() == "mamba cannot be deleted."
     assert desk.window.toasts.shown == ()

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from PySide6.QtCore import QCoreApplication, QObject, Signal
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QSystemTrayIcon
 from pytestqt.qtbot import QtBot
 
 from app.controllers.notifier import Notifier
-from app.engine_bridge import EngineBridge
 from app.icons import app_icon
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings, SettingsFile
@@ -52,11 +51,10 @@ class Desk:
         self.notice = FakeNotice()
         self.keeper = SettingsKeeper(SettingsFile(folder), AppSettings())
         self.now_s = 0.0
-        Notifier(window, cast(EngineBridge, self.bridge), self.keeper, cast(DesktopNotice, self.notice))
+        Notifier(window, self.bridge, self.keeper, cast(DesktopNotice, self.notice))
 
     def tell(self, event: Event) -> None:
-        self.bridge.happened.emit(event)
-        QCoreApplication.processEvents()
+        self.bridge.tell(event)
 
 
 @pytest.fixture

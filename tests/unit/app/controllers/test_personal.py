@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from PySide6.QtCore import QCoreApplication, QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFileDialog, QWidget
@@ -59,13 +59,13 @@ class Desk:
     def __init__(self, window: MainWindow, bridge: FakeBridge | EngineBridge) -> None:
         self.window = window
         self.bridge = bridge
-        self.controller = PersonalController(window, cast(EngineBridge, bridge), LearningSettings(share=0.25))
+        bridge.unhandled.connect(window.toasts.show_error)
+        self.controller = PersonalController(window, bridge, LearningSettings(share=0.25))
         self.dialog = self.controller.dialog
 
     def tell(self, *events: Event) -> None:
-        for event in events:
-            self.bridge.happened.emit(event)
-        QCoreApplication.processEvents()
+        assert isinstance(self.bridge, FakeBridge)
+        self.bridge.tell(*events)
 
     def open(self) -> None:
         """With one model that has two adapters, the second of them in use."""

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import cast
 
 import pytest
-from PySide6.QtCore import QCoreApplication, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from app.controllers.chat import ChatController
 from app.controllers.search import SearchController
-from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
 from app.widgets.flash import Flash
-from engine import OpenConversation, ReplySettings, SearchConversations, TargetSettings
+from engine import OpenConversation, SearchConversations
 from engine.messages.conversations import Conversation, ConversationSummary, SearchHit
 from engine.messages.events import (
     ConversationDeleted,
@@ -27,6 +24,7 @@ from engine.messages.events import (
     EverythingForgotten,
 )
 from tests.fakes.bridge import FakeBridge
+from tests.fakes.chats import Chats
 from tests.unit.app.widgets.messages import conversation
 
 NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
@@ -43,9 +41,7 @@ def bridge() -> FakeBridge:
 def window(qtbot: QtBot, keeper: ThemeKeeper, bridge: FakeBridge) -> MainWindow:
     window = MainWindow(keeper)
     qtbot.addWidget(window)
-    real = cast(EngineBridge, bridge)
-    ChatController(window, real, ReplySettings(), TargetSettings(), "", window)
-    SearchController(window, real)
+    SearchController(window, bridge, Chats(window, bridge).conversations)
     with qtbot.waitExposed(window):
         window.show()
     tell(bridge, ConversationsListed(SUMMARIES))
@@ -54,9 +50,7 @@ def window(qtbot: QtBot, keeper: ThemeKeeper, bridge: FakeBridge) -> MainWindow:
 
 
 def tell(bridge: FakeBridge, *events: Event) -> None:
-    for event in events:
-        bridge.happened.emit(event)
-    QCoreApplication.processEvents()
+    bridge.tell(*events)
 
 
 def write(qtbot: QtBot, window: MainWindow, words: str) -> None:

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import cast
 
 import pytest
-from PySide6.QtCore import QCoreApplication, QKeyCombination, Qt
+from PySide6.QtCore import QKeyCombination, Qt
 from PySide6.QtGui import QKeySequence
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QMessageBox, QPlainTextEdit, QPushButton
 from pytestqt.qtbot import QtBot
 
-from app.controllers.chat import ChatController
-from app.controllers.settings import SettingsController
-from app.engine_bridge import EngineBridge
+from app.controllers.drafter import DrafterController
+from app.controllers.personal import PersonalController
+from app.controllers.settings import LastChoices, SettingsController
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings, SettingsFile
 from app.settings.declaration import Group
 from app.settings.keeper import SettingsKeeper
 from app.theme import ThemeKeeper
-from engine import LoadTarget, ReplySettings, SamplingSettings, Send, TargetSettings
+from engine import LearningSettings, LoadTarget, ReplySettings, SamplingSettings, Send, TargetSettings
 from engine.messages.events import Event, TargetInfo, TargetReady
 from tests.fakes.bridge import FakeBridge
+from tests.fakes.chats import Chats
 
 
 class Desk:
@@ -32,16 +32,11 @@ class Desk:
         qtbot.addWidget(self.window)
         self.window.show()
         self.bridge = FakeBridge()
-        self.chat = ChatController(
-            self.window,
-            cast(EngineBridge, self.bridge),
-            settings.reply_settings(),
-            settings.target_settings(),
-            settings.system_prompt,
-            self.window,
+        self.chats = Chats(
+            self.window, self.bridge, settings.reply_settings(), settings.target_settings(), settings.system_prompt
         )
         self.keeper = SettingsKeeper(SettingsFile(folder), settings)
-        self.controller = SettingsController(self.window, theme, self.keeper, self.chat)
+        self.controller = SettingsController(self.window, theme, self.keeper, self.chats.chat, self.chats.target)
 
     def open(self) -> None:
         self.window.settings_action.trigger()
@@ -62,8 +57,7 @@ class Desk:
         return [name for name, row in rows if not row.isHidden()]
 
     def tell(self, event: Event) -> None:
-        self.bridge.happened.emit(event)
-        QCoreApplication.processEvents()
+        self.bridge.tell(event)
 
     def load(self, name: str = "Tiny") -> None:
         target = TargetInfo(name, "/t.gguf", "llama", 1000, 10, 2)
@@ -73,7 +67,7 @@ class Desk:
 @pytest.fixture
 def desk(qtbot: QtBot, keeper: ThemeKeeper, tmp_path: Path) -> Iterator[Desk]:
     desk = Desk(qtbot, keeper, tmp_path, AppSettings())
-    desk.chat.start("starter")
+    desk.chats.start("starter")
     desk.load()
     yield desk
     desk.keeper.close()
@@ -147,7 +141,7 @@ def test_the_model_follows_when_it_is_loaded_again(desk: Desk) -> None:
 
 
 def test_a_model_that_is_still_being_loaded_begins_anew(desk: Desk) -> None:
-    desk.chat.load_target("/other.gguf")
+    desk.chats.target.load("/other.gguf")
     desk.open()
     desk.type("threads", "3")
     desk.controller.dialog.load_button.click()
@@ -317,3 +311,33 @@ def test_other_windows_are_one_press_away(qtbot: QtBot, desk: Desk) -> None:
     )
     with qtbot.waitSignal(desk.window.personal_action.triggered):
         link.click()
+
+
+# What the app remembers by itself
+
+
+def test_what_was_chosen_is_on_the_disk_before_the_app_is_closed(
+    qtbot: QtBot, keeper: ThemeKeeper, tmp_path: Path
+) -> None:
+    window = MainWindow(keeper)
+    qtbot.addWidget(window)
+    bridge = FakeBridge()
+    settings = SettingsKeeper(SettingsFile(tmp_path), AppSettings(temperature=0.3))
+    target = Chats(window, bridge).target
+    drafters = DrafterController(window, bridge, tmp_path, "built-in")
+    personal = PersonalController(window, bridge, LearningSettings())
+    choices = LastChoices(window, bridge, settings, target, drafters, personal)
+
+    window.target_bar.target_chosen.emit("/models/x.gguf")
+    bridge.tell(TargetReady(TargetInfo("x", "/models/x.gguf", "llama", 1000, 10, 2), bridge.loads[-1]))
+    QTest.keyClick(personal.dialog.learning.on_battery, Qt.Key.Key_Space)
+
+    def kept() -> AppSettings:
+        return SettingsFile(tmp_path).load()[0]
+
+    qtbot.waitUntil(lambda: kept().learning_on_battery)
+    assert (kept().target, kept().temperature) == ("/models/x.gguf", 0.3)
+    window.resize(900, 700)
+    choices.save()
+    settings.close()
+    assert kept().window == window.state()

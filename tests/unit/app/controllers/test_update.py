@@ -2,10 +2,8 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import cast
 
 import pytest
-from PySide6.QtCore import QCoreApplication
 from pytestqt.qtbot import QtBot
 
 from app.controllers.update import DAY_S, SUBJECT, UpdateController, update_description
@@ -28,12 +26,12 @@ class Desk:
     def __init__(self, window: MainWindow, folder: Path, settings: AppSettings, url: str = URL) -> None:
         self.window = window
         self.bridge = FakeBridge()
+        self.bridge.unhandled.connect(window.toasts.show_error)
         self.keeper = SettingsKeeper(SettingsFile(folder), settings)
-        self.controller = UpdateController(window, cast(EngineBridge, self.bridge), self.keeper, url)
+        self.controller = UpdateController(window, self.bridge, self.keeper, url)
 
     def tell(self, event: Event) -> None:
-        self.bridge.happened.emit(event)
-        QCoreApplication.processEvents()
+        self.bridge.tell(event)
 
     @property
     def toasts(self) -> list[str]:

@@ -13,7 +13,7 @@ application = QCoreApplication([])
 from app.startup.in_pieces import PIECES, import_in_pieces
 import_in_pieces()
 before = set(sys.modules)
-import app.assembled
+import app.wiring
 print(sorted(name for name in set(sys.modules) - before if name.split(".")[0] in ("app", "engine")))
 """
 _BEFORE_THE_WINDOW = """

@@ -8,7 +8,7 @@ import pytest
 
 from engine.errors import NoTarget
 from engine.messages.commands import Command, ListConversations, OpenConversation
-from engine.messages.events import ConversationsListed, Failed
+from engine.messages.events import ConversationsListed, Failed, Finished
 from engine.services.worker import Worker
 from engine.stop_signal import StopSignal
 from tests.fakes.listener import EventQueue
@@ -81,6 +81,31 @@ def test_a_failure_becomes_a_sentence_and_the_next_command_is_carried_out(caplog
     assert "Something went wrong inside Slipstream (ZeroDivisionError" in bug.sentence
     assert bug.command == OpenConversation(2)
     assert "OpenConversation failed" in caplog.text, "a bug of ours leaves its traceback in the log"
+    assert close(worker, 2.0)
+
+
+def test_every_command_ends_with_one_event_after_its_own() -> None:
+    events = EventQueue()
+
+    def handle(command: Command, _stop: StopSignal) -> None:
+        events(ConversationsListed(()))
+        if command == OpenConversation(1):
+            raise NoTarget("No model is loaded; choose one.")
+
+    worker = Worker("busy", handle, events)
+    worker.start()
+    for command in (ListConversations(), OpenConversation(1), OpenConversation(2)):
+        worker.post(command)
+    while len(events.seen) < 6:
+        events.wait_for(object)
+    assert events.seen == [
+        ConversationsListed(()),
+        Finished(ListConversations()),
+        ConversationsListed(()),
+        Failed("No model is loaded; choose one.", OpenConversation(1)),
+        ConversationsListed(()),
+        Finished(OpenConversation(2)),
+    ]
     assert close(worker, 2.0)
 
 

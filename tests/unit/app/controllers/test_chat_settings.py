@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import cast
 
 import pytest
-from PySide6.QtCore import QCoreApplication, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from app.controllers.chat import ChatController
-from app.controllers.conversation import ConversationController
-from app.engine_bridge import EngineBridge
+from app.controllers.chat_settings import ChatSettingsController
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
 from engine import (
@@ -23,11 +20,11 @@ from engine import (
     ReplySettings,
     SamplingSettings,
     Send,
-    TargetSettings,
 )
 from engine.messages.conversations import Conversation, ConversationSummary, Message, Role
 from engine.messages.events import ConversationOpened, Event, PromptKept, TargetInfo, TargetReady
 from tests.fakes.bridge import FakeBridge
+from tests.fakes.chats import Chats
 
 NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 USUAL = ReplySettings(SamplingSettings(temperature=0.5))
@@ -37,18 +34,16 @@ class Desk:
     def __init__(self, window: MainWindow) -> None:
         self.window = window
         self.bridge = FakeBridge()
-        bridge = cast(EngineBridge, self.bridge)
-        self.chat = ChatController(window, bridge, USUAL, TargetSettings(), "Be kind.")
-        self.dialog = ConversationController(window, bridge, self.chat).dialog
-        self.chat.start("starter")
+        chats = Chats(window, self.bridge, USUAL, system_prompt="Be kind.")
+        self.chat = chats.chat
+        self.dialog = ChatSettingsController(window, self.bridge, chats.conversations, chats.chat).dialog
+        chats.start("starter")
         target = TargetInfo("Tiny", "/models/tiny.gguf", "llama 1B Q4", 1000, 10, 2)
         self.tell(TargetReady(target, self.bridge.loads[-1]))
         self.take()
 
     def tell(self, *events: Event) -> None:
-        for event in events:
-            self.bridge.happened.emit(event)
-        QCoreApplication.processEvents()
+        self.bridge.tell(*events)
 
     def take(self) -> list[Command]:
         posted = self.bridge.posted.copy()

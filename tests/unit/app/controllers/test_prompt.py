@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import pytest
-from PySide6.QtCore import QCoreApplication
 from pytestqt.qtbot import QtBot
 
-from app.controllers.token_counting import TokenCounting
-from app.engine_bridge import EngineBridge
+from app.controllers.prompt import PromptController
+from app.main_window import MainWindow
 from app.theme import ThemeKeeper
-from app.widgets.prompt_box import PromptBox
 from engine import CountTokens, LoadTarget
 from engine.messages.events import Event, TargetInfo, TargetReady, TokensCounted
 from tests.fakes.bridge import FakeBridge
@@ -22,16 +18,15 @@ READY = TargetReady(TargetInfo("Tiny", "/models/tiny.gguf", "llama 1B Q4", 1000,
 class Desk:
     def __init__(self, qtbot: QtBot, keeper: ThemeKeeper) -> None:
         self.qtbot = qtbot
-        self.box = PromptBox(keeper)
-        qtbot.addWidget(self.box)
+        self.window = MainWindow(keeper)
+        qtbot.addWidget(self.window)
+        self.box = self.window.prompt_box
         self.bridge = FakeBridge()
-        self.counting = TokenCounting(self.box, cast(EngineBridge, self.bridge))
-        self.counting._pause.setInterval(1)
+        self.controller = PromptController(self.window, self.bridge)
+        self.controller._pause.setInterval(1)
 
     def tell(self, *events: Event) -> None:
-        for event in events:
-            self.bridge.happened.emit(event)
-        QCoreApplication.processEvents()
+        self.bridge.tell(*events)
 
     def write(self, text: str) -> None:
         num_posted = len(self.bridge.posted)
@@ -80,7 +75,7 @@ def test_what_does_not_fit_is_red(desk: Desk, num_tokens: int | None, words: str
 
 def test_without_a_model_nothing_is_counted_until_there_is_one(desk: Desk) -> None:
     desk.box.set_text("Hello")
-    desk.qtbot.waitUntil(lambda: not desk.counting._pause.isActive())
+    desk.qtbot.waitUntil(lambda: not desk.controller._pause.isActive())
     assert desk.bridge.posted == []
     desk.tell(READY)
     desk.qtbot.waitUntil(lambda: desk.bridge.posted == [CountTokens("Hello")])

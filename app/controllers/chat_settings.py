@@ -1,42 +1,46 @@
-"""What one conversation has of its own: shows it, and has it kept."""
+"""The settings of one conversation: its system prompt and its own sampling."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, Qt, Slot
+from PySide6.QtCore import QObject, Slot
 
 from app.controllers.chat import ChatController, NextChat
+from app.controllers.conversations import ConversationsController
 from app.dialogs.conversation_dialog import ConversationDialog
+from app.dialogs.parts import show_in_front
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
-from engine import ChangeConversation, OpenConversation, OwnSampling
+from engine import ChangeConversation, OwnSampling
 from engine.messages.conversations import Conversation
 from engine.messages.events import ConversationOpened, Event
 
 
-class ConversationController(QObject):
-    """Connects the dialog with one engine; `chat` says which conversation is open."""
+class ChatSettingsController(QObject):
+    """Shows and changes the settings of the open conversation; before it is begun, those of the next one."""
 
-    def __init__(self, window: MainWindow, bridge: EngineBridge, chat: ChatController) -> None:
+    def __init__(
+        self, window: MainWindow, bridge: EngineBridge, conversations: ConversationsController, chat: ChatController
+    ) -> None:
         super().__init__(window)
         self._bridge = bridge
+        self._conversations = conversations
         self._chat = chat
         self._wanted: int | None = None  # the conversation that the dialog waits for
         self._shown: int | None = None  # whose values the dialog shows; None: those of the next chat
         self.dialog = ConversationDialog(window)
         self.dialog.saved.connect(self._save)
         window.conversation_action.triggered.connect(self._open)
-        chat.moved.connect(self._on_moved)
-        bridge.happened.connect(self._on_event, Qt.ConnectionType.QueuedConnection)
+        conversations.moved.connect(self._on_moved)
+        bridge.happened.connect(self._on_event)
 
     @Slot()
     def _open(self) -> None:
         if self.dialog.isVisible():
-            self.dialog.raise_()
-            self.dialog.activateWindow()
+            show_in_front(self.dialog)
             return
-        if self._chat.open_id is not None:
-            self._wanted = self._chat.open_id
-            self._bridge.post(OpenConversation(self._wanted))  # whatever happened to it since it was opened
+        if self._conversations.open_id is not None:
+            self._wanted = self._conversations.open_id
+            self._conversations.read(self._wanted)  # it may have changed since it was opened
             return
         self._shown = None
         chat = self._chat
@@ -70,6 +74,4 @@ class ConversationController(QObject):
     def _show(self, title: str, about: str, system_prompt: str, sampling: OwnSampling) -> None:
         chat = self._chat
         self.dialog.show_values(title, about, system_prompt, sampling, chat.reply_settings, chat.system_prompt)
-        self.dialog.show()
-        self.dialog.raise_()
-        self.dialog.activateWindow()
+        show_in_front(self.dialog)

@@ -1,0 +1,142 @@
+"""What happens at a start besides loading a model: a welcome or the last chat, files to open, and a way on where the
+store cannot be opened."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QUrl, Slot
+from PySide6.QtGui import QDesktopServices
+
+from app.dialogs.store_dialog import StoreDialog
+from app.engine_bridge import EngineBridge
+from app.main_window import MainWindow
+from app.settings.keeper import SettingsKeeper
+from app.startup.open_request import OpenRequest
+from app.widgets.dropped_files import DroppedFiles
+from engine import STARTER, ListConversations
+from engine.messages.conversations import ConversationSummary
+from engine.messages.events import ConversationsListed, Event, Failed, PromptKept, TargetReady
+
+
+class FirstStart(QObject):
+    """Shows a welcome until the first chat, and after that the last chat if that is wanted."""
+
+    def __init__(self, window: MainWindow, bridge: EngineBridge, keeper: SettingsKeeper) -> None:
+        super().__init__(window)
+        self._window = window
+        self._keeper = keeper
+        self._was_listed = False
+        self._is_starter = False  # the model in use
+        self._welcome = window.transcript.welcome
+        self._welcome.show_introduction(not keeper.settings.has_chatted)
+        self._welcome.starter_requested.connect(self._use_starter)
+        bridge.happened.connect(self._on_event)
+
+    @Slot(object)
+    def _on_event(self, event: Event) -> None:
+        match event:
+            case ConversationsListed(conversations) if not self._was_listed:
+                self._was_listed = True
+                self._on_first_list(conversations)
+            case PromptKept():
+                self._end_introduction()
+            case TargetReady(_, command):
+                self._is_starter = command.target == STARTER
+
+    def _on_first_list(self, conversations: tuple[ConversationSummary, ...]) -> None:
+        if not conversations:
+            return
+        self._end_introduction()
+        nothing_begun = self._window.conversations.chosen_id is None and not self._window.transcript.messages
+        if self._keeper.settings.open_last_chat and nothing_begun and not self._window.prompt_box.text:
+            self._window.conversations.chosen.emit(conversations[0].id)
+
+    def _end_introduction(self) -> None:
+        if not self._keeper.settings.has_chatted:
+            self._keeper.keep(self._keeper.settings.model_copy(update={"has_chatted": True}))
+            self._welcome.show_introduction(False)
+
+    @Slot()
+    def _use_starter(self) -> None:
+        if not self._is_starter:
+            self._window.starter_action.trigger()
+        self._window.prompt_box.setFocus()
+
+
+class StoreTrouble(QObject):
+    """Shows a dialog while the store of chats cannot be opened: until the conversations are listed for the first time.
+    `begin` starts the app once more."""
+
+    def __init__(self, window: MainWindow, bridge: EngineBridge, data_dir: Path, begin: Callable[[], None]) -> None:
+        super().__init__(window)
+        self._window = window
+        self._data_dir = data_dir
+        self._begin = begin
+        self._was_listed = False
+        self.dialog: StoreDialog | None = None
+        bridge.happened.connect(self._on_event)
+
+    @Slot(object)
+    def _on_event(self, event: Event) -> None:
+        match event:
+            case Failed(sentence, ListConversations()) if not self._was_listed:
+                self._show(sentence)
+            case Failed(sentence) if self.dialog is not None and sentence == self.dialog.sentence.text():
+                self._window.toasts.clear_errors()  # the model needs the store as well
+            case ConversationsListed():
+                self._was_listed = True
+                if self.dialog is not None:
+                    self._window.toasts.clear_errors()
+                    self.dialog.close()
+                    self.dialog.deleteLater()
+                    self.dialog = None
+
+    def _show(self, sentence: str) -> None:
+        if self.dialog is None:
+            self.dialog = StoreDialog(self._window)
+            self.dialog.retried.connect(self._begin)
+            self.dialog.folder_requested.connect(self._open_folder)
+            self.dialog.quit_requested.connect(self._window.close)
+        self._window.toasts.clear_errors()  # the dialog says the same, and better
+        self.dialog.show_sentence(sentence)
+        self.dialog.open()
+
+    @Slot()
+    def _open_folder(self) -> None:
+        folder = self._data_dir if self._data_dir.is_dir() else self._data_dir.parent
+        QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))
+
+
+class FileOpening(QObject):
+    """Opens the files of this start, of further starts, and on macOS of a double-click, as if they had been dropped on
+    the window. `use_model` takes a model file, which may be in use already."""
+
+    def __init__(self, window: MainWindow, use_model: Callable[[Path], None]) -> None:
+        super().__init__(window)
+        self._window = window
+        self._use_model = use_model
+
+    @Slot(object)
+    def answer(self, request: OpenRequest) -> None:
+        """The window comes to the front, and opens the files."""
+        if request.token:
+            os.environ["XDG_ACTIVATION_TOKEN"] = request.token  # where Qt looks for it
+        self._window.come_forward()
+        os.environ.pop("XDG_ACTIVATION_TOKEN", None)  # it is valid once
+        self.open(request.files)
+
+    def open(self, files: tuple[Path, ...]) -> None:
+        if not files:
+            return
+        meant = DroppedFiles.of_paths([str(file) for file in files])
+        if meant is None:
+            self._window.toasts.show_error(
+                self.tr("A model or a profile is opened alone; open these files one after the other.")
+            )
+        elif meant.model:
+            self._use_model(Path(meant.model))
+        else:
+            self._window.take_files(meant)

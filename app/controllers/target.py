@@ -1,0 +1,143 @@
+"""Which model answers: it is loaded at the start and when the user chooses another one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+from app.engine_bridge import EngineBridge, Request
+from app.main_window import MainWindow
+from engine import STARTER, LoadTarget, TargetSettings
+from engine.messages.events import Event, Failed, SpeculationChanged, TargetInfo, TargetLoading, TargetReady
+
+
+@dataclass
+class _Loading:
+    command: LoadTarget
+    request: Request
+    is_chosen: bool  # by the user, in the window
+
+
+class TargetController(QObject):
+    """Has targets loaded, one at a time, and shows in the window which one is in use. When the first one cannot be
+    loaded, the starter is loaded in its place.
+
+    Signals:
+        loading_begun(TargetSettings): a target is being loaded, with these settings for all targets.
+        refused(LoadTarget): a target could not be loaded.
+    """
+
+    loading_begun = Signal(TargetSettings)
+    refused = Signal(object)
+
+    def __init__(self, window: MainWindow, bridge: EngineBridge, settings: TargetSettings) -> None:
+        super().__init__(window)
+        self.settings = settings  # of all targets, from the next loading on
+        self.in_use: TargetInfo | None = None
+        self.chosen: str | None = None  # in this window; None: what was chosen in an earlier one is still in use
+        self._window = window
+        self._bridge = bridge
+        self._own_settings: dict[str, TargetSettings] = {}  # of single targets, by name or path
+        self._loading: _Loading | None = None
+        bridge.happened.connect(self._on_event)
+        window.starter_action.triggered.connect(self._choose_starter)
+        window.target_bar.target_chosen.connect(self.choose)
+        window.target_bar.cancel_requested.connect(self._cancel)
+        window.prompt_box.set_ready(False)
+
+    def load(self, target: str, anyway: bool = False, is_chosen: bool = False) -> None:
+        self._cancel()
+        command = LoadTarget(target, self._own_settings.get(target, TargetSettings()), anyway, self.settings)
+        self._loading = _Loading(command, self._bridge.post(command), is_chosen)
+        self._loading.request.failed.connect(self._on_failed)
+        self.loading_begun.emit(self.settings)
+        if self._window.is_busy:
+            self._window.target_bar.show_waiting(Path(target).stem)
+        else:
+            self._window.target_bar.show_loading(Path(target).stem, 0.0)
+        self._window.prompt_box.set_ready(False)  # a prompt sent now would wait, unseen, for the new target
+
+    @Slot(str)
+    @Slot(str, bool)
+    def choose(self, target: str, anyway: bool = False) -> None:
+        """The user's own choice: the next start will load it too."""
+        self.load(target, anyway, is_chosen=True)
+
+    @Slot()
+    def load_again(self) -> None:
+        """The target in use, or the one being loaded, with the settings as they are now."""
+        if self._loading is not None:
+            self.load(self._loading.command.target, is_chosen=self._loading.is_chosen)
+        elif self.in_use is not None:
+            self.load(self.in_use.path)
+
+    @Slot(dict)
+    def use_own_settings(self, settings: dict[str, TargetSettings]) -> None:
+        """Of single targets from their next loading on, by path; the starter's also by its name."""
+        self._own_settings = settings
+
+    @Slot()
+    def _choose_starter(self) -> None:
+        self.choose(STARTER)
+
+    @Slot()
+    def _cancel(self) -> None:
+        if self._loading is None:
+            return
+        self._loading.request.stop()
+        if self._window.is_busy and self.in_use is not None:  # the request waits, and ends only after the reply
+            self._loading = None
+            self._window.target_bar.set_target(self.in_use)
+            self._window.prompt_box.set_ready(True)
+
+    # What the engine says
+
+    @Slot(object)
+    def _on_event(self, event: Event) -> None:
+        match event:
+            case TargetLoading(name, progress):
+                self._window.target_bar.show_loading(name, progress)
+            case TargetReady(target, command):
+                self._on_ready(target, command)
+            case SpeculationChanged(name, sentence):
+                if self.in_use is not None and self.in_use.name == name:
+                    self._window.meter.set_words(sentence)
+
+    def _on_ready(self, target: TargetInfo, command: LoadTarget) -> None:
+        self.in_use = target
+        if self._loading is not None and self._loading.command is not command:
+            return  # another one was chosen meanwhile, and is being loaded now
+        window = self._window
+        if self._loading is not None and self._loading.is_chosen:
+            self.chosen = STARTER if command.target == STARTER else target.path
+            window.toasts.clear_errors()
+        self._loading = None
+        window.target_bar.set_target(target)
+        window.prompt_box.set_target_name(target.name)
+        window.prompt_box.set_ready(True)
+        window.meter.set_words(target.speculation)
+        if target.notice:
+            window.toasts.show_info(target.notice)
+
+    @Slot(object)
+    def _on_failed(self, failed: Failed) -> None:
+        if self._loading is None or self._loading.command is not failed.command:
+            return  # another one was chosen meanwhile
+        command, is_stopped = self._loading.command, self._loading.request.is_stopped
+        self._loading = None
+        window = self._window
+        window.target_bar.set_target(self.in_use)
+        if is_stopped:
+            window.toasts.show_info(failed.sentence)
+        else:
+            window.toasts.show_error(failed.sentence)
+        if self.in_use is not None:
+            window.prompt_box.set_ready(True)
+        else:
+            window.prompt_box.set_ready(False, failed.sentence)
+            if command.target != STARTER and not is_stopped:
+                self.load(STARTER)
+        if not is_stopped:
+            self.refused.emit(command)

@@ -1,0 +1,189 @@
+"""What becomes of a posted command: with one thread of an engine, without any, and with the real one."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import cast
+
+import pytest
+from PySide6.QtCore import QCoreApplication, QObject, QThread, Slot
+from pytestqt.qtbot import QtBot
+
+from app.engine_bridge import EngineBridge, Request
+from engine import Command, CountTokens, Engine, EngineConfig, ListConversations, OpenConversation, StopSignal
+from engine.errors import NoTarget
+from engine.messages.events import ConversationsListed, Event, Failed, Listener, TokensCounted
+from engine.services.worker import Worker
+from tests.fakes.bridge import FakeBridge
+
+
+class Diary(QObject):
+    """Writes down what it hears, and where."""
+
+    def __init__(self, bridge: EngineBridge) -> None:
+        super().__init__()
+        self.lines: list[object] = []
+        self.threads: set[QThread] = set()
+        bridge.happened.connect(self.hear)
+        bridge.unhandled.connect(self.hear)
+
+    @Slot(object)
+    def hear(self, said: object) -> None:
+        self.lines.append(said)
+        self.threads.add(QThread.currentThread())
+
+    def follow(self, request: Request, name: str) -> None:
+        request.finished.connect(lambda: self.hear(f"{name} finished"))
+        request.failed.connect(lambda failed: self.hear(f"{name}: {failed.sentence}"))
+
+
+class OneThread:
+    """An engine that lists, and fails to open."""
+
+    def __init__(self, listener: Listener) -> None:
+        self.go_on = threading.Event()
+        self.go_on.set()
+        self._emit = listener
+        self._worker = Worker("engine", self._handle, listener)
+        self._worker.start()
+
+    def post(self, command: Command) -> StopSignal:
+        return self._worker.post(command)
+
+    def close(self) -> bool:
+        self.go_on.set()
+        self._worker.end()
+        return self._worker.join(5)
+
+    def _handle(self, command: Command, stop: StopSignal) -> None:
+        assert self.go_on.wait(10)
+        if isinstance(command, OpenConversation):
+            raise NoTarget("It was stopped." if stop.is_set() else "There is no such chat.")
+        self._emit(ConversationsListed(()))
+
+
+Make = Callable[[], tuple[EngineBridge, OneThread, Diary]]
+
+
+@pytest.fixture
+def make() -> Iterator[Make]:
+    bridges: list[EngineBridge] = []
+
+    def made() -> tuple[EngineBridge, OneThread, Diary]:
+        engines: list[OneThread] = []
+
+        def make_engine(_config: EngineConfig, listener: Listener) -> Engine:
+            engines.append(OneThread(listener))
+            return cast(Engine, engines[0])
+
+        bridges.append(EngineBridge(EngineConfig(Path()), make_engine=make_engine))
+        return bridges[-1], engines[0], Diary(bridges[-1])
+
+    yield made
+    for bridge in bridges:
+        assert bridge.close()
+
+
+def test_a_request_ends_after_all_its_events_on_the_interface_thread(qtbot: QtBot, make: Make) -> None:
+    bridge, _, diary = make()
+    for name, command in (("list", ListConversations()), ("open", OpenConversation(1)), ("again", ListConversations())):
+        diary.follow(bridge.post(command), name)
+    qtbot.waitUntil(lambda: "again finished" in diary.lines)
+    assert diary.lines == [
+        ConversationsListed(()),
+        "list finished",
+        "open: There is no such chat.",
+        Failed("There is no such chat.", OpenConversation(1)),
+        ConversationsListed(()),
+        "again finished",
+    ]
+    assert diary.threads == {QCoreApplication.instance().thread()}  # type: ignore[union-attr]
+
+
+def test_a_request_is_stopped_before_it_begins(qtbot: QtBot, make: Make) -> None:
+    bridge, engine, diary = make()
+    engine.go_on.clear()
+    first, second = bridge.post(OpenConversation(1)), bridge.post(OpenConversation(2))
+    diary.follow(second, "second")
+    second.stop()
+    assert (first.is_stopped, second.is_stopped) == (False, True)
+    engine.go_on.set()
+    qtbot.waitUntil(lambda: "second: It was stopped." in diary.lines)
+
+
+def test_a_failure_that_nobody_listens_to_is_said_once(qtbot: QtBot, make: Make) -> None:
+    bridge, _, diary = make()
+    bridge.post(OpenConversation(1))
+    bridge.post(OpenConversation(1), quiet=True)
+    finished = bridge.post(OpenConversation(1))
+    finished.finished.connect(lambda: diary.hear("never"))
+    failed = Failed("There is no such chat.", OpenConversation(1))
+    qtbot.waitUntil(lambda: diary.lines.count(failed) == 3)
+    assert diary.lines == [failed.sentence, failed, failed, failed.sentence, failed]
+
+
+def test_what_the_engine_asks_of_itself_ends_no_request() -> None:
+    bridge = FakeBridge()
+    diary = Diary(bridge)
+    diary.follow(bridge.post(ListConversations()), "list")
+    bridge.tell(Failed("The disk is full.", OpenConversation(1)))
+    assert diary.lines == ["The disk is full.", Failed("The disk is full.", OpenConversation(1))]
+
+
+def test_equal_commands_end_in_the_order_in_which_they_were_posted() -> None:
+    bridge = FakeBridge()
+    diary = Diary(bridge)
+    for name in ("first", "second"):
+        diary.follow(bridge.post(OpenConversation(1)), name)
+    bridge.tell(Failed("No.", bridge.posted[0]))
+    assert diary.lines[0] == "first: No."
+    bridge.tell(Failed("No.", bridge.posted[1]))
+    assert diary.lines[2] == "second: No."
+
+
+def test_nothing_is_heard_of_a_bridge_that_is_closed(make: Make) -> None:
+    bridge, engine, diary = make()
+    engine.go_on.clear()
+    requests = [bridge.post(command) for command in (ListConversations(), OpenConversation(1), ListConversations())]
+    for request in requests:
+        diary.follow(request, "request")
+    engine.go_on.set()
+    time.sleep(0.05)  # some of it is on its way to this thread
+    assert bridge.close()
+    QCoreApplication.processEvents()
+    assert diary.lines == []
+
+
+@pytest.mark.parametrize("is_failure_handled", [True, False])
+def test_requests_are_gone_when_they_have_ended(qtbot: QtBot, tmp_path: Path, is_failure_handled: bool) -> None:
+    bridge = EngineBridge(EngineConfig(tmp_path))
+    diary = Diary(bridge)
+    alive: weakref.WeakSet[Request] = weakref.WeakSet()
+    gc.disable()  # nothing is left for it to find
+    try:
+        for number in range(3000):
+            request = bridge.post(CountTokens(str(number)))  # nothing happens, as there is no target
+            if is_failure_handled:
+                request.failed.connect(diary.hear)
+            alive.add(request)
+        with qtbot.waitSignal(request.finished, timeout=30_000):
+            del request
+        qtbot.waitUntil(lambda: len(alive) == 0)
+    finally:
+        gc.enable()
+    assert bridge._requests == []
+    assert diary.lines == []
+    assert bridge.close()
+
+
+def test_an_event_is_heard_as_it_was_said() -> None:
+    bridge = FakeBridge()
+    diary = Diary(bridge)
+    events: list[Event] = [TokensCounted("One", 1), ConversationsListed(())]
+    bridge.tell(*events)
+    assert diary.lines == events

@@ -1,0 +1,206 @@
+"""Whatever fails is shown once, where the user looks: all controllers together, on a bridge without an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QFileDialog
+from pytestqt.qtbot import QtBot
+
+from app.main_window import MainWindow
+from app.startup.first_paint import OpenedWindow
+from app.theme import ThemeKeeper
+from app.wiring import WiredWindow
+from engine import (
+    ChangeConversation,
+    Command,
+    CountTokens,
+    DeleteConversation,
+    EstimateMemory,
+    ExportConversations,
+    FetchDrafter,
+    KeepDraft,
+    LearningSettings,
+    ListConversations,
+    ListTargets,
+    LoadTarget,
+    OpenConversation,
+    OwnSampling,
+    ReadLearned,
+    ReadTextFile,
+    RenameConversation,
+    RestoreConversation,
+    SearchConversations,
+    SearchHub,
+    Send,
+    ShowBranch,
+    UseDrafter,
+    UseLearning,
+)
+from engine.config import SpeculationSettings
+from engine.messages.commands import RememberMore
+from engine.messages.conversations import Conversation, ConversationSummary, Message, Role
+from engine.messages.events import (
+    ConversationDeleted,
+    ConversationOpened,
+    ConversationsListed,
+    Failed,
+    TargetInfo,
+    TargetReady,
+    TargetsListed,
+)
+from tests.fakes.bridge import FakeBridge
+from tests.unit.app.library_samples import QWEN, TARGETS
+
+CHATS = tuple(ConversationSummary(number, f"Chat {number}", datetime.now(UTC)) for number in (1, 7))
+TARGET = TargetInfo("Tiny", "/models/tiny.gguf", "llama", 1000, 10, 2)
+PROMPT = Message(70, 7, None, Role.USER, "Hi", datetime.now(UTC))
+
+
+class Desk:
+    def __init__(self, qtbot: QtBot, keeper: ThemeKeeper, folder: Path) -> None:
+        self.qtbot = qtbot
+        self.folder = folder
+        self.bridge = FakeBridge()
+        self.window = MainWindow(keeper)
+        qtbot.addWidget(self.window)
+        self.window.show()
+        opened = OpenedWindow(self.window, keeper)
+        self.app = WiredWindow(opened, folder, SpeculationSettings(), make_bridge=lambda _config: self.bridge)
+        qtbot.waitUntil(lambda: self.app.library is not None)
+
+    def last(self, kind: type[Command]) -> Command:
+        return [command for command in self.bridge.posted if isinstance(command, kind)][-1]
+
+    def fail(self, command: Command) -> list[str]:
+        """The toasts that say so."""
+        self.window.toasts.clear()
+        self.bridge.posted.clear()
+        self.bridge.tell(Failed("No.", command))
+        return [toast.words.text() for toast in self.window.toasts.shown]
+
+    def open(self, number: int) -> None:
+        self.window.conversations.chosen.emit(number)
+        self.bridge.tell(ConversationOpened(Conversation(CHATS[1], "", (PROMPT,))))
+
+    # What the user may do
+
+    def restore(self) -> None:
+        self.bridge.tell(ConversationDeleted(CHATS[0]))
+        self.window.restore_action.trigger()
+
+    def change(self) -> None:
+        self.open(7)
+        self.window.conversation_action.trigger()
+        self.open(7)
+        self.app.chat_settings.dialog.saved.emit("Rhyme.", OwnSampling())
+
+    def show_branch(self) -> None:
+        self.open(7)
+        self.window.transcript.branch_chosen.emit(71)
+
+    def export(self) -> None:
+        self.window.export_all_action.trigger()
+        dialog = self.window.findChild(QFileDialog)
+        assert isinstance(dialog, QFileDialog)
+        dialog.fileSelected.emit(str(self.folder / "all.json"))
+        dialog.close()
+
+    def send(self) -> None:
+        self.window.prompt_box.set_text("Hi")
+        self.window.prompt_box.submit()
+
+    def begin_a_prompt_and_leave(self) -> None:
+        self.open(7)
+        self.window.prompt_box.set_text("begun")
+        self.open(1)
+
+    def pause_in_typing(self) -> None:
+        self.window.prompt_box.set_text("begun")
+        self.qtbot.waitUntil(lambda: any(isinstance(command, CountTokens) for command in self.bridge.posted))
+
+
+@pytest.fixture
+def desk(qtbot: QtBot, keeper: ThemeKeeper, tmp_path: Path) -> Iterator[Desk]:
+    desk = Desk(qtbot, keeper, tmp_path)
+    yield desk
+    desk.window.close()
+
+
+@pytest.fixture
+def ready(desk: Desk) -> Desk:
+    desk.bridge.tell(ConversationsListed(CHATS), TargetReady(TARGET, desk.bridge.loads[-1]), TargetsListed(TARGETS))
+    return desk
+
+
+Outcome = tuple[list[str], list[Command]]  # toasts, and what is asked of the engine afterwards
+SAID: Outcome = (["No."], [])
+SAID_AND_LISTED: Outcome = (["No."], [ListConversations()])
+SILENT: Outcome = ([], [])
+CASES: tuple[tuple[type[Command], Callable[[Desk], object], Outcome], ...] = (
+    (RenameConversation, lambda desk: desk.window.conversations.renamed.emit(1, "Better"), SAID_AND_LISTED),
+    (DeleteConversation, lambda desk: desk.window.conversations.deleted.emit(1), SAID_AND_LISTED),
+    (RestoreConversation, Desk.restore, SAID_AND_LISTED),
+    (ListConversations, lambda _desk: None, SAID),
+    (ChangeConversation, Desk.change, SAID),
+    (ShowBranch, Desk.show_branch, SAID),
+    (SearchConversations, lambda desk: desk.window.conversations.search.searched.emit("zebra"), SAID),
+    (ExportConversations, Desk.export, SAID),
+    (ReadTextFile, lambda desk: desk.window.texts_dropped.emit(["/notes.txt"]), SAID),
+    (UseDrafter, lambda desk: desk.app.drafters.dialog.chosen.emit(str(desk.folder)), SAID),
+    (UseLearning, lambda desk: desk.app.personal.dialog.learning.changed.emit(LearningSettings(enabled=False)), SAID),
+    (FetchDrafter, lambda desk: desk.app.drafters.dialog.chosen.emit("owner/name"), SAID),
+    (ListTargets, lambda _desk: None, SAID),
+    (Send, Desk.send, SAID),
+    (KeepDraft, Desk.begin_a_prompt_and_leave, SILENT),
+    (CountTokens, Desk.pause_in_typing, SILENT),
+    (ReadLearned, lambda desk: desk.window.personal_action.trigger(), SILENT),
+    (EstimateMemory, lambda desk: desk.window.target_bar.picker.estimate_wanted.emit(QWEN.path), SILENT),
+)
+
+
+@pytest.mark.parametrize(("kind", "do", "expected"), CASES, ids=[kind.__name__ for kind, _, _ in CASES])
+def test_a_failure_is_shown_once(
+    ready: Desk, kind: type[Command], do: Callable[[Desk], object], expected: Outcome
+) -> None:
+    do(ready)
+    assert (ready.fail(ready.last(kind)), ready.bridge.posted) == expected
+
+
+def test_a_failure_on_a_page_is_shown_there_alone(ready: Desk) -> None:
+    assert ready.app.library is not None
+    hub = ready.app.library.dialog.hub
+    hub.search_requested.emit("tiny")
+    assert ready.fail(ready.last(SearchHub)) == []
+    assert hub.models.words.text() == "No."
+
+
+def test_a_chat_that_cannot_be_opened_gives_way_to_a_new_one(ready: Desk) -> None:
+    ready.open(7)
+    assert ready.fail(ready.last(OpenConversation)) == ["No."]
+    assert ready.window.conversations.chosen_id is None
+    assert ready.window.transcript.messages == ()
+    assert ready.bridge.posted == [ListConversations()]
+
+
+def test_one_that_was_left_meanwhile_changes_nothing(ready: Desk) -> None:
+    ready.window.conversations.chosen.emit(1)
+    command = ready.last(OpenConversation)
+    ready.open(7)
+    assert ready.fail(command) == ["No."]
+    assert ready.window.conversations.chosen_id == 7
+    assert ready.bridge.posted == []
+
+
+def test_a_store_that_cannot_be_opened_is_shown_in_one_place(desk: Desk) -> None:
+    library = desk.last(ListTargets)
+    assert desk.fail(desk.last(LoadTarget)) == ["No."]
+    assert desk.fail(ListConversations()) == []
+    assert desk.fail(library) == [], "it needs the store as well"
+
+
+def test_what_the_engine_asked_of_itself_is_shown_too(ready: Desk) -> None:
+    assert ready.fail(RememberMore()) == ["No."]
