@@ -17,6 +17,7 @@ from PySide6.QtGui import QColor, QFont, QIcon, QPalette
 from PySide6.QtWidgets import QApplication
 
 from app.icons import line_icon
+from engine.messages.origins import Origin
 
 THEMES = files("resources") / "themes"
 _USUAL_FONT = "usual font"
@@ -64,8 +65,10 @@ class Theme:
     code_comment: str
     code_type: str
     code_error: str
-    origin_drafter: str  # behind what the drafter guessed
-    origin_recall: str  # behind what was recalled
+
+    def tint(self, origin: Origin) -> str:
+        """Behind text of this origin; the colour of the window where it has none of its own."""
+        return (origin.dark if self.dark else origin.light) or self.window
 
     def palette(self) -> QPalette:
         palette = QPalette()

@@ -35,6 +35,7 @@ _PUBLIC = {
         ReadHistory ReadLearned ReadRuntime ReadTextFile Regenerate RemoveTarget RenameConversation ReplyCommand
         RestoreConversation SearchConversations SearchHub Send ShowBranch ShowProfile UseAdapter UseDrafter UseLearning
     """,
+    "proposers.catalogue": "origins",
     "replies.reply": "Reply",
     "services.worker": "deep_thread",
     "stop_signal": "StopSignal",
@@ -55,6 +56,7 @@ if TYPE_CHECKING:  # the same modules for mypy, which finds more in them than is
     from engine.lab.distillation.progress import *
     from engine.lab.measuring.order import *
     from engine.messages.commands import *
+    from engine.proposers.catalogue import *
     from engine.replies.reply import *
     from engine.services.worker import *
     from engine.stop_signal import *

@@ -2,7 +2,7 @@
 
 A translator copies `slipstream_en.ts` to `slipstream_<language>.ts` and fills it in with Qt Linguist. English itself
 needs only its forms of plurals, which are filled in here: "1 file" and "2 files" from "%n file(s)", "1 reply" and
-"2 replies" from "%n repl(y|ies)".
+"2 replies" from "%n repl(y|ies)". The labels of origins are declared in the engine.
 """
 
 from __future__ import annotations
@@ -10,8 +10,12 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tempfile
 import xml.etree.ElementTree as ET
 from pathlib import Path
+
+from engine import origins
+from engine.messages.origins import TARGET
 
 TOOLS = Path(sys.executable).parent
 SOURCES = Path(__file__).parents[1] / "app"
@@ -22,8 +26,11 @@ def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     english = folder / "slipstream_en.ts"
     files = sorted(str(path) for path in SOURCES.rglob("*.py"))
-    for ts in sorted({english, *folder.glob("slipstream_*.ts")}):
-        _run("pyside6-lupdate", "-locations", "none", "-no-obsolete", *files, "-ts", str(ts))
+    with tempfile.TemporaryDirectory() as other:
+        labels = Path(other) / "labels.py"
+        labels.write_text("".join(f'QT_TRANSLATE_NOOP("Origin", "{each.label}")\n' for each in (*origins(), TARGET)))
+        for ts in sorted({english, *folder.glob("slipstream_*.ts")}):
+            _run("pyside6-lupdate", "-locations", "none", "-no-obsolete", *files, str(labels), "-ts", str(ts))
     fill_plurals(english)
     for ts in sorted(folder.glob("slipstream_*.ts")):
         _run("pyside6-lrelease", "-silent", str(ts), "-qm", str(ts.with_suffix(".qm")))

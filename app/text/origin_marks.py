@@ -1,21 +1,27 @@
-"""Who guessed which characters of a Markdown text, carried over to the characters that are shown of it.
+"""The origin of each character of a Markdown text, carried over to the characters that are shown of it.
 
 Marks are a string beside the text, with one letter for each of its characters: so they are cut, joined and normalised
-exactly as the text is. An empty string of marks beside a text that is not empty means that nobody asked.
+exactly as the text is. An empty string of marks beside a text that is not empty means that no colours are wanted.
+Characters whose origin nobody declares (another version stored it) have the mark of the target.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from html import escape
 from itertools import groupby
+from string import ascii_letters
 
-from engine.messages.replies import Origin, OriginRun
+from app.text.translation import translate
+from engine import origins
+from engine.messages.origins import TARGET, Origin
+from engine.messages.replies import OriginRun
 
-_LETTERS = {Origin.TARGET: "t", Origin.DRAFTER: "d", Origin.RECALL: "r"}
-_CLASSES = {"d": "drafter", "r": "recall"}  # of the style sheet; what the target thought of itself has none
+_TARGET = "t"
 _SURE = 8  # characters; a piece as long as that is found again by chance hardly ever
 _WORD = re.compile(r"[^\W_]")
 _LINK_END = re.compile(
@@ -28,19 +34,40 @@ _LINK_END = re.compile(
 )
 
 
-def marks_of(text: str, origins: Iterable[OriginRun]) -> str:
+def proposers(keys: Iterable[str] = ()) -> tuple[Origin, ...]:
+    """Those that are declared, then one for each other of these keys, which is its name; it has no colour."""
+    declared = origins()
+    unknown = {*keys} - {TARGET.key, *(origin.key for origin in declared)}
+    return (*declared, *(Origin(key, key, "", "") for key in sorted(unknown)))
+
+
+def label_of(origin: Origin) -> str:
+    return translate("Origin", origin.label)
+
+
+def marks_of(text: str, runs: Iterable[OriginRun]) -> str:
     """As long as the text, also where the runs are not."""
-    marks = "".join(_LETTERS[run.origin] * run.num_characters for run in origins)
-    return marks[: len(text)].ljust(len(text), _LETTERS[Origin.TARGET])
+    letters = {origin.key: letter for letter, origin in _by_letter(proposers()).items()}
+    marks = "".join(letters.get(run.origin, _TARGET) * run.num_characters for run in runs)
+    return marks[: len(text)].ljust(len(text), _TARGET)
 
 
-def shares_of(origins: Iterable[OriginRun]) -> dict[Origin, float]:
-    """Of the characters; empty where there are none."""
-    lengths = dict.fromkeys(Origin, 0)
-    for run in origins:
+def shares_of(runs: Iterable[OriginRun]) -> dict[str, float]:
+    """Of the characters, by the key of their origin; empty where there are none."""
+    lengths = Counter[str]()
+    for run in runs:
         lengths[run.origin] += run.num_characters
-    total = sum(lengths.values())
-    return {origin: length / total for origin, length in lengths.items()} if total else {}
+    return {key: length / lengths.total() for key, length in lengths.items() if length}
+
+
+@cache
+def _by_letter(declared: tuple[Origin, ...]) -> dict[str, Origin]:
+    """The letter of an origin is the first of its key that is free, or of the alphabet."""
+    found: dict[str, Origin] = {}
+    for origin in declared:
+        letter = next(each for each in origin.key + ascii_letters if each not in found and each != _TARGET)
+        found[letter] = origin
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +80,14 @@ class MarkedSpan:
 
 
 def spans_of(marks: str) -> tuple[MarkedSpan, ...]:
-    """What others than the target thought of, in a line with these marks."""
+    """What proposers drafted of a line with these marks."""
+    known = _by_letter(proposers())
     spans = []
     start = 0
     for letter, group in groupby(marks):
         length = len(list(group))
-        if letter in _CLASSES:
-            spans.append(MarkedSpan(start, length, Origin(_CLASSES[letter])))
+        if letter in known:
+            spans.append(MarkedSpan(start, length, known[letter]))
         start += length
     return tuple(spans)
 
@@ -113,8 +141,8 @@ class MarkedSource:
         for number, line in enumerate(content.split("\n"), start=first):
             begin, end = self._start_of(number), max(0, self._start_of(number + 1) - 1)
             found = self._source.rfind(line, begin, end)
-            marks.append(self._marks[found : found + len(line)] if found >= 0 else "t" * len(line))
-        return "t".join(marks)
+            marks.append(self._marks[found : found + len(line)] if found >= 0 else _TARGET * len(line))
+        return _TARGET.join(marks)
 
     def _take(self, text: str) -> str:
         found = self._source.find(text, self._at, self._end)
@@ -128,10 +156,11 @@ class MarkedSource:
 
 
 def html_of(text: str, marks: str) -> str:
-    """The HTML of a text with as many marks."""
+    """The HTML of a text with as many marks; the style sheet has a class for each origin, under its key."""
+    known = _by_letter(proposers())
     html: list[str] = []
     start = 0
     for letter, group in groupby(marks):
         part = escape(text[start : (start := start + len(list(group)))])
-        html.append(f'<span class="{_CLASSES[letter]}">{part}</span>' if letter in _CLASSES else part)
+        html.append(f'<span class="{known[letter].key}">{part}</span>' if letter in known else part)
     return "".join(html)

@@ -191,7 +191,7 @@ class CodeBlockView(QFrame):
             part.start = _utf16_length(text[: span.start])
             part.length = _utf16_length(text[span.start : span.start + span.length])
             part.format = QTextCharFormat()
-            part.format.setBackground(QColor(getattr(self._keeper.theme, f"origin_{span.origin.value}")))
+            part.format.setBackground(QColor(self._keeper.theme.tint(span.origin)))
             ranges.append(part)
         return ranges
 

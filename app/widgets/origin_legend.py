@@ -5,17 +5,11 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
 from app.text.amounts import percent_words
-from app.text.marked_words import QT_TRANSLATE_NOOP
-from app.text.origin_marks import shares_of
-from app.text.translation import translate
+from app.text.origin_marks import label_of, proposers, shares_of
 from app.theme import ThemeKeeper
-from engine.messages.replies import Origin, OriginRun
+from engine.messages.origins import TARGET, Origin
+from engine.messages.replies import OriginRun
 
-_NAMES = {
-    Origin.DRAFTER: QT_TRANSLATE_NOOP("OriginLegend", "Drafter {share}"),
-    Origin.RECALL: QT_TRANSLATE_NOOP("OriginLegend", "Recall {share}"),
-    Origin.TARGET: QT_TRANSLATE_NOOP("OriginLegend", "Model itself {share}"),
-}
 _SWATCH_PX = 11
 _GAP_PX = 6
 _BETWEEN_PX = 18
@@ -23,7 +17,7 @@ _PADDING_PX = 4
 
 
 class OriginLegend(QWidget):
-    """The line under a coloured reply: what the colours stand for, and how much of the text has each."""
+    """The line under a coloured reply: what each colour means, and how much of the text has it."""
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -47,8 +41,8 @@ class OriginLegend(QWidget):
     def set_origins(self, origins: tuple[OriginRun, ...]) -> None:
         shares = shares_of(origins)
         self._parts = [
-            (origin, translate("OriginLegend", words).format(share=self._percent(shares[origin])))
-            for origin, words in _NAMES.items()
+            (origin, self._named(origin, shares.get(origin.key, 0.0)))
+            for origin in (*proposers(shares), TARGET)
             if shares
         ]
         named = self.tr("Who guessed it first: {shares}").format(shares=self.words)
@@ -71,8 +65,7 @@ class OriginLegend(QWidget):
             if x and x + self._part_px(words) > self.width():
                 x, y = 0, y + self._line_px()
             painter.setPen(QColor(theme.border_strong))
-            tint = getattr(theme, f"origin_{origin.value}", theme.window)
-            painter.setBrush(QColor(tint))
+            painter.setBrush(QColor(theme.tint(origin)))
             top = y + (metrics.height() - _SWATCH_PX) / 2
             painter.drawRoundedRect(QRectF(x + 0.5, top, _SWATCH_PX, _SWATCH_PX), 3, 3)
             painter.setPen(QColor(theme.quiet))
@@ -94,7 +87,8 @@ class OriginLegend(QWidget):
     def _line_px(self) -> int:
         return self.fontMetrics().height() + 2
 
-    def _percent(self, share: float) -> str:
+    def _named(self, origin: Origin, share: float) -> str:
+        percent = percent_words(share)
         if 0 < share < 0.005:
-            return self.tr("under {share}").format(share=percent_words(0.01))
-        return percent_words(share)
+            percent = self.tr("under {share}").format(share=percent_words(0.01))
+        return self.tr("{name} {share}").format(name=label_of(origin), share=percent)

@@ -21,6 +21,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QFrame, QTextBrowser, QWidget
 
+from app.text.origin_marks import proposers
 from app.theme import Theme, ThemeKeeper
 from app.widgets.appearance import code_font, reading_font
 
@@ -188,6 +189,5 @@ def _style_sheet(theme: Theme) -> str:
         td {{ border: 1px solid {theme.border}; }}
         hr {{ background-color: {theme.border_strong}; }}
         a {{ color: {theme.link}; text-decoration: none; }}
-        .drafter {{ background-color: {theme.origin_drafter}; }}
-        .recall {{ background-color: {theme.origin_recall}; }}
+        {" ".join(f".{origin.key} {{ background-color: {theme.tint(origin)}; }}" for origin in proposers())}
     """

@@ -20,7 +20,8 @@ from app.widgets.transcript_rows import GrowingRow, NoteRow, PromptRow, ReplyRow
 from app.widgets.virtual_column import COLUMN_PX, VirtualColumn
 from app.widgets.welcome import Welcome
 from engine.messages.conversations import Message, Role
-from engine.messages.replies import Origin, OriginRun, StopReason
+from engine.messages.origins import TARGET
+from engine.messages.replies import OriginRun, StopReason
 
 Siblings = Mapping[int, Sequence[int]]  # ids of all versions of a message, by its id, where there are others
 NO_SIBLINGS: Siblings = {}
@@ -138,7 +139,7 @@ class Transcript(QWidget):
         self.abandon_reply()
         self._growing = GrowingRow(self._stage, self._colouring)
         if begun:
-            self._growing.feed(begun, (OriginRun(len(begun), Origin.TARGET),))
+            self._growing.feed(begun, (OriginRun(len(begun), TARGET.key),))
         self._rows.append(self._growing)
         self._stack.setCurrentWidget(self.column)
         self.column.append(self._growing)

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from datetime import date, datetime
 from operator import attrgetter
+from typing import Any
 
-from engine.messages.replies import TextKind
+from engine.messages.replies import ProposerCounts, TextKind, joined_counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +35,9 @@ class Tally:
     num_timed: int = 0  # tokens that the seconds were spent on: the first of a reply comes with its prompt
     seconds: float = 0.0
     num_rounds: int = 0
-    num_in_rounds: int = 0  # tokens that the rounds brought
+    num_in_rounds: int = 0  # tokens written in the rounds
     num_drafted: int = 0
     num_accepted: int = 0
-    drafter_accepted: int = 0
-    recall_accepted: int = 0
     parted_s: float = 0.0  # of replies whose time was taken apart; of these, `draft_s` and `check_s`
     draft_s: float = 0.0
     check_s: float = 0.0
@@ -49,6 +48,7 @@ class Tally:
     compared_squares: float = 0.0
     products: float = 0.0
     plain_variance: float = 0.0  # from the standard errors of what was measured without guesses
+    proposers: tuple[ProposerCounts, ...] = ()  # by key
 
     @property
     def tokens_per_s(self) -> float:
@@ -60,7 +60,7 @@ class Tally:
 
     @property
     def accepted_share(self) -> float | None:
-        """Of the drafted tokens, those that stood; None where nothing was drafted."""
+        """Of the drafted tokens, those that were accepted; None where nothing was drafted."""
         return self.num_accepted / self.num_drafted if self.num_drafted else None
 
     @property
@@ -82,11 +82,14 @@ class Tally:
 
 
 def total(tallies: Iterable[Tally]) -> Tally:
-    kept = tuple(tallies)
-    return kept[0] if len(kept) == 1 else Tally(*map(sum, zip(*map(_numbers, kept), strict=True)))
+    found = tuple(tallies)
+    if len(found) == 1:
+        return found[0]
+    sums: dict[str, Any] = {name: sum(map(attrgetter(name), found)) for name in NUMBERS}
+    return Tally(**sums, proposers=joined_counts(counts for tally in found for counts in tally.proposers))
 
 
-_numbers = attrgetter(*(field.name for field in fields(Tally)))
+NUMBERS = tuple(field.name for field in fields(Tally) if field.name != "proposers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +97,7 @@ class Portion:
     """Replies of one day or of one chat, by one target and of one kind."""
 
     conversation_id: int  # of the first of them
-    began_at: datetime  # when that was kept
+    began_at: datetime  # when that was stored
     day: date  # of that, by the clock of the machine
     target_name: str
     kind: TextKind
@@ -103,7 +106,7 @@ class Portion:
 
 @dataclass(frozen=True, slots=True)
 class AdapterNote:
-    """That a drafter came to guess with an adapter."""
+    """An adapter that a drafter guessed with."""
 
     number: int
     created_at: datetime
@@ -122,7 +125,7 @@ class LearningDay:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Of all replies that are kept, those of deleted and incognito chats left out."""
+    """Over all stored replies but those of deleted and incognito chats."""
 
     days: tuple[Portion, ...] = ()  # oldest first
     chats: tuple[Portion, ...] = ()  # oldest first

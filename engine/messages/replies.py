@@ -1,7 +1,9 @@
-"""What is known of a reply: why it ended, who drafted it, how fast it came."""
+"""What is known of a reply: why it ended, where its tokens came from, how fast it was written."""
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -16,23 +18,33 @@ class StopReason(StrEnum):
     LENGTH = "length"  # the allowed number of tokens was reached
     CONTEXT_FULL = "context_full"  # the context is full and nothing older can leave
     STOPPED = "stopped"  # the user pressed Stop
-    FAILED = "failed"  # an error ended it; the text so far is kept
-
-
-class Origin(StrEnum):
-    """Who thought of a token first; the target checked it in any case."""
-
-    TARGET = "target"
-    DRAFTER = "drafter"
-    RECALL = "recall"
+    FAILED = "failed"  # an error ended it; the text so far is stored
 
 
 @dataclass(frozen=True, slots=True)
 class OriginRun:
-    """Characters of a reply that stand side by side and have one origin."""
+    """Neighbouring characters of a reply whose tokens come from one origin; the target checked them in any case."""
 
     num_characters: int
-    origin: Origin
+    origin: str  # the key of an `Origin`; one that another version stored may be unknown here
+
+
+@dataclass(frozen=True, slots=True)
+class ProposerCounts:
+    """Tokens of the target that one proposer drafted, in one reply or in several."""
+
+    key: str  # of its origin
+    num_rounds: int  # in which it drafted
+    num_drafted: int  # as `num_rounds`, 0 for a reply that was stored before these were
+    num_accepted: int
+
+
+def joined_counts(counts: Iterable[ProposerCounts]) -> tuple[ProposerCounts, ...]:
+    """The sums for each proposer, by key."""
+    by_key: dict[str, list[tuple[int, int, int]]] = defaultdict(list)
+    for each in counts:
+        by_key[each.key].append((each.num_rounds, each.num_drafted, each.num_accepted))
+    return tuple(ProposerCounts(key, *map(sum, zip(*by_key[key], strict=True))) for key in sorted(by_key))
 
 
 class TextKind(StrEnum):
@@ -49,7 +61,7 @@ class ReplyStatistics:
     """Counts are tokens of the target; times are wall-clock seconds.
 
     `reply_s` runs from the end of the prompt pass to the last token, so that it measures writing alone.
-    Rounds: passes after the prompt; drafted/accepted: target tokens that were checked / that stood.
+    Rounds: passes after the prompt; drafted/accepted: target tokens that were checked / that were accepted.
     """
 
     prompt_tokens: int  # length of the rendered prompt
@@ -68,10 +80,9 @@ class ReplyStatistics:
     plain_error: float = 0.0  # standard error of that, as a share of it
     draft_s: float = 0.0  # of `reply_s`, in proposing
     check_s: float = 0.0  # of `reply_s`, in the target's passes and the acceptance
-    drafter_accepted: int = 0  # of the accepted tokens, the drafter's
-    recall_accepted: int = 0  # and those of recall
     kind: TextKind = TextKind.PROSE
     origins: tuple[OriginRun, ...] = ()  # of the reply's text, in order; empty: not known
+    proposers: tuple[ProposerCounts, ...] = ()  # those that drafted, by key; empty: none did, or not known
 
     @property
     def speedup(self) -> float | None:
@@ -82,8 +93,8 @@ class ReplyStatistics:
 
     @property
     def told_speedup(self) -> Speedup | None:
-        """What may be said of it to a user: None too where nothing was drafted, the reply is short, or plain decoding
-        is not known well. The error is that of the plain speed alone."""
+        """The ratio to show to a user: None also where nothing was drafted, the reply is short, or the plain speed is
+        not known well. The error is that of the plain speed alone."""
         if not self.num_drafted:
             return None
         return speedup_of(self.tokens_per_s, 0.0, self.plain_tokens_per_s, self.plain_error, self.reply_tokens)

@@ -11,6 +11,8 @@ from engine.messages.origins import Origin
 if TYPE_CHECKING:
     from engine.proposers.interface import Proposer
 
+__all__ = ["origins"]  # what the window may use
+
 
 @dataclass(frozen=True)
 class Listed:

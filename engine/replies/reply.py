@@ -16,7 +16,8 @@ from engine.decoding.speculation import Speculation
 from engine.errors import PromptTooLong
 from engine.messages.conversations import ChatTurn
 from engine.messages.learned import VerifiedReply
-from engine.messages.replies import Origin, OriginRun, ReplyStatistics, StopReason
+from engine.messages.origins import TARGET
+from engine.messages.replies import OriginRun, ProposerCounts, ReplyStatistics, StopReason
 from engine.messages.speed import LiveFigures
 from engine.numerics.likeliest import DistributionNotes
 from engine.replies.prompt import Prompt, PromptBuilder
@@ -238,7 +239,7 @@ class _Run:
             if token not in vocabulary.special:  # a template's own marks are no text
                 num_before = stream.num_decoded
                 text += stream.push(vocabulary.pieces[token])
-                origin = origin_of(verdict.draft, place) if place < verdict.num_accepted else Origin.TARGET
+                origin = origin_of(verdict.draft, place) if place < verdict.num_accepted else TARGET.key
                 self._origins.note(stream.num_decoded - num_before, origin)
             if stream.stopped:
                 return text, StopReason.STOP_STRING
@@ -313,8 +314,6 @@ class _Run:
         plain_tokens_per_s, plain_error = self._plain()
         if self._loading_s > _LONGEST_LOADING * self._reply_s:
             plain_tokens_per_s = plain_error = 0.0
-        recall = figures.by_proposer.get("recall")
-        recall_accepted = recall.num_accepted if recall else 0
         return ReplyStatistics(
             prompt_tokens=len(self._prompt.tokens),
             evaluated_tokens=self._num_evaluated,
@@ -332,8 +331,10 @@ class _Run:
             plain_error=plain_error,
             draft_s=figures.draft_s + figures.translate_s,
             check_s=figures.target_s + figures.accept_s,
-            drafter_accepted=figures.num_accepted - recall_accepted,
-            recall_accepted=recall_accepted,
             kind=text_kind("".join(self._pieces)),
             origins=self._origins.runs,
+            proposers=tuple(
+                ProposerCounts(key, counts.num_rounds, counts.num_drafted, counts.num_accepted)
+                for key, counts in sorted(figures.by_proposer.items())
+            ),
         )

@@ -42,7 +42,8 @@ from engine.messages.events import (
     TargetLoading,
     TargetReady,
 )
-from engine.messages.replies import Origin, OriginRun, StopReason
+from engine.messages.origins import TARGET
+from engine.messages.replies import OriginRun, StopReason
 from engine.messages.speed import LiveFigures
 from engine.messages.titles import shortened
 from engine.replies.reply import PreparedReply, Reply, ReplyWriter
@@ -459,7 +460,7 @@ def _joined(before: Message, reply: Reply) -> Reply:
     origins = reply.statistics.origins
     if origins:
         known = before.statistics.origins if before.statistics is not None else ()
-        origins = (known or (OriginRun(len(before.text), Origin.TARGET),)) + origins
+        origins = (known or (OriginRun(len(before.text), TARGET.key),)) + origins
     return replace(reply, text=before.text + reply.text, statistics=replace(reply.statistics, origins=origins))
 
 

@@ -1,5 +1,5 @@
 """Reads branches of a conversation: from a message along `parent_id` to the root, in one statement, and the siblings
-of its messages.
+of its messages. Writes the statistics that it reads with them.
 
 A branch is named by its leaf, its head. The heads that the user left are stored with their conversation as JSON, latest
 last, so that flipping back leads to where one was.
@@ -10,19 +10,28 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Sequence, Set
-from dataclasses import fields
+from dataclasses import asdict, fields
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, func, select
+from sqlalchemy import Connection, Integer, Row, bindparam, cast, func, insert, select
 
 from engine.messages.conversations import Message
-from engine.messages.replies import ReplyStatistics
-from engine.storage.schema import MessageRow, ReplyStatisticsRow
+from engine.messages.replies import ProposerCounts, ReplyStatistics
+from engine.storage.schema import MessageRow, ReplyProposerRow, ReplyStatisticsRow
 
 Heads = tuple[int, ...]  # ids of messages
 
 _MOST_HEADS = 64  # that are stored for a conversation
-_STATISTICS = tuple(getattr(ReplyStatisticsRow, field.name) for field in fields(ReplyStatistics))
+_FIGURES = tuple(field.name for field in fields(ReplyStatistics) if field.name != "proposers")
+_counts = (ReplyProposerRow.num_rounds, ReplyProposerRow.num_drafted, ReplyProposerRow.num_accepted)
+# As JSON, so that one statement reads a branch. The casts are for a damaged file, where any column holds any value.
+_proposers = (
+    select(func.json_group_array(func.json_array(ReplyProposerRow.key, *(cast(each, Integer) for each in _counts))))
+    .where(ReplyProposerRow.message_id == MessageRow.id, func.typeof(ReplyProposerRow.key) == "text")
+    .correlate(MessageRow)
+    .scalar_subquery()
+)
+_STATISTICS = (*(getattr(ReplyStatisticsRow, name) for name in _FIGURES), _proposers)
 
 _link = select(MessageRow.id, MessageRow.parent_id)
 _links = _link.where(MessageRow.id == bindparam("head")).cte("branch", recursive=True)
@@ -80,6 +89,14 @@ def read_below(connection: Connection, message_id: int) -> set[int]:
     return set(connection.execute(_IDS_BELOW, {"top": message_id}).scalars())
 
 
+def write_statistics(connection: Connection, message_id: int, statistics: ReplyStatistics) -> None:
+    figures = {name: getattr(statistics, name) for name in _FIGURES}
+    connection.execute(insert(ReplyStatisticsRow).values(message_id=message_id, **figures))
+    proposers = [{"message_id": message_id, **asdict(counts)} for counts in statistics.proposers]
+    if proposers:
+        connection.execute(insert(ReplyProposerRow), proposers)
+
+
 def with_left(heads: Heads, head: int | None) -> Heads:
     """With the head that is no longer the current one; None: there was none."""
     return heads if head is None else (*(each for each in heads if each != head), head)[-_MOST_HEADS:]
@@ -104,7 +121,6 @@ def heads_from_json(stored: str) -> Heads:
 
 
 def _message(row: Row[Any]) -> Message:
-    numbers = row[-len(_STATISTICS) :]
     return Message(
         id=row.id,
         conversation_id=row.conversation_id,
@@ -113,5 +129,13 @@ def _message(row: Row[Any]) -> Message:
         text=row.text,
         created_at=row.created_at,
         target_name=row.target_name,
-        statistics=None if numbers[0] is None else ReplyStatistics(*numbers),
+        statistics=_statistics(*row[-len(_STATISTICS) :]),
     )
+
+
+def _statistics(*values: Any) -> ReplyStatistics | None:
+    *figures, proposers = values
+    if figures[0] is None:  # a message without statistics
+        return None
+    figures.append(tuple(ProposerCounts(*each) for each in sorted(json.loads(proposers))))
+    return ReplyStatistics(*figures)

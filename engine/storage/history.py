@@ -12,8 +12,9 @@ from typing import Any
 from sqlalchemy import Connection
 from sqlalchemy.dialects.sqlite import insert
 
-from engine.messages.history import AdapterNote, History, LearningDay, Portion, Tally, total
-from engine.messages.replies import TextKind
+from engine.messages.history import NUMBERS, AdapterNote, History, LearningDay, Portion, Tally, total
+from engine.messages.learned import TargetStatistics
+from engine.messages.replies import ProposerCounts, TextKind
 from engine.storage import adapters, lessons, ngrams, recall
 from engine.storage.schema import LearningDayRow, read_time
 
@@ -27,8 +28,6 @@ _SUMS = {
     "num_in_rounds": "total(num_rounds + num_accepted)",
     "num_drafted": "total(num_drafted)",
     "num_accepted": "total(num_accepted)",
-    "drafter_accepted": "total(drafter_accepted)",
-    "recall_accepted": "total(recall_accepted)",
     "parted_s": "total(iif(check_s > 0, reply_s, 0))",
     "draft_s": "total(iif(check_s > 0, draft_s, 0))",
     "check_s": "total(check_s)",
@@ -40,28 +39,34 @@ _SUMS = {
     "products": "total(plain_s * reply_s)",
     "plain_variance": "total(plain_s * plain_error * plain_s * plain_error)",
 }
-# SQLite adds up quicker than the rows can be read. `timed`: see `ReplyStatistics.tokens_per_s`.
-_PORTIONS = f"""
+# SQLite adds up faster than the rows can be read. `timed`: see `ReplyStatistics.tokens_per_s`.
+_REPLIES = """
 WITH replies AS (
-    SELECT messages.conversation_id AS chat, messages.created_at AS at, messages.target_name AS target, kind,
+    SELECT messages.id AS id, messages.conversation_id AS chat, messages.created_at AS at,
+    date(messages.created_at, 'localtime') AS day, messages.target_name AS target, kind,
     max(0, reply_tokens - (stop_reason <> 'end')) AS timed, reply_tokens, reply_s, num_rounds, num_drafted,
-    num_accepted, drafter_accepted, recall_accepted, draft_s, check_s, plain_tokens_per_s, plain_error
+    num_accepted, draft_s, check_s, plain_tokens_per_s, plain_error
     FROM reply_statistics JOIN messages ON messages.id = reply_statistics.message_id
     JOIN conversations ON conversations.id = messages.conversation_id
-    WHERE conversations.deleted_at IS NULL AND typeof(messages.target_name) = 'text'
-), compared AS MATERIALIZED (
-    SELECT *, date(at, 'localtime') AS day,
-    iif(timed > 0 AND reply_s > 0 AND plain_tokens_per_s > 0, timed / plain_tokens_per_s, NULL) AS plain_s
+    WHERE conversations.deleted_at IS NULL AND typeof(messages.target_name) = 'text' AND day IS NOT NULL
+)"""
+_PORTIONS = f"""{_REPLIES}, compared AS MATERIALIZED (
+    SELECT *, iif(timed > 0 AND reply_s > 0 AND plain_tokens_per_s > 0, timed / plain_tokens_per_s, NULL) AS plain_s
     FROM replies
 )
-SELECT chat, min(at), day, target, kind, {", ".join(_SUMS[field.name] for field in fields(Tally))}
-FROM compared WHERE day IS NOT NULL GROUP BY chat, day, target, kind ORDER BY min(at)
+SELECT chat, day, target, kind, min(at), {", ".join(_SUMS[name] for name in NUMBERS)}
+FROM compared GROUP BY chat, day, target, kind ORDER BY min(at)
+"""
+_PROPOSERS = f"""{_REPLIES}
+SELECT chat, day, target, kind, key, total(reply_proposers.num_rounds), total(reply_proposers.num_drafted),
+total(reply_proposers.num_accepted) FROM replies JOIN reply_proposers ON message_id = id
+WHERE typeof(key) = 'text' GROUP BY chat, day, target, kind, key ORDER BY key
 """
 _DAYS = """
 SELECT day, seconds FROM learning_days WHERE date(day) = day AND typeof(seconds) = 'real' AND seconds > 0 ORDER BY day
 """
 _KINDS = {kind.value: kind for kind in TextKind}
-_IS_COUNT = tuple(field.type == "int" for field in fields(Tally))
+_COUNTS = {field.name for field in fields(Tally) if field.type == "int"}
 _new = insert(LearningDayRow)
 _LEARNED = _new.on_conflict_do_update(
     index_elements=[LearningDayRow.day], set_={"seconds": LearningDayRow.seconds + _new.excluded.seconds}
@@ -83,6 +88,26 @@ def read_history(connection: Connection) -> History:
     )
 
 
+def read_statistics(connection: Connection) -> tuple[TargetStatistics, ...]:
+    """How each target wrote, by name."""
+    by_name: dict[str, list[Tally]] = defaultdict(list)
+    for portion in _read_portions(connection):
+        by_name[portion.target_name].append(portion.tally)
+    return tuple(_statistics(name, total(by_name[name])) for name in sorted(by_name))
+
+
+def _statistics(name: str, tally: Tally) -> TargetStatistics:
+    speedup = tally.speedup
+    return TargetStatistics(
+        name=name,
+        num_replies=tally.num_replies,
+        num_tokens=tally.num_tokens,
+        seconds=tally.seconds,
+        tokens_per_round=tally.tokens_per_round,
+        speedup=None if speedup is None else speedup.ratio,
+    )
+
+
 def add_learning(connection: Connection, day: date, seconds: float) -> None:
     connection.execute(_LEARNED, {"day": day.isoformat(), "seconds": float(seconds)})
 
@@ -91,10 +116,14 @@ def _read_portions(connection: Connection) -> list[Portion]:
     """Of one chat on one day each, oldest first."""
     portions: list[Portion] = []
     with closing(connection.connection.cursor()) as cursor:
-        for chat, at, day, target, kind, *sums in cursor.execute(_PORTIONS):
+        proposers: dict[tuple[object, ...], list[ProposerCounts]] = defaultdict(list)
+        for *group, key, num_rounds, num_drafted, num_accepted in cursor.execute(_PROPOSERS):
+            proposers[tuple(group)].append(ProposerCounts(key, int(num_rounds), int(num_drafted), int(num_accepted)))
+        for chat, day, target, kind, at, *sums in cursor.execute(_PORTIONS):
             began_at = read_time(at)
             if began_at is not None and kind in _KINDS:
-                portions.append(Portion(chat, began_at, date.fromisoformat(day), target, _KINDS[kind], _tally(sums)))
+                tally = _tally(sums, proposers.get((chat, day, target, kind), ()))
+                portions.append(Portion(chat, began_at, date.fromisoformat(day), target, _KINDS[kind], tally))
     return portions
 
 
@@ -110,9 +139,11 @@ def _sum(portions: Sequence[Portion]) -> Portion:
     return replace(portions[0], tally=total(portion.tally for portion in portions))
 
 
-def _tally(sums: list[float]) -> Tally:
-    values: Any = [int(value) if is_count else value for is_count, value in zip(_IS_COUNT, sums, strict=True)]
-    return Tally(*values)
+def _tally(sums: Sequence[float], proposers: Sequence[ProposerCounts]) -> Tally:
+    values: dict[str, Any] = {
+        name: int(value) if name in _COUNTS else value for name, value in zip(NUMBERS, sums, strict=True)
+    }
+    return Tally(**values, proposers=tuple(proposers))
 
 
 def _read_adapters(connection: Connection) -> tuple[AdapterNote, ...]:

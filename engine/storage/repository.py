@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from engine.messages.replies import ReplyStatistics
 from engine.storage import branch, connections, own_sampling
 from engine.storage.failures import store_errors
 from engine.storage.learned import LearnedRepository
-from engine.storage.schema import ConversationRow, Holds, MessageRow, ReplyStatisticsRow, rows_holding
+from engine.storage.schema import ConversationRow, Holds, MessageRow, rows_holding
 from engine.storage.search import MOST_HITS, find_conversations, summary_of
 from engine.storage.targets import TargetRepository
 from engine.storage.texts import encodable, fit_title, wanted_words
@@ -267,8 +267,7 @@ class Repository(TargetRepository, LearnedRepository):
             )
             message_id = connection.execute(new).lastrowid
             if statistics is not None:
-                columns = {field.name: getattr(statistics, field.name) for field in fields(statistics)}
-                connection.execute(insert(ReplyStatisticsRow).values(message_id=message_id, **columns))
+                branch.write_statistics(connection, message_id, statistics)
             _change(connection, conversation_id, head_message_id=message_id, updated_at=now)
             if found.head_message_id != parent_id:
                 left = branch.with_left(found.left_heads, found.head_message_id)

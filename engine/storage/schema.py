@@ -32,7 +32,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from engine.messages.conversations import Role
-from engine.messages.replies import Origin, OriginRun, StopReason, TextKind
+from engine.messages.replies import OriginRun, StopReason, TextKind
 
 
 class UtcDateTime(TypeDecorator[datetime]):
@@ -89,9 +89,15 @@ class OriginRuns(TypeDecorator[tuple[OriginRun, ...]]):
         if value is None:
             return None
         try:
-            return tuple(OriginRun(int(length), Origin(origin)) for length, origin in json.loads(value))
+            return tuple(OriginRun(int(length), _key(origin)) for length, origin in json.loads(value))
         except (TypeError, ValueError, RecursionError):  # SQLite holds any kind of value in any column
             return ()
+
+
+def _key(origin: object) -> str:
+    if not isinstance(origin, str):
+        raise TypeError(f"{origin!r} is no key of an origin")
+    return origin
 
 
 def _words(kind: type[StrEnum]) -> Enum:
@@ -185,7 +191,7 @@ class MessageRow(Base, holds=Holds.CHATS):
 
 
 class ReplyStatisticsRow(Base, holds=Holds.CHATS):
-    """One column for each field of `ReplyStatistics`, under the same name."""
+    """One column for each field of `ReplyStatistics` but `proposers`, under the same name."""
 
     __tablename__ = "reply_statistics"
 
@@ -207,10 +213,22 @@ class ReplyStatisticsRow(Base, holds=Holds.CHATS):
     plain_error: Mapped[float] = mapped_column(server_default=text("0"))
     draft_s: Mapped[float] = mapped_column(server_default=text("0"))
     check_s: Mapped[float] = mapped_column(server_default=text("0"))
-    drafter_accepted: Mapped[int] = mapped_column(server_default=text("0"))
-    recall_accepted: Mapped[int] = mapped_column(server_default=text("0"))
     kind: Mapped[TextKind] = mapped_column(server_default=text("'prose'"))
     origins: Mapped[tuple[OriginRun, ...]] = mapped_column(server_default=text("'[]'"))
+
+
+class ReplyProposerRow(Base, holds=Holds.CHATS):
+    """One of the `proposers` of a reply's statistics: a column for each field of `ProposerCounts`, under the same
+    name."""
+
+    __tablename__ = "reply_proposers"
+    __table_args__ = {"sqlite_with_rowid": False}  # noqa: RUF012
+
+    message_id: Mapped[int] = mapped_column(ForeignKey("messages.id", ondelete="CASCADE"), primary_key=True)
+    key: Mapped[str] = mapped_column(primary_key=True)
+    num_rounds: Mapped[int]
+    num_drafted: Mapped[int]
+    num_accepted: Mapped[int]
 
 
 class TargetRow(Base, holds=Holds.LIBRARY):

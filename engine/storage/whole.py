@@ -12,8 +12,8 @@ from sqlalchemy import ColumnElement, Connection, Select, func, literal_column, 
 
 from engine.messages.learned import AdapterRecord, ImportOutcome, Learned, LearnedSummary, RecallText
 from engine.storage import adapters, lessons, ngrams, recall
+from engine.storage.history import read_statistics
 from engine.storage.schema import Base, Holds, VocabularyPairRow, VocabularyRow, read_time, rows_holding
-from engine.storage.statistics import read_statistics
 
 _SINCE = """
 SELECT fingerprint, min(since) FROM (

@@ -18,7 +18,7 @@ from gguf import GGMLQuantizationType, GGUFWriter
 from app.engine_bridge import EngineBridge
 from engine.messages.conversations import Role
 from engine.messages.learned import VerifiedReply
-from engine.messages.replies import Origin, OriginRun, ReplyStatistics, StopReason, TextKind
+from engine.messages.replies import OriginRun, ProposerCounts, ReplyStatistics, StopReason, TextKind
 from engine.messages.targets import HubFile, HubModel
 from engine.storage import Repository
 from engine.storage.repository import FILE_NAME
@@ -234,13 +234,13 @@ def origins_of(text: str, dice: random.Random) -> tuple[OriginRun, ...]:
     runs: list[OriginRun] = []
     at = 0
     while at < len(text):
-        origin = dice.choices((Origin.TARGET, Origin.DRAFTER, Origin.RECALL), (5, 3, 2))[0]
-        length = {Origin.TARGET: 9, Origin.DRAFTER: 11, Origin.RECALL: 42}[origin] * dice.uniform(0.6, 1.5)
+        origin = dice.choices(("target", "drafter", "recall"), (5, 3, 2))[0]
+        length = {"target": 9, "drafter": 11, "recall": 42}[origin] * dice.uniform(0.6, 1.5)
         end = at + max(1, round(length))
         while end < len(text) and not text[end].isspace():
             end += 1
         end = min(end, len(text))
-        if runs and runs[-1].origin is origin:
+        if runs and runs[-1].origin == origin:
             runs[-1] = OriginRun(runs[-1].num_characters + end - at, origin)
         else:
             runs.append(OriginRun(end - at, origin))
@@ -321,8 +321,8 @@ def _statistics(chat: Chat, text: str, dice: random.Random) -> ReplyStatistics:
     rounds = round(tokens / per_round)
     accepted = tokens - rounds
     runs = origins_of(text, dice)
-    recalled = sum(run.num_characters for run in runs if run.origin is Origin.RECALL)
-    guessed = sum(run.num_characters for run in runs if run.origin is not Origin.TARGET)
+    recalled = sum(run.num_characters for run in runs if run.origin == "recall")
+    guessed = sum(run.num_characters for run in runs if run.origin != "target")
     by_recall = round(accepted * recalled / max(1, guessed))
     return ReplyStatistics(
         prompt_tokens=120,
@@ -340,10 +340,12 @@ def _statistics(chat: Chat, text: str, dice: random.Random) -> ReplyStatistics:
         plain_error=0.04,
         draft_s=seconds * 0.14,
         check_s=seconds * 0.79,
-        drafter_accepted=accepted - by_recall,
-        recall_accepted=by_recall,
         kind=chat.kind,
         origins=runs,
+        proposers=(
+            ProposerCounts("drafter", rounds, round((accepted - by_recall) / 0.71), accepted - by_recall),
+            ProposerCounts("recall", rounds // 4, round(by_recall / 0.71), by_recall),
+        ),
     )
 
 

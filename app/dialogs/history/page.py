@@ -1,4 +1,4 @@
-"""The page "Speed": how fast replies came, where the time went, and what was learned."""
+"""The page “Speed”: how fast replies came, where the time went, and what was learned."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from PySide6.QtWidgets import (
     QComboBox,
     QDialog,
     QFileDialog,
-    QHBoxLayout,
     QLabel,
     QStackedLayout,
-    QVBoxLayout,
     QWidget,
 )
 
 from app.dialogs.history import figures
+from app.dialogs.history.columns import csv_text
 from app.dialogs.history.figures import Choice, Grouping
 from app.dialogs.history.table import FiguresTable
 from app.dialogs.history.wording import (
@@ -26,7 +25,6 @@ from app.dialogs.history.wording import (
     HOW_LEARNING_IS_TIMED,
     HOW_TIME_IS_PARTED,
     KINDS,
-    csv_text,
     duration,
     headline,
     kind_words,
@@ -34,13 +32,14 @@ from app.dialogs.history.wording import (
     note_words,
     plot_words,
     point_words,
+    tool_tip,
 )
 from app.dialogs.parts import button, words
 from app.text.amounts import day_words, percent_words
 from app.text.marked_words import QT_TRANSLATE_NOOP
 from app.text.translation import translate
 from app.theme import ThemeKeeper
-from app.widgets.layouts import ScrollingPage
+from app.widgets.layouts import Gap, Placed, ScrollingPage, Stretch, in_column, in_row
 from app.widgets.plots import PlotMark, PlotPoint, RatioPlot
 from app.widgets.share_bars import Bar, Part, ShareBars
 from engine.messages.history import History, Portion, Tally, total
@@ -60,11 +59,12 @@ _MONTHS = (
 
 
 class HistoryPage(QDialog):
-    """Shows a history, and as much of it as is chosen.
+    """Shows the part of a history that the user chooses: a headline, a plot, where the time went, a table of figures
+    (`columns.py`), and what was learned.
 
     Signals:
-        compare_requested(): see for oneself what guesses bring.
-        export_requested(str, str): the path of a file, and the text that it is to hold.
+        compare_requested(): the user wants one prompt answered with guesses and without.
+        export_requested(str, str): the path of a file, and its text.
     """
 
     compare_requested = Signal()
@@ -77,9 +77,9 @@ class HistoryPage(QDialog):
         self._history = History()
         self._rows: tuple[figures.Row, ...] = ()
         self.headline = words("", self, kind="heading")
-        self.headline.setToolTip(_wrapped(HOW_COMPARED))
+        self.headline.setToolTip(tool_tip(HOW_COMPARED))
         self.before = words("", self, kind="quiet")
-        self.before.setToolTip(_wrapped(HOW_COMPARED))
+        self.before.setToolTip(tool_tip(HOW_COMPARED))
         self.prove_button = button(self.tr("Prove it…"), "outlined", self)
         self.prove_button.setToolTip(self.tr("Have one prompt answered with guesses and without, side by side"))
         self.prove_button.clicked.connect(self.compare_requested)
@@ -93,7 +93,7 @@ class HistoryPage(QDialog):
         self.export_button.clicked.connect(self._export)
         self.plot = RatioPlot(keeper, self)
         self.plot.setFixedHeight(_PLOT_PX)
-        self.plot.setToolTip(_wrapped(HOW_COMPARED))
+        self.plot.setToolTip(tool_tip(HOW_COMPARED))
         self.plot_words = words("", self, kind="faint")
         self.no_points = words(
             self.tr("None of these replies could be compared with writing without guesses."), self, "quiet"
@@ -104,7 +104,7 @@ class HistoryPage(QDialog):
         self.table = FiguresTable(self)
         self.table.setMinimumWidth(_LEAST_TABLE_PX)
         self.learned = words("", self)
-        self.notice = words("", self, kind="quiet")  # what became of an export
+        self.notice = words("", self, kind="quiet")  # the outcome of an export
         self.notice.hide()
         self.empty = words(self.tr("The figures are being read…"), self, kind="quiet")
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -114,13 +114,13 @@ class HistoryPage(QDialog):
 
     @property
     def choice(self) -> Choice:
-        """Qt gives back plain words for our own."""
+        """Qt returns plain strings in place of our enumerations."""
         kind = self.kinds.currentData()
         grouping = Grouping(self.groupings.currentData())
         return Choice(self.targets.currentData(), None if kind is None else TextKind(kind), grouping)
 
     def show_history(self, history: History) -> None:
-        """What is chosen stays, where there is any of it."""
+        """The choice stays where the new history has replies of it."""
         self._history = history
         names = sorted({portion.target_name for portion in history.days})
         kinds = {portion.kind for portion in history.days}
@@ -131,7 +131,7 @@ class HistoryPage(QDialog):
         self._show_chosen()
 
     def show_failure(self, sentence: str) -> None:
-        """The figures could not be read; those of before stay."""
+        """The figures could not be read; earlier ones stay."""
         if self._history.days:
             self.show_notice(sentence)
         else:
@@ -142,53 +142,39 @@ class HistoryPage(QDialog):
         self.notice.show()
 
     def _arrange(self) -> None:
-        top = QHBoxLayout()
-        top.setSpacing(18)
-        told = QVBoxLayout()
-        told.setSpacing(4)
-        told.addWidget(self.headline)
-        told.addWidget(self.before)
-        top.addLayout(told, 1)
-        top.addWidget(self.prove_button, 0, Qt.AlignmentFlag.AlignTop)
-        chosen = QHBoxLayout()
-        chosen.setSpacing(10)
-        for combo in (self.targets, self.kinds, self.groupings):
-            chosen.addWidget(combo)
-        chosen.addStretch(1)
-        chosen.addWidget(self.export_button)
-        inside = QWidget(self)
-        column = QVBoxLayout(inside)
-        column.setContentsMargins(24, 20, 24, 20)
-        column.setSpacing(12)
-        column.addLayout(top)
-        column.addSpacing(4)
-        column.addLayout(chosen)
-        column.addWidget(self.notice)
-        column.addWidget(_title(self.tr("How many times as fast as without guesses"), self))
-        column.addWidget(self.plot)
-        column.addWidget(self.no_points)
-        column.addWidget(self.plot_words)
-        column.addSpacing(8)
-        column.addWidget(_title(self.tr("Where the time goes"), self))
-        column.addWidget(self.bars)
-        column.addWidget(self.no_bars)
-        column.addSpacing(8)
-        column.addWidget(_title(self.tr("By model and kind of text"), self))
-        column.addWidget(self.table)
-        column.addSpacing(8)
-        column.addWidget(_title(self.tr("What was learned"), self))
-        column.addWidget(self.learned)
-        column.addStretch(1)
-        scroll = ScrollingPage(self.windowTitle(), inside, self)
-        nothing = QWidget(self)
-        alone = QVBoxLayout(nothing)
-        alone.setContentsMargins(80, 24, 80, 24)
-        alone.addStretch(1)
-        alone.addWidget(self.empty)
-        alone.addStretch(1)
+        sentences = in_column([self.headline, self.before], spacing=4)
+        prove = Placed(self.prove_button, alignment=Qt.AlignmentFlag.AlignTop)
+        shown, nothing = QWidget(self), QWidget(self)
+        in_column(
+            [
+                in_row([Placed(sentences, 1), prove], spacing=18),
+                Gap(4),
+                in_row([self.targets, self.kinds, self.groupings, Stretch(), self.export_button], spacing=10),
+                self.notice,
+                _title(self.tr("How many times as fast as without guesses"), self),
+                self.plot,
+                self.no_points,
+                self.plot_words,
+                Gap(8),
+                _title(self.tr("Where the time goes"), self),
+                self.bars,
+                self.no_bars,
+                Gap(8),
+                _title(self.tr("By model and kind of text"), self),
+                self.table,
+                Gap(8),
+                _title(self.tr("What was learned"), self),
+                self.learned,
+                Stretch(),
+            ],
+            inside=shown,
+            margins=(24, 20, 24, 20),
+            spacing=12,
+        )
+        in_column([Stretch(), self.empty, Stretch()], inside=nothing, margins=(80, 24, 80, 24))
         self._pages = QStackedLayout(self)
         self._pages.addWidget(nothing)
-        self._pages.addWidget(scroll)
+        self._pages.addWidget(ScrollingPage(self.windowTitle(), shown, self))
 
     @Slot()
     def _show_chosen(self) -> None:
@@ -252,11 +238,11 @@ class HistoryPage(QDialog):
                 )
                 for name, seconds, colour in parts
             )
-            bars.append(Bar(self.tr("Writing replies"), shown, _wrapped(HOW_TIME_IS_PARTED)))
+            bars.append(Bar(self.tr("Writing replies"), shown, tool_tip(HOW_TIME_IS_PARTED)))
         learning = sum(day.seconds for day in self._history.learning)
         if learning > 0:
             part = Part(learning, "code_keyword", duration(learning))
-            bars.append(Bar(self.tr("Learning, while nobody waited"), (part,), _wrapped(HOW_LEARNING_IS_TIMED)))
+            bars.append(Bar(self.tr("Learning, while nobody waited"), (part,), tool_tip(HOW_LEARNING_IS_TIMED)))
         self.bars.show_bars(bars)
         self.bars.setVisible(bool(bars))
         self.no_bars.setVisible(parted <= 0)
@@ -279,7 +265,7 @@ def _combo(name: str, parent: QWidget) -> QComboBox:
 
 
 def _fill(combo: QComboBox, choices: list[tuple[str, object]]) -> None:
-    """What is chosen stays, where it is still there."""
+    """The choice stays where it is among the new ones."""
     chosen = combo.currentData()
     combo.blockSignals(True)
     combo.clear()
@@ -293,11 +279,6 @@ def _title(name: str, parent: QWidget) -> QLabel:
     label = QLabel(name, parent)
     label.setProperty("kind", "title")
     return label
-
-
-def _wrapped(text: str) -> str:
-    """Tool tips break lines only where they are rich. `text` is one of those in `wording`."""
-    return f"<p>{translate('Speed', text)}</p>".replace("\n", "<br>")
 
 
 def _day_name(place: float) -> str:

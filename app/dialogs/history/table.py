@@ -8,56 +8,20 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QFocusEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
 
+from app.dialogs.history.columns import COLUMNS, Column, cells
 from app.dialogs.history.figures import Row
-from app.dialogs.history.wording import HOW_COMPARED, cells
-from app.text.marked_words import QT_TRANSLATE_NOOP
+from app.dialogs.history.wording import tool_tip
 from app.text.translation import translate
 from app.widgets.appearance import show_keyboard_focus
 
-_COLUMNS = (  # in the context of what stands in them
-    (
-        QT_TRANSLATE_NOOP("Speed", "Kind"),
-        QT_TRANSLATE_NOOP("Speed", "What a reply mostly is, told by its text; older replies count as prose"),
-    ),
-    (
-        QT_TRANSLATE_NOOP("Speed", "Replies"),
-        QT_TRANSLATE_NOOP("Speed", "Replies that are kept; those of deleted and incognito chats are not counted"),
-    ),
-    (QT_TRANSLATE_NOOP("Speed", "Tokens"), QT_TRANSLATE_NOOP("Speed", "Tokens of the model in these replies")),
-    (
-        QT_TRANSLATE_NOOP("Speed", "Tokens/s"),
-        QT_TRANSLATE_NOOP(
-            "Speed",
-            "Tokens written per second, from the end of the prompt to the last token; all replies together",
-        ),
-    ),
-    (QT_TRANSLATE_NOOP("Speed", "Ratio"), HOW_COMPARED),
-    (
-        QT_TRANSLATE_NOOP("Speed", "Per round"),
-        QT_TRANSLATE_NOOP(
-            "Speed",
-            "Tokens that a pass of the model brought: its own, and the guesses that stood. Without guesses it is 1",
-        ),
-    ),
-    (
-        QT_TRANSLATE_NOOP("Speed", "Accepted"),
-        QT_TRANSLATE_NOOP(
-            "Speed", "Of the guessed tokens that the model checked, those that it would have written itself"
-        ),
-    ),
-    (
-        QT_TRANSLATE_NOOP("Speed", "Who guessed"),
-        QT_TRANSLATE_NOOP("Speed", "Of the guesses that stood: whose they were. Of older replies this is not known"),
-    ),
-)
 _MOST_ROWS_SHOWN = 14
 
 
 class FiguresTable(QTableWidget):
-    """Shows rows, under the names of their models; as high as they are, up to some number."""
+    """Shows rows under the names of their models, and is as high as its rows, up to a number of them."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(0, len(_COLUMNS), parent)
+        super().__init__(0, len(COLUMNS), parent)
         self.setProperty("kind", "figures")
         self.setAccessibleName(self.tr("Figures for each model and kind of text"))
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
@@ -66,11 +30,11 @@ class FiguresTable(QTableWidget):
         self.setShowGrid(False)
         self.setWordWrap(False)
         self.verticalHeader().hide()
-        for column, (name, _) in enumerate(_COLUMNS):
-            header = QTableWidgetItem(translate("Speed", name))
-            header.setToolTip(_about(column))
+        for number, column in enumerate(COLUMNS):
+            header = QTableWidgetItem(translate("Speed", column.title))
+            header.setToolTip(tool_tip(column.about))
             header.setTextAlignment(_alignment(column))
-            self.setHorizontalHeaderItem(column, header)
+            self.setHorizontalHeaderItem(number, header)
         header_view = self.horizontalHeader()
         header_view.setHighlightSections(False)
         header_view.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
@@ -115,23 +79,18 @@ class FiguresTable(QTableWidget):
         item.setFont(font)
         item.setToolTip(self.tr("The model that wrote these replies"))
         self.setItem(number, 0, item)
-        self.setSpan(number, 0, 1, len(_COLUMNS))
+        self.setSpan(number, 0, 1, len(COLUMNS))
 
     def _add(self, words: Sequence[str]) -> None:
         number = self.rowCount()
         self.insertRow(number)
-        for column, word in enumerate(words):
+        for place, (column, word) in enumerate(zip(COLUMNS, words, strict=True)):
             item = QTableWidgetItem(word)
             item.setTextAlignment(_alignment(column))
-            item.setToolTip(_about(column))
-            self.setItem(number, column, item)
+            item.setToolTip(tool_tip(column.about))
+            self.setItem(number, place, item)
 
 
-def _about(column: int) -> str:
-    return f"<p>{translate('Speed', _COLUMNS[column][1])}</p>".replace("\n", "<br>")
-
-
-def _alignment(column: int) -> Qt.AlignmentFlag:
-    is_words = column in (0, len(_COLUMNS) - 1)
-    side = Qt.AlignmentFlag.AlignLeft if is_words else Qt.AlignmentFlag.AlignRight
+def _alignment(column: Column) -> Qt.AlignmentFlag:
+    side = Qt.AlignmentFlag.AlignLeft if column.is_words else Qt.AlignmentFlag.AlignRight
     return side | Qt.AlignmentFlag.AlignVCenter

@@ -1,16 +1,14 @@
-"""What the page says, in words."""
+"""What the page says."""
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from app.dialogs.history.figures import Grouping, Point, Row
-from app.text.amounts import day_words, percent_words
+from app.dialogs.history.figures import Grouping, Point
+from app.text.amounts import day_words
 from app.text.marked_words import QT_TRANSLATE_NOOP
 from app.text.translation import Words, translate
-from engine.messages.history import AdapterNote, History, Tally, TotalSpeedup
+from engine.messages.history import AdapterNote, History, TotalSpeedup
 from engine.messages.replies import TextKind
 
 Speed = Words("Speed")
@@ -43,10 +41,11 @@ HOW_LEARNING_IS_TIMED = QT_TRANSLATE_NOOP(
     "Speed", "Time in which the drafter learned, while no reply was being written; of all models and kinds."
 )
 _SURE = 0.05  # a standard error beyond it leaves a ratio near 1 open
-_CSV_FIELDS = (
-    *("model", "kind", "replies", "tokens", "seconds", "tokens_per_s", "ratio", "ratio_error", "compared_replies"),
-    *("saved_s", "tokens_per_round", "accepted_share", "drafter_share", "recall_share"),
-)
+
+
+def tool_tip(text: str) -> str:
+    """One of the texts above or in `columns.py`. Qt wraps only rich text."""
+    return f"<p>{translate('Speed', text)}</p>".replace("\n", "<br>")
 
 
 def headline(speedup: TotalSpeedup | None, when: str) -> str:
@@ -125,30 +124,6 @@ def note_words(note: AdapterNote) -> str:
     )
 
 
-def cells(row: Row) -> tuple[str, ...]:
-    """In the order of the table's columns."""
-    tally, speedup = row.tally, row.tally.speedup
-    accepted = tally.accepted_share
-    return (
-        kind_words(row.kind),
-        f"{tally.num_replies:,}",
-        f"{tally.num_tokens:,}",
-        f"{tally.tokens_per_s:.1f}" if tally.num_timed else NOTHING,
-        NOTHING if speedup is None else ratio_words(speedup),
-        f"{tally.tokens_per_round:.2f}" if tally.num_rounds else NOTHING,
-        NOTHING if accepted is None else percent_words(accepted),
-        who_guessed(tally),
-    )
-
-
-def who_guessed(tally: Tally) -> str:
-    known = tally.drafter_accepted + tally.recall_accepted
-    if not known:
-        return NOTHING
-    drafter, recall = (percent_words(part / known) for part in (tally.drafter_accepted, tally.recall_accepted))
-    return Speed.tr("Drafter {drafter}, recall {recall}").format(drafter=drafter, recall=recall)
-
-
 def learned_words(history: History) -> tuple[str, ...]:
     """Sentences, and then a line for each adapter, newest first."""
     lines = []
@@ -202,33 +177,3 @@ def _listed(names: Sequence[str]) -> str:
 
 def _replies(number: int) -> str:
     return Speed.tr("{number} repl(y|ies)", "", number).format(number=f"{number:,}")
-
-
-def csv_text(rows: Iterable[Row]) -> str:
-    """The table with all its digits; a field is empty where nothing is known."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(_CSV_FIELDS)
-    for row in rows:
-        tally, speedup = row.tally, row.tally.speedup
-        guessed = tally.drafter_accepted + tally.recall_accepted
-        ratio = (
-            ("", "", 0, "")
-            if speedup is None
-            else (_exact(speedup.ratio), _exact(speedup.error), speedup.num_replies, _exact(speedup.saved_s))
-        )
-        writer.writerow(
-            (
-                *(row.target_name, "all" if row.kind is None else row.kind.value, tally.num_replies, tally.num_tokens),
-                *(_exact(tally.seconds), _exact(tally.tokens_per_s) if tally.num_timed else "", *ratio),
-                _exact(tally.tokens_per_round) if tally.num_rounds else "",
-                "" if tally.accepted_share is None else _exact(tally.accepted_share),
-                _exact(tally.drafter_accepted / guessed) if guessed else "",
-                _exact(tally.recall_accepted / guessed) if guessed else "",
-            )
-        )
-    return text.getvalue()
-
-
-def _exact(number: float) -> str:
-    return f"{number:.6g}"

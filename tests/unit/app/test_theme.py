@@ -12,6 +12,7 @@ from pytestqt.qtbot import QtBot
 
 import app
 from app.icons import ICONS, app_icon
+from app.text.origin_marks import proposers
 from app.theme import ThemeKeeper, load_theme
 
 THEMES = ("light", "dark")
@@ -55,7 +56,9 @@ def test_text_can_be_read(name: str) -> None:
     assert contrast(theme.on_accent, theme.accent) > 4.5
     assert contrast(theme.text, theme.bubble) > 7
     assert contrast(theme.link, theme.window) > 4.5
-    for tint in (theme.origin_drafter, theme.origin_recall):
+    tints = {theme.tint(origin) for origin in proposers()}
+    assert len(tints - {theme.window}) == len(proposers()), "each has a colour of its own"
+    for tint in tints:
         assert contrast(theme.text, tint) > 7
         assert contrast(theme.link, tint) > 4.5
         for field in ("keyword", "name", "string", "number", "comment", "type", "error"):

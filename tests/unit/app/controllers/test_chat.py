@@ -12,6 +12,7 @@ from pytestqt.qtbot import QtBot
 from app.controllers.branch import BranchController
 from app.controllers.chat import NextChat
 from app.main_window import MainWindow
+from app.text.origin_marks import proposers
 from app.theme import ThemeKeeper, load_theme
 from app.widgets.message_view import ReplyView
 from app.widgets.prose import Prose
@@ -50,7 +51,7 @@ from engine.messages.events import (
     TargetLoading,
     TargetReady,
 )
-from engine.messages.replies import Origin, OriginRun, ReplyStatistics, StopReason
+from engine.messages.replies import OriginRun, ReplyStatistics, StopReason
 from engine.messages.speed import LiveFigures
 from tests.fakes.bridge import FakeBridge
 from tests.fakes.chats import Chats
@@ -524,7 +525,7 @@ def test_a_growing_reply_that_is_opened_again_keeps_its_colours(ready: Desk) -> 
     asked = prompt(70, 7)
     ready.write("Hi")
     ready.tell(PromptKept(asked))
-    for text, origin in (("red ", Origin.DRAFTER), ("and blue", Origin.RECALL)):
+    for text, origin in (("red ", "drafter"), ("and blue", "recall")):
         ready.tell(ReplyText(7, text, figures(2, 5.0, 12), (OriginRun(len(text), origin),)))
     ready.window.conversations.chosen.emit(1)
     ready.tell(ConversationOpened(Conversation(summary(1), "", ())))
@@ -535,8 +536,8 @@ def test_a_growing_reply_that_is_opened_again_keeps_its_colours(ready: Desk) -> 
     (block,) = view.block_views
     assert isinstance(block, Prose)
     html = block.toHtml()
-    theme = load_theme("light")
-    assert html.index(theme.origin_drafter) < html.index("red ") < html.index(theme.origin_recall)
+    drafter, recall = map(load_theme("light").tint, proposers())
+    assert html.index(drafter) < html.index("red ") < html.index(recall)
 
 
 def test_a_prompt_that_was_not_sent_comes_back_in_its_own_chat_only(ready: Desk) -> None:

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.text.markdown import LONGEST_BLOCK, CodeBlock, MarkdownStream, ProseBlock, parse
-from app.text.origin_marks import MarkedSpan, marks_of, shares_of, spans_of
-from engine.messages.replies import Origin, OriginRun
+from app.text.origin_marks import MarkedSpan, marks_of, proposers, shares_of, spans_of
+from engine.messages.replies import OriginRun
 from tests.unit.app.text.test_markdown import TEXTS
 
 
@@ -99,7 +99,7 @@ def test_a_letter_that_is_a_word_elsewhere_is_rather_not_coloured() -> None:
 
 
 def test_marks_are_as_many_as_characters() -> None:
-    runs = [OriginRun(2, Origin.DRAFTER), OriginRun(3, Origin.RECALL)]
+    runs = [OriginRun(2, "drafter"), OriginRun(3, "recall")]
     assert marks_of("abcde", runs) == "ddrrr"
     assert marks_of("abcdefg", runs) == "ddrrrtt"
     assert marks_of("abc", runs) == "ddr"
@@ -107,11 +107,12 @@ def test_marks_are_as_many_as_characters() -> None:
 
 
 def test_shares() -> None:
-    runs = [OriginRun(1, Origin.DRAFTER), OriginRun(2, Origin.TARGET), OriginRun(1, Origin.DRAFTER)]
-    assert shares_of(runs) == {Origin.TARGET: 0.5, Origin.DRAFTER: 0.5, Origin.RECALL: 0.0}
+    runs = [OriginRun(1, "drafter"), OriginRun(2, "target"), OriginRun(1, "drafter")]
+    assert shares_of(runs) == {"target": 0.5, "drafter": 0.5}
     assert shares_of([]) == {}
 
 
 def test_spans_of_a_line() -> None:
-    assert spans_of("ttddr") == (MarkedSpan(2, 2, Origin.DRAFTER), MarkedSpan(4, 1, Origin.RECALL))
+    drafter, recall = proposers()
+    assert spans_of("ttddr") == (MarkedSpan(2, 2, drafter), MarkedSpan(4, 1, recall))
     assert spans_of("") == ()

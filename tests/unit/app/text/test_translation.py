@@ -21,6 +21,8 @@ from app.settings.app_settings import AppSettings
 from app.settings.declaration import shown_settings
 from app.text.translation import TRANSLATIONS, install_translations
 from app.theme import ThemeKeeper
+from engine import origins
+from engine.messages.origins import TARGET
 
 SCRIPT = Path(__file__).parents[4] / "packaging" / "translations.py"
 LRELEASE = Path(sys.executable).parent / "pyside6-lrelease"
@@ -103,3 +105,11 @@ def test_english_plurals_are_filled_in(tmp_path: Path) -> None:
     forms = [form.text for form in ET.parse(ts).getroot().iter("numerusform")]
     assert forms == ["%n box, file, reply", "%n boxes, files, replies"]
     assert "unfinished" not in ts.read_text("utf-8")
+
+
+@pytest.mark.skipif(not LRELEASE.exists(), reason="Qt's tools for translators are not here")
+def test_the_labels_of_origins_are_collected_with_the_words_of_the_window(tmp_path: Path) -> None:
+    runpy.run_path(str(SCRIPT))["main"](tmp_path)
+    contexts = ET.parse(tmp_path / "slipstream_en.ts").getroot().iter("context")
+    (labels,) = (context for context in contexts if context.findtext("name") == "Origin")
+    assert {*(source.text for source in labels.iter("source"))} == {each.label for each in (*origins(), TARGET)}

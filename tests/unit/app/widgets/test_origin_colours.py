@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QTextCursor
 from pytestqt.qtbot import QtBot
 
+from app.text.origin_marks import proposers
 from app.theme import ThemeKeeper
 from app.widgets.code_block import CodeBlockView
 from app.widgets.message_view import ReplyView
@@ -16,7 +17,7 @@ from app.widgets.origin_legend import OriginLegend
 from app.widgets.prose import Prose
 from app.widgets.transcript import Transcript
 from engine.messages.conversations import Message
-from engine.messages.replies import Origin, OriginRun
+from engine.messages.replies import OriginRun
 from tests.unit.app.widgets.messages import STATISTICS, prompt, reply
 
 TEXT = "Some **bold words** here.\n\n```unheard-of\nfirst 🙂 line\nsecond = 1\n```\n\nThe end."
@@ -27,9 +28,9 @@ def runs_of(text: str, **guessed: str) -> tuple[OriginRun, ...]:
     runs, at = [], 0
     for origin, part in guessed.items():
         found = text.index(part, at)
-        runs += [OriginRun(found - at, Origin.TARGET), OriginRun(len(part), Origin(origin))]
+        runs += [OriginRun(found - at, "target"), OriginRun(len(part), origin)]
         at = found + len(part)
-    return (*runs, OriginRun(len(text) - at, Origin.TARGET))
+    return (*runs, OriginRun(len(text) - at, "target"))
 
 
 RUNS = runs_of(TEXT, drafter="bold wo", recall="🙂 line\nsecond")
@@ -56,7 +57,7 @@ def last_view(transcript: Transcript) -> ReplyView:
 
 def tinted(view: ReplyView, keeper: ThemeKeeper) -> dict[str, str]:
     """What is shown on the colour of each origin, in all blocks."""
-    tints = {keeper.theme.origin_drafter: "drafter", keeper.theme.origin_recall: "recall"}
+    tints = {keeper.theme.tint(origin): origin.key for origin in proposers()}
     found = dict.fromkeys(tints.values(), "")
     for block in view.block_views:
         if isinstance(block, Prose):
@@ -119,10 +120,10 @@ def test_a_growing_reply_is_coloured_while_it_grows(
 ) -> None:
     transcript.show_messages((prompt(1),))
     transcript.begin_reply()
-    for number, (text, origins) in enumerate(pieces(TEXT, 5)):
+    for number, (text, runs) in enumerate(pieces(TEXT, 5)):
         if number == switch_at:
             transcript.set_colouring(True)
-        transcript.append_reply_text(text, origins)
+        transcript.append_reply_text(text, runs)
     transcript.set_colouring(True)
     qtbot.waitUntil(lambda: tinted(last_view(transcript), keeper) == EXPECTED)
     assert last_view(transcript).legend is None, "shares are told when it is finished"
@@ -167,7 +168,7 @@ def test_of_older_replies_it_is_not_known(transcript: Transcript, keeper: ThemeK
 def test_a_legend_takes_more_lines_where_it_is_narrow(qtbot: QtBot, keeper: ThemeKeeper) -> None:
     legend = OriginLegend(keeper)
     qtbot.addWidget(legend)
-    legend.set_origins((OriginRun(1, Origin.DRAFTER), OriginRun(999, Origin.TARGET)))
+    legend.set_origins((OriginRun(1, "drafter"), OriginRun(999, "target")))
     assert legend.words == "Drafter under 1\u00a0%, Recall 0\u00a0%, Model itself 100\u00a0%"
     assert legend.accessibleName().startswith("Who guessed it first: Drafter")
     assert legend.heightForWidth(700) < legend.heightForWidth(120)

@@ -58,8 +58,10 @@ def test_only_guesses_that_stood_are_those_of_who_guessed(guess: str) -> None:
         length = min(stood, 12 - len(expected) - 1)  # the last one is never drafted: a pass brings one anyway
         expected += "r" * length + "t"
     assert spelled(reply.statistics.origins) == live(listener) == expected
-    assert reply.statistics.recall_accepted == expected.count("r") == reply.statistics.num_accepted
-    assert reply.statistics.drafter_accepted == 0
+    (recall,) = reply.statistics.proposers
+    assert recall.key == "recall"
+    assert recall.num_accepted == expected.count("r") == reply.statistics.num_accepted
+    assert recall.num_drafted == reply.statistics.num_drafted
 
 
 TEXT = "the thing in the inn, then nothing; the theme: haha — thé 🙂 end"
@@ -75,7 +77,9 @@ def test_what_two_guessed_one_after_the_other_is_told_apart() -> None:
     assert told == live(listener)
     assert len(told) == len(TEXT)
     assert {"t", "d", "r"} == set(told)
-    assert reply.statistics.drafter_accepted + reply.statistics.recall_accepted == reply.statistics.num_accepted
+    assert [counts.key for counts in reply.statistics.proposers] == ["drafter", "recall"]
+    assert sum(counts.num_accepted for counts in reply.statistics.proposers) == reply.statistics.num_accepted
+    assert sum(counts.num_drafted for counts in reply.statistics.proposers) == reply.statistics.num_drafted
 
 
 @pytest.mark.parametrize("stop_strings", [(), ("nothing",), ("; the", "ing;"), (" end",)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from contextlib import closing
+from dataclasses import asdict
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -14,9 +15,9 @@ from sqlalchemy import insert
 from engine.messages.conversations import Role
 from engine.messages.history import total
 from engine.messages.learned import NgramRecord
-from engine.messages.replies import ReplyStatistics, StopReason, TextKind
+from engine.messages.replies import ProposerCounts, ReplyStatistics, StopReason, TextKind
 from engine.storage import Repository
-from engine.storage.schema import ConversationRow, MessageRow, ReplyStatisticsRow
+from engine.storage.schema import ConversationRow, MessageRow, ReplyProposerRow, ReplyStatisticsRow
 
 PATIENCE_S = 1.0  # of computing; it takes a tenth of that on a machine that does nothing else
 
@@ -38,9 +39,8 @@ def statistics(**changes: object) -> ReplyStatistics:
         "plain_error": 0.1,
         "draft_s": 0.25,
         "check_s": 1.5,
-        "drafter_accepted": 5,
-        "recall_accepted": 3,
         "kind": TextKind.CODE,
+        "proposers": (ProposerCounts("drafter", 9, 11, 5), ProposerCounts("recall", 3, 5, 3)),
     }
     return ReplyStatistics(**{**values, **changes})  # type: ignore[arg-type]
 
@@ -74,7 +74,7 @@ def test_replies_are_added_up_by_day_and_by_chat(repository: Repository) -> None
     tally = history.chats[0].tally
     assert (tally.num_replies, tally.num_tokens, tally.num_timed, tally.seconds) == (2, 41, 40, 6.0)
     assert (tally.num_rounds, tally.num_in_rounds, tally.num_drafted, tally.num_accepted) == (24, 40, 32, 16)
-    assert (tally.drafter_accepted, tally.recall_accepted) == (10, 6)
+    assert tally.proposers == (ProposerCounts("drafter", 18, 22, 10), ProposerCounts("recall", 6, 10, 6))
     assert (tally.parted_s, tally.draft_s, tally.check_s) == (6.0, 0.5, 3.0)
     assert (tally.num_compared, tally.plain_s, tally.compared_s) == (2, 5.0, 6.0)
     assert (tally.plain_squares, tally.compared_squares, tally.products) == (12.5, 20.0, 15.0)
@@ -118,9 +118,11 @@ def test_damaged_rows_are_left_out(repository: Repository, store: Path) -> None:
         connection.execute("UPDATE messages SET created_at = 'yesterday' WHERE conversation_id = 2").close()
         connection.execute("UPDATE reply_statistics SET kind = 'song' WHERE message_id = 6").close()
         connection.execute("UPDATE messages SET target_name = x'00' WHERE conversation_id = 4").close()
+        connection.execute("INSERT INTO reply_proposers VALUES (2, x'00', 1, 1, 1)").close()
         connection.execute("INSERT INTO learning_days VALUES ('soon', 1.0), ('2026-02-01', 'long')").close()
     history = repository.read_history()
     assert [each.conversation_id for each in history.chats] == [kept]
+    assert [counts.key for counts in history.chats[0].tally.proposers] == ["drafter", "recall"]
     assert [(each.day, each.seconds) for each in history.learning] == [(date(2026, 1, 31), 5.0)]
 
 
@@ -162,6 +164,7 @@ def test_twenty_thousand_replies_are_added_up_at_once(repository: Repository) ->
     assert len(history.chats) == num_chats
     whole = total(portion.tally for portion in history.days)
     assert whole.num_replies == num_replies
+    assert sum(counts.num_accepted for counts in whole.proposers) == whole.num_accepted
     assert whole.speedup is not None
     assert whole.speedup.ratio == pytest.approx(1.25)
     assert whole == total(portion.tally for portion in history.chats)
@@ -175,7 +178,7 @@ def fill(repository: Repository, num_replies: int, num_chats: int) -> None:
         for number in range(1, num_chats + 1)
     ]
     told = statistics()
-    columns = {name: getattr(told, name) for name in told.__slots__}
+    columns = {name: getattr(told, name) for name in told.__slots__ if name != "proposers"}
     replies = [
         {
             "id": number,
@@ -194,4 +197,12 @@ def fill(repository: Repository, num_replies: int, num_chats: int) -> None:
         connection.execute(
             insert(ReplyStatisticsRow),
             [{"message_id": number, **columns} for number in range(1, num_replies + 1)],
+        )
+        connection.execute(
+            insert(ReplyProposerRow),
+            [
+                {"message_id": number, **asdict(counts)}
+                for number in range(1, num_replies + 1)
+                for counts in told.proposers
+            ],
         )

@@ -14,9 +14,9 @@ from sqlalchemy import Engine, event
 
 from engine.errors import ConversationMissing
 from engine.messages.conversations import Message, Role
-from engine.messages.replies import ReplyStatistics, StopReason
+from engine.messages.replies import OriginRun, ProposerCounts, ReplyStatistics, StopReason
 from engine.storage import Repository
-from engine.storage.schema import ReplyStatisticsRow
+from engine.storage.schema import ReplyProposerRow, ReplyStatisticsRow
 
 STATISTICS = ReplyStatistics(
     prompt_tokens=11,
@@ -31,6 +31,8 @@ STATISTICS = ReplyStatistics(
     num_rounds=19,
     num_drafted=40,
     num_accepted=23,
+    origins=(OriginRun(3, "target"), OriginRun(1, "a later proposer")),
+    proposers=(ProposerCounts("a later proposer", 12, 30, 20), ProposerCounts("recall", 7, 10, 3)),
 )
 
 
@@ -58,7 +60,9 @@ def test_every_stop_reason_is_kept(repository: Repository, reason: StopReason) -
 
 def test_every_statistic_has_its_column() -> None:
     columns = [column.name for column in ReplyStatisticsRow.__table__.columns]
-    assert columns == ["message_id", *(field.name for field in fields(ReplyStatistics))]
+    assert [*columns, "proposers"] == ["message_id", *(field.name for field in fields(ReplyStatistics))]
+    columns = [column.name for column in ReplyProposerRow.__table__.columns]
+    assert columns == ["message_id", *(field.name for field in fields(ProposerCounts))]
 
 
 def test_conversation_without_messages_is_empty(repository: Repository) -> None:
@@ -160,7 +164,7 @@ def test_nul_does_not_cut_a_text(repository: Repository) -> None:
     assert repository.open_conversation(summary.id).messages[0].text == "before\0after\0"
 
 
-@pytest.mark.parametrize("stored", ["", "{", "[[1]]", '[[2,"somebody new"]]', '[["x","target"]]', "7", "[" * 100_000])
+@pytest.mark.parametrize("stored", ["", "{", "[[1]]", "[[2,3]]", '[["x","target"]]', "7", "[" * 100_000])
 def test_a_reply_can_be_read_whatever_is_said_of_who_thought_of_it(
     repository: Repository, store: Path, stored: str
 ) -> None:

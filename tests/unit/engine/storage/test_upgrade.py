@@ -20,7 +20,7 @@ from engine.config import OwnSampling, TargetOptions, TargetSettings
 from engine.errors import StoreUnusable
 from engine.messages.conversations import ChatTurn, Role
 from engine.messages.learned import NgramRecord
-from engine.messages.replies import Origin, OriginRun, ReplyStatistics, StopReason, TextKind
+from engine.messages.replies import OriginRun, ProposerCounts, ReplyStatistics, StopReason, TextKind
 from engine.storage import Repository, connections
 from engine.storage.schema import Base
 from engine.storage.upgrade import MIGRATIONS, Migrations, alembic_config, upgrade
@@ -241,10 +241,9 @@ def test_store_of_the_first_revision_opens_with_all_its_chats(
         plain_error=0.01,
         draft_s=0.25,
         check_s=1.0,
-        drafter_accepted=12,
-        recall_accepted=10,
         kind=TextKind.CODE,
-        origins=(OriginRun(3, Origin.DRAFTER), OriginRun(1, Origin.RECALL), OriginRun(1, Origin.TARGET)),
+        origins=(OriginRun(3, "drafter"), OriginRun(1, "recall"), OriginRun(1, "target")),
+        proposers=(ProposerCounts("drafter", 0, 0, 12), ProposerCounts("recall", 0, 0, 10)),
     )
     left = repository.show_branch(summary.id, 3)  # where it was left
     assert [message.text for message in left.messages] == ["asked", "second", "and now? ☂"]

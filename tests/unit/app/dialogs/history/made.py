@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, time, timedelta
 
 from engine.messages.history import AdapterNote, History, LearningDay, Portion, Tally
-from engine.messages.replies import TextKind
+from engine.messages.replies import ProposerCounts, TextKind
 
 TODAY = datetime.now().astimezone().date()
 
@@ -31,11 +31,13 @@ def tally(ratio: float = 1.5, num_replies: int = 2, seconds: float = 60.0, compa
         num_in_rounds=100 * num_replies,
         num_drafted=80 * num_replies,
         num_accepted=40 * num_replies,
-        drafter_accepted=30 * num_replies,
-        recall_accepted=10 * num_replies,
         parted_s=seconds,
         draft_s=0.1 * seconds,
         check_s=0.85 * seconds,
+        proposers=(
+            ProposerCounts("drafter", 50 * num_replies, 60 * num_replies, 30 * num_replies),
+            ProposerCounts("recall", 10 * num_replies, 20 * num_replies, 10 * num_replies),
+        ),
         **(of_comparison if compared else {}),  # type: ignore[arg-type]
     )
 

@@ -6,10 +6,9 @@ from datetime import date
 
 import pytest
 
+from app.dialogs.history.columns import cells, csv_text
 from app.dialogs.history.figures import Grouping, Row, points, rows
 from app.dialogs.history.wording import (
-    cells,
-    csv_text,
     duration,
     headline,
     learned_words,

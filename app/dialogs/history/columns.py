@@ -1,0 +1,150 @@
+"""The columns of the table, one record each, and the same figures as a file."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from app.dialogs.history.figures import Row
+from app.dialogs.history.wording import HOW_COMPARED, NOTHING, Speed, kind_words, ratio_words
+from app.text.amounts import percent_words
+from app.text.marked_words import QT_TRANSLATE_NOOP
+from app.text.origin_marks import label_of, proposers
+from engine.messages.history import Tally
+from engine.messages.origins import Origin
+
+Figures = dict[str, str | float | None]  # under the names they have in a file; None: not known
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    title: str  # to be translated in the context `Speed`, as is `about`
+    about: str
+    text: Callable[[Row], str]
+    figures: Callable[[Row], Figures]  # to be exported
+    is_words: bool = False
+
+
+def cells(row: Row) -> tuple[str, ...]:
+    return tuple(column.text(row) for column in COLUMNS)
+
+
+def csv_text(rows: Iterable[Row]) -> str:
+    """The table with all its digits; a field is empty where nothing is known."""
+    lines = [_exported(row) for row in (Row("", None, Tally()), *rows)]  # the first for its names alone
+    text = io.StringIO()
+    writer = csv.DictWriter(text, [*dict.fromkeys(name for line in lines for name in line)], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(lines[1:])
+    return text.getvalue()
+
+
+def _exported(row: Row) -> Figures:
+    figures = {name: value for column in COLUMNS for name, value in column.figures(row).items()}
+    return {name: f"{value:.6g}" if isinstance(value, float) else value for name, value in figures.items()}
+
+
+def _words(number: float | None, form: str) -> str:
+    return NOTHING if number is None else format(number, form)
+
+
+def _tokens_per_s(tally: Tally) -> float | None:
+    return tally.tokens_per_s if tally.num_timed else None
+
+
+def _tokens_per_round(tally: Tally) -> float | None:
+    return tally.tokens_per_round if tally.num_rounds else None
+
+
+def _ratio(row: Row) -> Figures:
+    speedup = row.tally.speedup
+    if speedup is None:
+        return {"ratio": None, "ratio_error": None, "compared_replies": 0, "saved_s": None}
+    return {
+        "ratio": speedup.ratio,
+        "ratio_error": speedup.error,
+        "compared_replies": speedup.num_replies,
+        "saved_s": speedup.saved_s,
+    }
+
+
+def _shares(tally: Tally) -> dict[Origin, float | None]:
+    """Of the accepted tokens, those of each proposer; None where it is not known whose they were."""
+    accepted = {counts.key: counts.num_accepted for counts in tally.proposers}
+    known = sum(accepted.values())
+    return {origin: accepted.get(origin.key, 0) / known if known else None for origin in proposers(accepted)}
+
+
+def _who_guessed(row: Row) -> str:
+    words = ""
+    for origin, share in _shares(row.tally).items():
+        if share is None:
+            return NOTHING
+        label = label_of(origin)
+        part = Speed.tr("{name} {share}").format(name=label.lower() if words else label, share=percent_words(share))
+        words = Speed.tr("{names}, {name}").format(names=words, name=part) if words else part
+    return words
+
+
+COLUMNS = (
+    Column(
+        QT_TRANSLATE_NOOP("Speed", "Kind"),
+        QT_TRANSLATE_NOOP("Speed", "What a reply mostly is, told by its text; older replies count as prose"),
+        lambda row: kind_words(row.kind),
+        lambda row: {"model": row.target_name, "kind": "all" if row.kind is None else row.kind.value},
+        is_words=True,
+    ),
+    Column(
+        QT_TRANSLATE_NOOP("Speed", "Replies"),
+        QT_TRANSLATE_NOOP("Speed", "Replies that are kept; those of deleted and incognito chats are not counted"),
+        lambda row: f"{row.tally.num_replies:,}",
+        lambda row: {"replies": row.tally.num_replies},
+    ),
+    Column(
+        QT_TRANSLATE_NOOP("Speed", "Tokens"),
+        QT_TRANSLATE_NOOP("Speed", "Tokens of the model in these replies"),
+        lambda row: f"{row.tally.num_tokens:,}",
+        lambda row: {"tokens": row.tally.num_tokens},
+    ),
+    Column(
+        QT_TRANSLATE_NOOP("Speed", "Tokens/s"),
+        QT_TRANSLATE_NOOP(
+            "Speed",
+            "Tokens written per second, from the end of the prompt to the last token; all replies together",
+        ),
+        lambda row: _words(_tokens_per_s(row.tally), ".1f"),
+        lambda row: {"seconds": row.tally.seconds, "tokens_per_s": _tokens_per_s(row.tally)},
+    ),
+    Column(
+        QT_TRANSLATE_NOOP("Speed", "Ratio"),
+        HOW_COMPARED,
+        lambda row: NOTHING if row.tally.speedup is None else ratio_words(row.tally.speedup),
+        _ratio,
+    ),
+    Column(
+        QT_TRANSLATE_NOOP("Speed", "Per round"),
+        QT_TRANSLATE_NOOP(
+            "Speed",
+            "Tokens that a pass of the model brought: its own, and the guesses that stood. Without guesses it is 1",
+        ),
+        lambda row: _words(_tokens_per_round(row.tally), ".2f"),
+        lambda row: {"tokens_per_round": _tokens_per_round(row.tally)},
+    ),
+    Column(
+        QT_TRANSLATE_NOOP("Speed", "Accepted"),
+        QT_TRANSLATE_NOOP(
+            "Speed", "Of the guessed tokens that the model checked, those that it would have written itself"
+        ),
+        lambda row: NOTHING if row.tally.accepted_share is None else percent_words(row.tally.accepted_share),
+        lambda row: {"accepted_share": row.tally.accepted_share},
+    ),
+    Column(
+        QT_TRANSLATE_NOOP("Speed", "Who guessed"),
+        QT_TRANSLATE_NOOP("Speed", "Of the guesses that stood: whose they were. Of older replies this is not known"),
+        _who_guessed,
+        lambda row: {f"{origin.key}_share": share for origin, share in _shares(row.tally).items()},
+        is_words=True,
+    ),
+)
