@@ -1,11 +1,15 @@
-"""The archive in which ChatGPT gives its export; only the conversations in it are read, and never unpacked."""
+"""Opens a file of conversations: JSON itself, or the archive in which ChatGPT gives its export."""
 
 from __future__ import annotations
 
+import lzma
 import re
+import stat
 import struct
 import zipfile
+import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -20,9 +24,49 @@ _END = struct.Struct("<4s4H2LH")  # at the end of a file, before a comment: wher
 _END_MARK = b"PK\x05\x06"
 _LONGEST_COMMENT = 2**16
 
+# What zipfile raises for archives that are not whole, encrypted, or packed in a way it does not know.
+_DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    struct.error,
+)
 
-def open_members(file: BinaryIO, path: Path) -> Iterator[Bytes]:
-    """The files of conversations, one after the other. Raises ChatsUnreadable, and what zipfile raises."""
+
+@contextmanager
+def open_files(path: Path) -> Iterator[Iterator[Bytes]]:
+    """The JSON files that a path stands for: itself, or those within an archive."""
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):  # a pipe would keep us waiting for ever
+            raise ChatsUnreadable(f"{path.name} is no file; choose a file with chats.")
+        with path.open("rb") as file:
+            if file.read(4) == b"PK\x03\x04":
+                file.seek(0)
+                yield _members(file, path)
+            elif status.st_size > MOST_BYTES:
+                raise ChatsUnreadable(
+                    f"{path.name} is too large; chats are imported from at most {MOST_BYTES // 2**20} MB."
+                )
+            else:
+                file.seek(0)
+                yield iter((file,))
+    except FileNotFoundError as error:
+        raise ChatsUnreadable(f"{path.name} is not there any more; choose another file.") from error
+    except _DAMAGED as error:
+        raise ChatsUnreadable(f"{path.name} is damaged or encrypted; download it again.") from error
+    except OSError as error:
+        raise ChatsUnreadable(f"{path.name} cannot be read ({error.strerror or 'damaged'}); choose another.") from error
+
+
+def _members(file: BinaryIO, path: Path) -> Iterator[Bytes]:
+    """The files of conversations in ChatGPT's archive, one after the other; nothing is unpacked.
+
+    Raises ChatsUnreadable, and what zipfile raises.
+    """
     _check_directory(file, path)
     with zipfile.ZipFile(file) as archive:
         found = sorted((info for info in archive.infolist() if _CONVERSATIONS.fullmatch(info.filename)), key=_name)
