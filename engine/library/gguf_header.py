@@ -13,8 +13,9 @@ from math import prod
 from pathlib import Path
 from typing import BinaryIO
 
+from gguf.constants import GGML_QUANT_SIZES
+
 from engine.errors import TargetMissing, TargetUnreadable
-from engine.library.tensor_types import BLOCKS
 
 Scalar = int | float | bool | str
 
@@ -35,6 +36,7 @@ _STRING, _LIST = 8, 9
 _LAYER, _INPUT, _OUTPUT = "blk.", "token_embd.weight", "output.weight"  # names of tensors, or how they begin
 _FORMATS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
 _LENGTH = struct.Struct("<Q")
+_BLOCKS = {int(kind): sizes for kind, sizes in GGML_QUANT_SIZES.items()}  # of a block: its weights, its bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +135,7 @@ class _HeaderReader:
             num_weights += weights
             if num_weights > _MOST_WEIGHTS:
                 raise self._damaged()
-            block, block_bytes = BLOCKS.get(kind, (1, 0))
+            block, block_bytes = _BLOCKS.get(kind, (1, 0))
             size = weights // block * block_bytes
             if size:
                 type_bytes[kind] = type_bytes.get(kind, 0) + size
