@@ -103,9 +103,8 @@ def _run(
     request: OpenRequest,
     lock: InstanceLock | None,
 ) -> int:
-    from app.crash.folder import CrashFolder
-    from app.crash.logs import log_to_file
-    from app.crash.watch import watching
+    from app.crash.reports import CrashFolder
+    from app.crash.watch import log_to_file, watching
 
     log_to_file(folder)
     with watching(CrashFolder(folder)) as watch:
