@@ -53,9 +53,7 @@ class CrashFolder:
         try:
             self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
             report.write_text(text, "utf-8")
-            for old in sorted((*self._files(".new"), *self._files(".txt")), key=lambda file: file.stem)[
-                :-_MOST_REPORTS
-            ]:
+            for old in self._files(".new", ".txt")[:-_MOST_REPORTS]:
                 old.unlink()
         except OSError:
             return None
@@ -79,19 +77,18 @@ class CrashFolder:
         """For what `faulthandler` writes, which cannot make a file when it needs one. Left behind only by a process
         that does not reach the end of the block; None if it cannot be made."""
         path = self.path / f"{datetime.now(UTC):%Y%m%d-%H%M%S-%f}-{os.getpid()}.native"
-        try:
+        file = None
+        with contextlib.suppress(OSError):
             self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
             file = path.open("xb", buffering=0)
-        except OSError:
-            yield None
-            return
-        self._native = path
+            self._native = path
         try:
             yield file
         finally:
-            file.close()
-            with contextlib.suppress(OSError):
-                path.unlink()
+            if file is not None:
+                file.close()
+                with contextlib.suppress(OSError):
+                    path.unlink()
 
     def _report_native(self, native: Path, settings: Callable[[], str]) -> None:
         """An empty one is of a process that was killed, or whose machine lost power: that is no crash."""
