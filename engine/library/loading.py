@@ -10,8 +10,8 @@ from engine.errors import TargetMissing, TargetTooLarge
 from engine.library.estimate import context_size, estimate
 from engine.library.facts import facts_of
 from engine.messages.targets import MemoryEstimate
-from engine.target.llama_cpp import gpu_support
 from engine.target.model_files import model_name
+from engine.target.runtime import gpu_support
 
 _CLEARLY = 1.05  # times what is free: an estimate may be some percent too high
 _GIB = 2**30

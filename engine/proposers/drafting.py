@@ -17,9 +17,8 @@ from engine.numerics.ngram_cache import NgramCache
 from engine.numerics.string_trie import StringTrie
 from engine.numerics.vocabulary_map import VocabularyMap, open_map
 from engine.proposers.drafted import DrafterProposer
-from engine.target.interface import Vocabulary
-from engine.target.threads import usable_cores
-from engine.target.vocabulary_name import vocabulary_fingerprint
+from engine.target.cpu import usable_cores
+from engine.target.interface import Vocabulary, vocabulary_fingerprint
 
 
 class NgramMemory(Protocol):

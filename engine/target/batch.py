@@ -16,18 +16,12 @@ from llama_cpp import llama_cpp as lib
 from engine.config import TargetSettings
 from engine.errors import TargetTooLarge
 from engine.stop_signal import StopSignal
+from engine.target.cpu import usable_cores
 from engine.target.interface import FloatRow, TargetDescription, Vocabulary
-from engine.target.llama_cpp import (
-    MAX_TOKENS,
-    context_parameters,
-    describe,
-    last_error,
-    open_context,
-    open_model,
-    read_vocabulary,
-    tokenize,
-)
-from engine.target.threads import usable_cores
+from engine.target.llama_cpp import MAX_TOKENS
+from engine.target.opening import context_parameters, describe, open_context, open_model
+from engine.target.runtime import last_error
+from engine.target.vocabulary import read_vocabulary, tokenize
 
 DEFAULT_NUM_SLOTS = 16
 DEFAULT_CONTEXT_SIZE = 768  # tokens of each sequence

@@ -11,6 +11,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from engine.numerics.vocabulary_map import fingerprint
 from engine.stop_signal import StopSignal
 
 FloatRows = npt.NDArray[np.float32]  # shape (rows, vocabulary)
@@ -43,6 +44,11 @@ class Vocabulary:
 
     def __len__(self) -> int:
         return len(self.pieces)
+
+
+def vocabulary_fingerprint(vocabulary: Vocabulary) -> str:
+    """The same for all targets that mean the same by their tokens; what is learned is stored under it."""
+    return fingerprint(vocabulary.pieces, vocabulary.special | vocabulary.end_of_generation)
 
 
 @dataclass(frozen=True, slots=True)

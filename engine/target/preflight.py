@@ -16,14 +16,14 @@ from pathlib import Path
 
 from engine.errors import LoadCancelled, TargetUnreadable
 from engine.stop_signal import StopSignal
-from engine.target import llama_cpp
+from engine.target.opening import check_file, explain, trial
 
 _GLANCE_S = 0.05
 
 
 def preflight(path: Path, stop: StopSignal) -> None:
     """Raises what is wrong with the file, or LoadCancelled when `stop` gets set."""
-    llama_cpp.check_file(path)
+    check_file(path)
     spawn = multiprocessing.get_context("spawn")  # a fork would copy the threads' locks
     reader, writer = spawn.Pipe(duplex=False)
     process = spawn.Process(target=_look, args=(path, writer), daemon=True, name="slipstream-preflight")
@@ -38,7 +38,7 @@ def preflight(path: Path, stop: StopSignal) -> None:
         process.join()
         process.close()
     if complaint:
-        raise llama_cpp.explain(path, complaint)
+        raise explain(path, complaint)
 
 
 def _answer(reader: Connection, path: Path, stop: StopSignal) -> str:
@@ -71,5 +71,5 @@ def _look(path: Path, writer: Connection) -> None:
     silence = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silence, 1)
     os.dup2(silence, 2)
-    writer.send_bytes((llama_cpp.trial(path) or "").encode())
+    writer.send_bytes((trial(path) or "").encode())
     writer.close()

@@ -19,10 +19,9 @@ from engine.profile.transfer import read_profile
 from engine.proposers.drafted import measure_step
 from engine.proposers.drafting import Drafting
 from engine.stop_signal import StopSignal
-from engine.target.interface import Interrupted, Target
-from engine.target.llama_cpp import load_vocabulary
-from engine.target.threads import usable_cores
-from engine.target.vocabulary_name import vocabulary_fingerprint
+from engine.target.cpu import usable_cores
+from engine.target.interface import Interrupted, Target, vocabulary_fingerprint
+from engine.target.vocabulary import load_vocabulary
 from engine.use_cases.chat import resolve
 
 

@@ -17,7 +17,7 @@ from engine.errors import TargetMissing, TargetUnreadable
 from engine.numerics.string_trie import StringTrie
 from engine.numerics.translation import Segment, SegmentKind, Speller, Translation, align, translate
 from engine.numerics.vocabulary_map import VocabularyMap
-from engine.target.llama_cpp import load_vocabulary
+from engine.target.vocabulary import load_vocabulary
 from tests.unit.engine.numerics.test_vocabulary_map import GreedyTokenizer
 
 String = tuple[int, ...]

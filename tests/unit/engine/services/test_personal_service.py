@@ -40,7 +40,7 @@ from engine.services.personal_service import PersonalService
 from engine.services.recall import Recall
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
-from engine.target.vocabulary_name import vocabulary_fingerprint
+from engine.target.interface import vocabulary_fingerprint
 from tests.fakes.target import FakeTarget
 from tests.unit.engine.profile.conftest import DRAFTER, TARGET, TOKENIZER, WEIGHTS
 
