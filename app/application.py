@@ -76,7 +76,7 @@ def _said_to_somebody() -> Iterator[None]:
     except MendableError as error:
         in_terminal = sys.stderr is not None and sys.stderr.isatty()
         if not in_terminal and os.environ.get("QT_QPA_PLATFORM", "").split(":")[0] not in _HEADLESS_PLATFORMS:
-            from app.startup.last_words import show_sentence
+            from app.startup.desktop_application import show_sentence
 
             show_sentence(str(error))
         raise

@@ -1,4 +1,4 @@
-"""The QApplication of the window, which hears of files that macOS wants opened."""
+"""The QApplication of the window, which hears of files that macOS wants opened; and a sentence without a window."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QEvent, Signal
 from PySide6.QtGui import QFileOpenEvent
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QMessageBox
 
 from app.startup.open_request import OpenRequest
 
@@ -42,3 +42,11 @@ class DesktopApplication(QApplication):
                 self._early.append(file)
             return True
         return super().event(event)
+
+
+def show_sentence(sentence: str) -> None:
+    """Returns when it was read."""
+    application = QApplication.instance() or QApplication(["slipstream"])
+    box = QMessageBox(QMessageBox.Icon.Warning, "Slipstream", sentence)
+    box.exec()
+    del application

@@ -9,8 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from engine.errors import FetchFailed
 from engine.hub.asking import check_room, explained, look_up, remote_file
-from engine.hub.byte_progress import PROGRESS_S, ByteProgress
-from engine.hub.fetching import RemoteFile, check_stop, fetch_file
+from engine.hub.fetching import PROGRESS_S, ByteProgress, RemoteFile, check_stop, fetch_file
 from engine.hub.kept import KeptDownloads
 from engine.messages.events import TargetDownloading
 from engine.messages.targets import HubFile

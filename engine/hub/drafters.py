@@ -16,9 +16,8 @@ from engine.drafter.choice import MARKER, fetched_folder, is_fetched
 from engine.drafter.json_file import read_json
 from engine.errors import DrafterUnavailable
 from engine.hub.asking import check_room, explained, look_up, remote_file
-from engine.hub.byte_progress import ByteProgress
-from engine.hub.fetching import RemoteFile, check_stop, fetch_file
-from engine.hub.lock import alone
+from engine.hub.fetching import ByteProgress, RemoteFile, check_stop, fetch_file
+from engine.hub.kept import alone
 from engine.messages.events import DrafterFetching
 from engine.stop_signal import StopSignal
 

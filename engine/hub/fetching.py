@@ -25,6 +25,7 @@ _TRIES = 3  # in a row that bring nothing
 _PAUSE_S = 1.0
 _GLANCE_S = 0.1
 _READ_BYTES = 1 << 20
+PROGRESS_S = 0.1  # between two reports on one file
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,3 +122,26 @@ def _digest(path: Path, file: RemoteFile, stop: StopSignal) -> str:
 
 def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
+
+
+class ByteProgress:
+    """Adds files up that are fetched one after the other, and tells no more than is worth showing: at times the bytes
+    of all so far, and always those at the beginning and the end of a file."""
+
+    def __init__(self, tell: Callable[[int], None]) -> None:
+        self._tell = tell
+        self._before = 0  # bytes of the files before this one
+        self._told_at = 0.0
+
+    def note(self, size: int) -> None:
+        """So many bytes of the file under way are here."""
+        now = time.monotonic()
+        if now - self._told_at >= PROGRESS_S:
+            self._told_at = now
+            self._tell(self._before + size)
+
+    def end(self, size: int) -> None:
+        """It is whole, and the next one begins."""
+        self._before += size
+        self._told_at = 0.0
+        self._tell(self._before)

@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 
+import filelock
 from pydantic import TypeAdapter, ValidationError
 
 from engine.drafter.choice import is_hub_name
 from engine.errors import FetchFailed
-from engine.hub.lock import alone
 from engine.messages.targets import HubFile
 from engine.target.model_files import is_gguf, part_paths
 
@@ -113,6 +113,17 @@ class KeptDownloads:
             except OSError:
                 return
             folder = folder.parent
+
+
+@contextmanager
+def alone(lock: Path, busy: str) -> Iterator[None]:
+    """Keeps two apart that would write the same file, also in two programs. Raises FetchFailed with the sentence `busy`
+    while another one is inside."""
+    try:
+        with filelock.FileLock(lock, timeout=0):
+            yield
+    except filelock.Timeout as error:
+        raise FetchFailed(busy) from error
 
 
 def _note(path: Path) -> Path:
