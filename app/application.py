@@ -41,7 +41,7 @@ def run(
     target: str | None, smoke: Path | None, speculation: SpeculationSettings, request: OpenRequest | None = None
 ) -> int:
     """Opens the window and returns the exit code when it is closed; or has the window that is open already take over
-    what was asked for. Raises CannotOpenWindow, InstanceSilent and DataFolderUnusable."""
+    what was asked for. Raises CannotOpenWindow, InstanceSilent and FileUnusable."""
     check_machine()
     logging.raiseExceptions = False  # a full disk is no reason to fill the terminal
     sys.setswitchinterval(LOCK_INTERVAL_S)

@@ -302,7 +302,7 @@ def fetch_drafter(
 ) -> Path:
     """The folder of a drafter from the hub; the network is asked for nothing if the drafter is there already.
 
-    Raises FetchFailed, DrafterUnusable and FetchCancelled.
+    Raises FetchFailed, DrafterUnusable and Cancelled.
     """
     folder = fetched_folder(name, config.data_dir)
     if not is_fetched(folder):

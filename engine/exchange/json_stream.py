@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import ijson
 
-from engine.errors import ChatsUnreadable
+from engine.errors import FileUnusable
 
 MOST_BYTES = 512 * 2**20  # of a file
 MOST_VALUE_BYTES = 64 * 2**20  # of one value in it
@@ -23,7 +23,7 @@ class Bytes(Protocol):
 class JsonStream:
     """The parser's events, and the values built from them. The parser reads the file through it, and so within limits.
 
-    Raises ChatsUnreadable where the file is no JSON, no UTF-8, or too large, and what `check` raises, which is called
+    Raises FileUnusable where the file is no JSON, no UTF-8, or too large, and what `check` raises, which is called
     as the file is read.
     """
 
@@ -39,7 +39,7 @@ class JsonStream:
         try:
             yield from ijson.basic_parse(self, multiple_values=True, use_float=True)
         except (ijson.JSONError, ValueError) as error:  # the second of a number with thousands of digits
-            raise ChatsUnreadable(
+            raise FileUnusable(
                 "The file is damaged or is no file of chats; export it again, or choose another one."
             ) from error
 
@@ -54,7 +54,7 @@ class JsonStream:
             builder.event(event, value)
             depth += _DEEPER.get(event, 0)
             if depth > _MOST_DEPTH:
-                raise ChatsUnreadable("The file is nested too deeply; choose one that a chat program wrote.")
+                raise FileUnusable("The file is nested too deeply; choose one that a chat program wrote.")
         return builder.value
 
     def read(self, size: int) -> bytes:
@@ -64,14 +64,12 @@ class JsonStream:
             raw = self._file.read(size)
             self._num_bytes += len(raw)
             if self._num_bytes > MOST_BYTES:
-                raise ChatsUnreadable(
-                    f"The file is too large; chats are imported from at most {MOST_BYTES // 2**20} MB."
-                )
+                raise FileUnusable(f"The file is too large; chats are imported from at most {MOST_BYTES // 2**20} MB.")
             if self._num_bytes - self._value_began > MOST_VALUE_BYTES:
-                raise ChatsUnreadable("A chat in the file is too large; choose a file that a chat program wrote.")
+                raise FileUnusable("A chat in the file is too large; choose a file that a chat program wrote.")
             try:
                 text = self._decode(raw, not raw)
             except UnicodeDecodeError as error:
-                raise ChatsUnreadable("The file is not in UTF-8; choose one as a chat program wrote it.") from error
+                raise FileUnusable("The file is not in UTF-8; choose one as a chat program wrote it.") from error
             if text or not raw:  # no text yet: the beginning of a character
                 return text.encode()

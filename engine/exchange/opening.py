@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from engine.errors import ChatsUnreadable
+from engine.errors import FileUnusable
 from engine.exchange.json_stream import MOST_BYTES, Bytes
 
 MOST_MEMBERS = 200_000  # pictures are in it too
@@ -42,38 +42,38 @@ def open_files(path: Path) -> Iterator[Iterator[Bytes]]:
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):  # a pipe would keep us waiting for ever
-            raise ChatsUnreadable(f"{path.name} is no file; choose a file with chats.")
+            raise FileUnusable(f"{path.name} is no file; choose a file with chats.")
         with path.open("rb") as file:
             if file.read(4) == b"PK\x03\x04":
                 file.seek(0)
                 yield _members(file, path)
             elif status.st_size > MOST_BYTES:
-                raise ChatsUnreadable(
+                raise FileUnusable(
                     f"{path.name} is too large; chats are imported from at most {MOST_BYTES // 2**20} MB."
                 )
             else:
                 file.seek(0)
                 yield iter((file,))
     except FileNotFoundError as error:
-        raise ChatsUnreadable(f"{path.name} is not there any more; choose another file.") from error
+        raise FileUnusable(f"{path.name} is not there any more; choose another file.") from error
     except _DAMAGED as error:
-        raise ChatsUnreadable(f"{path.name} is damaged or encrypted; download it again.") from error
+        raise FileUnusable(f"{path.name} is damaged or encrypted; download it again.") from error
     except OSError as error:
-        raise ChatsUnreadable(f"{path.name} cannot be read ({error.strerror or 'damaged'}); choose another.") from error
+        raise FileUnusable(f"{path.name} cannot be read ({error.strerror or 'damaged'}); choose another.") from error
 
 
 def _members(file: BinaryIO, path: Path) -> Iterator[Bytes]:
     """The files of conversations in ChatGPT's archive, one after the other; nothing is unpacked.
 
-    Raises ChatsUnreadable, and what zipfile raises.
+    Raises FileUnusable, and what zipfile raises.
     """
     _check_directory(file, path)
     with zipfile.ZipFile(file) as archive:
         found = sorted((info for info in archive.infolist() if _CONVERSATIONS.fullmatch(info.filename)), key=_name)
         if not found:
-            raise ChatsUnreadable(f"{path.name} holds no conversations.json; choose the archive that ChatGPT gives.")
+            raise FileUnusable(f"{path.name} holds no conversations.json; choose the archive that ChatGPT gives.")
         if sum(info.file_size for info in found) > MOST_BYTES:
-            raise ChatsUnreadable(
+            raise FileUnusable(
                 f"The chats in {path.name} are too large; at most {MOST_BYTES // 2**20} MB are imported."
             )
         for info in found:
@@ -92,8 +92,8 @@ def _check_directory(file: BinaryIO, path: Path) -> None:
     tail = file.read()
     place = tail.rfind(_END_MARK)
     if place < 0 or len(tail) - place < _END.size:
-        raise ChatsUnreadable(f"{path.name} is cut off; download it again.")
+        raise FileUnusable(f"{path.name} is cut off; download it again.")
     _, _, _, _, num_members, num_bytes, _, _ = _END.unpack_from(tail, place)
     if num_members > MOST_MEMBERS or (num_bytes > _MOST_DIRECTORY_BYTES and num_bytes != 0xFFFFFFFF):
-        raise ChatsUnreadable(f"{path.name} has too many files in it; choose the archive that ChatGPT gives.")
+        raise FileUnusable(f"{path.name} has too many files in it; choose the archive that ChatGPT gives.")
     file.seek(0)

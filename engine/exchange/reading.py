@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from engine.errors import ChatsUnreadable
+from engine.errors import FileUnusable
 from engine.exchange import json_format, other_formats
 from engine.exchange.json_stream import JsonStream
 from engine.exchange.opening import open_files
@@ -36,7 +36,7 @@ class Read:
 def read_chats(path: Path, check: Callable[[], None] = lambda: None) -> Read:
     """`check` is called as the file is read, and may raise what ends the reading.
 
-    Raises ChatsUnreadable where the file cannot be read, or holds no conversations at all.
+    Raises FileUnusable where the file cannot be read, or holds no conversations at all.
     """
     trees: list[ConversationTree] = []
     left_out: list[tuple[LeftOut, str]] = []
@@ -45,7 +45,7 @@ def read_chats(path: Path, check: Callable[[], None] = lambda: None) -> Read:
         for file in files:
             for element in _elements(JsonStream(file, check)):
                 if len(trees) + len(left_out) == MOST_CHATS:
-                    raise ChatsUnreadable(f"{path.name} holds too many chats; import it in several parts.")
+                    raise FileUnusable(f"{path.name} holds too many chats; import it in several parts.")
                 read = _read(element)
                 if isinstance(read, LeftOut):
                     left_out.append((read, _title(element)))
@@ -53,9 +53,9 @@ def read_chats(path: Path, check: Callable[[], None] = lambda: None) -> Read:
                 trees.append(read)
                 num_characters += sum(len(message.text) for message in read.messages)
                 if num_characters > MOST_TEXT:
-                    raise ChatsUnreadable(f"{path.name} holds too much text; import it in several parts.")
+                    raise FileUnusable(f"{path.name} holds too much text; import it in several parts.")
     if not trees and not any(why is LeftOut.EMPTY for why, _ in left_out):
-        raise ChatsUnreadable(
+        raise FileUnusable(
             f"{path.name} holds no chats that Slipstream can read; choose its own export, ChatGPT's, or a list "
             "of messages with roles."
         )
@@ -105,9 +105,9 @@ def _check_version(fields: dict[str, Any]) -> None:
     try:
         version = json_format.Header.model_validate(fields).version
     except ValidationError as error:
-        raise ChatsUnreadable("The file is damaged; export it again, or choose another one.") from error
+        raise FileUnusable("The file is damaged; export it again, or choose another one.") from error
     if version > json_format.VERSION:
-        raise ChatsUnreadable("The file was written by a newer version of Slipstream; install that version.")
+        raise FileUnusable("The file was written by a newer version of Slipstream; install that version.")
 
 
 def _read(element: object) -> ConversationTree | LeftOut:

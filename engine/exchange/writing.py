@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from engine.errors import ChatsNotWritten
+from engine.errors import FileUnusable
 from engine.exchange import json_format
 from engine.messages.conversations import ConversationTree, ExportFormat, Role, TreeMessage
 
@@ -16,7 +16,7 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 def write_chats(path: Path, trees: Iterable[ConversationTree], form: ExportFormat, overwrite: bool) -> None:
-    """Readable by this user alone. Raises ChatsNotWritten, and what `trees` raises; the file that was there before then
+    """Readable by this user alone. Raises FileUnusable, and what `trees` raises; the file that was there before then
     stays as it was."""
     path = path.absolute()
     _check_free(path, overwrite)
@@ -41,19 +41,19 @@ def write_chats(path: Path, trees: Iterable[ConversationTree], form: ExportForma
 
 def _check_free(path: Path, overwrite: bool) -> None:
     if path.is_dir():
-        raise ChatsNotWritten(f"{path.name} is a folder; give the file another name.")
+        raise FileUnusable(f"{path.name} is a folder; give the file another name.")
     if path.exists() and not overwrite:
-        raise ChatsNotWritten(f"{path.name} exists already; give the file another name.")
+        raise FileUnusable(f"{path.name} exists already; give the file another name.")
 
 
-def _not_written(path: Path, error: OSError) -> ChatsNotWritten:
+def _not_written(path: Path, error: OSError) -> FileUnusable:
     if error.errno in _FULL:
-        return ChatsNotWritten(f"The disk is full, and {path.name} was not written; free some space and try again.")
+        return FileUnusable(f"The disk is full, and {path.name} was not written; free some space and try again.")
     if isinstance(error, FileNotFoundError):
-        return ChatsNotWritten(f"The folder {path.parent} is not there any more; choose another one.")
+        return FileUnusable(f"The folder {path.parent} is not there any more; choose another one.")
     if isinstance(error, PermissionError) or error.errno == errno.EROFS:
-        return ChatsNotWritten(f"You may not write to the folder {path.parent}; choose another one.")
-    return ChatsNotWritten(f"{path.name} cannot be written ({error.strerror}); choose another place.")
+        return FileUnusable(f"You may not write to the folder {path.parent}; choose another one.")
+    return FileUnusable(f"{path.name} cannot be written ({error.strerror}); choose another place.")
 
 
 def markdown(trees: Iterable[ConversationTree]) -> Iterator[str]:

@@ -24,7 +24,7 @@ OnProgress = Callable[[TargetDownloading], None]
 def download_target(file: HubFile, kept: KeptDownloads, stop: StopSignal, on_progress: OnProgress) -> Path:
     """Where the model, or its first part, is now. What has arrived is kept until it is whole, or discarded.
 
-    Raises FetchFailed, and FetchCancelled when `stop` is set.
+    Raises FetchFailed, and Cancelled when `stop` is set.
     """
     check_stop(stop)
     path = kept.path_of(file)

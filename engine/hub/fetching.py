@@ -18,7 +18,7 @@ from huggingface_hub import constants, get_session
 # Documented, but not marked as exported.
 from huggingface_hub.utils import build_hf_headers, hf_raise_for_status  # type: ignore[attr-defined]
 
-from engine.errors import FetchCancelled, FetchFailed
+from engine.errors import Cancelled, FetchFailed
 from engine.stop_signal import StopSignal
 
 _TRIES = 3  # in a row that bring nothing
@@ -44,7 +44,7 @@ class RemoteFile:
 def fetch_file(file: RemoteFile, folder: Path, stop: StopSignal, on_size: Callable[[int], None]) -> None:
     """Puts the file into the folder, whole or not at all; `on_size` hears how many bytes of it have arrived.
 
-    Raises FetchCancelled, FetchFailed when it arrives damaged, and what httpx and the disk raise.
+    Raises Cancelled, FetchFailed when it arrives damaged, and what httpx and the disk raise.
     """
     done, part = folder / file.name, folder / file.part_name
     if _size(done) == file.size and _digest(done, file, stop) == file.digest:
@@ -60,7 +60,7 @@ def fetch_file(file: RemoteFile, folder: Path, stop: StopSignal, on_size: Callab
 
 def check_stop(stop: StopSignal) -> None:
     if stop.is_set():
-        raise FetchCancelled("The download was stopped; started again, it goes on from there.")
+        raise Cancelled("The download was stopped; started again, it goes on from there.")
 
 
 def _complete(file: RemoteFile, part: Path, stop: StopSignal, on_size: Callable[[int], None]) -> None:

@@ -13,7 +13,7 @@ from urllib.parse import urljoin, urlsplit
 import httpx2
 from packaging.version import Version
 
-from engine.errors import UpdateUnknown
+from engine.errors import FetchFailed
 from engine.messages.events import Release
 from engine.stop_signal import StopSignal
 
@@ -26,13 +26,13 @@ _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 def newer_release(url: str, current: str, stop: StopSignal, timeout_s: float = TIMEOUT_S) -> Release | None:
-    """The newest release, if it is newer than version `current`. Drafts and previews are none. Raises UpdateUnknown."""
+    """The newest release, if it is newer than version `current`. Drafts and previews are none. Raises FetchFailed."""
     _check_address(url)
     try:
         told = json.loads(_fetch(url, current, stop, timeout_s))
         release = _release(told, url)
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-        raise UpdateUnknown(
+        raise FetchFailed(
             f"{_host(url)} could not be asked for the newest version; check that this computer is online, and try "
             "again."
         ) from error
@@ -50,7 +50,7 @@ def _fetch(url: str, current: str, stop: StopSignal, timeout_s: float) -> bytes:
             with client.stream("GET", url, headers=headers) as response:
                 if not response.is_redirect:
                     if response.status_code != httpx2.codes.OK:
-                        raise UpdateUnknown(
+                        raise FetchFailed(
                             f"{_host(url)} answered with an error ({response.status_code}) when asked for the newest "
                             "version; try again later."
                         )
@@ -69,7 +69,7 @@ def _read(response: httpx2.Response, url: str, stop: StopSignal, end: float) -> 
         if len(body) > _MOST_BYTES or time.monotonic() > end:
             raise _no_answer(url)
         if stop.is_set():
-            raise UpdateUnknown("Looking for a newer version was stopped.")
+            raise FetchFailed("Looking for a newer version was stopped.")
     return body
 
 
@@ -97,11 +97,11 @@ def _check_address(url: str) -> None:
     parts = urlsplit(url)
     is_private = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
     if not parts.netloc or not is_private or "@" in parts.netloc:
-        raise UpdateUnknown("The update address of this build makes no sense; look for updates where you got it from.")
+        raise FetchFailed("The update address of this build makes no sense; look for updates where you got it from.")
 
 
-def _no_answer(url: str) -> UpdateUnknown:
-    return UpdateUnknown(
+def _no_answer(url: str) -> FetchFailed:
+    return FetchFailed(
         f"{_host(url)} did not tell the newest version in a way that can be read; look for updates in your browser."
     )
 

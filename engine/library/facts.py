@@ -8,7 +8,7 @@ from pathlib import Path
 from gguf.constants import GGMLQuantizationType, LlamaFileType
 from pydantic import TypeAdapter, ValidationError
 
-from engine.errors import MendableError, TargetMissing, TargetUnreadable
+from engine.errors import MendableError, TargetMissing, TargetUnusable
 from engine.library.architecture import Memory, memory_of, no_chat, speculation_of
 from engine.library.gguf_header import GgufHeader, read_header
 from engine.messages.targets import TargetDetails
@@ -92,7 +92,7 @@ def _whole_header(path: Path) -> GgufHeader:
     layer_bytes, output_bytes, has_own_output = header.layer_bytes, header.output_bytes, header.has_own_output
     for place, part in enumerate(paths[1:], start=2):
         if not part.exists():
-            raise TargetUnreadable(f"Part {place} of {len(paths)} of {path.name} is missing; download it again.")
+            raise TargetUnusable(f"Part {place} of {len(paths)} of {path.name} is missing; download it again.")
         more = read_header(part)
         num_tensors += more.num_tensors
         num_weights += more.num_weights

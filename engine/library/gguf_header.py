@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 from gguf.constants import GGML_QUANT_SIZES
 
-from engine.errors import TargetMissing, TargetUnreadable
+from engine.errors import TargetMissing, TargetUnusable
 
 Scalar = int | float | bool | str
 
@@ -80,7 +80,7 @@ class GgufHeader:
 
 
 def read_header(path: Path) -> GgufHeader:
-    """Raises TargetMissing or TargetUnreadable, also for a file that ends before its tensors do."""
+    """Raises TargetMissing or TargetUnusable, also for a file that ends before its tensors do."""
     try:
         if not path.is_file():
             raise TargetMissing(f"There is no file {path}; choose another model file.")
@@ -88,7 +88,7 @@ def read_header(path: Path) -> GgufHeader:
             return _HeaderReader(file, path.stat().st_size, path.name).read()
     except (OSError, ValueError) as error:  # ValueError: a name no file can have
         reason = error.strerror if isinstance(error, OSError) else "no file has such a name"
-        raise TargetUnreadable(f"{path} cannot be read ({reason}); check its permissions.") from error
+        raise TargetUnusable(f"{path} cannot be read ({reason}); check its permissions.") from error
 
 
 class _HeaderReader:
@@ -106,10 +106,10 @@ class _HeaderReader:
 
     def read(self) -> GgufHeader:
         if self._size < len(_MAGIC) or self._take(len(_MAGIC)) != _MAGIC:
-            raise TargetUnreadable(f"{self._name} is not in the GGUF format; choose another model file.")
+            raise TargetUnusable(f"{self._name} is not in the GGUF format; choose another model file.")
         version = self._number(4)
         if version not in _VERSIONS:
-            raise TargetUnreadable(
+            raise TargetUnusable(
                 f"{self._name} is in a version of the GGUF format that cannot be read here; download a newer file."
             )
         num_tensors, num_keys = self._number(8), self._number(8)
@@ -237,11 +237,11 @@ class _HeaderReader:
         if len(self._buffer) < needed:  # it shrank meanwhile
             raise self._cut_short()
 
-    def _cut_short(self) -> TargetUnreadable:
-        return TargetUnreadable(f"{self._name} is cut short; download it again.")
+    def _cut_short(self) -> TargetUnusable:
+        return TargetUnusable(f"{self._name} is cut short; download it again.")
 
-    def _damaged(self) -> TargetUnreadable:
-        return TargetUnreadable(f"{self._name} is damaged; download it again.")
+    def _damaged(self) -> TargetUnusable:
+        return TargetUnusable(f"{self._name} is damaged; download it again.")
 
 
 def _read_fully(file: BinaryIO, count: int) -> bytes:

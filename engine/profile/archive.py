@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO
 
-from engine.errors import ProfileUnusable
+from engine.errors import FileUnusable
 
 MOST_BYTES = 512 * 2**20  # of a profile; all of it is in memory for a moment
 MOST_MEMBERS = 1000
@@ -47,7 +47,7 @@ _DAMAGED = (
 
 
 def write_archive(path: Path, members: Mapping[str, bytes], overwrite: bool = False) -> None:
-    """Whole or not at all, and readable by this user alone. Raises ProfileUnusable."""
+    """Whole or not at all, and readable by this user alone. Raises FileUnusable."""
     if sum(map(len, members.values())) > MOST_BYTES or len(members) > MOST_MEMBERS:
         raise too_much()
     _check_free(path, overwrite)
@@ -67,7 +67,7 @@ def write_archive(path: Path, members: Mapping[str, bytes], overwrite: bool = Fa
 
 
 def read_archive(path: Path) -> dict[str, bytes]:
-    """All members by their names. Raises ProfileUnusable for whatever is not in order."""
+    """All members by their names. Raises FileUnusable for whatever is not in order."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # a pipe would keep us waiting for ever
             raise not_used(path, "is no file", "name a profile that was exported")
@@ -87,9 +87,9 @@ def read_archive(path: Path) -> dict[str, bytes]:
 
 def _check_free(path: Path, overwrite: bool) -> None:
     if path.is_dir():
-        raise ProfileUnusable(f"A folder stands where the profile {path} should be; name a file.")
+        raise FileUnusable(f"A folder stands where the profile {path} should be; name a file.")
     if path.exists() and not overwrite:
-        raise ProfileUnusable(f"The file {path} exists already; name another one, or add --force to write over it.")
+        raise FileUnusable(f"The file {path} exists already; name another one, or add --force to write over it.")
 
 
 def _write(file: BinaryIO, members: Mapping[str, bytes]) -> None:
@@ -145,33 +145,33 @@ def _read(path: Path, archive: zipfile.ZipFile, size: int) -> dict[str, bytes]:
     return members
 
 
-def not_used(path: Path, why: str, what_to_do: str = _AGAIN) -> ProfileUnusable:
+def not_used(path: Path, why: str, what_to_do: str = _AGAIN) -> FileUnusable:
     """`why` continues the sentence that begins with the path."""
-    return ProfileUnusable(f"The profile {path} {why}; {what_to_do}.")
+    return FileUnusable(f"The profile {path} {why}; {what_to_do}.")
 
 
-def damaged(path: Path, what: str) -> ProfileUnusable:
+def damaged(path: Path, what: str) -> FileUnusable:
     """`what` is wrong with it. Never in words of the file itself, which are anybody's."""
     return not_used(path, f"is damaged or was not written by Slipstream ({what})")
 
 
-def from_newer_version(path: Path) -> ProfileUnusable:
+def from_newer_version(path: Path) -> FileUnusable:
     return not_used(path, "was written by a newer version of Slipstream", "install that version to import it")
 
 
-def not_read(path: Path, error: OSError) -> ProfileUnusable:
+def not_read(path: Path, error: OSError) -> FileUnusable:
     if isinstance(error, FileNotFoundError):
-        return ProfileUnusable(f"There is no file {path}; name a profile that was exported.")
-    return ProfileUnusable(f"The file {path} cannot be read ({error.strerror}); name a profile that you may read.")
+        return FileUnusable(f"There is no file {path}; name a profile that was exported.")
+    return FileUnusable(f"The file {path} cannot be read ({error.strerror}); name a profile that you may read.")
 
 
-def too_much() -> ProfileUnusable:
-    return ProfileUnusable(
+def too_much() -> FileUnusable:
+    return FileUnusable(
         "What was learned does not fit into a profile; export it without recall, or forget what was learned."
     )
 
 
-def not_written(path: Path, error: OSError) -> ProfileUnusable:
-    return ProfileUnusable(
+def not_written(path: Path, error: OSError) -> FileUnusable:
+    return FileUnusable(
         f"The profile cannot be written to {path} ({error.strerror}); name a file in a folder that exists and has room."
     )

@@ -53,7 +53,7 @@ class Contents:
 
 def to_members(contents: Contents) -> dict[str, bytes]:
     """By their names, the manifest first. What could not be imported is left out, as the store's damage does not
-    travel. Raises ProfileUnusable for more than could be imported."""
+    travel. Raises FileUnusable for more than could be imported."""
     learned = contents.learned
     if any(sum(map(len, rows.values())) > MOST_ROWS for rows in (learned.ngrams, learned.recall)):
         raise archive.too_much()
@@ -90,7 +90,7 @@ def to_members(contents: Contents) -> dict[str, bytes]:
 
 
 def from_members(path: Path, members: Mapping[str, bytes]) -> Contents:
-    """`path` is named in errors. Raises ProfileUnusable unless all of it is in order."""
+    """`path` is named in errors. Raises FileUnusable unless all of it is in order."""
     manifest = _read_manifest(path, members)
     _check_members(path, manifest, members)
     try:

@@ -144,7 +144,7 @@ class ParallelTarget(Protocol):
         """One pass: the tokens (at least one, within the context) of each slot are placed after what it holds.
 
         Returns for each slot the logits that follow its last token, shape (vocabulary,): a view that the next pass
-        overwrites. Raises TargetTooLarge when there is no room; after a failed pass all slots are empty.
+        overwrites. Raises TargetUnusable when there is no room; after a failed pass all slots are empty.
         """
         ...
 

@@ -19,7 +19,7 @@ import psutil
 from llama_cpp import llama_cpp as lib
 
 from engine.config import TargetSettings
-from engine.errors import TargetTooLarge, TargetUnreadable
+from engine.errors import TargetUnusable
 from engine.stop_signal import StopSignal
 from engine.target.cpu import usable_cores
 from engine.target.interface import (
@@ -101,8 +101,8 @@ class LlamaCppTarget:
         on_progress: Callable[[float], None],
         stop: StopSignal,
     ) -> LlamaCppTarget:
-        """Loads a GGUF file. Raises TargetMissing, TargetUnreadable, TargetUnsupported, TargetTooLarge (CardsTooSmall
-        where less on graphics cards would help) or LoadCancelled."""
+        """Loads a GGUF file. Raises TargetMissing, TargetUnsupported, TargetUnusable (CardsTooSmall where less on
+        graphics cards would help) or Cancelled."""
         model = open_model(path, settings, on_progress, stop)
         threads = settings.threads or usable_cores()
         parameters = context_parameters(threads)
@@ -217,7 +217,7 @@ class LlamaCppTarget:
         if result == _ABORTED:
             raise Interrupted
         if result == _NO_SLOT:
-            raise TargetTooLarge("The context of this model is full; start a new chat or choose a bigger context size.")
+            raise TargetUnusable("The context of this model is full; start a new chat or choose a bigger context size.")
         raise RuntimeError(f"llama_decode failed with {result}: {last_error()}")
 
     def _clear(self) -> None:
@@ -225,11 +225,11 @@ class LlamaCppTarget:
         self._num_held = 0
 
     def _probe(self) -> frozenset[TargetFeature]:
-        """Evaluate two tokens and take one back: recurrent and hybrid models refuse. Raises TargetUnreadable."""
+        """Evaluate two tokens and take one back: recurrent and hybrid models refuse. Raises TargetUnusable."""
         token = self._vocabulary.begin if self._vocabulary.begin is not None else 0
         rows = self.evaluate([token, token], 1, StopSignal())
         if not np.isfinite(rows.max()):
-            raise TargetUnreadable(
+            raise TargetUnusable(
                 f"{self._description.path.name} computes no numbers; it is damaged: download it again."
             )
         works = self.roll_back(1)

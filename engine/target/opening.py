@@ -13,13 +13,12 @@ from llama_cpp import llama_cpp as lib
 
 from engine.config import TargetSettings
 from engine.errors import (
+    Cancelled,
     CardsTooSmall,
-    LoadCancelled,
     MendableError,
     TargetMissing,
-    TargetTooLarge,
-    TargetUnreadable,
     TargetUnsupported,
+    TargetUnusable,
 )
 from engine.stop_signal import StopSignal
 from engine.target.interface import TargetDescription
@@ -32,32 +31,32 @@ def check_file(path: Path) -> None:
     """Refuses, by size and first bytes, what cannot be a GGUF model with weights; the rest is llama.cpp's to judge."""
     head = read_head(path)
     if int.from_bytes(head[8:16], "little") == 0:  # the number of tensors
-        raise TargetUnreadable(f"{path.name} holds a vocabulary but no weights; choose the model itself.")
+        raise TargetUnusable(f"{path.name} holds a vocabulary but no weights; choose the model itself.")
     _check_memory(path)
 
 
 def read_head(path: Path) -> bytes:
-    """The first 24 bytes of a GGUF file. Raises TargetMissing or TargetUnreadable."""
+    """The first 24 bytes of a GGUF file. Raises TargetMissing or TargetUnusable."""
     if not path.exists():
         raise TargetMissing(f"There is no file {path}; choose another model file.")
     if not path.is_file():
-        raise TargetUnreadable(f"{path} is not a file; choose a model file that ends in .gguf.")
+        raise TargetUnusable(f"{path} is not a file; choose a model file that ends in .gguf.")
     try:
         with path.open("rb") as file:
             head = file.read(24)
     except OSError as error:
-        raise TargetUnreadable(f"{path} cannot be read ({error.strerror}); check its permissions.") from error
+        raise TargetUnusable(f"{path} cannot be read ({error.strerror}); check its permissions.") from error
     if head[:4] != b"GGUF":
-        raise TargetUnreadable(f"{path.name} is not in the GGUF format; choose another model file.")
+        raise TargetUnusable(f"{path.name} is not in the GGUF format; choose another model file.")
     if len(head) < 24:
-        raise TargetUnreadable(f"{path.name} is cut short; download it again.")
+        raise TargetUnusable(f"{path.name} is cut short; download it again.")
     return head
 
 
 def _check_memory(path: Path) -> None:
     size, total = path.stat().st_size, psutil.virtual_memory().total
     if size > total and not gpu_support().devices:
-        raise TargetTooLarge(
+        raise TargetUnusable(
             f"{path.name} takes {size / 2**30:.1f} GiB, but this machine has {total / 2**30:.1f} GiB of memory; "
             "choose a smaller model or quantization."
         )
@@ -92,12 +91,12 @@ def explain(path: Path, complaint: str) -> MendableError:
             f"{path.name} has the architecture “{architecture}”, which this version cannot run; choose another model."
         )
     if "not within the file bounds" in complaint:
-        return TargetUnreadable(f"{path.name} is cut short; download it again.")
+        return TargetUnusable(f"{path.name} is cut short; download it again.")
     if "unable to allocate" in complaint or "failed to allocate" in complaint:
-        return TargetTooLarge(f"{path.name} does not fit into memory; choose a smaller model or quantization.")
+        return TargetUnusable(f"{path.name} does not fit into memory; choose a smaller model or quantization.")
     if "token_embd.weight' not found" in complaint:
-        return TargetUnreadable(f"{path.name} holds no weights of a language model; choose the model itself.")
-    return TargetUnreadable(f"{path.name} is damaged or incomplete; download it again. (llama.cpp: {complaint})")
+        return TargetUnusable(f"{path.name} holds no weights of a language model; choose the model itself.")
+    return TargetUnusable(f"{path.name} is damaged or incomplete; download it again. (llama.cpp: {complaint})")
 
 
 def _cards_too_small(path: Path, settings: TargetSettings, complaint: str) -> CardsTooSmall | None:
@@ -115,8 +114,7 @@ def _cards_too_small(path: Path, settings: TargetSettings, complaint: str) -> Ca
 
 
 def open_model(path: Path, settings: TargetSettings, on_progress: Callable[[float], None], stop: StopSignal) -> Any:
-    """The weights of a GGUF file. Raises TargetMissing, TargetUnreadable, TargetUnsupported, TargetTooLarge or
-    LoadCancelled."""
+    """The weights of a GGUF file. Raises TargetMissing, TargetUnusable, TargetUnsupported or Cancelled."""
     check_file(path)
 
     def report(progress: float, _user_data: object) -> bool:
@@ -134,7 +132,7 @@ def open_model(path: Path, settings: TargetSettings, on_progress: Callable[[floa
     model = lib.llama_model_load_from_file(os.fsencode(path), parameters)
     if not model:
         if stop.is_set():
-            raise LoadCancelled(f"Loading {path.name} was cancelled.")
+            raise Cancelled(f"Loading {path.name} was cancelled.")
         complaint = last_error()
         raise _cards_too_small(path, settings, complaint) or explain(path, complaint)
     if not lib.llama_model_has_decoder(model) or lib.llama_model_has_encoder(model):
@@ -152,7 +150,7 @@ def context_parameters(threads: int) -> Any:
 
 
 def open_context(model: Any, path: Path, parameters: Any, settings: TargetSettings) -> Any:
-    """A context, or the model is freed. Raises TargetTooLarge or TargetUnsupported."""
+    """A context, or the model is freed. Raises TargetUnusable or TargetUnsupported."""
     try:
         return _make_context(model, path, parameters, settings)
     except BaseException:
@@ -164,7 +162,7 @@ def _make_context(model: Any, path: Path, parameters: Any, settings: TargetSetti
     forget_errors()
     context = lib.llama_init_from_model(model, parameters)
     if not context:
-        raise _cards_too_small(path, settings, last_error()) or TargetTooLarge(
+        raise _cards_too_small(path, settings, last_error()) or TargetUnusable(
             f"The context of {parameters.n_ctx:,} tokens for {path.name} does not fit into memory; "
             f"choose a smaller context size. (llama.cpp: {last_error()})"
         )

@@ -9,7 +9,7 @@ from typing import Any
 
 from llama_cpp import llama_cpp as lib
 
-from engine.errors import TargetUnreadable
+from engine.errors import TargetUnusable
 from engine.target.interface import Vocabulary
 from engine.target.opening import explain, read_head
 from engine.target.runtime import forget_errors, last_error
@@ -40,7 +40,7 @@ class VocabularyFile:
 
 
 def load_vocabulary(path: Path) -> VocabularyFile:
-    """Raises TargetMissing or TargetUnreadable (or TargetUnsupported)."""
+    """Raises TargetMissing or TargetUnusable (or TargetUnsupported)."""
     read_head(path)
     parameters = lib.llama_model_default_params()
     parameters.vocab_only = True
@@ -50,7 +50,7 @@ def load_vocabulary(path: Path) -> VocabularyFile:
         raise explain(path, last_error())
     if lib.llama_vocab_n_tokens(lib.llama_model_get_vocab(model)) <= 0:
         lib.llama_model_free(model)
-        raise TargetUnreadable(f"{path.name} holds no vocabulary; choose another model file.")
+        raise TargetUnusable(f"{path.name} holds no vocabulary; choose another model file.")
     return VocabularyFile(model)
 
 

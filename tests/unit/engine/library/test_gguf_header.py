@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from engine.errors import MendableError, TargetMissing, TargetUnreadable
+from engine.errors import MendableError, TargetMissing, TargetUnusable
 from engine.library.facts import quantization_of
 from engine.library.gguf_header import read_header
 from engine.target.files import starter_path
@@ -27,7 +27,7 @@ def written(folder: Path, content: bytes) -> Path:
 
 
 def refused(folder: Path, content: bytes) -> str:
-    with pytest.raises(TargetUnreadable) as caught:
+    with pytest.raises(TargetUnusable) as caught:
         read_header(written(folder, content))
     return str(caught.value)
 
@@ -122,7 +122,7 @@ def test_a_file_full_of_holes_is_no_reason_to_read_on_and_on(tmp_path: Path) -> 
     path = written(tmp_path, header(key() + struct.pack("<IIQ", 9, 8, 1000) + struct.pack("<Q", 2**30)))
     with path.open("r+b") as file:
         file.truncate(2**40)
-    with pytest.raises(TargetUnreadable, match="is damaged"):
+    with pytest.raises(TargetUnusable, match="is damaged"):
         read_header(path)
 
 
