@@ -67,8 +67,8 @@ def _tooltip(target: LibraryTarget) -> str:
 
 
 def _fits(target: LibraryTarget, words: str) -> bool:
-    told = " ".join((target_title(target), *_kinds(target), target.path.name)).casefold()
-    return all(word in told for word in words.casefold().split())
+    known = " ".join((target_title(target), *_kinds(target), target.path.name)).casefold()
+    return all(word in known for word in words.casefold().split())
 
 
 def hub_model_row(model: HubModel) -> Row:

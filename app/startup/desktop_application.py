@@ -29,7 +29,7 @@ class DesktopApplication(QApplication):
         self._early: list[Path] | None = []
 
     def take_early(self) -> tuple[Path, ...]:
-        """What came until now; what comes from now on is told by the signal."""
+        """What came until now; from now on files come with the signal."""
         early, self._early = self._early, None
         return tuple(early or ())
 

@@ -22,7 +22,7 @@ _PREFERRED = ("Q4_K_M", "Q5_K_M", "Q4_K_S", "Q5_K_S", "Q6_K", "IQ4_XS", "Q4_0", 
 
 
 class Fit(StrEnum):
-    """The value is how it is told, in English."""
+    """The value is its name, in English."""
 
     FITS = QT_TRANSLATE_NOOP("Hub", "fits")
     TIGHT = QT_TRANSLATE_NOOP("Hub", "tight")
@@ -38,7 +38,7 @@ class FileAdvice:
 
 
 def advise(files: Sequence[HubFile], memory: int, disk: int) -> tuple[FileAdvice, ...]:
-    """`memory`: all of this machine; `disk`: free where models are kept; both in bytes. At most one is recommended:
+    """`memory`: all of this machine; `disk`: free where models are stored; both in bytes. At most one is recommended:
     of those that fit, or else of the tight ones, the one whose quantization is proven best."""
     fits = {file: _fit(file.size_bytes, memory, disk) for file in files}
     best: HubFile | None = None
@@ -84,7 +84,7 @@ class Download:
 
     @property
     def words(self) -> str:
-        """How it stands, in a line."""
+        """Its state, in a line."""
         whole = size_words(self.file.size_bytes)
         so_far = translate("Downloads", "{done} of {whole}").format(done=size_words(self.num_bytes), whole=whole)
         match self.state:

@@ -27,7 +27,7 @@ def read_text(path: Path) -> TextFile:
     name = path.name
     try:
         status = path.stat()
-        if not stat.S_ISREG(status.st_mode):  # a pipe would keep us waiting for ever
+        if not stat.S_ISREG(status.st_mode):  # reading a pipe might never end
             raise FileUnusable(f"{name} is no file; attach a text file.")
         with path.open("rb") as file:
             raw = file.read(MOST_BYTES + 1)

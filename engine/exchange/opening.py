@@ -38,10 +38,10 @@ _DAMAGED = (
 
 @contextmanager
 def open_files(path: Path) -> Iterator[Iterator[Bytes]]:
-    """The JSON files that a path stands for: itself, or those within an archive."""
+    """The JSON files at a path: the file itself, or those in the archive."""
     try:
         status = path.stat()
-        if not stat.S_ISREG(status.st_mode):  # a pipe would keep us waiting for ever
+        if not stat.S_ISREG(status.st_mode):  # reading a pipe might never end
             raise FileUnusable(f"{path.name} is no file; choose a file with chats.")
         with path.open("rb") as file:
             if file.read(4) == b"PK\x03\x04":

@@ -15,7 +15,7 @@ from engine.messages.conversations import ConversationTree, Role
 
 _ROLES = {"user": Role.USER, "human": Role.USER, "assistant": Role.ASSISTANT}
 _SYSTEM = frozenset({"system", "developer"})
-_KINDS_SAID = frozenset({"text", "multimodal_text"})  # others are tool calls, thoughts, what a tool returned, …
+_SPOKEN_KINDS = frozenset({"text", "multimodal_text"})  # others are tool calls, thoughts, what a tool returned, …
 
 
 class _Author(BaseModel):
@@ -64,7 +64,7 @@ def is_chatgpt(element: dict[str, Any]) -> bool:
 
 
 def read_chatgpt(element: dict[str, Any]) -> ConversationTree:
-    """What was said is kept, with its branches; what tools did is not. Raises ValueError."""
+    """The messages with their branches, without tool calls. Raises ValueError."""
     found = _Conversation.model_validate(element)
     nodes = [_node(name, each) for name, each in found.mapping.items()]
     times = time_from(found.create_time), time_from(found.update_time)
@@ -94,14 +94,14 @@ def _is_hidden(message: _Message) -> bool:
 
 
 def _text(content: _Content | None) -> str:
-    if content is None or content.content_type not in _KINDS_SAID:
+    if content is None or content.content_type not in _SPOKEN_KINDS:
         return ""
     pieces = [_piece(part) for part in content.parts or ()]
     return "\n\n".join(piece for piece in pieces if piece.strip())
 
 
 def _piece(part: object) -> str:
-    """What was said aloud has its text; of other things that are no text only their kind is kept."""
+    """A transcript for what was spoken; of other parts without text only their kind."""
     if isinstance(part, str):
         return part
     if not isinstance(part, dict):

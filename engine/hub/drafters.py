@@ -1,6 +1,6 @@
 """Fetches a drafter from the Hugging Face hub (or the one `HF_ENDPOINT` names) into the user's own folder.
 
-Only what a drafter is made of is asked for, never a pickle, without a token and without the hub's shared cache.
+Only the files of a drafter are requested, never a pickle, without a token and without the hub's shared cache.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ OnProgress = Callable[[DrafterFetching], None]
 
 
 def fetch_drafter(name: str, data_dir: Path, stop: StopSignal, on_progress: OnProgress) -> Path:
-    """The folder of the drafter, whole. What is there already is not asked for again; what an interrupted fetch
-    brought is kept for the next one.
+    """The folder of the drafter, whole. What is there already is not requested again; an interrupted
+    fetch is resumed.
 
     Raises FetchFailed, DrafterUnusable when its config.json is damaged, and Cancelled.
     """
@@ -89,10 +89,10 @@ def _fetch(name: str, folder: Path, files: list[RemoteFile], stop: StopSignal, o
     total = sum(file.size for file in files)
     under_way = files[0]
 
-    def tell(num_bytes: int) -> None:
+    def report(num_bytes: int) -> None:
         on_progress(DrafterFetching(name, under_way.name, num_bytes, total))
 
-    progress = ByteProgress(tell)
+    progress = ByteProgress(report)
     for under_way in files:
         fetch_file(under_way, folder, stop, progress.note)
         progress.end(under_way.size)
@@ -106,10 +106,10 @@ def _check_kind(folder: Path, name: str) -> None:
         raise FetchFailed(f"{name} is a model of type “{kind}”; a drafter must be a Llama-type model.")
 
 
-def _sweep(folder: Path, kept: set[str]) -> None:
+def _sweep(folder: Path, needed: set[str]) -> None:
     """Removes what another version of the drafter left behind."""
     for path in folder.iterdir():
-        if path.name not in kept and path.is_file():
+        if path.name not in needed and path.is_file():
             path.unlink()
 
 

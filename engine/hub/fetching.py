@@ -1,4 +1,4 @@
-"""Fetches one file from the hub, going on where an earlier try stopped.
+"""Fetches one file from the hub, resuming earlier tries, and adds up the progress of several.
 
 `hf_hub_download` begins every file anew after an interruption (huggingface_hub 2 writes to a file with a random name
 and deletes it when something fails) and looks up only once in 10 MB. Hence the loop here, over the hub's own session.
@@ -32,7 +32,7 @@ PROGRESS_S = 0.1  # between two reports on one file
 class RemoteFile:
     name: str  # without any folder
     size: int  # bytes
-    digest: str  # sha256 in hex of a large file, git's sha1 of a small one, as the hub tells it
+    digest: str  # sha256 in hex of a large file, git's sha1 of a small one, as the hub reports it
     url: str
 
     @property
@@ -64,7 +64,7 @@ def check_stop(stop: StopSignal) -> None:
 
 
 def _complete(file: RemoteFile, part: Path, stop: StopSignal, on_size: Callable[[int], None]) -> None:
-    """Asks for the rest until it is there; a broken connection is tried again as long as it brings something."""
+    """Requests the rest until it is there; a broken connection is tried again as long as bytes arrive."""
     tries = _TRIES
     if not part.exists():
         part.touch()  # an empty file is one, too
@@ -125,23 +125,23 @@ def _size(path: Path) -> int:
 
 
 class ByteProgress:
-    """Adds files up that are fetched one after the other, and tells no more than is worth showing: at times the bytes
-    of all so far, and always those at the beginning and the end of a file."""
+    """How far a download of several files has come: adds up files that are fetched one after the other, and reports
+    the bytes downloaded so far, at intervals and at the end of each file."""
 
-    def __init__(self, tell: Callable[[int], None]) -> None:
-        self._tell = tell
+    def __init__(self, report: Callable[[int], None]) -> None:
+        self._report = report
         self._before = 0  # bytes of the files before this one
-        self._told_at = 0.0
+        self._reported_at = 0.0
 
     def note(self, size: int) -> None:
-        """So many bytes of the file under way are here."""
+        """So many bytes of the current file are here."""
         now = time.monotonic()
-        if now - self._told_at >= PROGRESS_S:
-            self._told_at = now
-            self._tell(self._before + size)
+        if now - self._reported_at >= PROGRESS_S:
+            self._reported_at = now
+            self._report(self._before + size)
 
     def end(self, size: int) -> None:
         """It is whole, and the next one begins."""
         self._before += size
-        self._told_at = 0.0
-        self._tell(self._before)
+        self._reported_at = 0.0
+        self._report(self._before)

@@ -1,7 +1,7 @@
 """Where downloaded models are, and which of them wait to go on. Asks nobody on the network.
 
-A model stands in `<models>/<owner>--<name>/`. Beside what has arrived of it lies a note of what it is to be, which
-goes when it is whole.
+A model is in `<models>/<owner>--<name>/`. Beside its downloaded part is a note of what it is to be, which is removed
+when the model is whole.
 """
 
 from __future__ import annotations
@@ -153,5 +153,5 @@ def _safe(name: str) -> str:
     if _RESERVED.fullmatch(cleaned):
         cleaned = f"_{cleaned}"
     while len(cleaned.encode()) > _LONGEST:
-        cleaned = cleaned[1:]  # the end tells the quantization, the part and the format
+        cleaned = cleaned[1:]  # the end holds the quantization, the part and the format
     return cleaned or "_"

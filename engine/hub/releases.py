@@ -1,4 +1,4 @@
-"""Asks for the newest version of Slipstream, in the form in which GitHub, Forgejo and others tell of releases.
+"""Asks for the newest version of Slipstream, in the form in which GitHub, Forgejo and others list releases.
 
 One GET; besides the name and version of this program, nothing goes with it. What comes back is believed only so far: a
 version, and the address of a page on the same site, which nobody opens but the user.
@@ -29,8 +29,8 @@ def newer_release(url: str, current: str, stop: StopSignal, timeout_s: float = T
     """The newest release, if it is newer than version `current`. Drafts and previews are none. Raises FetchFailed."""
     _check_address(url)
     try:
-        told = json.loads(_fetch(url, current, stop, timeout_s))
-        release = _release(told, url)
+        answer = json.loads(_fetch(url, current, stop, timeout_s))
+        release = _release(answer, url)
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         raise FetchFailed(
             f"{_host(url)} could not be asked for the newest version; check that this computer is online, and try "
@@ -73,21 +73,21 @@ def _read(response: httpx2.Response, url: str, stop: StopSignal, end: float) -> 
     return body
 
 
-def _release(told: dict[str, object], url: str) -> Release | None:
-    name = told["tag_name"]
+def _release(answer: dict[str, object], url: str) -> Release | None:
+    name = answer["tag_name"]
     if not isinstance(name, str) or len(name) > _MOST_CHARACTERS:
         raise ValueError("no version")
     version = Version(name)
-    if told.get("draft") or told.get("prerelease") or version.is_prerelease:
+    if answer.get("draft") or answer.get("prerelease") or version.is_prerelease:
         return None
-    return Release(str(version), _page(told.get("html_url"), url))
+    return Release(str(version), _page(answer.get("html_url"), url))
 
 
-def _page(told: object, url: str) -> str:
-    """Where people find it: on the site that was asked, or the one whose `api.` it is."""
+def _page(named: object, url: str) -> str:
+    """The release's own page, if it is on the site that was asked or the one whose `api.` that is."""
     asked = urlsplit(url)
     site = asked.netloc.removeprefix("api.")
-    page = urlsplit(told) if isinstance(told, str) and told.isprintable() else None
+    page = urlsplit(named) if isinstance(named, str) and named.isprintable() else None
     if page is not None and page.scheme == asked.scheme and page.netloc in (asked.netloc, site):
         return page.geturl()
     return f"{asked.scheme}://{site}/"

@@ -1,8 +1,7 @@
-"""Reads the header of a GGUF file: what it says of itself, and of its tensors. Knows nothing of what that means.
+"""Reads the header of a GGUF file: its keys and its tensors, without knowing what they mean.
 
-Files come from anywhere, so every count and length is held against what the file can hold before anything is made of
-it. The long lists of a vocabulary are walked over and only counted: a header of 150,000 tokens takes a tenth of a
-second.
+Files come from anywhere, so every count and length is compared with the size of the file before it is used. The long
+lists of a vocabulary are skipped and only counted: a header of 150,000 tokens takes a tenth of a second.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ _MOST_TENSORS = 200_000
 _MOST_ITEMS = 8_000_000  # of all lists together; the largest vocabularies have 300,000 tokens and twice as many merges
 _LONGEST_HEADER = 1 << 28  # bytes; ten times the longest that was seen
 _LONGEST_KEY = 65_535
-_LONGEST_TEXT = 1 << 20  # kept of a text; chat templates are the longest there are
-_MOST_TEXT = 1 << 25  # bytes of all that is kept
-_LONGEST_LIST = 4096  # of numbers that are kept: one of every layer
+_LONGEST_TEXT = 1 << 20  # stored of a text; chat templates are the longest there are
+_MOST_TEXT = 1 << 25  # bytes of all that is stored
+_LONGEST_LIST = 4096  # of numbers that are stored: one for each layer
 _MOST_DIMENSIONS = 4
 _MOST_WEIGHTS = 1 << 50
 _BUFFER_BYTES = 1 << 20
@@ -62,12 +61,12 @@ class GgufHeader:
         return value if isinstance(value, str) else ""
 
     def number(self, key: str) -> int:
-        """0 where there is none that makes sense."""
+        """0 if there is none, or it makes no sense."""
         value = self.values.get(key)
         return value if isinstance(value, int) and value > 0 else 0
 
     def numbers(self, key: str, count: int) -> tuple[int, ...]:
-        """One for each of so many layers: a list as it is, or the one number for all."""
+        """One for each of so many layers: a list as it is, or the one number repeated."""
         value = self.values.get(key)
         if isinstance(value, ListOf):
             items = (value.items or ())[:count]
@@ -92,7 +91,7 @@ def read_header(path: Path) -> GgufHeader:
 
 
 class _HeaderReader:
-    """A place in a file, and some of its bytes from there on."""
+    """Reads the header from start to end, through a buffer of the file's bytes."""
 
     def __init__(self, file: BinaryIO, size: int, name: str) -> None:
         self._file = file
@@ -102,7 +101,7 @@ class _HeaderReader:
         self._start = 0  # of the buffer, in the file
         self._at = 0  # in the buffer
         self._num_items = 0
-        self._kept_bytes = 0
+        self._stored_bytes = 0
 
     def read(self) -> GgufHeader:
         if self._size < len(_MAGIC) or self._take(len(_MAGIC)) != _MAGIC:
@@ -181,7 +180,7 @@ class _HeaderReader:
         return struct.unpack(f"<{count}{code[1]}", self._take(count * size)) if count else ()
 
     def _format(self, kind: int) -> str:
-        if kind not in _FORMATS:  # a list in a list too, which nobody writes
+        if kind not in _FORMATS:  # also a list of lists, which nobody writes
             raise self._damaged()
         return _FORMATS[kind]
 
@@ -194,14 +193,14 @@ class _HeaderReader:
         if must_fit and length > longest:
             raise self._damaged()
         data = self._take(min(length, longest))
-        self._kept_bytes += len(data)
-        if self._kept_bytes > _MOST_TEXT:
+        self._stored_bytes += len(data)
+        if self._stored_bytes > _MOST_TEXT:
             raise self._damaged()
         self._skip(length - len(data))
         return data.decode("utf-8", "replace")
 
     def _skip_texts(self, count: int) -> None:
-        """The inner loop of every reading, hence by hand."""
+        """The inner loop of every reading: with local variables, for speed."""
         unpack, start, buffer, at = _LENGTH.unpack_from, self._start, self._buffer, self._at
         last = len(buffer) - 8
         for _ in range(count):
@@ -226,7 +225,7 @@ class _HeaderReader:
             self._move(self._start + self._at + count, 0)
 
     def _move(self, place: int, needed: int) -> None:
-        """Goes to a place of the file, where at least so many bytes must follow."""
+        """Moves the buffer to a place in the file, where at least so many bytes must follow."""
         if place + needed > self._size:
             raise self._cut_short()
         if place > _LONGEST_HEADER:
@@ -234,7 +233,7 @@ class _HeaderReader:
         self._file.seek(place)
         self._buffer = _read_fully(self._file, min(max(needed, _BUFFER_BYTES), self._size - place))
         self._start, self._at = place, 0
-        if len(self._buffer) < needed:  # it shrank meanwhile
+        if len(self._buffer) < needed:  # the file shrank meanwhile
             raise self._cut_short()
 
     def _cut_short(self) -> TargetUnusable:

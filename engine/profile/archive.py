@@ -69,7 +69,7 @@ def write_archive(path: Path, members: Mapping[str, bytes], overwrite: bool = Fa
 def read_archive(path: Path) -> dict[str, bytes]:
     """All members by their names. Raises FileUnusable for whatever is not in order."""
     try:
-        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would keep us waiting for ever
+        if not stat.S_ISREG(path.stat().st_mode):  # reading a pipe might never end
             raise not_used(path, "is no file", "name a profile that was exported")
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size

@@ -124,12 +124,12 @@ def _read_manifest(path: Path, members: Mapping[str, bytes]) -> Manifest:
 
 
 def _check_members(path: Path, manifest: Manifest, members: Mapping[str, bytes]) -> None:
-    """Every member is told of once, used once, and as it was when it was written; nothing is told of twice."""
-    told = [MANIFEST, *(member.name for member in manifest.members)]
+    """Every member is listed once, used once, and has its size and digest; nothing is listed twice."""
+    listed = [MANIFEST, *(member.name for member in manifest.members)]
     items: tuple[NgramsItem | AdapterItem | RecallItem, ...]
     items = (*manifest.ngrams, *manifest.adapters, *manifest.recall)
     used = [MANIFEST, STATISTICS, *(item.member for item in items)]
-    if sorted(told) != sorted(members) or sorted(used) != sorted(members):
+    if sorted(listed) != sorted(members) or sorted(used) != sorted(members):
         raise archive.damaged(path, "its manifest tells of other members than it has")
     for member in manifest.members:
         content = members[member.name]

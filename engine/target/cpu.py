@@ -61,7 +61,7 @@ def _quota(file: Path) -> int | None:
 
 
 def usable_flags(cpu_info: Path = CPU_INFO) -> frozenset[str]:
-    """What the CPU offers and the system lets programs use; empty if that cannot be told."""
+    """What the CPU offers and the system lets programs use; empty if that is unknown."""
     try:
         with cpu_info.open(encoding="utf-8", errors="replace") as lines:
             for line in lines:
@@ -73,7 +73,7 @@ def usable_flags(cpu_info: Path = CPU_INFO) -> frozenset[str]:
 
 
 def libraries(folder: Path, flags: Iterable[str]) -> list[Path]:
-    """Those in `folder` that run on a CPU with `flags`, best first; empty if there is no choice to be made."""
+    """Those in `folder` that run on a CPU with `flags`, best first; empty if there is nothing to choose from."""
     offered = frozenset(flags)
     suitable = (folder / f"libggml-cpu-{name}.so" for name, needed in _VARIANTS if needed <= offered)
     return [path for path in suitable if path.is_file()]

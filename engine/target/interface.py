@@ -35,7 +35,7 @@ class Interrupted(Exception):
 class Vocabulary:
     """The tokens of a target as bytes: the truth that every comparison between vocabularies rests on."""
 
-    pieces: tuple[bytes, ...]  # by token id; for special tokens the text that stands for them in a prompt
+    pieces: tuple[bytes, ...]  # by token id; for special tokens their text in a prompt
     special: frozenset[int]  # control and unknown tokens, which no text of a user or drafter may produce
     end_of_generation: frozenset[int]
     begin: int | None  # what templates call bos_token
@@ -89,7 +89,7 @@ class Target(Protocol):
     def features(self) -> frozenset[TargetFeature]: ...
     @property
     def num_held(self) -> int:
-        """How many tokens are evaluated and remembered."""
+        """How many tokens the target holds: evaluated, and part of its context."""
         ...
 
     def tokenize(self, text: str) -> list[int]:
@@ -101,7 +101,7 @@ class Target(Protocol):
 
         Returns the logits that follow each of the last `num_rows` (1 … max_rows) tokens, shape (num_rows, vocabulary):
         a view that the next pass overwrites. Raises `Interrupted` when `stop` is or gets set. After a failed pass the
-        target holds what it held before, or nothing where it cannot roll back: `num_held` tells.
+        target holds what it held before, or nothing where it cannot roll back: `num_held` says which.
         """
         ...
 

@@ -196,8 +196,7 @@ class LlamaCppTarget:
             self._stop = stop  # also keeps the flag alive while llama.cpp knows its address
 
     def _rows(self, num_rows: int) -> FloatRows:
-        """The logits as they lie in llama.cpp's buffer. Making such a view costs more than using it, so views are
-        kept."""
+        """The logits in llama.cpp's own buffer. Making such a view costs more than using it, so views are reused."""
         pointer = lib.llama_get_logits(self._context)  # waits for the backend
         key = (ctypes.addressof(pointer.contents), num_rows)
         view = self._row_views.get(key)

@@ -126,7 +126,7 @@ def open_model(path: Path, settings: TargetSettings, on_progress: Callable[[floa
     parameters.progress_callback = callback
     if settings.gpu_layers is not None:
         parameters.n_gpu_layers = settings.gpu_layers
-        if not settings.gpu_layers:  # llama.cpp would yet reserve memory there, and compute long prompts there
+        if not settings.gpu_layers:  # llama.cpp would still reserve memory there, and compute long prompts there
             parameters.devices = ctypes.cast(_NO_DEVICES, ctypes.c_void_p)
     forget_errors()
     model = lib.llama_model_load_from_file(os.fsencode(path), parameters)

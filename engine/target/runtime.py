@@ -55,12 +55,11 @@ for _file in (lib_utils.outnull_file, lib_utils.errnull_file):
 
 
 def _load_kernels() -> None:
-    """In a build that keeps the code for each kind of CPU in a library of its own: loads the one for this CPU, and
-    those for graphics cards."""
+    """In a build with a library for each kind of CPU: loads the one for this CPU, and those for graphics cards."""
     folder = Path(lib._base_path)
     if not any(folder.glob("*ggml-cpu-*")):
         return
-    # Asked of libllama, which leads to the very copy of ggml that it is linked with; Windows cannot look further.
+    # Found through libllama, which leads to the very copy of ggml that it is linked with; Windows cannot look further.
     ggml = ctypes.CDLL(str(folder / "ggml.dll")) if sys.platform == "win32" else lib._lib
     if sys.platform != "linux" or platform.machine() != "x86_64":
         ggml.ggml_backend_load_all_from_path.restype = None
@@ -88,8 +87,8 @@ _load_kernels()
 
 def read_runtime() -> Runtime:
     """What this build of llama.cpp is, and what it uses of this machine."""
-    told = str(lib.llama_print_system_info() or b"", "utf-8", "replace")
-    parts = [part.split(" = ") for part in told.replace(":", "|").split("|")]
+    text = str(lib.llama_print_system_info() or b"", "utf-8", "replace")
+    parts = [part.split(" = ") for part in text.replace(":", "|").split("|")]
     features = tuple(part[0].strip() for part in parts if len(part) == 2 and part[1].strip() == "1")
     return Runtime(f"llama-cpp-python {version('llama-cpp-python')}", features)
 
@@ -145,7 +144,7 @@ def _chosen(found: list[tuple[ComputeDevice, bytes | None]]) -> tuple[ComputeDev
 
 
 def _describe(device: Any) -> tuple[ComputeDevice, bytes | None] | None:
-    """With what tells it from others. None for what is no graphics card of this machine."""
+    """With its identity. None for what is no graphics card of this machine."""
     properties = _Properties()
     _function("ggml_backend_dev_get_props", None, ctypes.c_void_p, ctypes.c_void_p)(device, ctypes.byref(properties))
     backend = _backend_name(_function("ggml_backend_dev_backend_reg", ctypes.c_void_p, ctypes.c_void_p)(device))
