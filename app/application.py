@@ -123,9 +123,8 @@ def _show(
     from PySide6.QtCore import QTimer
 
     from app.startup.desktop_application import DesktopApplication
-    from app.startup.first_paint import open_window
+    from app.startup.first_paint import import_in_pieces, open_window
     from app.startup.garbage import InterfaceGarbage
-    from app.startup.in_pieces import import_in_pieces
     from app.text.translation import install_translations
 
     application = DesktopApplication()

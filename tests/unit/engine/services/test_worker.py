@@ -90,7 +90,7 @@ def test_every_command_ends_with_one_event_after_its_own() -> None:
     def handle(command: Command, _stop: StopSignal) -> None:
         events(ConversationsListed(()))
         if command == OpenConversation(1):
-            raise NoTarget("No model is loaded; choose one.")
+            raise NotPossible("No model is loaded; choose one.")
 
     worker = Worker("busy", handle, events)
     worker.start()
