@@ -38,7 +38,7 @@ format: $(VENV)/.installed-dev ## what ruff can mend by itself
 house: $(VENV)/.installed-dev ## how large the code is, against its limits; ARGS=--small names the small files
 	$(BIN)/python -m tests.house $(ARGS)
 
-translations: $(VENV)/.installed-dev ## collect the words of the window, and make what Qt reads from what is translated
+translations: $(VENV)/.installed-dev ## collect the words of the window for translators, and make what Qt reads from what is translated
 	$(BIN)/python packaging/translations.py resources/translations
 
 bench: $(VENV)/.installed-dev ## the figures of README's section on measuring

@@ -41,7 +41,7 @@ def run(
     target: str | None, smoke: Path | None, speculation: SpeculationSettings, request: OpenRequest | None = None
 ) -> int:
     """Opens the window and returns the exit code when it is closed; or has the window that is open already take over
-    what was asked for. Raises CannotOpenWindow, InstanceSilent and DataFolderUnusable."""
+    what was asked for. Raises CannotOpenWindow, InstanceSilent and FileUnusable."""
     check_machine()
     logging.raiseExceptions = False  # a full disk is no reason to fill the terminal
     sys.setswitchinterval(LOCK_INTERVAL_S)
@@ -76,7 +76,7 @@ def _said_to_somebody() -> Iterator[None]:
     except MendableError as error:
         in_terminal = sys.stderr is not None and sys.stderr.isatty()
         if not in_terminal and os.environ.get("QT_QPA_PLATFORM", "").split(":")[0] not in _HEADLESS_PLATFORMS:
-            from app.startup.last_words import show_sentence
+            from app.startup.desktop_application import show_sentence
 
             show_sentence(str(error))
         raise
@@ -103,9 +103,8 @@ def _run(
     request: OpenRequest,
     lock: InstanceLock | None,
 ) -> int:
-    from app.crash.folder import CrashFolder
-    from app.crash.logs import log_to_file
-    from app.crash.watch import watching
+    from app.crash.reports import CrashFolder
+    from app.crash.watch import log_to_file, watching
 
     log_to_file(folder)
     with watching(CrashFolder(folder)) as watch:
@@ -124,9 +123,8 @@ def _show(
     from PySide6.QtCore import QTimer
 
     from app.startup.desktop_application import DesktopApplication
-    from app.startup.first_paint import open_window
+    from app.startup.first_paint import import_in_pieces, open_window
     from app.startup.garbage import InterfaceGarbage
-    from app.startup.in_pieces import import_in_pieces
     from app.text.translation import install_translations
 
     application = DesktopApplication()

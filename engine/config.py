@@ -12,7 +12,7 @@ from pathlib import Path
 
 import platformdirs
 
-from engine.errors import DataFolderUnusable, SettingInvalid
+from engine.errors import FileUnusable, SettingInvalid
 
 DATA_DIR_VARIABLE = "SLIPSTREAM_DATA_DIR"
 PORTABLE_FOLDER = "slipstream-data"  # beside the program: then everything is kept in it
@@ -24,7 +24,7 @@ _LOWEST_TEMPERATURE = 1e-4  # below, it is greedy but for rounding
 
 def data_dir() -> Path:
     """The folder of everything Slipstream keeps: the one `SLIPSTREAM_DATA_DIR` names, else the portable one, else the
-    platform's own. Raises DataFolderUnusable for a portable one that cannot be written."""
+    platform's own. Raises FileUnusable for a portable one that cannot be written."""
     chosen = os.environ.get(DATA_DIR_VARIABLE)
     if chosen:
         return Path(chosen).expanduser()
@@ -32,7 +32,7 @@ def data_dir() -> Path:
     if portable is None:
         return platformdirs.user_data_path("slipstream", appauthor=False)
     if not os.access(portable, os.W_OK | os.X_OK):
-        raise DataFolderUnusable(
+        raise FileUnusable(
             f"Slipstream keeps everything in {portable}, which cannot be written; allow it to be written, or move that "
             "folder away to use the usual one."
         )

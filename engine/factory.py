@@ -165,7 +165,7 @@ class Services:
         self._learning.change(command.settings)
 
     def _read_runtime(self, _command: ReadRuntime, _stop: StopSignal) -> None:
-        from engine.target.llama_cpp import read_runtime
+        from engine.target.runtime import read_runtime
 
         self._emit(RuntimeRead(read_runtime()))
 
@@ -286,7 +286,7 @@ def make_library(
 
 
 def _gpu_support() -> GpuSupport:
-    from engine.target.llama_cpp import gpu_support
+    from engine.target.runtime import gpu_support
 
     return gpu_support()
 
@@ -302,7 +302,7 @@ def fetch_drafter(
 ) -> Path:
     """The folder of a drafter from the hub; the network is asked for nothing if the drafter is there already.
 
-    Raises FetchFailed, DrafterUnusable and FetchCancelled.
+    Raises FetchFailed, DrafterUnusable and Cancelled.
     """
     folder = fetched_folder(name, config.data_dir)
     if not is_fetched(folder):

@@ -8,7 +8,7 @@ from pathlib import Path
 from app.commands.download_bar import download_bar
 from app.commands.interrupts import INTERRUPTED, stopped_by_ctrl_c
 from engine import EngineConfig, built_in_drafter, drafter_folder, fetch_drafter, hub_name
-from engine.errors import FetchCancelled
+from engine.errors import Cancelled
 from engine.messages.events import DrafterFetching
 
 
@@ -37,7 +37,7 @@ def _fetch(name: str, data_dir: Path) -> None:
 
         try:
             fetch_drafter(EngineConfig(data_dir), name, show, stop)
-        except FetchCancelled as error:
+        except Cancelled as error:
             bar.stop()
             print(error, file=sys.stderr)
             sys.exit(INTERRUPTED)

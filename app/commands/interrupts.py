@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 from engine import StopSignal
-from engine.errors import LoadCancelled
+from engine.errors import Cancelled
 
 INTERRUPTED = 130  # what a program ended by Ctrl+C exits with
 
@@ -26,7 +26,7 @@ def stopped_by_ctrl_c() -> Iterator[StopSignal]:
     before = signal.signal(signal.SIGINT, interrupt)
     try:
         yield stop
-    except LoadCancelled:
+    except Cancelled:
         sys.exit(INTERRUPTED)
     finally:
         signal.signal(signal.SIGINT, before)

@@ -12,7 +12,7 @@ from rich.table import Table
 from app.commands.download_bar import download_bar
 from app.commands.interrupts import INTERRUPTED, stopped_by_ctrl_c
 from engine import STARTER, EngineConfig, StopSignal, download_target, list_hub_files, open_library
-from engine.errors import FetchCancelled, FetchFailed, TargetMissing
+from engine.errors import Cancelled, FetchFailed, TargetMissing
 from engine.messages.events import DownloadsListed, Event, TargetDownloading, TargetsListed
 from engine.messages.targets import HubFile, LibraryTarget
 
@@ -49,7 +49,7 @@ def show(config: EngineConfig) -> None:
 
 
 def add(config: EngineConfig, paths: list[Path]) -> None:
-    """Raises NothingAdded and StoreUnusable."""
+    """Raises NotPossible and StoreUnusable."""
     left_out: list[str] = []
 
     def hear(event: Event) -> None:
@@ -69,7 +69,7 @@ def add(config: EngineConfig, paths: list[Path]) -> None:
 
 
 def remove(config: EngineConfig, name: str, delete_file: bool) -> None:
-    """Raises TargetKept, TargetMissing and StoreUnusable."""
+    """Raises NotPossible, TargetMissing and StoreUnusable."""
     with open_library(config) as library:
         target = _named(library.list(), name)
         library.remove(target.path, delete_file)
@@ -95,7 +95,7 @@ def _download(config: EngineConfig, file: HubFile, stop: StopSignal) -> Path:
 
         try:
             return download_target(config, file, hear, stop)
-        except FetchCancelled as error:
+        except Cancelled as error:
             bar.stop()
             print(error, file=sys.stderr)
             sys.exit(INTERRUPTED)

@@ -39,7 +39,7 @@ def take_in(config: EngineConfig, file: Path, replace: bool) -> None:
 
 
 def use(config: EngineConfig, number: int) -> None:
-    """Raises AdapterMissing and StoreUnusable."""
+    """Raises AdapterUnusable and StoreUnusable."""
     use_adapter(config, number or None)
     _print(learned_lines(summarize_learned(config)))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Qt, QUrl, Slot, qVersion
 from PySide6.QtGui import QDesktopServices
 
-from app.crash.logs import log_file
+from app.crash.watch import log_file
 from app.dialogs.about_dialog import AboutDialog, Fact
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow

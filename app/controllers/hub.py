@@ -14,8 +14,7 @@ from app.dialogs.library.library_dialog import LibraryDialog
 from app.dialogs.library.questions import ask_discard
 from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
-from app.text.downloads import Download, DownloadState
-from app.text.hub_advice import advise
+from app.text.hub_files import Download, DownloadState, advise
 from engine import (
     DiscardDownload,
     DownloadTarget,

@@ -17,7 +17,7 @@ from app.dialogs.library.library_dialog import LibraryDialog
 from app.dialogs.library.questions import ask_load_anyway, ask_remove
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
-from app.models.library_model import target_title
+from app.models.target_rows import target_title
 from app.theme import ThemeKeeper
 from app.widgets.target_bar import model_files
 from engine import (

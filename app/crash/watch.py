@@ -1,25 +1,43 @@
-"""Sees to it that an error nobody expected leaves a report on this machine, wherever it happened."""
+"""The log, and a report on this machine of every error that nobody expected, wherever it happened."""
 
 from __future__ import annotations
 
 import faulthandler
 import logging
-import os
+import logging.handlers
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
-from PySide6.QtCore import QMessageLogContext, QtMsgType, qFormatLogMessage, qInstallMessageHandler
-
-from app.crash.folder import CrashFolder
-from app.crash.text import error_text
+from app.crash.reports import CrashFolder, error_text
 from engine.errors import MendableError
 
 MOST_REPORTS = 5  # of one run: what goes wrong at every repaint is known by then
-_logger = logging.getLogger("slipstream.uncaught")
+_LOG_BYTES = 1_000_000  # of one file, of which there are
+_NUM_OLD_LOGS = 2  # more
+_logger = logging.getLogger("slipstream")
+
+
+def log_file(data_dir: Path) -> Path:
+    return data_dir / "logs" / "slipstream.log"
+
+
+def log_to_file(data_dir: Path) -> None:
+    """Begins logging; nothing a user wrote is ever logged. If the folder cannot be written, there is no log."""
+    file = log_file(data_dir)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handler = logging.handlers.RotatingFileHandler(file, "a", _LOG_BYTES, _NUM_OLD_LOGS, "utf-8")
+    except OSError:
+        return
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(threadName)s: %(message)s"))
+    _logger.addHandler(handler)
+    _logger.setLevel(logging.INFO)
 
 
 class CrashWatch(logging.Handler):
@@ -33,13 +51,13 @@ class CrashWatch(logging.Handler):
         self.folder = folder
         self.on_report: Callable[[Path], None] = lambda _report: None
         self.settings_text: Callable[[], str] = str
-        self._places: set[tuple[type[BaseException], str, int]] = set()
+        self._places: set[tuple[object, ...]] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else None
         if error is None or isinstance(error, MendableError):
             return
-        place = _place(error)
+        place = (type(error), *((at.filename, at.lineno) for at in traceback.extract_tb(error.__traceback__, -1)))
         if place in self._places or len(self._places) >= MOST_REPORTS:
             return
         self._places.add(place)
@@ -56,61 +74,41 @@ class CrashWatch(logging.Handler):
 def watching(folder: CrashFolder) -> Iterator[CrashWatch]:
     """Until the end of the block, and for what ends the block."""
     watch = CrashWatch(folder)
-    logger = logging.getLogger("slipstream")
-    logger.addHandler(watch)
+    _logger.addHandler(watch)
     before = sys.excepthook, threading.excepthook, sys.unraisablehook
     sys.excepthook = _uncaught
-    threading.excepthook = _uncaught_on_thread
-    sys.unraisablehook = _unraisable
-    native = folder.open_native()
-    if native is not None:
-        faulthandler.enable(native)
-    qInstallMessageHandler(lambda kind, context, text: _hear_qt(native, kind, context, text))
+    threading.excepthook = _uncaught_elsewhere(threading.__excepthook__)
+    sys.unraisablehook = _uncaught_elsewhere(sys.__unraisablehook__)
     try:
-        yield watch
+        with folder.native_file() as native:
+            if native is not None:
+                faulthandler.enable(native)
+            try:
+                yield watch
+            finally:
+                faulthandler.disable()
     except Exception as error:
         if not isinstance(error, MendableError):
             _logger.critical("the app was ended by an error", exc_info=error)
         raise
     finally:
-        qInstallMessageHandler(None)
-        if native is not None:
-            faulthandler.disable()
-            folder.close_native(native)
         sys.excepthook, threading.excepthook, sys.unraisablehook = before
-        logger.removeHandler(watch)
+        _logger.removeHandler(watch)
 
 
 def _uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """Also what a method raises that Qt has called: the app goes on after that."""
     if isinstance(error, Exception):
-        _logger.error("an error was caught by nobody", exc_info=(kind, error, trace))
+        _logger.error("an error was caught by nobody", exc_info=error)
     sys.__excepthook__(kind, error, trace)
 
 
-def _uncaught_on_thread(told: threading.ExceptHookArgs) -> None:
-    if isinstance(told.exc_value, Exception):
-        _logger.error("a thread was ended by an error", exc_info=(told.exc_type, told.exc_value, told.exc_traceback))
-    threading.__excepthook__(told)
+def _uncaught_elsewhere(as_usual: Callable[[Any], Any]) -> Callable[[Any], None]:
+    """On a thread, or where an error cannot be raised."""
 
+    def hear(failed: threading.ExceptHookArgs | sys.UnraisableHookArgs) -> None:
+        if isinstance(failed.exc_value, Exception):
+            _logger.error("an error ended a thread, or could not be raised", exc_info=failed.exc_value)
+        as_usual(failed)
 
-def _unraisable(told: sys.UnraisableHookArgs) -> None:
-    if isinstance(told.exc_value, Exception):
-        _logger.error("an error could not be raised", exc_info=(told.exc_type, told.exc_value, told.exc_traceback))
-    sys.__unraisablehook__(told)
-
-
-def _hear_qt(native: int | None, kind: QtMsgType, context: QMessageLogContext, text: str) -> None:
-    """Qt ends the process after a fatal message: its words go where the traceback is going to stand."""
-    line = f"{qFormatLogMessage(kind, context, text)}\n"
-    if kind == QtMsgType.QtFatalMsg and native is not None:
-        os.write(native, line.encode("utf-8", "replace"))
-    if sys.stderr is not None:
-        sys.stderr.write(line)
-
-
-def _place(error: BaseException) -> tuple[type[BaseException], str, int]:
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return (type(error), "", 0) if trace is None else (type(error), trace.tb_frame.f_code.co_filename, trace.tb_lineno)
+    return hear

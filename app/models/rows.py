@@ -1,4 +1,4 @@
-"""A list of things that are told in two lines each."""
+"""A list of things with two lines each."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class RowsModel(QAbstractListModel):
         return self._rows
 
     def set_rows(self, rows: Sequence[Row]) -> None:
-        """Where the things are the same ones as before, only what is told of them changes."""
+        """If the things are the same as before, only their lines change."""
         if [row.key for row in rows] == [row.key for row in self._rows]:
             self._rows = tuple(rows)
             if rows:

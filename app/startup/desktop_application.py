@@ -1,4 +1,4 @@
-"""The QApplication of the window, which hears of files that macOS wants opened."""
+"""The QApplication of the window, which hears of files that macOS wants opened; and a sentence without a window."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QEvent, Signal
 from PySide6.QtGui import QFileOpenEvent
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QMessageBox
 
 from app.startup.open_request import OpenRequest
 
@@ -29,7 +29,7 @@ class DesktopApplication(QApplication):
         self._early: list[Path] | None = []
 
     def take_early(self) -> tuple[Path, ...]:
-        """What came until now; what comes from now on is told by the signal."""
+        """What came until now; from now on files come with the signal."""
         early, self._early = self._early, None
         return tuple(early or ())
 
@@ -42,3 +42,11 @@ class DesktopApplication(QApplication):
                 self._early.append(file)
             return True
         return super().event(event)
+
+
+def show_sentence(sentence: str) -> None:
+    """Returns when it was read."""
+    application = QApplication.instance() or QApplication(["slipstream"])
+    box = QMessageBox(QMessageBox.Icon.Warning, "Slipstream", sentence)
+    box.exec()
+    del application

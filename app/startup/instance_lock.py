@@ -1,7 +1,7 @@
 """Tells whether this is the only Slipstream that has its window open with a data folder.
 
-The system itself lets go of the lock when a process ends, however it ends, so nothing is ever left behind. The file
-holds the address under which the one that has the lock can be spoken to.
+The system itself releases the lock when a process ends, however it ends, so nothing is ever left behind. The file
+holds the address at which the owner of the lock can be reached.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class InstanceLock:
         return True
 
     def tell(self, address: str) -> None:
-        """Where others can speak to this process from now on; nothing for nowhere."""
+        """Where others can reach this process from now on; empty for nowhere."""
         if self._file is not None:
             with contextlib.suppress(OSError):  # no room: then nobody can
                 os.ftruncate(self._file, 0)
@@ -55,7 +55,7 @@ class InstanceLock:
                 os.write(self._file, address.encode("utf-8", "surrogateescape"))
 
     def address(self) -> str:
-        """What the one that has it tells; empty while it tells nothing."""
+        """The address of the owner; empty while there is none."""
         try:
             with self._path.open("rb") as file:
                 return file.read(_MOST_BYTES).decode("utf-8", "surrogateescape")

@@ -49,10 +49,10 @@ class OpenRequest:
         """Believes nothing: raises ValueError for all that `to_bytes` does not write."""
         if len(line) > MOST_BYTES:
             raise ValueError("too long")
-        told = json.loads(line)
-        if not isinstance(told, dict) or told.get("version") != _VERSION:
+        request = json.loads(line)
+        if not isinstance(request, dict) or request.get("version") != _VERSION:
             raise ValueError("another format")
-        files, token = told.get("files"), told.get("token")
+        files, token = request.get("files"), request.get("token")
         if not isinstance(files, list) or len(files) > _MOST_FILES:
             raise ValueError("no list of files")
         if not isinstance(token, str) or len(token) > _MOST_OF_TOKEN or not token.isprintable():

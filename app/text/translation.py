@@ -9,12 +9,15 @@ QObject such words take a `Words`. `make translations` collects them all.
 
 from __future__ import annotations
 
+import re
 from importlib.resources import files
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, QLibraryInfo, QLocale, QTranslator
 
 TRANSLATIONS = Path(str(files("resources"))) / "translations"
+
+_FORMS = re.compile(r"\((?:([^()|]*)\|([^()|]*)|(e?s))\)")  # "y|ies", or what the plural has more
 
 translate = QCoreApplication.translate
 
@@ -30,6 +33,21 @@ class Words:
         return translate(self._context, text, disambiguation, number)
 
 
+class EnglishPlurals(QTranslator):
+    """Makes "1 file" and "2 files" of "%n file(s)", "1 reply" and "2 replies" of "%n repl(y|ies)"."""
+
+    def translate(
+        self,
+        context: str,  # noqa: ARG002
+        source: str,
+        disambiguation: str | None = None,  # noqa: ARG002
+        number: int = -1,
+    ) -> str | None:
+        if number < 0:  # then the next translator is asked
+            return None
+        return _FORMS.sub(r"\1" if number == 1 else r"\2\3", source)
+
+
 def install_translations(
     application: QCoreApplication, locale: QLocale | None = None, folder: Path = TRANSLATIONS
 ) -> tuple[QTranslator, ...]:
@@ -37,7 +55,7 @@ def install_translations(
 
     Returns what was installed: English forms of plurals, and the language of `locale` where it is translated.
     """
-    installed = [_load(QLocale(QLocale.Language.English), "slipstream", folder)]
+    installed: list[QTranslator | None] = [EnglishPlurals()]
     wanted = locale or QLocale.system()
     if wanted.language() != QLocale.Language.English:
         own = _load(wanted, "slipstream", folder)

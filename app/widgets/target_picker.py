@@ -8,7 +8,7 @@ from PySide6.QtCore import QEvent, QObject, QPoint, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QLineEdit, QPushButton, QWidget
 
-from app.models.library_model import target_rows
+from app.models.target_rows import target_rows
 from app.text.amounts import size_words
 from app.text.marked_words import QT_TRANSLATE_NOOP
 from app.text.translation import translate

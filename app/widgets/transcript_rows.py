@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from PySide6.QtCore import QRect, Qt
-from PySide6.QtGui import QFontMetrics, QPainter, QPalette
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtGui import QFontMetrics
+from PySide6.QtWidgets import QWidget
 
 from app.text.highlight import Lexing
 from app.text.markdown import Block, MarkdownStream, parse
@@ -23,7 +22,6 @@ from engine.messages.replies import OriginRun
 NOTE_PX = 40
 FRAME_PX = 60  # of a message, around its text
 TYPICAL_PROMPT_CHARACTERS = 2_400  # a longer one is shortened
-SKETCHED_CHARACTERS = 2_000  # of a message that flies past
 
 
 class TextMeasure:
@@ -70,9 +68,6 @@ class PromptRow:
             view.revise(self.revision)
         return view
 
-    def sketch(self, painter: QPainter, area: QRect, seen: QRect) -> None:
-        _sketch(painter, area, seen.adjusted(int(area.width() * (1 - BUBBLE_SHARE)), 0, 0, 0), self.message.text)
-
 
 class NoteRow:
     def __init__(self, text: str) -> None:
@@ -83,9 +78,6 @@ class NoteRow:
 
     def build(self, parent: QWidget) -> NoteView:
         return NoteView(self._text, parent)
-
-    def sketch(self, painter: QPainter, area: QRect, seen: QRect) -> None:
-        _sketch(painter, area, seen, self._text)
 
 
 class ReplyRow:
@@ -115,9 +107,6 @@ class ReplyRow:
         view = ReplyView(self._stage.keeper, self._stage.lexing, parent)
         self.show_in(view)
         return view
-
-    def sketch(self, painter: QPainter, area: QRect, seen: QRect) -> None:
-        _sketch(painter, area, seen, self.message.text)
 
     def set_colouring(self, colouring: bool) -> None:
         self._colouring = colouring
@@ -154,9 +143,6 @@ class GrowingRow:
         self.show_in(view)
         return view
 
-    def sketch(self, painter: QPainter, area: QRect, seen: QRect) -> None:
-        _sketch(painter, area, seen, "".join(self._text))
-
     def wait_for(self, words: str) -> None:
         self._words = words
 
@@ -180,13 +166,3 @@ class GrowingRow:
         """The row that takes over; what has grown is parsed again only where the final text is another."""
         blocks = self._stream.finish() if message.text == "".join(self._text) else None
         return ReplyRow(self._stage, message, siblings, self._colouring, blocks)
-
-
-def _sketch(painter: QPainter, area: QRect, seen: QRect, text: str) -> None:
-    """About that part of a message that is in sight, as it was written, in pale letters."""
-    above_px = seen.top() - area.top()
-    begin = text.find("\n", len(text) * above_px // area.height()) + 1 if above_px > 0 else 0
-    inside = seen if above_px > 0 else seen.adjusted(0, FRAME_PX // 3, 0, 0)
-    painter.setFont(reading_font())
-    painter.setPen(QApplication.palette().color(QPalette.ColorRole.PlaceholderText))
-    painter.drawText(inside, Qt.TextFlag.TextWordWrap, text[begin : begin + SKETCHED_CHARACTERS])

@@ -9,8 +9,8 @@ from itertools import accumulate
 from time import perf_counter
 from typing import Protocol
 
-from PySide6.QtCore import QRect, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QFocusEvent, QKeyEvent, QPainter, QPaintEvent, QResizeEvent, QShowEvent
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QFrame, QWidget
 
 from app.widgets.appearance import show_keyboard_focus
@@ -25,7 +25,7 @@ STEP_PX = 20  # of the arrow keys; a notch of the wheel is three
 PAGE_OVERLAP_PX = 48
 END_PX = 4  # this near, one is at the end
 REVEALED_PX = 24  # from the top, where a row that was looked for begins
-DRAGGED_S = 0.004  # of a frame, after which no further row is built while the bar is dragged slowly
+DRAGGED_S = 0.004  # of a frame, after which no further row is built while the bar is dragged
 REST_MS = 40  # after which a dragged bar counts as resting
 
 
@@ -37,10 +37,6 @@ class Row(Protocol):
         ...
 
     def build(self, parent: QWidget) -> RowView: ...
-
-    def sketch(self, painter: QPainter, area: QRect, seen: QRect) -> None:
-        """Paints about what the widget will show, quickly. `area` is the whole row, `seen` the part of it in sight."""
-        ...
 
 
 @dataclass(slots=True, eq=False)
@@ -56,7 +52,7 @@ class VirtualColumn(QAbstractScrollArea):
 
     When a height above turns out different, the first visible row stays where it is. While it *follows*, the end stays
     visible whatever grows; scrolling up ends that, scrolling to the end takes it up again. While somebody drags the
-    bar, rows that cannot be built within the frame are sketched, until the bar rests.
+    bar, rows that cannot be built within the frame are left empty until the bar rests.
 
     Signals:
         following_changed(bool): the user has left the end, or come back.
@@ -200,22 +196,7 @@ class VirtualColumn(QAbstractScrollArea):
         if not self._placing:
             bar = self.verticalScrollBar()
             self._follow(bar.value() >= bar.maximum() - END_PX)
-            if self._is_dragged():
-                flies = abs(dy) > self.viewport().height()  # nothing of this frame is in the next one
-                self._place(build_s=0 if flies else DRAGGED_S)
-            else:
-                self._place()
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        missing = [(row, top) for row, top in self._in_sight() if row.view is None]
-        if missing:
-            width = self._column_width()
-            painter = QPainter(self.viewport())
-            for slot, top in missing:
-                area = QRect((self.width() - width) // 2, top, width, slot.height)
-                if area.intersects(event.rect()):
-                    slot.row.sketch(painter, area, area & self.viewport().rect())
-            painter.end()
+            self._place(build_s=DRAGGED_S if self._is_dragged() else None)
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
@@ -255,14 +236,10 @@ class VirtualColumn(QAbstractScrollArea):
             self._move(width)
         finally:
             self._placing = False
-        self._build_soon()
+        self._ahead.start(REST_MS if self._is_dragged() else 0)  # dragged, what is near may never be seen
 
     def _is_dragged(self) -> bool:
         return self.verticalScrollBar().isSliderDown()
-
-    def _build_soon(self) -> None:
-        """Dragging, what is not in sight yet may never be."""
-        self._ahead.start(REST_MS if self._is_dragged() else 0)
 
     @Slot()
     def _on_bar_released(self) -> None:
@@ -320,8 +297,6 @@ class VirtualColumn(QAbstractScrollArea):
                     slot.view.show()
             elif not _has_focus(slot.view):
                 self._drop(slot)
-        if self._is_dragged():
-            self.viewport().update()  # the sketches, too
 
     @Slot()
     def _build_ahead(self) -> None:

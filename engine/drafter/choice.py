@@ -7,7 +7,7 @@ import re
 from importlib.resources import files
 from pathlib import Path
 
-from engine.errors import DrafterUnavailable, DrafterUnusable
+from engine.errors import DrafterUnusable, FetchFailed
 
 BUILT_IN = "built-in"
 HUB_EXAMPLES = ("JackFram/llama-68m", "Felladrin/Llama-68M-Chat-v1")
@@ -28,10 +28,10 @@ def _pairs(text: str) -> set[str]:
 
 
 def fetched_folder(name: str, data_dir: Path) -> Path:
-    """Where a drafter from the hub is kept, whether it is there or not. Raises DrafterUnavailable for what is no
+    """Where a drafter from the hub is kept, whether it is there or not. Raises FetchFailed for what is no
     name."""
     if not is_hub_name(name):
-        raise DrafterUnavailable(
+        raise FetchFailed(
             f"“{name}” is no name on the hub; it must have the form owner/name, as {HUB_EXAMPLES[0]} has."
         )
     return data_dir / "drafters" / name.replace("/", "--")  # the hub allows no name with two hyphens

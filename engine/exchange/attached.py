@@ -7,7 +7,7 @@ import re
 import stat
 from pathlib import Path
 
-from engine.errors import NotText
+from engine.errors import FileUnusable
 from engine.messages.conversations import TextFile
 
 MOST_BYTES = 1_000_000
@@ -23,28 +23,28 @@ _CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")  # that no text of
 
 
 def read_text(path: Path) -> TextFile:
-    """Raises NotText."""
+    """Raises FileUnusable."""
     name = path.name
     try:
         status = path.stat()
-        if not stat.S_ISREG(status.st_mode):  # a pipe would keep us waiting for ever
-            raise NotText(f"{name} is no file; attach a text file.")
+        if not stat.S_ISREG(status.st_mode):  # reading a pipe might never end
+            raise FileUnusable(f"{name} is no file; attach a text file.")
         with path.open("rb") as file:
             raw = file.read(MOST_BYTES + 1)
     except FileNotFoundError as error:
-        raise NotText(f"{name} is not there any more; attach another file.") from error
+        raise FileUnusable(f"{name} is not there any more; attach another file.") from error
     except PermissionError as error:
-        raise NotText(f"You may not read {name}; attach another file.") from error
+        raise FileUnusable(f"You may not read {name}; attach another file.") from error
     except OSError as error:
-        raise NotText(f"{name} cannot be read ({error.strerror}); attach another file.") from error
+        raise FileUnusable(f"{name} cannot be read ({error.strerror}); attach another file.") from error
     if len(raw) > MOST_BYTES:
-        raise NotText(f"{name} is {status.st_size / 1e6:.1f} MB; attach text of at most {MOST_BYTES // 10**6} MB.")
+        raise FileUnusable(f"{name} is {status.st_size / 1e6:.1f} MB; attach text of at most {MOST_BYTES // 10**6} MB.")
     text = _decoded(raw)
     if text is None:
-        raise NotText(f"{name} is not a text file; attach plain text.")
+        raise FileUnusable(f"{name} is not a text file; attach plain text.")
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if not text.strip():
-        raise NotText(f"{name} is empty; attach a file with text in it.")
+        raise FileUnusable(f"{name} is empty; attach a file with text in it.")
     return TextFile(path, text, len(raw))
 
 

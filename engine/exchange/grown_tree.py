@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 from engine.messages.conversations import ConversationTree, Role, TreeMessage
 
 MOST_MESSAGES = 20_000  # of a conversation
-MOST_CHARACTERS = 32 * 2**20  # of all its messages: branches of joined turns repeat what stands before them
+MOST_CHARACTERS = 32 * 2**20  # of all its messages: branches of joined turns repeat the text before them
 _BETWEEN = "\n\n"  # turns that are joined
 EARLIEST = datetime(1990, 1, 1, tzinfo=UTC)
 LATEST = datetime(2200, 1, 1, tzinfo=UTC)
@@ -48,7 +48,7 @@ def grow(
     by_key = {node.key: node for node in nodes}
     ordered = _parents_first(nodes, by_key)
     messages: dict[int, TreeMessage] = {}
-    number_of: dict[_Key | None, int | None] = {None: None}  # of the message that stands for a node
+    number_of: dict[_Key | None, int | None] = {None: None}  # of the message that each node became
     joined_to: dict[int, int] = {}  # the message that each goes on from; texts are joined when it is known which stay
     for node in ordered:
         parent = number_of[node.parent]
@@ -123,7 +123,7 @@ def _with_joined_texts(
     messages: Mapping[int, TreeMessage], joined_to: Mapping[int, int], gone: Set[int]
 ) -> list[TreeMessage]:
     """Those that are not gone."""
-    kept = []
+    joined = []
     num_characters = 0
     for message in messages.values():
         if message.number in gone:
@@ -138,8 +138,8 @@ def _with_joined_texts(
         num_characters += len(message.text)
         if num_characters > MOST_CHARACTERS:
             raise Unsound("too much text")
-        kept.append(replace(message, text=_BETWEEN.join(reversed(pieces))))
-    return kept
+        joined.append(replace(message, text=_BETWEEN.join(reversed(pieces))))
+    return joined
 
 
 def _numbered(messages: Sequence[TreeMessage], head: int | None) -> tuple[list[TreeMessage], int | None]:

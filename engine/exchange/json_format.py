@@ -2,15 +2,15 @@
 
     {"format": "slipstream-conversations", "version": 1, "exported_at": "2026-01-02T03:04:05+00:00",
      "conversations": [
-      {"title": "…", "system_prompt": "…",              what the target is told first; may be empty
+      {"title": "…", "system_prompt": "…",              the target's instructions; may be empty
        "created_at": "…", "updated_at": "…",            ISO 8601 with the offset
        "head": 2,                                       id of the leaf of the current branch; null: no messages
        "messages": [
         {"id": 1, "parent": null, "role": "user", "text": "…", "created_at": "…", "model": null},
         {"id": 2, "parent": 1, "role": "assistant", "text": "…", "created_at": "…", "model": "SmolLM2"}]}]}
 
-Messages form a tree: those with the same parent are branches. Roles are `user`, `assistant` and `system`. A reader
-leaves fields alone that it does not know; a version it does not know is refused.
+Messages form a tree: those with the same parent are branches. Roles are `user`, `assistant` and `system`. Readers
+ignore unknown fields and refuse unknown versions.
 """
 
 from __future__ import annotations

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import codecs
-import json
-import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
-from engine.errors import ChatsUnreadable
+import ijson
+
+from engine.errors import FileUnusable
 
 MOST_BYTES = 512 * 2**20  # of a file
-MOST_CHARACTERS = 32 * 2**20  # of one value in it
-
-_AT_ONCE = 2**20
-_LONGEST_WORD = 64  # a number, an escape, or a word such as `false`
-_SPACE = re.compile(r"[ \t\n\r]*")
+MOST_VALUE_BYTES = 64 * 2**20  # of one value in it
+_MOST_DEPTH = 1000
+_DEEPER = {"start_map": 1, "start_array": 1, "end_map": -1, "end_array": -1}
 
 
 class Bytes(Protocol):
@@ -23,109 +21,55 @@ class Bytes(Protocol):
 
 
 class JsonStream:
-    """The text of a file, of which only what was not taken yet is held.
+    """The parser's events, and the values built from them. The parser reads the file through it, and so within limits.
 
-    Every method raises ChatsUnreadable where the file is no JSON, no UTF-8, or too large.
+    Raises FileUnusable where the file is no JSON, no UTF-8, or too large, and what `check` raises, which is called
+    as the file is read.
     """
 
-    def __init__(self, file: Bytes) -> None:
+    def __init__(self, file: Bytes, check: Callable[[], None] = lambda: None) -> None:
         self._file = file
+        self._check = check
         self._decode = codecs.getincrementaldecoder("utf-8-sig")().decode
-        self._scan = json.JSONDecoder().raw_decode
-        self._held = ""
-        self._at = 0
         self._num_bytes = 0
-        self._ended = False
+        self._value_began = 0
+        self.events = self._parsed()
 
-    def peek(self) -> str:
-        """The next character that is no space; empty at the end."""
-        while True:
-            match = _SPACE.match(self._held, self._at)
-            assert match is not None
-            self._at = match.end()
-            if self._at < len(self._held) or not self._more():
-                return self._held[self._at : self._at + 1]
-
-    def take(self, character: str) -> bool:
-        """Takes this character if it comes next."""
-        if self.peek() != character:
-            return False
-        self._at += 1
-        return True
-
-    def expect(self, character: str) -> None:
-        if not self.take(character):
-            raise _damaged()
-
-    def value(self) -> Any:
-        """The next value, whatever it is."""
-        self.peek()
-        while True:
-            try:
-                value, end = self._scan(self._held, self._at)
-            except ValueError as error:
-                if self._is_damage(error) or not self._more():
-                    raise _damaged() from error
-                continue  # it is not here as a whole yet
-            except RecursionError as error:
-                raise ChatsUnreadable("The file is nested too deeply; choose one that a chat program wrote.") from error
-            if end == len(self._held) and self._more():  # a number may go on
-                continue
-            self._at = end
-            return value
-
-    def elements(self) -> Iterator[Any]:
-        """Of the array that comes next."""
-        self.expect("[")
-        if self.take("]"):
-            return
-        yield self.value()
-        while self.take(","):
-            yield self.value()
-        self.expect("]")
-
-    def object_keys(self) -> Iterator[str]:
-        """Of the object that comes next; its value is to be taken after each."""
-        self.expect("{")
-        if self.take("}"):
-            return
-        while True:
-            key = self.value()
-            if not isinstance(key, str):
-                raise _damaged()
-            self.expect(":")
-            yield key
-            if not self.take(","):
-                break
-        self.expect("}")
-
-    def _is_damage(self, error: ValueError) -> bool:
-        """Whether reading on cannot mend it; what is cut off is complained about at its end, or where it begins."""
-        return (
-            isinstance(error, json.JSONDecodeError)
-            and error.pos < len(self._held) - _LONGEST_WORD
-            and not error.msg.startswith("Unterminated")
-        )
-
-    def _more(self) -> bool:
-        """Reads on, as much again as is held. False at the end of the file."""
-        if self._ended:
-            return False
-        if len(self._held) - self._at > MOST_CHARACTERS:
-            raise ChatsUnreadable("A chat in the file is too large; choose a file that a chat program wrote.")
-        raw = self._file.read(max(_AT_ONCE, len(self._held) - self._at))
-        self._num_bytes += len(raw)
-        if self._num_bytes > MOST_BYTES:
-            raise ChatsUnreadable(f"The file is too large; chats are imported from at most {MOST_BYTES // 2**20} MB.")
-        self._ended = not raw
+    def _parsed(self) -> Iterator[tuple[str, Any]]:
         try:
-            more = self._decode(raw, self._ended)
-        except UnicodeDecodeError as error:
-            raise ChatsUnreadable("The file is not in UTF-8; choose one as a chat program wrote it.") from error
-        self._held = self._held[self._at :] + more
-        self._at = 0
-        return True
+            yield from ijson.basic_parse(self, multiple_values=True, use_float=True)
+        except (ijson.JSONError, ValueError) as error:  # the second of a number with thousands of digits
+            raise FileUnusable(
+                "The file is damaged or is no file of chats; export it again, or choose another one."
+            ) from error
 
+    def value(self, event: str, value: Any) -> Any:
+        """The value that begins with this event."""
+        self._value_began = self._num_bytes
+        builder = ijson.ObjectBuilder()
+        builder.event(event, value)
+        depth = _DEEPER.get(event, 0)
+        while depth:
+            event, value = next(self.events)
+            builder.event(event, value)
+            depth += _DEEPER.get(event, 0)
+            if depth > _MOST_DEPTH:
+                raise FileUnusable("The file is nested too deeply; choose one that a chat program wrote.")
+        return builder.value
 
-def _damaged() -> ChatsUnreadable:
-    return ChatsUnreadable("The file is damaged or is no file of chats; export it again, or choose another one.")
+    def read(self, size: int) -> bytes:
+        """For the parser."""
+        self._check()
+        while True:
+            raw = self._file.read(size)
+            self._num_bytes += len(raw)
+            if self._num_bytes > MOST_BYTES:
+                raise FileUnusable(f"The file is too large; chats are imported from at most {MOST_BYTES // 2**20} MB.")
+            if self._num_bytes - self._value_began > MOST_VALUE_BYTES:
+                raise FileUnusable("A chat in the file is too large; choose a file that a chat program wrote.")
+            try:
+                text = self._decode(raw, not raw)
+            except UnicodeDecodeError as error:
+                raise FileUnusable("The file is not in UTF-8; choose one as a chat program wrote it.") from error
+            if text or not raw:  # no text yet: the beginning of a character
+                return text.encode()

@@ -1,27 +1,26 @@
-"""Writes conversations to a file, whole or not at all."""
+"""Writes conversations to a file, whole or not at all, in our own format or as Markdown to read."""
 
 from __future__ import annotations
 
 import errno
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from engine.errors import ChatsNotWritten
-from engine.exchange import json_format, markdown_format
-from engine.messages.conversations import ConversationTree, ExportFormat
+from engine.errors import FileUnusable
+from engine.exchange import json_format
+from engine.messages.conversations import ConversationTree, ExportFormat, Role, TreeMessage
 
-_WRITERS = {ExportFormat.JSON: json_format.write, ExportFormat.MARKDOWN: markdown_format.write}
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 def write_chats(path: Path, trees: Iterable[ConversationTree], form: ExportFormat, overwrite: bool) -> None:
-    """Readable by this user alone. Raises ChatsNotWritten, and what `trees` raises; the file that was there before then
+    """Readable by this user alone. Raises FileUnusable, and what `trees` raises; the file that was there before then
     stays as it was."""
     path = path.absolute()
     _check_free(path, overwrite)
-    pieces = _WRITERS[form](trees)
+    pieces = json_format.write(trees) if form is ExportFormat.JSON else markdown(trees)
     try:
         handle, temporary = tempfile.mkstemp(prefix=f".{path.name[:100]}.", suffix=".part", dir=path.parent)
     except OSError as error:
@@ -42,16 +41,54 @@ def write_chats(path: Path, trees: Iterable[ConversationTree], form: ExportForma
 
 def _check_free(path: Path, overwrite: bool) -> None:
     if path.is_dir():
-        raise ChatsNotWritten(f"{path.name} is a folder; give the file another name.")
+        raise FileUnusable(f"{path.name} is a folder; give the file another name.")
     if path.exists() and not overwrite:
-        raise ChatsNotWritten(f"{path.name} exists already; give the file another name.")
+        raise FileUnusable(f"{path.name} exists already; give the file another name.")
 
 
-def _not_written(path: Path, error: OSError) -> ChatsNotWritten:
+def _not_written(path: Path, error: OSError) -> FileUnusable:
     if error.errno in _FULL:
-        return ChatsNotWritten(f"The disk is full, and {path.name} was not written; free some space and try again.")
+        return FileUnusable(f"The disk is full, and {path.name} was not written; free some space and try again.")
     if isinstance(error, FileNotFoundError):
-        return ChatsNotWritten(f"The folder {path.parent} is not there any more; choose another one.")
+        return FileUnusable(f"The folder {path.parent} is not there any more; choose another one.")
     if isinstance(error, PermissionError) or error.errno == errno.EROFS:
-        return ChatsNotWritten(f"You may not write to the folder {path.parent}; choose another one.")
-    return ChatsNotWritten(f"{path.name} cannot be written ({error.strerror}); choose another place.")
+        return FileUnusable(f"You may not write to the folder {path.parent}; choose another one.")
+    return FileUnusable(f"{path.name} cannot be written ({error.strerror}); choose another place.")
+
+
+def markdown(trees: Iterable[ConversationTree]) -> Iterator[str]:
+    """The pieces of a file to read: the current branch of each conversation."""
+    for place, each in enumerate(trees):
+        if place:
+            yield "\n---\n\n"
+        yield from _conversation(each)
+
+
+def branch(tree: ConversationTree) -> list[TreeMessage]:
+    """The messages of the current branch, oldest first."""
+    messages = {message.number: message for message in tree.messages}
+    found: list[TreeMessage] = []
+    number = tree.head
+    while number is not None:
+        message = messages.pop(number, None)  # in a damaged store a circle comes to an end
+        if message is None:
+            break
+        found.append(message)
+        number = message.parent
+    return found[::-1]
+
+
+def _conversation(tree: ConversationTree) -> Iterator[str]:
+    yield f"# {' '.join(tree.title.split())}\n"
+    if tree.created_at is not None:
+        yield f"\n*{tree.created_at.astimezone():%Y-%m-%d %H:%M}*\n"
+    if tree.system_prompt.strip():
+        yield f"\n## System prompt\n\n{tree.system_prompt.strip()}\n"
+    for message in branch(tree):
+        yield f"\n## {_author(message)}\n\n{message.text.strip()}\n"
+
+
+def _author(message: TreeMessage) -> str:
+    if message.role is Role.ASSISTANT:
+        return " ".join((message.target_name or "Model").split())
+    return "You" if message.role is Role.USER else "System"

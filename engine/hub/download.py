@@ -1,4 +1,4 @@
-"""Brings a model here from the hub, whole and checked, going on where an earlier try stopped."""
+"""Downloads a model from the hub, whole and checked, and resumes earlier downloads."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from engine.errors import FetchFailed
 from engine.hub.asking import check_room, explained, look_up, remote_file
-from engine.hub.byte_progress import PROGRESS_S, ByteProgress
-from engine.hub.fetching import RemoteFile, check_stop, fetch_file
+from engine.hub.fetching import PROGRESS_S, ByteProgress, RemoteFile, check_stop, fetch_file
 from engine.hub.kept import KeptDownloads
 from engine.messages.events import TargetDownloading
 from engine.messages.targets import HubFile
@@ -23,9 +22,9 @@ OnProgress = Callable[[TargetDownloading], None]
 
 
 def download_target(file: HubFile, kept: KeptDownloads, stop: StopSignal, on_progress: OnProgress) -> Path:
-    """Where the model, or its first part, is now. What has arrived is kept until it is whole, or discarded.
+    """Where the model, or its first part, is now. What has arrived stays on the disk until it is whole or discarded.
 
-    Raises FetchFailed, and FetchCancelled when `stop` is set.
+    Raises FetchFailed, and Cancelled when `stop` is set.
     """
     check_stop(stop)
     path = kept.path_of(file)
@@ -44,10 +43,10 @@ def download_target(file: HubFile, kept: KeptDownloads, stop: StopSignal, on_pro
             kept.note(file)
         speed = _Speed()
 
-        def tell(num_bytes: int) -> None:
+        def report(num_bytes: int) -> None:
             on_progress(TargetDownloading(file, num_bytes, speed.with_so_many(num_bytes)))
 
-        progress = ByteProgress(tell)
+        progress = ByteProgress(report)
         for each in files:
             fetch_file(each, path.parent, stop, progress.note)
             progress.end(each.size)
@@ -69,13 +68,13 @@ def _look_up(file: HubFile, path: Path) -> list[RemoteFile]:
 
 
 class _Speed:
-    """Of a download of late, as bytes per second."""
+    """Of a download recently, in bytes per second."""
 
     def __init__(self) -> None:
         self._seen: deque[tuple[float, int]] = deque()  # times, and bytes that were here then
 
     def with_so_many(self, num_bytes: int) -> float:
-        """What it is now that so many bytes are here; 0 while that is not known."""
+        """The speed now that so many bytes are here; 0 while it is unknown."""
         now = time.monotonic()
         self._seen.append((now, num_bytes))
         while now - self._seen[0][0] > _SPEED_S and len(self._seen) > 2:

@@ -1,6 +1,6 @@
 """Fetches a drafter from the Hugging Face hub (or the one `HF_ENDPOINT` names) into the user's own folder.
 
-Only what a drafter is made of is asked for, never a pickle, without a token and without the hub's shared cache.
+Only the files of a drafter are requested, never a pickle, without a token and without the hub's shared cache.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from huggingface_hub.hf_api import ModelInfo
 
 from engine.drafter.choice import MARKER, fetched_folder, is_fetched
 from engine.drafter.json_file import read_json
-from engine.errors import DrafterUnavailable
+from engine.errors import FetchFailed
 from engine.hub.asking import check_room, explained, look_up, remote_file
-from engine.hub.byte_progress import ByteProgress
-from engine.hub.fetching import RemoteFile, check_stop, fetch_file
-from engine.hub.lock import alone
+from engine.hub.fetching import ByteProgress, RemoteFile, check_stop, fetch_file
+from engine.hub.kept import alone
 from engine.messages.events import DrafterFetching
 from engine.stop_signal import StopSignal
 
@@ -36,10 +35,10 @@ OnProgress = Callable[[DrafterFetching], None]
 
 
 def fetch_drafter(name: str, data_dir: Path, stop: StopSignal, on_progress: OnProgress) -> Path:
-    """The folder of the drafter, whole. What is there already is not asked for again; what an interrupted fetch
-    brought is kept for the next one.
+    """The folder of the drafter, whole. What is there already is not requested again; an interrupted
+    fetch is resumed.
 
-    Raises FetchFailed, DrafterUnusable when its config.json is damaged, and FetchCancelled.
+    Raises FetchFailed, DrafterUnusable when its config.json is damaged, and Cancelled.
     """
     folder = fetched_folder(name, data_dir)
     busy = f"{name} is being downloaded already; wait until that is done."
@@ -61,7 +60,7 @@ def _look_up(name: str) -> tuple[str, list[RemoteFile]]:
     files = [remote_file(name, info, known[wanted], wanted) for wanted in _needed(info, name)]
     total = sum(file.size for file in files)
     if total > _LARGEST:
-        raise DrafterUnavailable(
+        raise FetchFailed(
             f"{name} has {total / 1e9:.1f} GB, and a drafter {_LARGEST / 1e9:.0f} GB at most; choose a small model."
         )
     return info.sha or "main", files
@@ -73,15 +72,13 @@ def _needed(info: ModelInfo, name: str) -> list[str]:
     weights = [_WHOLE] if _WHOLE in present else [_INDEX, *shards] if shards else []
     tokenizer = next((file for file in _TOKENIZERS if file in present), None)
     if not weights and any(file.endswith(_PICKLES) for file in present):
-        raise DrafterUnavailable(
+        raise FetchFailed(
             f"{name} holds its weights only in PyTorch's old format, which can run programs when it is read; choose a "
             "drafter with safetensors, or convert this one and choose its folder."
         )
     if not weights or tokenizer is None or _CONFIG not in present:
         missing = "config.json" if _CONFIG not in present else "tokenizer" if tokenizer is None else _WHOLE
-        raise DrafterUnavailable(
-            f"{name} cannot draft: it has no {missing}. Choose a Llama-type model with safetensors."
-        )
+        raise FetchFailed(f"{name} cannot draft: it has no {missing}. Choose a Llama-type model with safetensors.")
     return [_CONFIG, *(file for file in _TEXTS if file in present), tokenizer, *weights]
 
 
@@ -92,10 +89,10 @@ def _fetch(name: str, folder: Path, files: list[RemoteFile], stop: StopSignal, o
     total = sum(file.size for file in files)
     under_way = files[0]
 
-    def tell(num_bytes: int) -> None:
+    def report(num_bytes: int) -> None:
         on_progress(DrafterFetching(name, under_way.name, num_bytes, total))
 
-    progress = ByteProgress(tell)
+    progress = ByteProgress(report)
     for under_way in files:
         fetch_file(under_way, folder, stop, progress.note)
         progress.end(under_way.size)
@@ -106,13 +103,13 @@ def _fetch(name: str, folder: Path, files: list[RemoteFile], stop: StopSignal, o
 def _check_kind(folder: Path, name: str) -> None:
     kind = (read_json(folder / _CONFIG) or {}).get("model_type")
     if kind not in KINDS:
-        raise DrafterUnavailable(f"{name} is a model of type “{kind}”; a drafter must be a Llama-type model.")
+        raise FetchFailed(f"{name} is a model of type “{kind}”; a drafter must be a Llama-type model.")
 
 
-def _sweep(folder: Path, kept: set[str]) -> None:
+def _sweep(folder: Path, needed: set[str]) -> None:
     """Removes what another version of the drafter left behind."""
     for path in folder.iterdir():
-        if path.name not in kept and path.is_file():
+        if path.name not in needed and path.is_file():
             path.unlink()
 
 

@@ -1,4 +1,4 @@
-"""Fetches one file from the hub, going on where an earlier try stopped.
+"""Fetches one file from the hub, resuming earlier tries, and adds up the progress of several.
 
 `hf_hub_download` begins every file anew after an interruption (huggingface_hub 2 writes to a file with a random name
 and deletes it when something fails) and looks up only once in 10 MB. Hence the loop here, over the hub's own session.
@@ -18,20 +18,21 @@ from huggingface_hub import constants, get_session
 # Documented, but not marked as exported.
 from huggingface_hub.utils import build_hf_headers, hf_raise_for_status  # type: ignore[attr-defined]
 
-from engine.errors import FetchCancelled, FetchFailed
+from engine.errors import Cancelled, FetchFailed
 from engine.stop_signal import StopSignal
 
 _TRIES = 3  # in a row that bring nothing
 _PAUSE_S = 1.0
 _GLANCE_S = 0.1
 _READ_BYTES = 1 << 20
+PROGRESS_S = 0.1  # between two reports on one file
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteFile:
     name: str  # without any folder
     size: int  # bytes
-    digest: str  # sha256 in hex of a large file, git's sha1 of a small one, as the hub tells it
+    digest: str  # sha256 in hex of a large file, git's sha1 of a small one, as the hub reports it
     url: str
 
     @property
@@ -43,7 +44,7 @@ class RemoteFile:
 def fetch_file(file: RemoteFile, folder: Path, stop: StopSignal, on_size: Callable[[int], None]) -> None:
     """Puts the file into the folder, whole or not at all; `on_size` hears how many bytes of it have arrived.
 
-    Raises FetchCancelled, FetchFailed when it arrives damaged, and what httpx and the disk raise.
+    Raises Cancelled, FetchFailed when it arrives damaged, and what httpx and the disk raise.
     """
     done, part = folder / file.name, folder / file.part_name
     if _size(done) == file.size and _digest(done, file, stop) == file.digest:
@@ -59,11 +60,11 @@ def fetch_file(file: RemoteFile, folder: Path, stop: StopSignal, on_size: Callab
 
 def check_stop(stop: StopSignal) -> None:
     if stop.is_set():
-        raise FetchCancelled("The download was stopped; started again, it goes on from there.")
+        raise Cancelled("The download was stopped; started again, it goes on from there.")
 
 
 def _complete(file: RemoteFile, part: Path, stop: StopSignal, on_size: Callable[[int], None]) -> None:
-    """Asks for the rest until it is there; a broken connection is tried again as long as it brings something."""
+    """Requests the rest until it is there; a broken connection is tried again as long as bytes arrive."""
     tries = _TRIES
     if not part.exists():
         part.touch()  # an empty file is one, too
@@ -121,3 +122,26 @@ def _digest(path: Path, file: RemoteFile, stop: StopSignal) -> str:
 
 def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
+
+
+class ByteProgress:
+    """How far a download of several files has come: adds up files that are fetched one after the other, and reports
+    the bytes downloaded so far, at intervals and at the end of each file."""
+
+    def __init__(self, report: Callable[[int], None]) -> None:
+        self._report = report
+        self._before = 0  # bytes of the files before this one
+        self._reported_at = 0.0
+
+    def note(self, size: int) -> None:
+        """So many bytes of the current file are here."""
+        now = time.monotonic()
+        if now - self._reported_at >= PROGRESS_S:
+            self._reported_at = now
+            self._report(self._before + size)
+
+    def end(self, size: int) -> None:
+        """It is whole, and the next one begins."""
+        self._before += size
+        self._reported_at = 0.0
+        self._report(self._before)

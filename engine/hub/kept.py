@@ -1,7 +1,7 @@
 """Where downloaded models are, and which of them wait to go on. Asks nobody on the network.
 
-A model stands in `<models>/<owner>--<name>/`. Beside what has arrived of it lies a note of what it is to be, which
-goes when it is whole.
+A model is in `<models>/<owner>--<name>/`. Beside its downloaded part is a note of what it is to be, which is removed
+when the model is whole.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 
+import filelock
 from pydantic import TypeAdapter, ValidationError
 
 from engine.drafter.choice import is_hub_name
 from engine.errors import FetchFailed
-from engine.hub.lock import alone
 from engine.messages.targets import HubFile
 from engine.target.model_files import is_gguf, part_paths
 
@@ -115,6 +115,17 @@ class KeptDownloads:
             folder = folder.parent
 
 
+@contextmanager
+def alone(lock: Path, busy: str) -> Iterator[None]:
+    """Keeps two apart that would write the same file, also in two programs. Raises FetchFailed with the sentence `busy`
+    while another one is inside."""
+    try:
+        with filelock.FileLock(lock, timeout=0):
+            yield
+    except filelock.Timeout as error:
+        raise FetchFailed(busy) from error
+
+
 def _note(path: Path) -> Path:
     return path.with_name(f"{path.name}{_NOTE}")
 
@@ -142,5 +153,5 @@ def _safe(name: str) -> str:
     if _RESERVED.fullmatch(cleaned):
         cleaned = f"_{cleaned}"
     while len(cleaned.encode()) > _LONGEST:
-        cleaned = cleaned[1:]  # the end tells the quantization, the part and the format
+        cleaned = cleaned[1:]  # the end holds the quantization, the part and the format
     return cleaned or "_"

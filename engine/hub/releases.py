@@ -1,4 +1,4 @@
-"""Asks for the newest version of Slipstream, in the form in which GitHub, Forgejo and others tell of releases.
+"""Asks for the newest version of Slipstream, in the form in which GitHub, Forgejo and others list releases.
 
 One GET; besides the name and version of this program, nothing goes with it. What comes back is believed only so far: a
 version, and the address of a page on the same site, which nobody opens but the user.
@@ -13,7 +13,7 @@ from urllib.parse import urljoin, urlsplit
 import httpx2
 from packaging.version import Version
 
-from engine.errors import UpdateUnknown
+from engine.errors import FetchFailed
 from engine.messages.events import Release
 from engine.stop_signal import StopSignal
 
@@ -26,13 +26,13 @@ _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 def newer_release(url: str, current: str, stop: StopSignal, timeout_s: float = TIMEOUT_S) -> Release | None:
-    """The newest release, if it is newer than version `current`. Drafts and previews are none. Raises UpdateUnknown."""
+    """The newest release, if it is newer than version `current`. Drafts and previews are none. Raises FetchFailed."""
     _check_address(url)
     try:
-        told = json.loads(_fetch(url, current, stop, timeout_s))
-        release = _release(told, url)
+        answer = json.loads(_fetch(url, current, stop, timeout_s))
+        release = _release(answer, url)
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-        raise UpdateUnknown(
+        raise FetchFailed(
             f"{_host(url)} could not be asked for the newest version; check that this computer is online, and try "
             "again."
         ) from error
@@ -50,7 +50,7 @@ def _fetch(url: str, current: str, stop: StopSignal, timeout_s: float) -> bytes:
             with client.stream("GET", url, headers=headers) as response:
                 if not response.is_redirect:
                     if response.status_code != httpx2.codes.OK:
-                        raise UpdateUnknown(
+                        raise FetchFailed(
                             f"{_host(url)} answered with an error ({response.status_code}) when asked for the newest "
                             "version; try again later."
                         )
@@ -69,25 +69,25 @@ def _read(response: httpx2.Response, url: str, stop: StopSignal, end: float) -> 
         if len(body) > _MOST_BYTES or time.monotonic() > end:
             raise _no_answer(url)
         if stop.is_set():
-            raise UpdateUnknown("Looking for a newer version was stopped.")
+            raise FetchFailed("Looking for a newer version was stopped.")
     return body
 
 
-def _release(told: dict[str, object], url: str) -> Release | None:
-    name = told["tag_name"]
+def _release(answer: dict[str, object], url: str) -> Release | None:
+    name = answer["tag_name"]
     if not isinstance(name, str) or len(name) > _MOST_CHARACTERS:
         raise ValueError("no version")
     version = Version(name)
-    if told.get("draft") or told.get("prerelease") or version.is_prerelease:
+    if answer.get("draft") or answer.get("prerelease") or version.is_prerelease:
         return None
-    return Release(str(version), _page(told.get("html_url"), url))
+    return Release(str(version), _page(answer.get("html_url"), url))
 
 
-def _page(told: object, url: str) -> str:
-    """Where people find it: on the site that was asked, or the one whose `api.` it is."""
+def _page(named: object, url: str) -> str:
+    """The release's own page, if it is on the site that was asked or the one whose `api.` that is."""
     asked = urlsplit(url)
     site = asked.netloc.removeprefix("api.")
-    page = urlsplit(told) if isinstance(told, str) and told.isprintable() else None
+    page = urlsplit(named) if isinstance(named, str) and named.isprintable() else None
     if page is not None and page.scheme == asked.scheme and page.netloc in (asked.netloc, site):
         return page.geturl()
     return f"{asked.scheme}://{site}/"
@@ -97,11 +97,11 @@ def _check_address(url: str) -> None:
     parts = urlsplit(url)
     is_private = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
     if not parts.netloc or not is_private or "@" in parts.netloc:
-        raise UpdateUnknown("The update address of this build makes no sense; look for updates where you got it from.")
+        raise FetchFailed("The update address of this build makes no sense; look for updates where you got it from.")
 
 
-def _no_answer(url: str) -> UpdateUnknown:
-    return UpdateUnknown(
+def _no_answer(url: str) -> FetchFailed:
+    return FetchFailed(
         f"{_host(url)} did not tell the newest version in a way that can be read; look for updates in your browser."
     )
 

@@ -45,12 +45,12 @@ def list_files(repository: str) -> tuple[HubFile, ...]:
 
 def _found(words: str) -> list[dict[str, object]]:
     """huggingface_hub's own `list_models` would wait for an answer for ever."""
-    asked: dict[str, str | int | list[str]] = {"filter": "gguf", "sort": "downloads", "direction": -1, "limit": _MOST}
-    asked["expand"] = ["downloads", "likes", "lastModified"]
+    query: dict[str, str | int | list[str]] = {"filter": "gguf", "sort": "downloads", "direction": -1, "limit": _MOST}
+    query["expand"] = ["downloads", "likes", "lastModified"]
     if words:
-        asked["search"] = words
+        query["search"] = words
     response = get_session().get(
-        f"{endpoint()}/api/models", params=asked, headers=build_hf_headers(token=False), timeout=_TIMEOUT_S
+        f"{endpoint()}/api/models", params=query, headers=build_hf_headers(token=False), timeout=_TIMEOUT_S
     )
     hf_raise_for_status(response)
     entries = response.json()
@@ -60,7 +60,7 @@ def _found(words: str) -> list[dict[str, object]]:
 
 
 def _model(entry: dict[str, object]) -> HubModel | None:
-    """None where the hub tells something that makes no sense."""
+    """None where the hub's answer makes no sense."""
     name = entry.get("id") or entry.get("modelId")
     if not isinstance(name, str) or not is_hub_name(name):
         return None

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from engine.errors import CorpusUnreadable
+from engine.errors import FileUnusable
 from engine.messages.conversations import ChatTurn, Role
 
 _TURN = re.compile(r"<\|im_start\|>(system|user|assistant)\n(.*?)<\|im_end\|>\n", re.DOTALL)
@@ -38,10 +38,10 @@ class CorpusLesson:
 
 
 def corpus_files(paths: Sequence[Path]) -> list[Path]:
-    """The files themselves, and those of folders. Raises CorpusUnreadable when there are none."""
+    """The files themselves, and those of folders. Raises FileUnusable when there are none."""
     files = [file for path in paths for file in (_files_of(path) if path.is_dir() else [path])]
     if not files:
-        raise CorpusUnreadable("The corpus holds no conversation; choose another file or folder.")
+        raise FileUnusable("The corpus holds no conversation; choose another file or folder.")
     return list(dict.fromkeys(files))
 
 
@@ -50,7 +50,7 @@ def _files_of(folder: Path) -> list[Path]:
 
 
 def read_lessons(path: Path, pieces: Sequence[bytes]) -> Iterator[CorpusLesson]:
-    """The lessons of one file; `pieces` are the bytes of the target's tokens. Raises CorpusUnreadable."""
+    """The lessons of one file; `pieces` are the bytes of the target's tokens. Raises FileUnusable."""
     try:
         with lzma.open(path, "rt", encoding="utf-8") if path.suffix == ".xz" else path.open(encoding="utf-8") as lines:
             for number, line in enumerate(lines):
@@ -59,13 +59,13 @@ def read_lessons(path: Path, pieces: Sequence[bytes]) -> Iterator[CorpusLesson]:
                 try:
                     lesson = _lesson(number, json.loads(line), pieces)
                 except (ValueError, KeyError, TypeError, IndexError, OverflowError) as error:
-                    raise CorpusUnreadable(
+                    raise FileUnusable(
                         f"Line {number + 1} of {path} is no conversation; repair or remove it."
                     ) from error
                 if lesson.turns and len(lesson.reply):
                     yield lesson
     except (OSError, EOFError, lzma.LZMAError, UnicodeDecodeError) as error:
-        raise CorpusUnreadable(f"{path} cannot be read as a corpus ({error}); choose another file.") from error
+        raise FileUnusable(f"{path} cannot be read as a corpus ({error}); choose another file.") from error
 
 
 def _lesson(number: int, record: dict[str, object], pieces: Sequence[bytes]) -> CorpusLesson:

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from engine.errors import WorkUnusable
+from engine.errors import FileUnusable
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """The file gets its name when all of it is on the disk. Raises WorkUnusable."""
+    """The file gets its name when all of it is on the disk. Raises FileUnusable."""
     unfinished = path.with_name(path.name + ".part")
     with told_in_words(path.parent):
         with unfinished.open("wb") as file:
@@ -23,11 +23,11 @@ def write_whole(path: Path, content: bytes) -> None:
 
 @contextmanager
 def told_in_words(folder: Path) -> Iterator[None]:
-    """Around writing only: raises WorkUnusable where the disk refuses."""
+    """Around writing only: raises FileUnusable where the disk refuses."""
     try:
         yield
     except OSError as error:
-        raise WorkUnusable(
+        raise FileUnusable(
             f"{folder} cannot be written ({error.strerror or error}); make room or choose another folder, and start "
             "again: what is written already is kept."
         ) from error

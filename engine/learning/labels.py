@@ -16,7 +16,7 @@ import numpy.typing as npt
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
-from engine.errors import CorpusUnreadable
+from engine.errors import FileUnusable
 from engine.learning.corpus import CorpusLesson
 from engine.learning.files import write_whole
 
@@ -34,12 +34,12 @@ class Labels:
 def write_labels(
     path: Path, lines: Sequence[int], tokens: npt.NDArray[np.int32], logs: npt.NDArray[np.float16]
 ) -> None:
-    """Raises WorkUnusable."""
+    """Raises FileUnusable."""
     write_whole(path, save({"records": np.array(lines, np.int32), "tokens": tokens, "log_probabilities": logs}))
 
 
 def read_labels(files: Sequence[Path], lessons: Mapping[int, CorpusLesson]) -> dict[int, Labels]:
-    """By line; `lessons` are those of the corpus file that the labels belong to. Raises CorpusUnreadable."""
+    """By line; `lessons` are those of the corpus file that the labels belong to. Raises FileUnusable."""
     found: dict[int, Labels] = {}
     for path in files:
         try:
@@ -53,5 +53,5 @@ def read_labels(files: Sequence[Path], lessons: Mapping[int, CorpusLesson]) -> d
             if tokens.shape != logs.shape or tokens.ndim != 2 or start != len(tokens):
                 raise ValueError("the labels are of other conversations")
         except (OSError, ValueError, KeyError, SafetensorError) as error:
-            raise CorpusUnreadable(f"The labels in {path} do not fit the corpus ({error}); remove the file.") from error
+            raise FileUnusable(f"The labels in {path} do not fit the corpus ({error}); remove the file.") from error
     return found

@@ -5,16 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from gguf.constants import GGMLQuantizationType, LlamaFileType
 from pydantic import TypeAdapter, ValidationError
 
-from engine.errors import MendableError, TargetMissing, TargetUnreadable
+from engine.errors import MendableError, TargetMissing, TargetUnusable
 from engine.library.architecture import Memory, memory_of, no_chat, speculation_of
 from engine.library.gguf_header import GgufHeader, read_header
-from engine.library.tensor_types import quantization_of
 from engine.messages.targets import TargetDetails
 from engine.target.model_files import model_name, part_paths, quantization_in
 
 _FORMAT = 2  # of what is kept; what another version kept is read anew
+_MIXTURES = {int(kind): kind.name.split("_", 1)[1] for kind in LlamaFileType if kind is not LlamaFileType.GUESSED}
 _VOCABULARIES = {"gpt2": "BPE", "llama": "SPM", "bert": "WPM", "t5": "UGM", "rwkv": "RWKV", "plamo2": "PLaMo"}
 
 
@@ -91,7 +92,7 @@ def _whole_header(path: Path) -> GgufHeader:
     layer_bytes, output_bytes, has_own_output = header.layer_bytes, header.output_bytes, header.has_own_output
     for place, part in enumerate(paths[1:], start=2):
         if not part.exists():
-            raise TargetUnreadable(f"Part {place} of {len(paths)} of {path.name} is missing; download it again.")
+            raise TargetUnusable(f"Part {place} of {len(paths)} of {path.name} is missing; download it again.")
         more = read_header(part)
         num_tensors += more.num_tensors
         num_weights += more.num_weights
@@ -133,6 +134,13 @@ def _details(header: GgufHeader, path: Path) -> TargetDetails:
         can_speculate=can_speculate,
         speculation=speculation,
     )
+
+
+def quantization_of(file_type: int | None, type_bytes: dict[int, int]) -> str:
+    """As the file itself says, or else the type that takes the most room; empty if neither is known."""
+    if file_type in _MIXTURES:
+        return _MIXTURES[file_type]
+    return GGMLQuantizationType(max(type_bytes, key=type_bytes.__getitem__)).name if type_bytes else ""
 
 
 def _line(text: str) -> str:

@@ -1,8 +1,7 @@
-"""Reads the header of a GGUF file: what it says of itself, and of its tensors. Knows nothing of what that means.
+"""Reads the header of a GGUF file: its keys and its tensors, without knowing what they mean.
 
-Files come from anywhere, so every count and length is held against what the file can hold before anything is made of
-it. The long lists of a vocabulary are walked over and only counted: a header of 150,000 tokens takes a tenth of a
-second.
+Files come from anywhere, so every count and length is compared with the size of the file before it is used. The long
+lists of a vocabulary are skipped and only counted: a header of 150,000 tokens takes a tenth of a second.
 """
 
 from __future__ import annotations
@@ -13,8 +12,9 @@ from math import prod
 from pathlib import Path
 from typing import BinaryIO
 
-from engine.errors import TargetMissing, TargetUnreadable
-from engine.library.tensor_types import BLOCKS
+from gguf.constants import GGML_QUANT_SIZES
+
+from engine.errors import TargetMissing, TargetUnusable
 
 Scalar = int | float | bool | str
 
@@ -25,9 +25,9 @@ _MOST_TENSORS = 200_000
 _MOST_ITEMS = 8_000_000  # of all lists together; the largest vocabularies have 300,000 tokens and twice as many merges
 _LONGEST_HEADER = 1 << 28  # bytes; ten times the longest that was seen
 _LONGEST_KEY = 65_535
-_LONGEST_TEXT = 1 << 20  # kept of a text; chat templates are the longest there are
-_MOST_TEXT = 1 << 25  # bytes of all that is kept
-_LONGEST_LIST = 4096  # of numbers that are kept: one of every layer
+_LONGEST_TEXT = 1 << 20  # stored of a text; chat templates are the longest there are
+_MOST_TEXT = 1 << 25  # bytes of all that is stored
+_LONGEST_LIST = 4096  # of numbers that are stored: one for each layer
 _MOST_DIMENSIONS = 4
 _MOST_WEIGHTS = 1 << 50
 _BUFFER_BYTES = 1 << 20
@@ -35,6 +35,7 @@ _STRING, _LIST = 8, 9
 _LAYER, _INPUT, _OUTPUT = "blk.", "token_embd.weight", "output.weight"  # names of tensors, or how they begin
 _FORMATS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
 _LENGTH = struct.Struct("<Q")
+_BLOCKS = {int(kind): sizes for kind, sizes in GGML_QUANT_SIZES.items()}  # of a block: its weights, its bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +61,12 @@ class GgufHeader:
         return value if isinstance(value, str) else ""
 
     def number(self, key: str) -> int:
-        """0 where there is none that makes sense."""
+        """0 if there is none, or it makes no sense."""
         value = self.values.get(key)
         return value if isinstance(value, int) and value > 0 else 0
 
     def numbers(self, key: str, count: int) -> tuple[int, ...]:
-        """One for each of so many layers: a list as it is, or the one number for all."""
+        """One for each of so many layers: a list as it is, or the one number repeated."""
         value = self.values.get(key)
         if isinstance(value, ListOf):
             items = (value.items or ())[:count]
@@ -78,7 +79,7 @@ class GgufHeader:
 
 
 def read_header(path: Path) -> GgufHeader:
-    """Raises TargetMissing or TargetUnreadable, also for a file that ends before its tensors do."""
+    """Raises TargetMissing or TargetUnusable, also for a file that ends before its tensors do."""
     try:
         if not path.is_file():
             raise TargetMissing(f"There is no file {path}; choose another model file.")
@@ -86,11 +87,11 @@ def read_header(path: Path) -> GgufHeader:
             return _HeaderReader(file, path.stat().st_size, path.name).read()
     except (OSError, ValueError) as error:  # ValueError: a name no file can have
         reason = error.strerror if isinstance(error, OSError) else "no file has such a name"
-        raise TargetUnreadable(f"{path} cannot be read ({reason}); check its permissions.") from error
+        raise TargetUnusable(f"{path} cannot be read ({reason}); check its permissions.") from error
 
 
 class _HeaderReader:
-    """A place in a file, and some of its bytes from there on."""
+    """Reads the header from start to end, through a buffer of the file's bytes."""
 
     def __init__(self, file: BinaryIO, size: int, name: str) -> None:
         self._file = file
@@ -100,14 +101,14 @@ class _HeaderReader:
         self._start = 0  # of the buffer, in the file
         self._at = 0  # in the buffer
         self._num_items = 0
-        self._kept_bytes = 0
+        self._stored_bytes = 0
 
     def read(self) -> GgufHeader:
         if self._size < len(_MAGIC) or self._take(len(_MAGIC)) != _MAGIC:
-            raise TargetUnreadable(f"{self._name} is not in the GGUF format; choose another model file.")
+            raise TargetUnusable(f"{self._name} is not in the GGUF format; choose another model file.")
         version = self._number(4)
         if version not in _VERSIONS:
-            raise TargetUnreadable(
+            raise TargetUnusable(
                 f"{self._name} is in a version of the GGUF format that cannot be read here; download a newer file."
             )
         num_tensors, num_keys = self._number(8), self._number(8)
@@ -133,7 +134,7 @@ class _HeaderReader:
             num_weights += weights
             if num_weights > _MOST_WEIGHTS:
                 raise self._damaged()
-            block, block_bytes = BLOCKS.get(kind, (1, 0))
+            block, block_bytes = _BLOCKS.get(kind, (1, 0))
             size = weights // block * block_bytes
             if size:
                 type_bytes[kind] = type_bytes.get(kind, 0) + size
@@ -179,7 +180,7 @@ class _HeaderReader:
         return struct.unpack(f"<{count}{code[1]}", self._take(count * size)) if count else ()
 
     def _format(self, kind: int) -> str:
-        if kind not in _FORMATS:  # a list in a list too, which nobody writes
+        if kind not in _FORMATS:  # also a list of lists, which nobody writes
             raise self._damaged()
         return _FORMATS[kind]
 
@@ -192,14 +193,14 @@ class _HeaderReader:
         if must_fit and length > longest:
             raise self._damaged()
         data = self._take(min(length, longest))
-        self._kept_bytes += len(data)
-        if self._kept_bytes > _MOST_TEXT:
+        self._stored_bytes += len(data)
+        if self._stored_bytes > _MOST_TEXT:
             raise self._damaged()
         self._skip(length - len(data))
         return data.decode("utf-8", "replace")
 
     def _skip_texts(self, count: int) -> None:
-        """The inner loop of every reading, hence by hand."""
+        """The inner loop of every reading: with local variables, for speed."""
         unpack, start, buffer, at = _LENGTH.unpack_from, self._start, self._buffer, self._at
         last = len(buffer) - 8
         for _ in range(count):
@@ -224,7 +225,7 @@ class _HeaderReader:
             self._move(self._start + self._at + count, 0)
 
     def _move(self, place: int, needed: int) -> None:
-        """Goes to a place of the file, where at least so many bytes must follow."""
+        """Moves the buffer to a place in the file, where at least so many bytes must follow."""
         if place + needed > self._size:
             raise self._cut_short()
         if place > _LONGEST_HEADER:
@@ -232,14 +233,14 @@ class _HeaderReader:
         self._file.seek(place)
         self._buffer = _read_fully(self._file, min(max(needed, _BUFFER_BYTES), self._size - place))
         self._start, self._at = place, 0
-        if len(self._buffer) < needed:  # it shrank meanwhile
+        if len(self._buffer) < needed:  # the file shrank meanwhile
             raise self._cut_short()
 
-    def _cut_short(self) -> TargetUnreadable:
-        return TargetUnreadable(f"{self._name} is cut short; download it again.")
+    def _cut_short(self) -> TargetUnusable:
+        return TargetUnusable(f"{self._name} is cut short; download it again.")
 
-    def _damaged(self) -> TargetUnreadable:
-        return TargetUnreadable(f"{self._name} is damaged; download it again.")
+    def _damaged(self) -> TargetUnusable:
+        return TargetUnusable(f"{self._name} is damaged; download it again.")
 
 
 def _read_fully(file: BinaryIO, count: int) -> bytes:

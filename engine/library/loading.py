@@ -6,19 +6,19 @@ from dataclasses import replace
 from pathlib import Path
 
 from engine.config import TargetOptions, TargetSettings
-from engine.errors import TargetMissing, TargetTooLarge
+from engine.errors import TargetMissing, TargetUnusable
 from engine.library.estimate import context_size, estimate
 from engine.library.facts import facts_of
 from engine.messages.targets import MemoryEstimate
-from engine.target.llama_cpp import gpu_support
 from engine.target.model_files import model_name
+from engine.target.runtime import gpu_support
 
 _CLEARLY = 1.05  # times what is free: an estimate may be some percent too high
 _GIB = 2**30
 
 
 def check_memory(path: Path, settings: TargetSettings, facts: str = "") -> None:
-    """Raises TargetTooLarge where the target would clearly take more than is free while the one in use is there too,
+    """Raises TargetUnusable where the target would clearly take more than is free while the one in use is there too,
     or more of the graphics cards than they have.
 
     What cannot be estimated passes: loading has the last word.
@@ -35,7 +35,7 @@ def check_memory(path: Path, settings: TargetSettings, facts: str = "") -> None:
         return
     fits_smaller = needed.on_machine - needed.context - needed.work < needed.available
     way_out = "a smaller context size or quantization" if fits_smaller else "a smaller quantization"
-    raise TargetTooLarge(
+    raise TargetUnusable(
         f"{model_name(path)} with a context of {context_size(found, settings):,} tokens takes about "
         f"{needed.on_machine / _GIB:.1f} GiB of memory, but {needed.available / _GIB:.1f} GiB are free; choose "
         f"{way_out}, close other programs, or load it anyway."
@@ -64,7 +64,7 @@ def _check_cards(path: Path, settings: TargetSettings, needed: MemoryEstimate) -
     total = sum(device.total_memory for device in gpu.support.devices)
     if settings.gpu_layers is None or gpu.num_bytes <= total:
         return
-    raise TargetTooLarge(
+    raise TargetUnusable(
         f"{gpu.num_layers} layers of {model_name(path)} take about {gpu.num_bytes / _GIB:.1f} GiB on "
         f"{gpu.support.description}, which has {total / _GIB:.1f} GiB; choose fewer GPU layers for it, or leave them "
         "on automatic."

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.config import SamplingSettings
-from engine.errors import LogitsBroken
+from engine.errors import TargetUnusable
 
 
 class Dice(Protocol):
@@ -69,7 +69,7 @@ def make_distribution(logits: LogitRow, settings: SamplingSettings, history: Seq
     """The distribution of the next token, given its row of logits (shape (vocabulary,), left unchanged) and the tokens
     before it.
 
-    Raises LogitsBroken for a row whose largest logit is not a number.
+    Raises TargetUnusable for a row whose largest logit is not a number.
     """
     if _penalises(settings) and history:
         logits = _penalised(logits, settings, history)
@@ -157,7 +157,7 @@ def _checked_max(logits: LogitRow) -> float:
 
 def _check(largest: float) -> None:
     if not np.isfinite(largest):
-        raise LogitsBroken(
+        raise TargetUnusable(
             "The model computed something that is not a number; its file may be damaged: download it again."
         )
 

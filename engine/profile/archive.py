@@ -1,4 +1,4 @@
-"""The outer form of a profile: a zip whose members are stored as they are.
+"""The outer form of a profile, and why one cannot be used: a zip whose members are stored as they are.
 
 Nothing is compressed: numbers hardly shrink, and so no small file can grow into a large one. Members are only read into
 memory, never unpacked into a folder.
@@ -16,14 +16,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO
 
-from engine.errors import ProfileUnusable
-from engine.profile import refusal
+from engine.errors import FileUnusable
 
 MOST_BYTES = 512 * 2**20  # of a profile; all of it is in memory for a moment
 MOST_MEMBERS = 1000
 
 _MOST_DIRECTORY_BYTES = 256 * MOST_MEMBERS
 _MEMBER_NAME = re.compile(r"[a-z0-9]+(/[a-z0-9]+)?\.(json|safetensors)")
+_AGAIN = "copy it again from where it came from, or export it again"
 _ENCRYPTED = 0x1 | 0x40 | 0x2000  # of a member's flags
 _NO_DATE = (1980, 1, 1, 0, 0, 0)  # the earliest that zip knows: the same content makes the same file
 
@@ -47,9 +47,9 @@ _DAMAGED = (
 
 
 def write_archive(path: Path, members: Mapping[str, bytes], overwrite: bool = False) -> None:
-    """Whole or not at all, and readable by this user alone. Raises ProfileUnusable."""
+    """Whole or not at all, and readable by this user alone. Raises FileUnusable."""
     if sum(map(len, members.values())) > MOST_BYTES or len(members) > MOST_MEMBERS:
-        raise refusal.too_much()
+        raise too_much()
     _check_free(path, overwrite)
     try:
         handle, temporary = tempfile.mkstemp(prefix=f".{path.name[:100]}.", suffix=".part", dir=path.absolute().parent)
@@ -63,33 +63,33 @@ def write_archive(path: Path, members: Mapping[str, bytes], overwrite: bool = Fa
         finally:
             Path(temporary).unlink(missing_ok=True)
     except OSError as error:
-        raise refusal.not_written(path, error) from error
+        raise not_written(path, error) from error
 
 
 def read_archive(path: Path) -> dict[str, bytes]:
-    """All members by their names. Raises ProfileUnusable for whatever is not in order."""
+    """All members by their names. Raises FileUnusable for whatever is not in order."""
     try:
-        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would keep us waiting for ever
-            raise refusal.not_used(path, "is no file", "name a profile that was exported")
+        if not stat.S_ISREG(path.stat().st_mode):  # reading a pipe might never end
+            raise not_used(path, "is no file", "name a profile that was exported")
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
             if size > MOST_BYTES + _MOST_DIRECTORY_BYTES:
-                raise refusal.damaged(path, f"it is larger than {MOST_BYTES // 2**20} MiB")
+                raise damaged(path, f"it is larger than {MOST_BYTES // 2**20} MiB")
             _check_end(path, file, size)
             try:
                 with zipfile.ZipFile(file) as archive:
                     return _read(path, archive, size)
             except _DAMAGED as error:
-                raise refusal.damaged(path, "its members cannot be read") from error
+                raise damaged(path, "its members cannot be read") from error
     except OSError as error:
-        raise refusal.not_read(path, error) from error
+        raise not_read(path, error) from error
 
 
 def _check_free(path: Path, overwrite: bool) -> None:
     if path.is_dir():
-        raise ProfileUnusable(f"A folder stands where the profile {path} should be; name a file.")
+        raise FileUnusable(f"A folder stands where the profile {path} should be; name a file.")
     if path.exists() and not overwrite:
-        raise ProfileUnusable(f"The file {path} exists already; name another one, or add --force to write over it.")
+        raise FileUnusable(f"The file {path} exists already; name another one, or add --force to write over it.")
 
 
 def _write(file: BinaryIO, members: Mapping[str, bytes]) -> None:
@@ -104,16 +104,16 @@ def _check_end(path: Path, file: BinaryIO, size: int) -> None:
     file.seek(max(0, size - _END.size - _LARGE_BYTES))
     tail = file.read()
     if len(tail) < _END.size:
-        raise refusal.damaged(path, "it is no zip file")
+        raise damaged(path, "it is no zip file")
     mark, numbers, here, in_all, num_bytes, begin, comment = _end_of(tail)
     if mark != _END_MARK or comment:
-        raise refusal.damaged(path, "it is no zip file, or was cut off")
+        raise damaged(path, "it is no zip file, or was cut off")
     if tail.startswith(_LARGE_MARK):
-        raise refusal.damaged(path, "its end is not as Slipstream writes it")
+        raise damaged(path, "its end is not as Slipstream writes it")
     if in_all > MOST_MEMBERS + 1 or num_bytes > _MOST_DIRECTORY_BYTES:
-        raise refusal.damaged(path, "it has too many members")
+        raise damaged(path, "it has too many members")
     if numbers != bytes(4) or here != in_all or begin + num_bytes + _END.size != size:
-        raise refusal.damaged(path, "its end is not as Slipstream writes it")
+        raise damaged(path, "its end is not as Slipstream writes it")
 
 
 def _end_of(tail: bytes) -> tuple[bytes, bytes, int, int, int, int, int]:
@@ -125,21 +125,53 @@ def _read(path: Path, archive: zipfile.ZipFile, size: int) -> dict[str, bytes]:
     infos = archive.infolist()
     names = [info.orig_filename for info in infos]
     if len(set(names)) < len(names):
-        raise refusal.damaged(path, "two members have the same name")
+        raise damaged(path, "two members have the same name")
     for info in infos:
         if not _MEMBER_NAME.fullmatch(info.orig_filename):
-            raise refusal.damaged(path, "a member has a name that Slipstream does not give")
+            raise damaged(path, "a member has a name that Slipstream does not give")
         if info.flag_bits & _ENCRYPTED:
-            raise refusal.damaged(path, "a member is encrypted")
+            raise damaged(path, "a member is encrypted")
         if info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size:
-            raise refusal.damaged(path, "a member is compressed")
+            raise damaged(path, "a member is compressed")
     if sum(info.file_size for info in infos) > size:
-        raise refusal.damaged(path, "its members say that they are larger than the file")
+        raise damaged(path, "its members say that they are larger than the file")
     members = {}
     for info in infos:
         with archive.open(info) as member:
             content = member.read(info.file_size + 1)
         if len(content) != info.file_size:
-            raise refusal.damaged(path, "a member is shorter than it says")
+            raise damaged(path, "a member is shorter than it says")
         members[info.orig_filename] = content
     return members
+
+
+def not_used(path: Path, why: str, what_to_do: str = _AGAIN) -> FileUnusable:
+    """`why` continues the sentence that begins with the path."""
+    return FileUnusable(f"The profile {path} {why}; {what_to_do}.")
+
+
+def damaged(path: Path, what: str) -> FileUnusable:
+    """`what` is wrong with it. Never in words of the file itself, which are anybody's."""
+    return not_used(path, f"is damaged or was not written by Slipstream ({what})")
+
+
+def from_newer_version(path: Path) -> FileUnusable:
+    return not_used(path, "was written by a newer version of Slipstream", "install that version to import it")
+
+
+def not_read(path: Path, error: OSError) -> FileUnusable:
+    if isinstance(error, FileNotFoundError):
+        return FileUnusable(f"There is no file {path}; name a profile that was exported.")
+    return FileUnusable(f"The file {path} cannot be read ({error.strerror}); name a profile that you may read.")
+
+
+def too_much() -> FileUnusable:
+    return FileUnusable(
+        "What was learned does not fit into a profile; export it without recall, or forget what was learned."
+    )
+
+
+def not_written(path: Path, error: OSError) -> FileUnusable:
+    return FileUnusable(
+        f"The profile cannot be written to {path} ({error.strerror}); name a file in a folder that exists and has room."
+    )

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from pydantic import ValidationError
 
 from engine.messages.learned import AdapterRecord, FingerprintPair, Learned, NgramRecord, TargetStatistics
-from engine.profile import refusal
+from engine.profile import archive
 from engine.profile.manifest import (
     FORMAT,
     MANIFEST,
@@ -29,8 +29,15 @@ from engine.profile.manifest import (
     Statistics,
     TargetItem,
 )
-from engine.profile.members import MOST_ROWS, pack_ngrams, pack_texts, unpack_ngrams, unpack_texts
-from engine.profile.tensors import TensorsBroken, check_weights
+from engine.profile.members import (
+    MOST_ROWS,
+    TensorsBroken,
+    check_weights,
+    pack_ngrams,
+    pack_texts,
+    unpack_ngrams,
+    unpack_texts,
+)
 
 _MOST_JSON_BYTES = 2**22
 _CANNOT_TRAVEL = (ValidationError, TensorsBroken)
@@ -46,10 +53,10 @@ class Contents:
 
 def to_members(contents: Contents) -> dict[str, bytes]:
     """By their names, the manifest first. What could not be imported is left out, as the store's damage does not
-    travel. Raises ProfileUnusable for more than could be imported."""
+    travel. Raises FileUnusable for more than could be imported."""
     learned = contents.learned
     if any(sum(map(len, rows.values())) > MOST_ROWS for rows in (learned.ngrams, learned.recall)):
-        raise refusal.too_much()
+        raise archive.too_much()
     members: dict[str, bytes] = {STATISTICS: _statistics(learned.statistics)}
     ngrams, adapters, recall = [], [], []
     for place, (pair, records) in enumerate(sorted(learned.ngrams.items()), start=1):
@@ -83,13 +90,13 @@ def to_members(contents: Contents) -> dict[str, bytes]:
 
 
 def from_members(path: Path, members: Mapping[str, bytes]) -> Contents:
-    """`path` is named in errors. Raises ProfileUnusable unless all of it is in order."""
+    """`path` is named in errors. Raises FileUnusable unless all of it is in order."""
     manifest = _read_manifest(path, members)
     _check_members(path, manifest, members)
     try:
         statistics = Statistics.model_validate_json(members[STATISTICS])
     except ValidationError as error:
-        raise refusal.damaged(path, "its statistics are not as Slipstream writes them") from error
+        raise archive.damaged(path, "its statistics are not as Slipstream writes them") from error
     try:
         learned = Learned(
             ngrams=_ngrams(manifest.ngrams, members),
@@ -98,36 +105,36 @@ def from_members(path: Path, members: Mapping[str, bytes]) -> Contents:
             statistics=tuple(TargetStatistics(**item.model_dump()) for item in statistics.targets),
         )
     except TensorsBroken as error:
-        raise refusal.damaged(path, "numbers in it are not as Slipstream writes them") from error
+        raise archive.damaged(path, "numbers in it are not as Slipstream writes them") from error
     return Contents(manifest.created_at, manifest.program, learned)
 
 
 def _read_manifest(path: Path, members: Mapping[str, bytes]) -> Manifest:
     content = members.get(MANIFEST, b"")
     if not content:
-        raise refusal.damaged(path, "it has no manifest")
+        raise archive.damaged(path, "it has no manifest")
     try:
         if len(content) > _MOST_JSON_BYTES or len(members.get(STATISTICS, b"")) > _MOST_JSON_BYTES:
             raise ValueError("these are a few lines at most")
         if Format.model_validate_json(content).format > FORMAT:
-            raise refusal.from_newer_version(path)
+            raise archive.from_newer_version(path)
         return Manifest.model_validate_json(content)
     except ValueError as error:  # pydantic's, too
-        raise refusal.damaged(path, "its manifest is not as Slipstream writes it") from error
+        raise archive.damaged(path, "its manifest is not as Slipstream writes it") from error
 
 
 def _check_members(path: Path, manifest: Manifest, members: Mapping[str, bytes]) -> None:
-    """Every member is told of once, used once, and as it was when it was written; nothing is told of twice."""
-    told = [MANIFEST, *(member.name for member in manifest.members)]
+    """Every member is listed once, used once, and has its size and digest; nothing is listed twice."""
+    listed = [MANIFEST, *(member.name for member in manifest.members)]
     items: tuple[NgramsItem | AdapterItem | RecallItem, ...]
     items = (*manifest.ngrams, *manifest.adapters, *manifest.recall)
     used = [MANIFEST, STATISTICS, *(item.member for item in items)]
-    if sorted(told) != sorted(members) or sorted(used) != sorted(members):
-        raise refusal.damaged(path, "its manifest tells of other members than it has")
+    if sorted(listed) != sorted(members) or sorted(used) != sorted(members):
+        raise archive.damaged(path, "its manifest tells of other members than it has")
     for member in manifest.members:
         content = members[member.name]
         if len(content) != member.size or _sha256(content) != member.sha256:
-            raise refusal.damaged(path, "a member is not as it was when it was written")
+            raise archive.damaged(path, "a member is not as it was when it was written")
     published = [(item.target, item.drafter) for item in manifest.adapters if item.is_published]
     subjects = (
         [(item.target, item.drafter) for item in manifest.ngrams],
@@ -136,7 +143,7 @@ def _check_members(path: Path, manifest: Manifest, members: Mapping[str, bytes])
         published,
     )
     if any(len(set(each)) < len(each) for each in subjects):
-        raise refusal.damaged(path, "its manifest tells of something twice")
+        raise archive.damaged(path, "its manifest tells of something twice")
 
 
 def _ngrams(

@@ -15,7 +15,7 @@ _RECALL_TOKENS = 4_000_000  # of every vocabulary: more than recall remembers at
 
 
 def export_profile(repository: Repository, path: Path, with_recall: bool = False, overwrite: bool = False) -> None:
-    """Texts to recall hold what was typed, and are left out unless they are asked for. Raises ProfileUnusable, and
+    """Texts to recall hold what was typed, and are left out unless requested. Raises FileUnusable, and
     StoreUnusable."""
     learned = repository.load_learned(_RECALL_TOKENS if with_recall else 0)
     contents = Contents(datetime.now(UTC), version("slipstream"), learned)
@@ -23,7 +23,7 @@ def export_profile(repository: Repository, path: Path, with_recall: bool = False
 
 
 def read_profile(path: Path) -> Contents:
-    """Raises ProfileUnusable unless all of it is in order."""
+    """Raises FileUnusable unless all of it is in order."""
     return from_members(path, read_archive(path))
 
 

@@ -9,7 +9,7 @@ from typing import Protocol
 from engine.config import SpeculationSettings
 from engine.drafter.adapter import Adapter, adapted, matrix_sizes
 from engine.drafter.checkpoint import LoadedDrafter, load_drafter
-from engine.errors import LoadCancelled
+from engine.errors import Cancelled
 from engine.learning.learner import Learner, LearnerSettings
 from engine.learning.samples import SampleMaker
 from engine.messages.learned import NgramRecord
@@ -17,9 +17,8 @@ from engine.numerics.ngram_cache import NgramCache
 from engine.numerics.string_trie import StringTrie
 from engine.numerics.vocabulary_map import VocabularyMap, open_map
 from engine.proposers.drafted import DrafterProposer
-from engine.target.interface import Vocabulary
-from engine.target.threads import usable_cores
-from engine.target.vocabulary_name import vocabulary_fingerprint
+from engine.target.cpu import usable_cores
+from engine.target.interface import Vocabulary, vocabulary_fingerprint
 
 
 class NgramMemory(Protocol):
@@ -97,10 +96,10 @@ def open_drafting(
     """Loads the drafter in `folder`, and the map between its vocabulary and the target's from the folder `maps`. Takes
     seconds the first time, when that map is built.
 
-    Raises DrafterUnusable, StoreUnusable, and LoadCancelled when `is_cancelled` says so between two steps.
+    Raises DrafterUnusable, StoreUnusable, and Cancelled when `is_cancelled` says so between two steps.
     """
     if is_cancelled():
-        raise LoadCancelled("Loading the drafter was cancelled.")
+        raise Cancelled("Loading the drafter was cancelled.")
     drafter = load_drafter(folder, settings.device, usable_cores())
     tokenizer, outputs = drafter.tokenizer, drafter.model.shape.outputs
     never_drafted = vocabulary.special | vocabulary.end_of_generation

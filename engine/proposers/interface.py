@@ -69,7 +69,7 @@ class Proposer(Protocol):
 
     @classmethod
     def build(cls, supplies: Supplies, is_cancelled: Callable[[], bool]) -> Proposer:  # noqa: ARG003
-        """Raises LoadCancelled soon after `is_cancelled`, where building takes long."""
+        """Raises Cancelled soon after `is_cancelled`, where building takes long."""
         return cls()
 
     def measure_cost(self) -> float:

@@ -10,7 +10,7 @@ from pathlib import Path
 from engine.config import OwnSampling, ReplySettings, TargetOptions, TargetSettings
 from engine.decoding.speculation import Speculation
 from engine.drafter.choice import BUILT_IN
-from engine.errors import ConversationMissing, LoadCancelled, NoTarget, NothingToAdd
+from engine.errors import Cancelled, ConversationMissing, NotPossible
 from engine.library.loading import check_memory, effective_system_prompt
 from engine.messages.attachments import split_prompt
 from engine.messages.commands import (
@@ -260,12 +260,10 @@ class ChatService:
         _, writer = self._ready()
         conversation = self._repository.open_conversation(command.conversation_id)
         if len(conversation.messages) < 2 or conversation.messages[-1].role is not Role.ASSISTANT:
-            raise NothingToAdd(
-                "There is no reply to go on with at the end of this conversation; write a message first."
-            )
+            raise NotPossible("There is no reply to go on with at the end of this conversation; write a message first.")
         *branch, before = conversation.messages
         if not any(map(_is_prompt, branch)):  # in a chat that came from a file
-            raise NothingToAdd("This reply answers no message of yours, so it cannot go on; write a message first.")
+            raise NotPossible("This reply answers no message of yours, so it cannot go on; write a message first.")
         turns = _turns(conversation.system_prompt, branch)
         prepared = writer.prepare(turns, command.conversation_id, before.text)
         self._reply(prepared, branch[-1], conversation, command.settings, stop, before)
@@ -336,14 +334,14 @@ class ChatService:
         if reply.failure is not None:
             raise reply.failure
         if reply.statistics.stop_reason is StopReason.CONTEXT_FULL:
-            raise NothingToAdd("The context of this model is full; load it with a bigger one to let the reply go on.")
+            raise NotPossible("The context of this model is full; load it with a bigger one to let the reply go on.")
         if reply.statistics.stop_reason is not StopReason.STOPPED:
-            raise NothingToAdd("The model has nothing to add to this reply; ask it for more in a message.")
+            raise NotPossible("The model has nothing to add to this reply; ask it for more in a message.")
         self._emit(ReplyFinished(before, self._repository.find_siblings(before)))
 
     def _ready(self) -> tuple[Target, ReplyWriter]:
         if self._target is None or self._writer is None:
-            raise NoTarget("No model is loaded yet; choose one, or wait until it is ready.")
+            raise NotPossible("No model is loaded yet; choose one, or wait until it is ready.")
         return self._target, self._writer
 
     def _target_options(self) -> TargetOptions:
@@ -404,7 +402,7 @@ class _ProgressEvents:
 
 def _check_cancelled(command: LoadTarget, stop: StopSignal) -> None:
     if stop.is_set():
-        raise LoadCancelled(f"Loading {Path(command.target).name} was cancelled.")
+        raise Cancelled(f"Loading {Path(command.target).name} was cancelled.")
 
 
 def _describe(target: Target, speculation: Speculation, settings: TargetSettings) -> TargetInfo:

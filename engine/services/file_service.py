@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from engine.errors import ChatsNotWritten, ConversationMissing, ImportCancelled
+from engine.errors import Cancelled, ConversationMissing, FileUnusable
 from engine.exchange import read_chats, read_text, write_chats
 from engine.messages.commands import (
     Command,
@@ -52,7 +52,7 @@ class FileService:
         if ids is None:
             ids = tuple(each.id for each in repository.list_conversations() if not each.incognito)
         if not ids:
-            raise ChatsNotWritten("There are no chats to export yet; write a message first.")
+            raise FileUnusable("There are no chats to export yet; write a message first.")
         written = 0
 
         def trees() -> Iterator[ConversationTree]:
@@ -73,7 +73,7 @@ class FileService:
     def _import(self, command: ImportConversations, stop: StopSignal) -> None:
         def check() -> None:
             if stop.is_set():
-                raise ImportCancelled("The import was cancelled; nothing was added.")
+                raise Cancelled("The import was cancelled; nothing was added.")
 
         check()
         read = read_chats(command.path, check)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from engine.config import TargetOptions, TargetSettings
-from engine.errors import MendableError, NothingAdded, StoreUnusable, TargetKept, TargetMissing
+from engine.errors import MendableError, NotPossible, StoreUnusable, TargetMissing
 from engine.hub.kept import KeptDownloads
 from engine.library.estimate import estimate
 from engine.library.facts import TargetFacts, encode, facts_of
@@ -78,7 +78,7 @@ class LibraryService:
         return tuple(listed + [self._listed(record) for record in others])
 
     def add(self, paths: tuple[Path, ...], stop: StopSignal) -> None:
-        """Raises NothingAdded, with the first reason, where there is no model in all of it."""
+        """Raises NotPossible, with the first reason, where there is no model in all of it."""
         found = find_models(paths, stop.is_set)
         left_out = list(found.left_out)
         num_sound = 0
@@ -96,7 +96,7 @@ class LibraryService:
         self._tell(tuple(left_out))
         if not num_sound and left_out:
             more = f" ({len(left_out) - 1:,} more files were left out.)" if len(left_out) > 1 else ""
-            raise NothingAdded(left_out[0] + more)
+            raise NotPossible(left_out[0] + more)
 
     def take_in(self, path: Path) -> None:
         """Adds a file that was just downloaded, also if it cannot be loaded: the list then says why."""
@@ -104,10 +104,10 @@ class LibraryService:
         self._tell()
 
     def remove(self, path: Path, delete_file: bool) -> None:
-        """Raises TargetKept."""
+        """Raises NotPossible."""
         path = path.absolute()
         if path == self._starter_path():
-            raise TargetKept("The starter model belongs to Slipstream and stays in the list.")
+            raise NotPossible("The starter model belongs to Slipstream and stays in the list.")
         if delete_file:
             self._delete(path)
             self._downloads.remove_empty(path.parent)
@@ -149,16 +149,16 @@ class LibraryService:
     def _delete(self, path: Path) -> None:
         loaded = self._loaded.value
         if loaded is not None and _are_same(loaded[0], path):
-            raise TargetKept(f"{model_name(path)} is loaded; choose another model first, then delete its file.")
+            raise NotPossible(f"{model_name(path)} is loaded; choose another model first, then delete its file.")
         if self._repository.target_at(path) is None:
-            raise TargetKept(f"{path.name} is not in the library, so its file is left alone.")
+            raise NotPossible(f"{path.name} is not in the library, so its file is left alone.")
         if not is_gguf(path.name):
-            raise TargetKept(f"{path.name} does not end in .gguf, so it is left alone; delete it by hand.")
+            raise NotPossible(f"{path.name} does not end in .gguf, so it is left alone; delete it by hand.")
         try:
             for part in part_paths(path):
                 part.unlink(missing_ok=True)
         except OSError as error:
-            raise TargetKept(
+            raise NotPossible(
                 f"{path} cannot be deleted ({error.strerror}); mend that, or take it out of the list only."
             ) from error
 

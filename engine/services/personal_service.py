@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from engine.errors import ImportCancelled
+from engine.errors import Cancelled
 from engine.messages.commands import (
     Command,
     ExportProfile,
@@ -85,7 +85,7 @@ class PersonalService:
         learned = read_profile(command.path).learned  # before anybody has to wait
         with self._exchanging():
             if stop is not None and stop.is_set():
-                raise ImportCancelled("The import was cancelled; nothing was added.")
+                raise Cancelled("The import was cancelled; nothing was added.")
             outcome = self._repository.add_learned(learned, command.replace)
         self._emit(ProfileImported(command.path, outcome, command.replace))
         self._tell()

@@ -16,8 +16,7 @@ from engine.messages.learned import RecallText
 from engine.numerics.suffix_index import SuffixIndex
 from engine.proposers.recall import MOST_TOKENS, RecallTexts
 from engine.storage import Repository
-from engine.target.interface import Target
-from engine.target.vocabulary_name import vocabulary_fingerprint
+from engine.target.interface import Target, vocabulary_fingerprint
 
 _logger = logging.getLogger("slipstream.recall")
 

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 
 from sqlalchemy import select
 
-from engine.errors import AdapterMissing, ConversationMissing
+from engine.errors import AdapterUnusable, ConversationMissing
 from engine.messages.history import History
 from engine.messages.learned import (
     AdapterRecord,
@@ -136,11 +136,11 @@ class LearnedRepository(Transactions):
     def publish_adapter(self, target_fingerprint: str, drafter_fingerprint: str, number: int | None) -> None:
         """Puts this adapter in use instead of others; None: no adapter, the original drafter.
 
-        Raises AdapterMissing for a number that this pair does not have, and changes nothing.
+        Raises AdapterUnusable for a number that this pair does not have, and changes nothing.
         """
         with self._writing() as connection:
             if not adapters.publish(connection, target_fingerprint, drafter_fingerprint, number):
-                raise AdapterMissing(
+                raise AdapterUnusable(
                     f"Adapter {number} is no longer in the store; choose another one, or the drafter without any."
                 )
 

@@ -14,20 +14,14 @@ import numpy as np
 from llama_cpp import llama_cpp as lib
 
 from engine.config import TargetSettings
-from engine.errors import TargetTooLarge
+from engine.errors import TargetUnusable
 from engine.stop_signal import StopSignal
+from engine.target.cpu import usable_cores
 from engine.target.interface import FloatRow, TargetDescription, Vocabulary
-from engine.target.llama_cpp import (
-    MAX_TOKENS,
-    context_parameters,
-    describe,
-    last_error,
-    open_context,
-    open_model,
-    read_vocabulary,
-    tokenize,
-)
-from engine.target.threads import usable_cores
+from engine.target.llama_cpp import MAX_TOKENS
+from engine.target.opening import context_parameters, describe, open_context, open_model
+from engine.target.runtime import last_error
+from engine.target.vocabulary import read_vocabulary, tokenize
 
 DEFAULT_NUM_SLOTS = 16
 DEFAULT_CONTEXT_SIZE = 768  # tokens of each sequence
@@ -65,8 +59,8 @@ class BatchTarget:
         stop: StopSignal,
         num_slots: int = DEFAULT_NUM_SLOTS,
     ) -> BatchTarget:
-        """Loads a GGUF file. `settings.context_size` is that of each sequence. Raises TargetMissing, TargetUnreadable,
-        TargetUnsupported, TargetTooLarge or LoadCancelled."""
+        """Loads a GGUF file. `settings.context_size` is that of each sequence. Raises TargetMissing, TargetUnusable,
+        TargetUnsupported or Cancelled."""
         assert 1 <= num_slots <= lib.llama_max_parallel_sequences()
         model = open_model(path, settings, on_progress, stop)
         threads = settings.threads or usable_cores()
@@ -140,5 +134,5 @@ class BatchTarget:
         lib.llama_memory_clear(self._memory, True)
         self._num_held = [0] * len(self._num_held)
         if result == _NO_SLOT:
-            raise TargetTooLarge("There is no room for more conversations side by side; choose a smaller model.")
+            raise TargetUnusable("There is no room for more conversations side by side; choose a smaller model.")
         raise RuntimeError(f"llama_decode failed with {result}: {last_error()}")

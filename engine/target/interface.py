@@ -11,6 +11,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from engine.numerics.vocabulary_map import fingerprint
 from engine.stop_signal import StopSignal
 
 FloatRows = npt.NDArray[np.float32]  # shape (rows, vocabulary)
@@ -34,7 +35,7 @@ class Interrupted(Exception):
 class Vocabulary:
     """The tokens of a target as bytes: the truth that every comparison between vocabularies rests on."""
 
-    pieces: tuple[bytes, ...]  # by token id; for special tokens the text that stands for them in a prompt
+    pieces: tuple[bytes, ...]  # by token id; for special tokens their text in a prompt
     special: frozenset[int]  # control and unknown tokens, which no text of a user or drafter may produce
     end_of_generation: frozenset[int]
     begin: int | None  # what templates call bos_token
@@ -43,6 +44,11 @@ class Vocabulary:
 
     def __len__(self) -> int:
         return len(self.pieces)
+
+
+def vocabulary_fingerprint(vocabulary: Vocabulary) -> str:
+    """The same for all targets that mean the same by their tokens; what is learned is stored under it."""
+    return fingerprint(vocabulary.pieces, vocabulary.special | vocabulary.end_of_generation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +89,7 @@ class Target(Protocol):
     def features(self) -> frozenset[TargetFeature]: ...
     @property
     def num_held(self) -> int:
-        """How many tokens are evaluated and remembered."""
+        """How many tokens the target holds: evaluated, and part of its context."""
         ...
 
     def tokenize(self, text: str) -> list[int]:
@@ -95,7 +101,7 @@ class Target(Protocol):
 
         Returns the logits that follow each of the last `num_rows` (1 … max_rows) tokens, shape (num_rows, vocabulary):
         a view that the next pass overwrites. Raises `Interrupted` when `stop` is or gets set. After a failed pass the
-        target holds what it held before, or nothing where it cannot roll back: `num_held` tells.
+        target holds what it held before, or nothing where it cannot roll back: `num_held` says which.
         """
         ...
 
@@ -138,7 +144,7 @@ class ParallelTarget(Protocol):
         """One pass: the tokens (at least one, within the context) of each slot are placed after what it holds.
 
         Returns for each slot the logits that follow its last token, shape (vocabulary,): a view that the next pass
-        overwrites. Raises TargetTooLarge when there is no room; after a failed pass all slots are empty.
+        overwrites. Raises TargetUnusable when there is no room; after a failed pass all slots are empty.
         """
         ...
 

@@ -14,16 +14,16 @@ from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from engine.errors import LoadCancelled, TargetUnreadable
+from engine.errors import Cancelled, TargetUnusable
 from engine.stop_signal import StopSignal
-from engine.target import llama_cpp
+from engine.target.opening import check_file, explain, trial
 
 _GLANCE_S = 0.05
 
 
 def preflight(path: Path, stop: StopSignal) -> None:
-    """Raises what is wrong with the file, or LoadCancelled when `stop` gets set."""
-    llama_cpp.check_file(path)
+    """Raises what is wrong with the file, or Cancelled when `stop` gets set."""
+    check_file(path)
     spawn = multiprocessing.get_context("spawn")  # a fork would copy the threads' locks
     reader, writer = spawn.Pipe(duplex=False)
     process = spawn.Process(target=_look, args=(path, writer), daemon=True, name="slipstream-preflight")
@@ -38,18 +38,18 @@ def preflight(path: Path, stop: StopSignal) -> None:
         process.join()
         process.close()
     if complaint:
-        raise llama_cpp.explain(path, complaint)
+        raise explain(path, complaint)
 
 
 def _answer(reader: Connection, path: Path, stop: StopSignal) -> str:
     """However long it takes: the file may be large and the disk slow."""
     while not reader.poll(_GLANCE_S):
         if stop.is_set():
-            raise LoadCancelled(f"Loading {path.name} was cancelled.")
+            raise Cancelled(f"Loading {path.name} was cancelled.")
     try:
         return str(reader.recv_bytes(), "utf-8")
     except EOFError:
-        raise TargetUnreadable(f"{path.name} is damaged: llama.cpp cannot open it; download it again.") from None
+        raise TargetUnusable(f"{path.name} is damaged: llama.cpp cannot open it; download it again.") from None
 
 
 @contextmanager
@@ -71,5 +71,5 @@ def _look(path: Path, writer: Connection) -> None:
     silence = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silence, 1)
     os.dup2(silence, 2)
-    writer.send_bytes((llama_cpp.trial(path) or "").encode())
+    writer.send_bytes((trial(path) or "").encode())
     writer.close()

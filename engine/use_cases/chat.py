@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 
 from engine.config import EngineConfig, TargetSettings
-from engine.errors import LoadCancelled
+from engine.errors import Cancelled
 from engine.factory import open_repository
 from engine.loading import load_file, speculate
 from engine.replies.reply import ReplyWriter
@@ -35,7 +35,7 @@ def open_writer(
             loaded = opened.enter_context(closing(load_file(resolve(config, target), settings, on_progress, stop)))
             writer = ReplyWriter(loaded, speculate(config, loaded, stop, at_once=requested))
         except Interrupted as error:
-            raise LoadCancelled(f"Loading {target} was cancelled.") from error
+            raise Cancelled(f"Loading {target} was cancelled.") from error
         yield opened.enter_context(closing(writer))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from engine.config import DistillSettings, EngineConfig, TargetSettings
 from engine.drafter.checkpoint import load_drafter
-from engine.errors import DrafterUnusable, LoadCancelled
+from engine.errors import Cancelled, DrafterUnusable
 from engine.lab.distillation.progress import DistillProgress
 from engine.lab.measuring.measurement import Measurement
 from engine.lab.measuring.opening import open_measurement
@@ -19,17 +19,16 @@ from engine.profile.transfer import read_profile
 from engine.proposers.drafted import measure_step
 from engine.proposers.drafting import Drafting
 from engine.stop_signal import StopSignal
-from engine.target.interface import Interrupted, Target
-from engine.target.llama_cpp import load_vocabulary
-from engine.target.threads import usable_cores
-from engine.target.vocabulary_name import vocabulary_fingerprint
+from engine.target.cpu import usable_cores
+from engine.target.interface import Interrupted, Target, vocabulary_fingerprint
+from engine.target.vocabulary import load_vocabulary
 from engine.use_cases.chat import resolve
 
 
 def open_bench(config: EngineConfig, order: BenchOrder, stop: StopSignal) -> Measurement:
     """The measurement of an order, loaded; the caller closes it.
 
-    Raises PromptsUnreadable, ProfileUnusable, LoadCancelled, and what resolving and loading the target and the drafter
+    Raises FileUnusable, Cancelled, and what resolving and loading the target and the drafter
     raise.
     """
     profile = None if order.profile is None else _Profile(order.profile)
@@ -49,7 +48,7 @@ def open_bench(config: EngineConfig, order: BenchOrder, stop: StopSignal) -> Mea
     try:
         return open_measurement(order, load_target, load_vocabulary, drafting_for, stop, recalled)
     except Interrupted as error:
-        raise LoadCancelled(f"Loading {order.target} was cancelled.") from error
+        raise Cancelled(f"Loading {order.target} was cancelled.") from error
 
 
 class _Profile:
@@ -57,7 +56,7 @@ class _Profile:
     nothing."""
 
     def __init__(self, path: Path) -> None:
-        """Raises ProfileUnusable."""
+        """Raises FileUnusable."""
         self._learned = read_profile(path).learned
 
     def load(self, target_fingerprint: str, drafter_fingerprint: str) -> Sequence[NgramRecord]:
@@ -83,7 +82,7 @@ def distill(
 ) -> None:
     """Makes a drafter for a target. Takes as long as the settings say, and the time to write or read the corpus.
 
-    Raises what resolving and loading the target raise, CorpusUnreadable, DrafterUnusable, and MendableError when
+    Raises what resolving and loading the target raise, FileUnusable, DrafterUnusable, and MendableError when
     something cannot be written.
     """
     from engine.lab.distillation.distilling import distill as make  # transformers: two seconds that no bench needs

@@ -31,7 +31,7 @@ def list_hub_files(repository: str) -> tuple[HubFile, ...]:
 
 
 def download_target(config: EngineConfig, file: HubFile, emit: Listener, stop: StopSignal) -> Path:
-    """Downloads a model and adds it to the library. Raises FetchFailed, FetchCancelled and StoreUnusable."""
+    """Downloads a model and adds it to the library. Raises FetchFailed, Cancelled and StoreUnusable."""
     from engine.services.hub_service import DownloadService
 
     with open_library(config, emit) as library:

@@ -35,7 +35,7 @@ from engine.drafter.tokenizer import DrafterTokenizer
 from engine.numerics.string_trie import StringTrie
 from engine.numerics.translation import SegmentKind, Speller, Translation
 from engine.numerics.vocabulary_map import VocabularyMap, fingerprint
-from engine.target.llama_cpp import VocabularyFile, load_vocabulary
+from engine.target.vocabulary import VocabularyFile, load_vocabulary
 
 _ROOT = Path(__file__).parents[2]
 _REPLIES_PER_FILE = 25

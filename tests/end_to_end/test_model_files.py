@@ -9,12 +9,11 @@ import pytest
 
 from engine.config import TargetSettings
 from engine.errors import (
-    LoadCancelled,
+    Cancelled,
     MendableError,
     TargetMissing,
-    TargetTooLarge,
-    TargetUnreadable,
     TargetUnsupported,
+    TargetUnusable,
 )
 from engine.stop_signal import StopSignal
 from engine.target.files import starter_path
@@ -71,7 +70,7 @@ def test_another_format(tmp_path: Path, content: bytes) -> None:
 @pytest.mark.parametrize("length", [20, 100_000, 5_000_000])
 def test_a_file_that_is_cut_short(tmp_path: Path, length: int) -> None:
     error = refused(with_content(tmp_path, starter_path().read_bytes()[:length]))
-    assert isinstance(error, TargetUnreadable)
+    assert isinstance(error, TargetUnusable)
     assert "download it again" in str(error)
 
 
@@ -99,7 +98,7 @@ def test_an_architecture_that_llama_cpp_does_not_know(tmp_path: Path) -> None:
 )
 def test_hostile_metadata_ends_another_process_than_ours(tmp_path: Path, key: bytes, value: bytes) -> None:
     error = refused(altered(tmp_path, key, value))
-    assert isinstance(error, TargetUnreadable)
+    assert isinstance(error, TargetUnusable)
     assert "damaged" in str(error)
 
 
@@ -121,12 +120,12 @@ def test_loading_tells_its_progress_to_the_end() -> None:
 def test_loading_can_be_cancelled() -> None:
     stop = StopSignal()
     stop.set()
-    with pytest.raises(LoadCancelled):
+    with pytest.raises(Cancelled, match=r"^Loading .* was cancelled"):
         load(starter_path(), stop=stop)
-    with pytest.raises(LoadCancelled):
+    with pytest.raises(Cancelled, match=r"^Loading .* was cancelled"):
         preflight(starter_path(), stop)
 
 
 def test_a_context_that_does_not_fit_into_memory_is_refused() -> None:
-    with pytest.raises(TargetTooLarge, match="choose a smaller context size"):
+    with pytest.raises(TargetUnusable, match="choose a smaller context size"):
         load(starter_path(), TargetSettings(context_size=16_000_000))

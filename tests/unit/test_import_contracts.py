@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 CONTRACTS = (ROOT / "pyproject.toml").read_text().count("[[tool.importlinter.contracts]]")
 VIOLATIONS = [
     ("engine/decoding/session.py", "import PySide6.QtCore", "The engine knows nothing of the screen"),
-    ("engine/decoding/session.py", "import llama_cpp", "llama.cpp stands behind one file"),
+    ("engine/decoding/session.py", "import llama_cpp", "llama.cpp stands behind the files"),
     ("engine/decoding/session.py", "import torch", "torch and transformers stand behind"),
     ("engine/decoding/session.py", "import sqlalchemy", "SQLAlchemy stands behind the store"),
     ("engine/messages/replies.py", "import engine.decoding.session", "Upper lines of the engine import lower ones"),

@@ -6,7 +6,7 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QFrame, QProgressBar, QWidget
 
 from app.dialogs.parts import button
-from app.text.downloads import Download, DownloadState
+from app.text.hub_files import Download, DownloadState
 from app.widgets.elided_label import ElidedLabel
 from app.widgets.layouts import Placed, in_column, in_row
 

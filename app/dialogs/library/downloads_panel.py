@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 from app.dialogs.library.download_row import DownloadRow
-from app.text.downloads import Download
+from app.text.hub_files import Download
 from app.widgets.layouts import Stretch, in_column
 from engine.messages.targets import HubFile
 

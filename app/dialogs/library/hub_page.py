@@ -9,9 +9,9 @@ from PySide6.QtWidgets import QLabel, QLineEdit, QSplitter, QWidget
 
 from app.dialogs.library.downloads_panel import DownloadsPanel
 from app.dialogs.parts import button, words
-from app.models.hub_rows import hub_file_row, hub_model_row
+from app.models.target_rows import hub_file_row, hub_model_row
 from app.text.amounts import size_words
-from app.text.hub_advice import FileAdvice
+from app.text.hub_files import FileAdvice
 from app.text.marked_words import QT_TRANSLATE_NOOP
 from app.theme import ThemeKeeper
 from app.widgets.layouts import Placed, Stretch, in_column, in_row

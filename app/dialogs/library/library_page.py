@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QLineEdit, QMenu, QSplitter, QWidget
 
 from app.dialogs.library.target_details import TargetDetailsView
 from app.dialogs.parts import button, words
-from app.models.library_model import target_rows
+from app.models.target_rows import target_rows
 from app.text.translation import translate
 from app.theme import ThemeKeeper
 from app.widgets.layouts import Placed, Stretch, in_column, in_row

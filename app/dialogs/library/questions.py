@@ -7,9 +7,9 @@ from collections.abc import Callable
 from PySide6.QtWidgets import QCheckBox, QMessageBox, QWidget
 
 from app.dialogs.question_box import ask, question_box
-from app.models.library_model import target_title
+from app.models.target_rows import target_title
 from app.text.amounts import size_words
-from app.text.downloads import Download
+from app.text.hub_files import Download
 from app.text.translation import translate
 from engine.messages.targets import LibraryTarget, MemoryEstimate
 

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QFormLayout, QFrame, QHBoxLayout, QLabel, QWidget
 from app.dialogs.library.options_form import OptionsForm
 from app.dialogs.library.path_field import PathField
 from app.dialogs.parts import button, words
-from app.models.library_model import target_title
+from app.models.target_rows import target_title
 from app.text.amounts import count_words, day_words, size_words
 from app.text.marked_words import QT_TRANSLATE_NOOP
 from app.text.translation import Words

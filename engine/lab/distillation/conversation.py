@@ -67,7 +67,7 @@ class Inventor:
         self._end_of_prompt = self._vocabulary.special | self._vocabulary.end_of_generation
 
     def converse(self, number: int) -> Generator[Step, FloatRow, Conversation]:
-        """Raises TemplateFailed, PromptTooLong and LogitsBroken."""
+        """Raises TemplateFailed, PromptTooLong and TargetUnusable."""
         random = np.random.default_rng((self._seed, number))
         idea = _think_of(number, random)
         dice = RandomDice(int(random.integers(2**63)))

@@ -40,9 +40,11 @@ def distill(
     open_bench: OpenBench,
     measure_step: MeasureStep,
 ) -> None:
-    """Raises what `make_drafter` raises, PromptsUnreadable and TargetUnreadable for recorded replies."""
+    """Raises what `make_drafter` raises, FileUnusable and TargetUnusable for recorded replies."""
     # Here, because llama.cpp is slow to load.
-    from engine.target.llama_cpp import LlamaCppTarget, check_file, load_vocabulary
+    from engine.target.llama_cpp import LlamaCppTarget
+    from engine.target.opening import check_file
+    from engine.target.vocabulary import load_vocabulary
 
     check_file(file.path)
     source = load_vocabulary(file.path)

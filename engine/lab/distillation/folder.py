@@ -29,7 +29,7 @@ _HEAD = "lm_head.weight"
 
 def write_drafter(folder: Path, cut: Cut, card: str, replace: bool = False) -> None:
     """The folder, whole or not at all. Matrices are int8 rows with a scale each, as a CPU runs them. Only with
-    `replace` it may take the place of another one. Raises DrafterUnusable and WorkUnusable."""
+    `replace` it may take the place of another one. Raises DrafterUnusable and FileUnusable."""
     with told_in_words(folder.parent):
         folder.parent.mkdir(parents=True, exist_ok=True)
         new = Path(tempfile.mkdtemp(prefix=folder.name, dir=folder.parent))

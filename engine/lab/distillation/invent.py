@@ -31,8 +31,8 @@ def invent(
     that a run that was taken up again can differ where two tokens are all but tied. An exception or a kill costs what
     is unfinished and a shard at most, Ctrl+C only what is unfinished. One run at a time may write into a folder.
 
-    Raises CorpusUnreadable when the folder holds another corpus, WorkUnusable when it cannot be written,
-    TemplateFailed, PromptTooLong, LogitsBroken and what the target raises.
+    Raises FileUnusable when the folder holds another corpus or cannot be written, TemplateFailed, PromptTooLong,
+    TargetUnusable and what the target raises.
     """
     vocabulary = target.vocabulary
     name = fingerprint(vocabulary.pieces, vocabulary.special | vocabulary.end_of_generation)

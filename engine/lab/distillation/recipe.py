@@ -11,7 +11,7 @@ from pathlib import Path
 
 from engine.config import DistillSettings
 from engine.drafter.tokenizer import DrafterTokenizer
-from engine.errors import CorpusUnreadable, DrafterUnusable
+from engine.errors import DrafterUnusable, FileUnusable
 from engine.lab.distillation.card import write_card
 from engine.lab.distillation.cut import Cut, CutShape, check_cut, cut_drafter
 from engine.lab.distillation.folder import read_drafter, write_drafter
@@ -59,8 +59,8 @@ def make_drafter(settings: DistillSettings, target: TargetSide, folder: Path, on
     """Makes a drafter in `folder`, which gets its name when all of it is written. Killed, it goes on where it was when
     it is called again with the same settings.
 
-    Raises TargetUnsupported, CorpusUnreadable, DrafterUnusable when something stands at `folder` already, WorkUnusable
-    when something cannot be written, and what the target raises.
+    Raises TargetUnsupported, FileUnusable, also when something cannot be written, DrafterUnusable when there is
+    something at `folder` already, and what the target raises.
     """
     if folder.exists():
         raise DrafterUnusable(f"{folder} exists already; remove it, or choose another folder.")
@@ -84,7 +84,7 @@ def make_drafter(settings: DistillSettings, target: TargetSide, folder: Path, on
     samples, labels = LabelTable.joined([maker.make(part.lessons, part.labels) for part in corpus])
     judges, _ = maker.make(held_back, {})
     if not samples or not judges:
-        raise CorpusUnreadable(
+        raise FileUnusable(
             "There are too few conversations to learn from some and judge by others; give more, or others to hold back."
         )
     lessons = Lessons(samples, labels, judges[:_NUM_WATCHED])
@@ -117,7 +117,7 @@ def _digest(file: Path) -> str:
         with file.open("rb") as content:
             return hashlib.file_digest(content, "sha256").hexdigest()
     except OSError as error:
-        raise CorpusUnreadable(f"{file} cannot be read ({error.strerror}); choose another file.") from error
+        raise FileUnusable(f"{file} cannot be read ({error.strerror}); choose another file.") from error
 
 
 def _read(settings: DistillSettings, target: TargetSide, work: WorkFolder, on_progress: Tell) -> list[_Read]:
@@ -173,7 +173,7 @@ def _write_held_back(path: Path, lessons: Sequence[CorpusLesson], vocabulary: Vo
         if lesson.turns[-1].role is Role.USER and lesson.turns[-1].text.strip() and _text(lesson, vocabulary).strip()
     ]
     if not records:
-        raise CorpusUnreadable("No conversation that is held back is a question and a reply; hold others back.")
+        raise FileUnusable("No conversation that is held back is a question and a reply; hold others back.")
     write_whole(path, "".join(json.dumps(record) + "\n" for record in records).encode())
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.errors import CorpusUnreadable
+from engine.errors import FileUnusable
 from engine.learning.files import told_in_words, write_whole
 from engine.learning.labels import Labels, write_labels
 from engine.messages.conversations import ChatTurn
@@ -46,8 +46,8 @@ class Conversation:
 
 
 class Shards:
-    """Raises CorpusUnreadable from the constructor when the folder holds something else or is damaged, and
-    WorkUnusable when it cannot be written."""
+    """Raises FileUnusable from the constructor when the folder holds something else or is damaged, and
+    FileUnusable when it cannot be written."""
 
     def __init__(self, folder: Path, origin: Origin) -> None:
         self._folder = folder
@@ -64,7 +64,7 @@ class Shards:
         return self._numbers
 
     def add(self, conversations: Sequence[Conversation]) -> None:
-        """Keeps them as one shard. Raises WorkUnusable."""
+        """Keeps them as one shard. Raises FileUnusable."""
         path = self._folder / f"{self._next:0{_DIGITS}}.jsonl"
         labels = [conversation.labels for conversation in conversations]
         write_labels(
@@ -80,15 +80,15 @@ class Shards:
         path = self._folder / _ABOUT
         if not path.exists():
             if is_begun:
-                raise CorpusUnreadable(f"{self._folder} holds another corpus; choose another folder.")
+                raise FileUnusable(f"{self._folder} holds another corpus; choose another folder.")
             write_whole(path, (json.dumps(asdict(origin), indent=2) + "\n").encode())
             return
         try:
             found = Origin(**json.loads(path.read_text("utf-8")))
         except (OSError, ValueError, TypeError) as error:
-            raise CorpusUnreadable(f"{path} is not in a format known here; choose another folder.") from error
+            raise FileUnusable(f"{path} is not in a format known here; choose another folder.") from error
         if found != origin:
-            raise CorpusUnreadable(
+            raise FileUnusable(
                 f"{self._folder} holds conversations of {found.target} with seed {found.seed}, which these would not "
                 f"go on from ({_difference(found, origin)}); choose another folder."
             )
@@ -105,11 +105,11 @@ def _difference(found: Origin, wanted: Origin) -> str:
 def _numbers(path: Path) -> list[int]:
     """Of the conversations in one shard."""
     if not path.with_suffix(".safetensors").is_file() or not path.stem.isdecimal():
-        raise CorpusUnreadable(f"{path} has no labels beside it; remove it, and it is written anew.")
+        raise FileUnusable(f"{path} has no labels beside it; remove it, and it is written anew.")
     try:
         return [int(json.loads(line)["n"]) for line in path.read_text("utf-8").splitlines()]
     except (OSError, ValueError, TypeError, KeyError) as error:
-        raise CorpusUnreadable(f"{path} is damaged; remove it, and it is written anew.") from error
+        raise FileUnusable(f"{path} is damaged; remove it, and it is written anew.") from error
 
 
 def _line(conversation: Conversation) -> str:

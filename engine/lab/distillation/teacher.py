@@ -48,7 +48,7 @@ def label_lessons(
 ) -> list[Path]:
     """Writes the labels of all lessons into `folder`, but for those that are there already. Returns the files.
 
-    Raises WorkUnusable, and what the teacher raises.
+    Raises FileUnusable, and what the teacher raises.
     """
     with told_in_words(folder):
         folder.mkdir(parents=True, exist_ok=True)

@@ -19,7 +19,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 
-from engine.errors import WorkUnusable
+from engine.errors import FileUnusable
 from engine.lab.distillation.progress import TrainingProgress
 from engine.learning.evaluation import Hits, count_hits
 from engine.learning.files import write_whole
@@ -37,7 +37,7 @@ class TrainingState:
 
 
 def save_checkpoint(path: Path, model: Any, optimizer: torch.optim.Optimizer, state: TrainingState) -> None:
-    """Raises WorkUnusable."""
+    """Raises FileUnusable."""
     tensors: dict[str, torch.Tensor] = {}
     for name, weight in model.named_parameters():
         tensors[name] = weight.detach()
@@ -47,7 +47,7 @@ def save_checkpoint(path: Path, model: Any, optimizer: torch.optim.Optimizer, st
 
 
 def load_checkpoint(path: Path, model: Any, optimizer: torch.optim.Optimizer) -> TrainingState:
-    """Raises WorkUnusable when the file is damaged, or of a drafter of another shape."""
+    """Raises FileUnusable when the file is damaged, or of a drafter of another shape."""
     try:
         with safe_open(path, "pt") as file, torch.no_grad():
             state = TrainingState(**json.loads(file.metadata()["state"]))
@@ -63,7 +63,7 @@ def load_checkpoint(path: Path, model: Any, optimizer: torch.optim.Optimizer) ->
                     }
             return state
     except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
-        raise WorkUnusable(
+        raise FileUnusable(
             f"The training in {path} cannot be gone on with ({error}); remove the file to start it again."
         ) from error
 
@@ -104,7 +104,7 @@ def train(
     """Trains for `settings.seconds`, as many steps as fit. Goes on from `checkpoint` where there is one, and saves to
     it. `judge` is called now and then, with the seconds of training so far; what it takes is not counted.
 
-    Raises WorkUnusable when the checkpoint is of another training or cannot be written. Ctrl+C saves it first.
+    Raises FileUnusable when the checkpoint is of another training or cannot be written. Ctrl+C saves it first.
     """
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model.to(device).train()

@@ -6,25 +6,25 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from engine.errors import WorkUnusable
+from engine.errors import FileUnusable
 from engine.learning.files import told_in_words, write_whole
 
 _ABOUT = "settings.json"
 
 
 def is_begun(path: Path, identity: Mapping[str, object]) -> bool:
-    """Whether there is something to go on with. Raises WorkUnusable as `WorkFolder` does, but writes nothing."""
+    """Whether there is something to go on with. Raises FileUnusable as `WorkFolder` does, but writes nothing."""
     about = path / _ABOUT
     with told_in_words(path):
         if about.exists():
             if about.read_text("utf-8") != _told(identity):
-                raise WorkUnusable(
+                raise FileUnusable(
                     f"{path} holds a drafter that was begun with other settings or texts; give the same ones to go on "
                     "with it, or choose another folder with --work."
                 )
             return True
         if path.exists() and any(file.name != f"{_ABOUT}.part" for file in path.iterdir()):
-            raise WorkUnusable(f"{path} holds something else already; choose another folder with --work.")
+            raise FileUnusable(f"{path} holds something else already; choose another folder with --work.")
     return False
 
 
@@ -37,7 +37,7 @@ class WorkFolder:
     training, `drafter/` what came of it so far."""
 
     def __init__(self, path: Path, identity: Mapping[str, object]) -> None:
-        """`identity`: all that must be the same for what is kept to be of use. Raises WorkUnusable when the folder was
+        """`identity`: all that must be the same for what is kept to be of use. Raises FileUnusable when the folder was
         begun with another one, holds something else, or cannot be written."""
         self.path = path
         with told_in_words(path):

@@ -36,7 +36,7 @@ def open_measurement(
     """`load_target` loads the order's target where that is a model, `load_vocabulary` what recorded replies are
     replayed in, `make_drafting` a drafter for it, and `remembered` is what is recalled from the beginning.
 
-    Raises PromptsUnreadable, Interrupted, and what these raise.
+    Raises FileUnusable, Interrupted, and what these raise.
     """
     path = order.vocabulary
     chats = read_prompts(order.prompts, order.limit, recorded=path is not None)

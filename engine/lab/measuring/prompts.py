@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.errors import PromptsUnreadable
+from engine.errors import FileUnusable
 from engine.messages.conversations import ChatTurn, Role
 
 
@@ -48,7 +48,7 @@ class Chat:
 
 def read_prompts(path: Path, limit: int | None = None, recorded: bool = False) -> tuple[Chat, ...]:
     """The first `limit` chats of a file; `recorded` asks for a recorded reply in every line. Raises
-    PromptsUnreadable."""
+    FileUnusable."""
     chats: list[Chat] = []
     try:
         with path.open(encoding="utf-8") as lines:
@@ -58,11 +58,9 @@ def read_prompts(path: Path, limit: int | None = None, recorded: bool = False) -
                 if line.strip():
                     chats.append(_chat(line, f"Line {number} of {path}", recorded))
     except (OSError, UnicodeDecodeError) as error:
-        raise PromptsUnreadable(
-            f"{path} cannot be read as a file of prompts ({error}); choose another file."
-        ) from error
+        raise FileUnusable(f"{path} cannot be read as a file of prompts ({error}); choose another file.") from error
     if not chats:
-        raise PromptsUnreadable(f"{path} holds no prompts; choose a file with one JSON object on each line.")
+        raise FileUnusable(f"{path} holds no prompts; choose a file with one JSON object on each line.")
     return tuple(chats)
 
 
@@ -70,18 +68,18 @@ def _chat(line: str, place: str, recorded: bool) -> Chat:
     try:
         record = json.loads(line)
     except ValueError as error:
-        raise PromptsUnreadable(f"{place} is not JSON; repair or remove it.") from error
+        raise FileUnusable(f"{place} is not JSON; repair or remove it.") from error
     if not isinstance(record, dict) or not isinstance(record.get("id"), str | int):
-        raise PromptsUnreadable(f"{place} has no “id”; give it one, or remove the line.")
+        raise FileUnusable(f"{place} has no “id”; give it one, or remove the line.")
     name, task = str(record["id"]), str(record.get("task") or "")
     if "turns" in record and not recorded:
         prompts = record["turns"]
         if not isinstance(prompts, list) or not prompts or not all(map(_is_said, prompts)):
-            raise PromptsUnreadable(f"{place} has no “turns” with text in them; write them as a list of prompts.")
+            raise FileUnusable(f"{place} has no “turns” with text in them; write them as a list of prompts.")
         return Chat(name, task, (), tuple(prompts))
     if not _is_said(record.get("prompt")) or not _is_said(record.get("response")):
         wanted = "“prompt” and “response”" if recorded else "“turns”, or “prompt” and “response”,"
-        raise PromptsUnreadable(f"{place} has no {wanted} as text; add them, or choose another file.")
+        raise FileUnusable(f"{place} has no {wanted} as text; add them, or choose another file.")
     *before, last = _messages(record, place)
     return Chat(name, task, tuple(before), (last.text,), record["response"])
 
@@ -96,9 +94,7 @@ def _messages(record: dict[str, object], place: str) -> list[ChatTurn]:
             return turns
     except (ValueError, KeyError, TypeError, IndexError):
         pass
-    raise PromptsUnreadable(
-        f"{place} has “messages” that are no conversation ending with the user; repair or remove them."
-    )
+    raise FileUnusable(f"{place} has “messages” that are no conversation ending with the user; repair or remove them.")
 
 
 def _is_said(text: object) -> bool:

@@ -16,7 +16,7 @@ from pytestqt.qtbot import QtBot
 
 from app.engine_bridge import EngineBridge, Request
 from engine import Command, CountTokens, Engine, EngineConfig, ListConversations, OpenConversation, StopSignal
-from engine.errors import NoTarget
+from engine.errors import NotPossible
 from engine.messages.events import ConversationsListed, Event, Failed, Listener, TokensCounted
 from engine.services.worker import Worker
 from tests.fakes.bridge import FakeBridge
@@ -63,7 +63,7 @@ class OneThread:
     def _handle(self, command: Command, stop: StopSignal) -> None:
         assert self.go_on.wait(10)
         if isinstance(command, OpenConversation):
-            raise NoTarget("It was stopped." if stop.is_set() else "There is no such chat.")
+            raise NotPossible("It was stopped." if stop.is_set() else "There is no such chat.")
         self._emit(ConversationsListed(()))
 
 

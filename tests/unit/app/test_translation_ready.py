@@ -20,8 +20,7 @@ REPORT = "crash reports are read by those who mend the program"
 COMMAND = "commands, and words that come from elsewhere"
 UNTRANSLATED_FILES = {
     "application.py": "what is said before there is a window goes to the terminal",
-    "crash/folder.py": REPORT,
-    "crash/text.py": REPORT,
+    "crash/reports.py": REPORT,
     "crash/watch.py": REPORT,
     "startup/open_request.py": "read before there is a window",
     "startup/single_instance.py": "goes to the terminal, when another window is open already",

@@ -63,7 +63,7 @@ def _notices(keeper: ThemeKeeper) -> QWidget:
     window.notices.show_notice(
         "crash",
         "Slipstream ended unexpectedly last time. A report was saved on this machine; nothing was sent.",
-        (("Save report…", window.close), ("Show folder", window.close)),
+        (("Show folder", window.close),),
     )
     window.notices.show_notice(
         "update",

@@ -8,7 +8,7 @@ import platformdirs
 import pytest
 
 from engine.config import DATA_DIR_VARIABLE, PORTABLE_FOLDER, data_dir, update_url
-from engine.errors import DataFolderUnusable
+from engine.errors import FileUnusable
 
 USUAL = platformdirs.user_data_path("slipstream", appauthor=False)
 
@@ -60,7 +60,7 @@ def test_one_that_cannot_be_written_is_told_of(tmp_path: Path, monkeypatch: pyte
     bundle(monkeypatch, tmp_path / "slipstream")
     (tmp_path / PORTABLE_FOLDER).mkdir()
     monkeypatch.setattr(os, "access", lambda *_asked: False)
-    with pytest.raises(DataFolderUnusable, match="slipstream-data, which cannot be written"):
+    with pytest.raises(FileUnusable, match="slipstream-data, which cannot be written"):
         data_dir()
 
 

@@ -1,17 +1,15 @@
 from __future__ import annotations
 
 import logging
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QObject
-from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
 from app.controllers.crash import SUBJECT, CrashController
-from app.crash.folder import CrashFolder
+from app.crash.reports import CrashFolder
 from app.crash.watch import CrashWatch
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings, SettingsFile
@@ -59,7 +57,7 @@ def test_after_a_crash_the_next_start_offers_the_report(qtbot: QtBot, window: Ma
         "Slipstream ended unexpectedly last time. A report was saved on this machine; nothing was sent."
     )
     bar = window.notices.shown[SUBJECT]
-    assert [button.text() for button in bar.buttons] == ["Save report…", "Show folder"]
+    assert [button.text() for button in bar.buttons] == ["Show folder"]
     bar.close_button.click()
     assert desk.told == ""
     assert window.notices.isHidden()
@@ -68,7 +66,7 @@ def test_after_a_crash_the_next_start_offers_the_report(qtbot: QtBot, window: Ma
 
 def test_after_an_end_in_good_order_nothing_is_said(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> None:
     desk = Desk(window, tmp_path)
-    with qtbot.assertNotEmitted(desk.controller.found, wait=100):
+    with qtbot.assertNotEmitted(desk.controller.reported, wait=100):
         pass
     assert window.notices.isHidden()
 
@@ -81,32 +79,5 @@ def test_what_goes_wrong_now_is_offered_at_once(qtbot: QtBot, window: MainWindow
     (report,) = (tmp_path / "crashes").iterdir()
     assert "theme = dark" in report.read_text()
     with Browser("file") as browser:
-        window.notices.shown[SUBJECT].buttons[1].click()
+        window.notices.shown[SUBJECT].buttons[0].click()
     assert [Path(url.toLocalFile()) for url in browser.opened] == [tmp_path / "crashes"]
-
-
-def save(qtbot: QtBot, desk: Desk, place: Path) -> str:
-    desk.window.notices.shown[SUBJECT].buttons[0].click()
-    dialog = desk.window.findChild(QFileDialog)
-    assert isinstance(dialog, QFileDialog)
-    assert dialog.selectedFiles()[0].endswith(".txt")
-    dialog.fileSelected.emit(str(place))
-    dialog.close()
-    qtbot.waitUntil(lambda: bool(desk.window.toasts.shown))
-    return desk.window.toasts.shown[-1].words.text()
-
-
-def test_a_report_is_saved_where_the_user_wants_it(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> None:
-    desk = Desk(window, tmp_path / "data")
-    desk.fail()
-    qtbot.waitUntil(lambda: bool(desk.told))
-    assert save(qtbot, desk, tmp_path / "mine.txt").startswith("The report was saved.")
-    assert (tmp_path / "mine.txt").read_text().startswith("Slipstream crash report")
-
-
-def test_one_that_cannot_be_saved_is_told_of(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> None:
-    desk = Desk(window, tmp_path / "data")
-    desk.fail()
-    qtbot.waitUntil(lambda: bool(desk.told))
-    shutil.rmtree(tmp_path / "data" / "crashes")
-    assert "mine.txt could not be written: No such file" in save(qtbot, desk, tmp_path / "mine.txt")

@@ -19,7 +19,7 @@ from app.dialogs.settings_dialog import SettingsDialog
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings
 from app.settings.declaration import shown_settings
-from app.text.translation import TRANSLATIONS, install_translations
+from app.text.translation import install_translations, translate
 from app.theme import ThemeKeeper
 from engine import origins
 from engine.messages.origins import TARGET
@@ -43,7 +43,8 @@ def folder(tmp_path: Path) -> Path:
     """Every word of the app between «», as German."""
     if not LRELEASE.exists():
         pytest.skip("Qt's tools for translators are not here")
-    tree = ET.parse(TRANSLATIONS / "slipstream_en.ts")
+    runpy.run_path(str(SCRIPT))["main"](tmp_path)
+    tree = ET.parse(tmp_path / "slipstream.ts")
     tree.getroot().set("language", "de_DE")
     for message in tree.getroot().iter("message"):
         translation = message.find("translation")
@@ -94,22 +95,23 @@ def test_without_a_translation_everything_is_english_and_plurals_are_right(
     assert re.fullmatch(r"\d+ settings found", dialog.num_found.text())
 
 
-def test_english_plurals_are_filled_in(tmp_path: Path) -> None:
-    ts = tmp_path / "x.ts"
-    ts.write_text(
-        '<TS version="2.1"><context><name>A</name><message numerus="yes">'
-        "<source>%n box(es), file(s), repl(y|ies)</source>"
-        '<translation type="unfinished"><numerusform/></translation></message></context></TS>'
-    )
-    runpy.run_path(str(SCRIPT))["fill_plurals"](ts)
-    forms = [form.text for form in ET.parse(ts).getroot().iter("numerusform")]
-    assert forms == ["%n box, file, reply", "%n boxes, files, replies"]
-    assert "unfinished" not in ts.read_text("utf-8")
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [(0, "0 boxes, files, replies"), (1, "1 box, file, reply"), (2, "2 boxes, files, replies")],
+)
+@pytest.mark.usefixtures("qapp")
+def test_english_plurals(number: int, words: str) -> None:
+    assert translate("A", "%n box(es), file(s), repl(y|ies)", "", number) == words
+
+
+@pytest.mark.usefixtures("qapp")
+def test_brackets_without_a_number_stay() -> None:
+    assert translate("A", "file(s)") == "file(s)"
 
 
 @pytest.mark.skipif(not LRELEASE.exists(), reason="Qt's tools for translators are not here")
 def test_the_labels_of_origins_are_collected_with_the_words_of_the_window(tmp_path: Path) -> None:
     runpy.run_path(str(SCRIPT))["main"](tmp_path)
-    contexts = ET.parse(tmp_path / "slipstream_en.ts").getroot().iter("context")
+    contexts = ET.parse(tmp_path / "slipstream.ts").getroot().iter("context")
     (labels,) = (context for context in contexts if context.findtext("name") == "Origin")
     assert {*(source.text for source in labels.iter("source"))} == {each.label for each in (*origins(), TARGET)}

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.theme import ThemeKeeper
+from app.widgets import virtual_column
 from app.widgets.message_view import PromptView, ReplyView
 from app.widgets.prose import Prose
 from app.widgets.transcript import Transcript
@@ -79,16 +80,16 @@ def test_scrolling_up_never_moves_what_is_in_sight(qtbot: QtBot, transcript: Tra
         assert after == {60}
 
 
-def test_who_drags_the_bar_sees_sketches_and_then_the_messages(transcript: Transcript) -> None:
+def test_who_drags_the_bar_sees_all_messages_when_letting_go(
+    transcript: Transcript, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(virtual_column, "DRAGGED_S", 0)
     transcript.show_messages(conversation(400))
     bar = transcript.column.verticalScrollBar()
     bar.setSliderDown(True)
     bar.setValue(bar.maximum() // 2)
     rows = [row for row, _ in transcript.column.visible_rows()]
-    assert all(transcript.column.view_of(row) is None for row in rows)
-    picture = transcript.column.grab().toImage()
-    colours = {picture.pixel(x, y) for x in range(0, picture.width(), 3) for y in range(0, picture.height(), 3)}
-    assert len(colours) > 3, "letters of what flies past"
+    assert all(transcript.column.view_of(row) is None for row in rows), "none fits into a frame of no time"
     bar.setSliderDown(False)
     rows = [row for row, _ in transcript.column.visible_rows()]
     assert all(transcript.column.view_of(row) is not None for row in rows)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import NotText
+from engine.errors import FileUnusable
 from engine.exchange import read_text
 
 
@@ -42,12 +42,12 @@ def test_text_is_read_in_the_usual_encodings(tmp_path: Path, raw: bytes, text: s
 def test_what_is_no_text_is_refused(tmp_path: Path, raw: bytes, words: str) -> None:
     path = tmp_path / "notes.txt"
     path.write_bytes(raw)
-    with pytest.raises(NotText, match=words):
+    with pytest.raises(FileUnusable, match=words):
         read_text(path)
 
 
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for name in ("gone", "pipe", "."):
-        with pytest.raises(NotText):
+        with pytest.raises(FileUnusable, match=r"attach another file|is no file; attach a text file"):
             read_text(tmp_path / name)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from huggingface_hub import close_session
 
-from engine.errors import FetchCancelled, FetchFailed
+from engine.errors import Cancelled, FetchFailed
 from engine.hub import fetching
 from engine.hub.download import download_target
 from engine.hub.kept import KeptDownloads
@@ -130,7 +130,7 @@ def test_all_parts_arrive_and_progress_adds_up(hub: FakeHub, kept: KeptDownloads
 
 def test_a_paused_download_goes_on_in_its_second_part(hub: FakeHub, kept: KeptDownloads) -> None:
     file = file_named(BIG)
-    with pytest.raises(FetchCancelled):
+    with pytest.raises(Cancelled, match="download was stopped"):
         fetch(file, kept, stop_after(hub, PARTS[1], 5000))
     first = len(hub.models[NAME][BIG])
     assert kept.list() == ((file, first + 5000),)
@@ -142,7 +142,7 @@ def test_a_paused_download_goes_on_in_its_second_part(hub: FakeHub, kept: KeptDo
 def test_what_is_discarded_is_gone_and_what_is_whole_stays(hub: FakeHub, kept: KeptDownloads, tmp_path: Path) -> None:
     whole, _ = fetch(file_named(ONE), kept)
     big = file_named(BIG)
-    with pytest.raises(FetchCancelled):
+    with pytest.raises(Cancelled, match="download was stopped"):
         fetch(big, kept, stop_after(hub, PARTS[1], 5000))
     kept.discard(big)
     kept.discard(file_named(ONE))  # nothing waits
@@ -152,7 +152,7 @@ def test_what_is_discarded_is_gone_and_what_is_whole_stays(hub: FakeHub, kept: K
 
 
 def test_a_new_version_begins_anew(hub: FakeHub, kept: KeptDownloads) -> None:
-    with pytest.raises(FetchCancelled):
+    with pytest.raises(Cancelled, match="download was stopped"):
         fetch(file_named(ONE), kept, stop_after(hub, ONE, 5000))
     hub.models[NAME][ONE] = gguf({**TINY, "filler": "y" * 20_000})
     path, _ = fetch(file_named(ONE), kept)

@@ -17,7 +17,7 @@ from huggingface_hub import close_session
 from engine.drafter import config_file
 from engine.drafter.checkpoint import load_drafter
 from engine.drafter.choice import drafter_folder, is_fetched
-from engine.errors import DrafterUnusable, FetchCancelled, FetchFailed
+from engine.errors import Cancelled, DrafterUnusable, FetchFailed
 from engine.hub import fetching
 from engine.hub.drafters import KINDS, fetch_drafter
 from engine.messages.events import DrafterFetching
@@ -138,7 +138,7 @@ def test_a_stopped_download_keeps_what_it_has(server: FakeHub, tmp_path: Path) -
     stop = StopSignal()
     server.cut_after[WEIGHTS] = [1000]
     server.on_cut = stop.set
-    with pytest.raises(FetchCancelled, match="goes on from there"):
+    with pytest.raises(Cancelled, match="goes on from there"):
         fetch(tmp_path, stop=stop)
     fetch(tmp_path)
     assert server.ranges(WEIGHTS) == ["", "bytes=1000-"]
@@ -148,7 +148,7 @@ def test_a_part_of_another_version_is_not_gone_on_with(server: FakeHub, tmp_path
     stop = StopSignal()
     server.cut_after[WEIGHTS] = [1000]
     server.on_cut = stop.set
-    with pytest.raises(FetchCancelled):
+    with pytest.raises(Cancelled, match="download was stopped"):
         fetch(tmp_path, stop=stop)
     server.add(NAME, save(random_llama(num_hidden_layers=1), tmp_path / "new"))
     server.asked.clear()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import CorpusUnreadable
+from engine.errors import FileUnusable
 from engine.learning.corpus import corpus_files, read_lessons
 from engine.messages.conversations import ChatTurn, Role
 
@@ -45,7 +45,7 @@ def test_a_folder_stands_for_its_files_in_order(tmp_path: Path) -> None:
     for name in ("b.jsonl", "a.jsonl", "about.json"):
         (tmp_path / name).write_text("{}")
     assert corpus_files([tmp_path, Path("c.xz")]) == [tmp_path / "a.jsonl", tmp_path / "b.jsonl", Path("c.xz")]
-    with pytest.raises(CorpusUnreadable, match="no conversation"):
+    with pytest.raises(FileUnusable, match="no conversation"):
         corpus_files([])
 
 
@@ -74,14 +74,14 @@ def test_a_corpus_may_be_packed(tmp_path: Path) -> None:
 def test_a_line_that_is_no_conversation_is_named(tmp_path: Path, line: str) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text(conversation("A", "B") + "\n" + line)
-    with pytest.raises(CorpusUnreadable, match="Line 2"):
+    with pytest.raises(FileUnusable, match="Line 2"):
         list(read_lessons(path, PIECES))
 
 
 def test_a_file_that_is_missing_or_cut_short_is_told_in_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(CorpusUnreadable, match="cannot be read"):
+    with pytest.raises(FileUnusable, match="cannot be read"):
         list(read_lessons(tmp_path / "nothing.jsonl", PIECES))
     path = tmp_path / "a.jsonl.xz"
     path.write_bytes(lzma.compress(conversation("A", "B").encode())[:-20])
-    with pytest.raises(CorpusUnreadable, match="cannot be read"):
+    with pytest.raises(FileUnusable, match="cannot be read"):
         list(read_lessons(path, PIECES))

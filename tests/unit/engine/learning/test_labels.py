@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.errors import CorpusUnreadable
+from engine.errors import FileUnusable
 from engine.learning.labels import read_labels, write_labels
 from tests.unit.engine.learning.made import ids, lesson
 
@@ -37,8 +37,8 @@ def test_labels_of_another_corpus_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "0.safetensors"
     _write(path, [3, 5])
     for lessons in ({3: LESSONS[3]}, {3: LESSONS[3], 5: LESSONS[9]}):
-        with pytest.raises(CorpusUnreadable, match="do not fit the corpus"):
+        with pytest.raises(FileUnusable, match="do not fit the corpus"):
             read_labels([path], lessons)
     path.write_bytes(path.read_bytes()[:50])
-    with pytest.raises(CorpusUnreadable, match="remove the file"):
+    with pytest.raises(FileUnusable, match="remove the file"):
         read_labels([path], LESSONS)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from engine.config import TargetOptions, TargetSettings
-from engine.errors import TargetTooLarge
+from engine.errors import TargetUnusable
 from engine.library import estimate as estimating
 from engine.library.estimate import estimate
 from engine.library.facts import facts_of
@@ -90,7 +90,7 @@ def test_what_clearly_does_not_fit_is_refused_in_figures(tmp_path: Path, monkeyp
     path = write(tmp_path / "model.gguf")
     check_memory(path, TargetSettings())
     monkeypatch.setattr(estimating, "free_memory", lambda: 2**20)
-    with pytest.raises(TargetTooLarge) as caught:
+    with pytest.raises(TargetUnusable) as caught:
         check_memory(path, TargetSettings(context_size=1_000_000))
     assert str(caught.value) == (
         "model with a context of 1,000,000 tokens takes about 1.2 GiB of memory, but 0.0 GiB are free; choose a "

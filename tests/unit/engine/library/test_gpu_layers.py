@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine.config import TargetSettings
-from engine.errors import TargetTooLarge
+from engine.errors import TargetUnusable
 from engine.library import loading
 from engine.library.estimate import estimate
 from engine.library.facts import TargetFacts, facts_of
@@ -104,6 +104,6 @@ def test_more_than_the_cards_have_is_refused_in_figures(tmp_path: Path, monkeypa
     monkeypatch.setattr(loading, "gpu_support", lambda: tiny)
     loading.check_memory(path, TargetSettings(1024))
     with pytest.raises(
-        TargetTooLarge, match=r"^3 layers of .* GiB on A card, which has 0\.0 GiB; choose fewer GPU layers"
+        TargetUnusable, match=r"^3 layers of .* GiB on A card, which has 0\.0 GiB; choose fewer GPU layers"
     ):
         loading.check_memory(path, TargetSettings(1024, gpu_layers=3))

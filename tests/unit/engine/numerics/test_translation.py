@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from llama_cpp import llama_cpp as lib
 
-from engine.errors import TargetMissing, TargetUnreadable
+from engine.errors import TargetMissing, TargetUnusable
 from engine.numerics.string_trie import StringTrie
 from engine.numerics.translation import Segment, SegmentKind, Speller, Translation, align, translate
 from engine.numerics.vocabulary_map import VocabularyMap
-from engine.target.llama_cpp import load_vocabulary
+from engine.target.vocabulary import load_vocabulary
 from tests.unit.engine.numerics.test_vocabulary_map import GreedyTokenizer
 
 String = tuple[int, ...]
@@ -175,7 +175,7 @@ def test_a_vocabulary_file_that_is_none_is_refused(tmp_path: Path) -> None:
     for content in (b"not one", b"GGUF", b"GGUF" + bytes(60)):
         path = tmp_path / "bad.gguf"
         path.write_bytes(content)
-        with pytest.raises(TargetUnreadable):
+        with pytest.raises(TargetUnusable, match=r"download it again|not in the GGUF format"):
             load_vocabulary(path)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import ProfileUnusable
+from engine.errors import FileUnusable
 from engine.profile import archive
 from engine.profile.archive import read_archive, write_archive
 
@@ -34,7 +34,7 @@ def good(path: Path) -> Path:
 
 def refused(path: Path) -> str:
     """Why, between the path and what to do."""
-    with pytest.raises(ProfileUnusable) as caught:
+    with pytest.raises(FileUnusable) as caught:
         read_archive(path)
     sentence = str(caught.value)
     assert sentence.startswith((f"The profile {path} ", f"The file {path} ", f"There is no file {path}"))
@@ -74,7 +74,7 @@ def test_only_this_user_may_read_it(good: Path) -> None:
 
 def test_what_is_there_is_overwritten_only_where_that_is_wanted(path: Path) -> None:
     path.write_text("mine")
-    with pytest.raises(ProfileUnusable, match=r"exists already; name another one, or add --force"):
+    with pytest.raises(FileUnusable, match=r"exists already; name another one, or add --force"):
         write_archive(path, MEMBERS)
     assert path.read_text() == "mine"
     write_archive(path, MEMBERS, overwrite=True)
@@ -83,9 +83,9 @@ def test_what_is_there_is_overwritten_only_where_that_is_wanted(path: Path) -> N
 
 def test_where_it_cannot_be_written_one_sentence_says_so(tmp_path: Path) -> None:
     for overwrite in (False, True):
-        with pytest.raises(ProfileUnusable, match=r"A folder stands where .* should be; name a file\.$"):
+        with pytest.raises(FileUnusable, match=r"A folder stands where .* should be; name a file\.$"):
             write_archive(tmp_path, MEMBERS, overwrite)
-    with pytest.raises(ProfileUnusable, match=r"No such file or directory\); name a file in a folder"):
+    with pytest.raises(FileUnusable, match=r"No such file or directory\); name a file in a folder"):
         write_archive(tmp_path / "missing" / "me.slipstream", MEMBERS)
 
 
@@ -96,7 +96,7 @@ def test_a_write_that_fails_leaves_what_was_there_and_nothing_else(path: Path, m
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(ProfileUnusable, match="No space left on device"):
+    with pytest.raises(FileUnusable, match="No space left on device"):
         write_archive(path, MEMBERS, overwrite=True)
     assert path.read_text() == "mine"
     assert [file.name for file in path.parent.iterdir()] == [path.name]
@@ -104,7 +104,7 @@ def test_a_write_that_fails_leaves_what_was_there_and_nothing_else(path: Path, m
 
 def test_too_much_is_not_written(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archive, "MOST_BYTES", 100)
-    with pytest.raises(ProfileUnusable, match="does not fit into a profile"):
+    with pytest.raises(FileUnusable, match="does not fit into a profile"):
         write_archive(path, MEMBERS)
     assert not path.exists()
 

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save
 
-from engine.errors import ProfileUnusable
+from engine.errors import FileUnusable
 from engine.messages.learned import ImportOutcome, Learned, NgramRecord, RecallSize
 from engine.profile import contents
 from engine.profile.archive import read_archive
@@ -53,7 +53,7 @@ def refused(path: Path, repository: Repository) -> str:
     before = state(repository)
     sentences = set()
     for replace in (False, True):
-        with pytest.raises(ProfileUnusable) as caught:
+        with pytest.raises(FileUnusable) as caught:
             import_profile(repository, path, replace)
         sentences.add(str(caught.value))
     assert state(repository) == before
@@ -357,7 +357,7 @@ def test_more_rows_than_memory_is_meant_for_are_neither_read_nor_written(
 ) -> None:
     monkeypatch.setattr(contents, "MOST_ROWS", most)
     assert "numbers in it are not as Slipstream writes them" in refused(profile, other)
-    with pytest.raises(ProfileUnusable, match="does not fit into a profile; export it without recall"):
+    with pytest.raises(FileUnusable, match="does not fit into a profile; export it without recall"):
         export_profile(taught, profile, overwrite=True)
 
 
@@ -413,7 +413,7 @@ def test_a_damaged_profile_is_refused_or_carries_the_same(
     path.write_bytes(content)
     try:
         found = read_profile(path)
-    except ProfileUnusable:
+    except FileUnusable:
         refused(path, other)
     else:
         assert carried(found.learned) == carried(read_profile(profile).learned)

@@ -12,7 +12,7 @@ import pytest
 
 from engine import EngineConfig, ReplySettings, SamplingSettings, StopSignal
 from engine.decoding.speculation import Speculation
-from engine.errors import LoadCancelled, MendableError
+from engine.errors import Cancelled, MendableError
 from engine.loading import speculate
 from engine.messages.conversations import ChatTurn, Role
 from engine.numerics.draft import Draft
@@ -108,7 +108,7 @@ class Late(ToyProposer):
     def build(cls, supplies: Supplies, is_cancelled: Callable[[], bool]) -> Proposer:  # noqa: ARG003
         while not cls.loaded.wait(0.005):
             if is_cancelled():
-                raise LoadCancelled("Cancelled.")
+                raise Cancelled("Cancelled.")
         return cls()
 
 

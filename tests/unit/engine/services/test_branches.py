@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine.config import OwnSampling, ReplySettings, SamplingSettings
-from engine.errors import ConversationMissing, NothingToAdd, PromptTooLong
+from engine.errors import ConversationMissing, NotPossible, PromptTooLong
 from engine.messages.commands import ContinueReply, EditPrompt, LoadTarget, Regenerate, Send
 from engine.messages.conversations import Message, Role
 from engine.messages.events import PromptKept, ReplyFinished, ReplyText
@@ -166,7 +166,7 @@ def test_a_reply_that_goes_on_is_remembered_once_and_taught_to_nobody(desk: Desk
 
 def test_nothing_is_kept_where_nothing_is_added(desk: Desk) -> None:
     before = ask(desk, "Hi")
-    with pytest.raises(NothingToAdd, match="nothing to add"):
+    with pytest.raises(NotPossible, match="nothing to add"):
         desk.do(ContinueReply(before.conversation_id, GREEDY))
     stop = StopSignal()
     stop.set()
@@ -175,7 +175,7 @@ def test_nothing_is_kept_where_nothing_is_added(desk: Desk) -> None:
     assert desk.repository.open_conversation(before.conversation_id).siblings == {}
     number = desk.repository.create_conversation("t", "").id
     desk.repository.add_message(number, None, Role.USER, "Hi")
-    with pytest.raises(NothingToAdd, match="no reply to go on"):
+    with pytest.raises(NotPossible, match="no reply to go on"):
         desk.do(ContinueReply(number, GREEDY))
 
 
@@ -250,7 +250,7 @@ def test_a_reply_that_answers_nothing_cannot_be_written_again_or_go_on(desk: Des
     parent = None
     for role, text in ((Role.SYSTEM, "Be brief."), (Role.USER, ""), (Role.ASSISTANT, "Welcome")):
         parent = desk.repository.add_message(number, parent, role, text).id
-    with pytest.raises(NothingToAdd, match="answers no message of yours"):
+    with pytest.raises(NotPossible, match="answers no message of yours"):
         desk.do(ContinueReply(number, GREEDY))
     with pytest.raises(ConversationMissing, match="nothing to answer"):
         desk.do(Regenerate(number, GREEDY))

@@ -10,12 +10,12 @@ import pytest
 from engine.config import LearningSettings, ReplySettings, SamplingSettings, TargetSettings
 from engine.decoding.speculation import Speculation
 from engine.errors import (
+    Cancelled,
     ConversationMissing,
-    LoadCancelled,
-    NoTarget,
+    NotPossible,
     PromptTooLong,
     TargetMissing,
-    TargetUnreadable,
+    TargetUnusable,
     TemplateFailed,
 )
 from engine.messages.commands import ChatCommand, Command, LoadTarget, Regenerate, RememberMore, Send, UseDrafter
@@ -160,10 +160,10 @@ def test_only_a_file_that_was_loaded_before_and_kept_its_size_is_trusted(desk: D
 
 @pytest.mark.parametrize(
     "broken",
-    [TargetUnreadable("fake2 is damaged."), FakeTarget(chat_template="{{ raise_exception('no') }}")],
+    [TargetUnusable("fake2 is damaged."), FakeTarget(chat_template="{{ raise_exception('no') }}")],
 )
 def test_a_target_that_fails_to_load_leaves_the_one_in_use(talking: Desk, broken: FakeTarget | Exception) -> None:
-    with pytest.raises((TargetUnreadable, TemplateFailed)):
+    with pytest.raises((TargetUnusable, TemplateFailed)):
         talking.do(LoadTarget(talking.add("broken", broken)))
     if isinstance(broken, FakeTarget):
         assert broken.closed
@@ -176,12 +176,12 @@ def test_a_cancelled_loading_changes_nothing_though_the_file_was_read(talking: D
     path = talking.add("late", late)
     stop = StopSignal()
     stop.set()
-    with pytest.raises(LoadCancelled):
+    with pytest.raises(Cancelled, match=r"^Loading .* was cancelled"):
         talking.do(LoadTarget(path), stop)  # before it began
     assert "late" not in talking.trusted
     stop = StopSignal()
     talking.on_load = stop.set
-    with pytest.raises(LoadCancelled):
+    with pytest.raises(Cancelled, match=r"^Loading .* was cancelled"):
         talking.do(LoadTarget(path), stop)  # after the last progress was told
     assert late.closed
     talking.do(Send("Hi", None, GREEDY))
@@ -265,7 +265,7 @@ def test_what_cannot_be_answered_is_not_kept(talking: Desk) -> None:
 
 
 def test_without_a_target_nothing_is_kept(desk: Desk) -> None:
-    with pytest.raises(NoTarget):
+    with pytest.raises(NotPossible, match="No model is loaded yet"):
         desk.do(Send("Hi", None, GREEDY))
     assert desk.repository.list_conversations() == ()
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine.config import TargetSettings
-from engine.errors import CardsTooSmall, NoTarget
+from engine.errors import CardsTooSmall, NotPossible
 from engine.messages.commands import LoadTarget, Send
 from engine.messages.events import TargetReady
 from engine.storage import Repository
@@ -67,7 +67,7 @@ def test_what_left_for_one_that_failed_comes_back_when_it_is_asked(desk: Desk) -
 def test_where_nothing_was_loaded_nothing_comes_back(desk: Desk) -> None:
     with pytest.raises(CardsTooSmall):
         desk.do(LoadTarget(desk.add("other", TOO_SMALL)))
-    with pytest.raises(NoTarget):
+    with pytest.raises(NotPossible, match="No model is loaded yet"):
         desk.do(Send("Hi", None, GREEDY))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from engine.config import ReplySettings, SamplingSettings, TargetOptions, TargetSettings
-from engine.errors import TargetTooLarge
+from engine.errors import TargetUnusable
 from engine.library import estimate
 from engine.messages.commands import LoadTarget, Send
 from engine.messages.events import ConversationChanged, TargetReady
@@ -46,7 +46,7 @@ def test_a_target_too_large_is_not_loaded_unless_anyway(
 ) -> None:
     path = add(desk, target)
     monkeypatch.setattr(estimate, "free_memory", lambda: 1000)
-    with pytest.raises(TargetTooLarge, match="or load it anyway"):
+    with pytest.raises(TargetUnusable, match="or load it anyway"):
         desk.do(LoadTarget(str(path)))
     assert desk.trusted == {}
     desk.do(LoadTarget(str(path), anyway=True))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine.config import OwnSampling, ReplySettings, SamplingSettings, TargetOptions
-from engine.errors import ConversationMissing, NoTarget, PromptTooLong
+from engine.errors import ConversationMissing, NotPossible, PromptTooLong
 from engine.messages.commands import ChatSampling, Compare, LoadTarget, Send
 from engine.messages.comparison import Comparison, Side
 from engine.messages.events import CompareFinished, CompareText, ReplyFinished, ReplyStarted
@@ -281,7 +281,7 @@ def test_stopped_at_once_there_is_nothing_to_tell(desk: Desk, load: Callable[[Fa
 
 
 def test_what_cannot_be_compared_is_refused(desk: Desk, load: Callable[[FakeTarget], FakeTarget]) -> None:
-    with pytest.raises(NoTarget):
+    with pytest.raises(NotPossible, match="No model is loaded yet"):
         desk.do(Compare("Sing.", None, GREEDY, 50))
     target = load(FakeTarget(says(SONG)))
     with pytest.raises(ConversationMissing):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine.config import LearningSettings
-from engine.errors import ChatsNotWritten, ChatsUnreadable, ConversationMissing, ImportCancelled
+from engine.errors import Cancelled, ConversationMissing, FileUnusable
 from engine.messages.commands import (
     Command,
     ExportConversations,
@@ -98,7 +98,7 @@ def test_an_incognito_chat_is_exported_where_it_is_named(desk: Desk, tmp_path: P
         desk.files.handle(ExportConversations(path, (999,), ExportFormat.MARKDOWN, overwrite=True), StopSignal())
     assert "## You\n\ntwo\n" in path.read_text()
     desk.repository.forget_conversation(number)
-    with pytest.raises(ChatsNotWritten):
+    with pytest.raises(FileUnusable, match=r"no chats to export"):
         desk.files.handle(ExportConversations(path, None, ExportFormat.JSON, overwrite=True), StopSignal())
 
 
@@ -112,7 +112,7 @@ def test_what_is_cancelled_when_it_is_read_and_not_yet_added_adds_nothing(desk: 
         return desk.repository
 
     files = FileService(open_repository, desk.learning, desk.events.append, desk.posted.append)
-    with pytest.raises(ImportCancelled):
+    with pytest.raises(Cancelled, match="import was cancelled"):
         files.handle(ImportConversations(path), stop)
     assert desk.repository.list_conversations() == ()
 
@@ -120,11 +120,11 @@ def test_what_is_cancelled_when_it_is_read_and_not_yet_added_adds_nothing(desk: 
 def test_what_is_refused_or_cancelled_adds_nothing(desk: Desk, tmp_path: Path) -> None:
     path = tmp_path / "chats.json"
     path.write_text('[{"messages": [{"role": "user", "content": "Hi"}]}, {"mess')
-    with pytest.raises(ChatsUnreadable):
+    with pytest.raises(FileUnusable, match=r"damaged or is no file of chats"):
         desk.files.handle(ImportConversations(path), StopSignal())
     stop = StopSignal()
     stop.set()
-    with pytest.raises(ImportCancelled):
+    with pytest.raises(Cancelled, match="import was cancelled"):
         desk.files.handle(ImportConversations(path), stop)
     assert desk.repository.list_conversations() == ()
     assert desk.events == []

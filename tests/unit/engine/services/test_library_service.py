@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine.config import TargetOptions, TargetSettings
-from engine.errors import NothingAdded, TargetKept, TargetMissing
+from engine.errors import NotPossible, TargetMissing
 from engine.hub.kept import KeptDownloads
 from engine.messages.commands import (
     AddTargets,
@@ -78,9 +78,9 @@ def test_what_is_left_out_is_told_beside_what_is_added(desk: Desk, tmp_path: Pat
 
 def test_nothing_to_add_is_an_error_with_the_reason(desk: Desk, tmp_path: Path) -> None:
     (tmp_path / "a.gguf").write_bytes(b"PK")
-    with pytest.raises(NothingAdded, match=r"a.gguf is not in the GGUF format; choose another model file\.$"):
+    with pytest.raises(NotPossible, match=r"a.gguf is not in the GGUF format; choose another model file\.$"):
         desk.do(AddTargets((tmp_path / "a.gguf",)))
-    with pytest.raises(NothingAdded, match="is gone"):
+    with pytest.raises(NotPossible, match="is gone"):
         desk.do(AddTargets((tmp_path / "gone.gguf",)))
     assert desk.listed(ListTargets()) == ()
 
@@ -135,12 +135,12 @@ def test_removing_leaves_the_file_unless_told_otherwise(desk: Desk, tmp_path: Pa
 
 def test_only_model_files_of_the_library_are_deleted(desk: Desk, tmp_path: Path) -> None:
     stranger = write(tmp_path / "stranger.gguf")
-    with pytest.raises(TargetKept, match="is not in the library, so its file is left alone"):
+    with pytest.raises(NotPossible, match="is not in the library, so its file is left alone"):
         desk.do(RemoveTarget(stranger, delete_file=True))
     notes = tmp_path / "notes.txt"
     notes.touch()
     desk.repository.remember_target("notes", notes, 0)
-    with pytest.raises(TargetKept, match=r"does not end in \.gguf, so it is left alone"):
+    with pytest.raises(NotPossible, match=r"does not end in \.gguf, so it is left alone"):
         desk.do(RemoveTarget(notes, delete_file=True))
     assert stranger.exists()
     assert notes.exists()
@@ -154,7 +154,7 @@ def test_the_file_that_is_loaded_is_not_deleted_by_another_name(desk: Desk, tmp_
     desk.do(AddTargets((path, link)))
     info = TargetInfo("link", str(link), "", 512, 1, 1)
     desk.loaded.hear(TargetReady(info, LoadTarget("link")))
-    with pytest.raises(TargetKept, match="is loaded"):
+    with pytest.raises(NotPossible, match="is loaded"):
         desk.do(RemoveTarget(path, delete_file=True))
     assert path.exists()
 
@@ -165,7 +165,7 @@ def test_the_starter_is_first_and_stays(tmp_path: Path) -> None:
         starter, _ = desk.listed(AddTargets((write(tmp_path / "a.gguf"),)))
         assert starter.is_starter
         for delete in (False, True):
-            with pytest.raises(TargetKept, match="The starter model belongs to Slipstream"):
+            with pytest.raises(NotPossible, match="The starter model belongs to Slipstream"):
                 desk.do(RemoveTarget(starter.path, delete))
         assert starter.path.exists()
         options = TargetOptions(TargetSettings(context_size=64))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from engine.config import LearningSettings
-from engine.errors import AdapterMissing, ImportCancelled, ProfileUnusable
+from engine.errors import AdapterUnusable, Cancelled, FileUnusable
 from engine.messages.commands import (
     Command,
     ExportProfile,
@@ -40,7 +40,7 @@ from engine.services.personal_service import PersonalService
 from engine.services.recall import Recall
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
-from engine.target.vocabulary_name import vocabulary_fingerprint
+from engine.target.interface import vocabulary_fingerprint
 from tests.fakes.target import FakeTarget
 from tests.unit.engine.profile.conftest import DRAFTER, TARGET, TOKENIZER, WEIGHTS
 
@@ -152,9 +152,9 @@ def test_a_damaged_profile_changes_nothing_and_nobody_waits_for_it(desk: Desk, t
     path.write_bytes(b"nonsense" * 10)
     era = desk.learning.era.number
     for command in (ShowProfile(path), ImportProfile(path), ImportProfile(tmp_path / "missing")):
-        with pytest.raises(ProfileUnusable):
+        with pytest.raises(FileUnusable, match=r"^The profile .* is damaged|^There is no file .*; name a profile"):
             desk.service.handle(command)
-    with pytest.raises(ProfileUnusable, match="name a file in a folder that exists"):
+    with pytest.raises(FileUnusable, match="name a file in a folder that exists"):
         desk.service.handle(ExportProfile(tmp_path / "missing" / "me.slipstream"))
     assert desk.learning.era.number == era
     desk.tells()
@@ -169,7 +169,7 @@ def test_an_earlier_adapter_is_used_and_which_one_was_before_is_told(desk: Desk)
         assert used == AdapterUsed(command, before)
         published = desk.repository.published_adapter(TARGET, DRAFTER)
         assert (published.number if published else None) == number
-    with pytest.raises(AdapterMissing):
+    with pytest.raises(AdapterUnusable, match="99"):
         desk.service.handle(UseAdapter(TARGET, DRAFTER, 99))
     published = desk.repository.published_adapter(TARGET, DRAFTER)
     assert published is not None
@@ -210,6 +210,6 @@ def test_a_profile_whose_import_is_ended_when_everything_is_forgotten_adds_nothi
     path, stop = tmp_path / "me.slipstream", StopSignal()
     desk.service.handle(ExportProfile(path))
     stop.set()
-    with pytest.raises(ImportCancelled):
+    with pytest.raises(Cancelled, match="import was cancelled"):
         other.service.handle(ImportProfile(path), stop)
     assert other.repository.summarize_learned().vocabularies == ()

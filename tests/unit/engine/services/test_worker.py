@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from engine.errors import NoTarget
+from engine.errors import NotPossible
 from engine.messages.commands import Command, ListConversations, OpenConversation
 from engine.messages.events import ConversationsListed, Failed, Finished
 from engine.services.worker import Worker
@@ -44,7 +44,7 @@ def test_a_failure_says_whether_it_was_wanted_to_end_and_a_kind_can_be_ended_alo
         if isinstance(command, OpenConversation):
             while not stop.is_set():
                 time.sleep(0.001)
-            raise NoTarget("It was ended.")
+            raise NotPossible("It was ended.")
 
     worker = Worker("busy", handle, events)
     worker.start()
@@ -64,7 +64,7 @@ def test_a_failure_becomes_a_sentence_and_the_next_command_is_carried_out(caplog
 
     def handle(command: Command, _stop: StopSignal) -> None:
         if command == OpenConversation(1):
-            raise NoTarget("No model is loaded; choose one.")
+            raise NotPossible("No model is loaded; choose one.")
         if command == OpenConversation(2):
             raise ZeroDivisionError("secret internals")
         events(ConversationsListed(()))
@@ -90,7 +90,7 @@ def test_every_command_ends_with_one_event_after_its_own() -> None:
     def handle(command: Command, _stop: StopSignal) -> None:
         events(ConversationsListed(()))
         if command == OpenConversation(1):
-            raise NoTarget("No model is loaded; choose one.")
+            raise NotPossible("No model is loaded; choose one.")
 
     worker = Worker("busy", handle, events)
     worker.start()

@@ -136,7 +136,7 @@ def test_it_offers_rollback_and_closes_what_it_owns() -> None:
 @pytest.mark.skipif(not VOCABS.exists(), reason="the shared measuring data is not here")
 @pytest.mark.parametrize("name", ["llama-bpe", "llama-spm", "qwen2"])
 def test_a_recorded_reply_comes_back_in_a_real_vocabulary(name: str) -> None:
-    from engine.target.llama_cpp import load_vocabulary
+    from engine.target.vocabulary import load_vocabulary
 
     path = VOCABS / f"ggml-vocab-{name}.gguf"
     target = TraceTarget(load_vocabulary(path), path)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from engine.errors import CorpusUnreadable, MendableError, PromptTooLong, TemplateFailed
+from engine.errors import FileUnusable, MendableError, PromptTooLong, TemplateFailed
 from engine.lab.distillation import invent as invent_module
 from engine.lab.distillation.invent import invent
 from engine.lab.distillation.progress import InventProgress
@@ -181,17 +181,17 @@ def test_more_can_be_asked_for_later_and_what_is_there_is_not_written_again(tmp_
 
 def test_a_folder_of_another_corpus_is_refused(tmp_path: Path) -> None:
     run(tmp_path, count=2)
-    with pytest.raises(CorpusUnreadable, match="the seed is another"):
+    with pytest.raises(FileUnusable, match="the seed is another"):
         run(tmp_path, seed=4)
     about = tmp_path / "about.json"
     about.write_text(about.read_text().replace('"fake"', '"other"'))
-    with pytest.raises(CorpusUnreadable, match=r"conversations of other .*they would be of fake"):
+    with pytest.raises(FileUnusable, match=r"conversations of other .*they would be of fake"):
         run(tmp_path)
     about.write_text("{}")
-    with pytest.raises(CorpusUnreadable, match="not in a format"):
+    with pytest.raises(FileUnusable, match="not in a format"):
         run(tmp_path)
     about.unlink()
-    with pytest.raises(CorpusUnreadable, match="another corpus"):
+    with pytest.raises(FileUnusable, match="another corpus"):
         run(tmp_path)
 
 
@@ -199,10 +199,10 @@ def test_a_damaged_shard_is_named(tmp_path: Path) -> None:
     run(tmp_path, count=2)
     path = tmp_path / "00000.jsonl"
     path.write_text(path.read_text()[:-20])
-    with pytest.raises(CorpusUnreadable, match=r"00000\.jsonl is damaged"):
+    with pytest.raises(FileUnusable, match=r"00000\.jsonl is damaged"):
         run(tmp_path)
     path.with_suffix(".safetensors").unlink()
-    with pytest.raises(CorpusUnreadable, match="no labels"):
+    with pytest.raises(FileUnusable, match="no labels"):
         run(tmp_path)
 
 

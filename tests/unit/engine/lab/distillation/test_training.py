@@ -12,7 +12,7 @@ import torch
 from safetensors import safe_open
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from engine.errors import WorkUnusable
+from engine.errors import FileUnusable
 from engine.lab.distillation.progress import TrainingProgress
 from engine.lab.distillation.training import Lessons, TrainingSettings, train
 from engine.learning.evaluation import count_hits
@@ -113,12 +113,12 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path: Path) -> None:
     checkpoint = tmp_path / "checkpoint.safetensors"
     lessons = Lessons(COUNTING, NO_LABELS, COUNTING[:1])
     checkpoint.write_bytes(b"nothing of the kind")
-    with pytest.raises(WorkUnusable, match="remove the file to start it again"):
+    with pytest.raises(FileUnusable, match="remove the file to start it again"):
         train(model(), VOCABULARY, lessons, BRIEF, checkpoint, lambda _: None)
     checkpoint.unlink()
     train(model(), VOCABULARY, lessons, replace(BRIEF, steps=1), checkpoint, lambda _: None)
     other = LlamaForCausalLM(LlamaConfig(vocab_size=9, hidden_size=8, num_hidden_layers=1, num_attention_heads=2))
-    with pytest.raises(WorkUnusable, match="cannot be gone on with"):
+    with pytest.raises(FileUnusable, match="cannot be gone on with"):
         train(other, 9, lessons, BRIEF, checkpoint, lambda _: None)
 
 

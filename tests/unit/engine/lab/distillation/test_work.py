@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import WorkUnusable
+from engine.errors import FileUnusable
 from engine.lab.distillation.work import WorkFolder
 
 
@@ -15,13 +15,13 @@ def test_the_same_settings_go_on_and_others_do_not(tmp_path: Path) -> None:
     assert WorkFolder(path, {"seed": 1}).path == path
     (path / "checkpoint.safetensors").write_text("x")
     assert WorkFolder(path, {"seed": 1}).checkpoint.exists()
-    with pytest.raises(WorkUnusable, match="other settings or texts"):
+    with pytest.raises(FileUnusable, match="other settings or texts"):
         WorkFolder(path, {"seed": 2})
 
 
 def test_a_folder_with_something_else_in_it_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "drafter").mkdir()
-    with pytest.raises(WorkUnusable, match="something else"):
+    with pytest.raises(FileUnusable, match="something else"):
         WorkFolder(tmp_path, {})
     assert [file.name for file in tmp_path.iterdir()] == ["drafter"]
 
@@ -34,5 +34,5 @@ def test_an_end_while_it_was_begun_does_no_harm(tmp_path: Path) -> None:
 
 def test_where_nothing_can_be_written_a_sentence_says_so(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(WorkUnusable, match="cannot be written"):
+    with pytest.raises(FileUnusable, match="cannot be written"):
         WorkFolder(tmp_path / "file" / "work", {})

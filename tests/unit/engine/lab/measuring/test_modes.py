@@ -6,7 +6,7 @@ import pytest
 
 from engine.config import ReplySettings, SamplingSettings
 from engine.decoding.speculation import Speculation
-from engine.errors import LogitsBroken
+from engine.errors import TargetUnusable
 from engine.lab.measuring.modes import ReplayMode, WriterMode
 from engine.lab.measuring.order import PASS_S, SimulatedCosts
 from engine.lab.measuring.prompts import Question
@@ -125,8 +125,8 @@ def test_a_stop_interrupts_and_a_failure_is_raised() -> None:
         mode.answer(Question("a", "", TURNS), stop)
 
     def fail() -> None:
-        raise LogitsBroken("Broken.")
+        raise TargetUnusable("Broken.")
 
     target.on_evaluate = fail
-    with pytest.raises(LogitsBroken):
+    with pytest.raises(TargetUnusable, match="Broken"):
         mode.answer(Question("a", "", TURNS), StopSignal())

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from engine.drafter.adapter import Adapter
-from engine.errors import DrafterUnusable, PromptsUnreadable
+from engine.errors import DrafterUnusable, FileUnusable
 from engine.lab.measuring.opening import open_measurement
 from engine.lab.measuring.order import BenchOrder
 from engine.lab.measuring.windows import Drafting
@@ -130,5 +130,5 @@ def test_a_target_is_closed_when_its_drafter_cannot_be_used(prompts: Path) -> No
 
 def test_prompts_are_read_before_anything_is_loaded(tmp_path: Path) -> None:
     order = BenchOrder("fake", tmp_path / "missing.jsonl")
-    with pytest.raises(PromptsUnreadable):
+    with pytest.raises(FileUnusable, match=r"missing.jsonl"):
         open_measurement(order, no_target, no_vocabulary, foreteller, StopSignal())

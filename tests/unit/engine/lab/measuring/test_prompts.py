@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import PromptsUnreadable
+from engine.errors import FileUnusable
 from engine.lab.measuring.prompts import Question, read_prompts
 from engine.messages.conversations import ChatTurn, Role
 
@@ -78,23 +78,23 @@ def test_a_recorded_reply_comes_with_its_conversation(tmp_path: Path) -> None:
 )
 def test_a_bad_line_is_named_in_one_sentence(tmp_path: Path, line: str, part: str) -> None:
     path = written(tmp_path, {"id": "good", "turns": ["Hi."]}, line)
-    with pytest.raises(PromptsUnreadable, match=r"^Line 2 of ") as caught:
+    with pytest.raises(FileUnusable, match=r"^Line 2 of ") as caught:
         read_prompts(path)
     assert part in str(caught.value)
     assert str(caught.value).endswith(".")
 
 
 def test_recorded_replies_are_asked_for_where_they_are_needed(tmp_path: Path) -> None:
-    with pytest.raises(PromptsUnreadable, match="has no “prompt” and “response”"):
+    with pytest.raises(FileUnusable, match="has no “prompt” and “response”"):
         read_prompts(written(tmp_path, {"id": "a", "turns": ["Hi."]}), recorded=True)
 
 
 def test_a_file_that_is_missing_empty_or_no_text_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(PromptsUnreadable, match="cannot be read"):
+    with pytest.raises(FileUnusable, match="cannot be read"):
         read_prompts(tmp_path / "missing.jsonl")
-    with pytest.raises(PromptsUnreadable, match="holds no prompts"):
+    with pytest.raises(FileUnusable, match="holds no prompts"):
         read_prompts(written(tmp_path, ""))
     binary = tmp_path / "binary.jsonl"
     binary.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(PromptsUnreadable, match="cannot be read"):
+    with pytest.raises(FileUnusable, match="cannot be read"):
         read_prompts(binary)

@@ -1,15 +1,14 @@
-"""Which of llama.cpp's libraries for kinds of x86-64 CPUs suits this one.
-
-A bundle carries one for every kind. llama.cpp can choose by itself, but for that it loads them all and asks the CPU
-alone, not the system: where a system or a virtual machine keeps back the registers of AVX-512, its choice ends the
-process at the first pass. Linux names in /proc/cpuinfo only what may really be used.
-"""
+"""The CPU of this machine: how many of its cores a pass should use, and which of llama.cpp's libraries suits it."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
+import psutil
+
+_CGROUP_QUOTA = Path("/sys/fs/cgroup/cpu.max")
 CPU_INFO = Path("/proc/cpuinfo")
 
 _SSE42 = frozenset({"sse4_2", "ssse3", "popcnt"})
@@ -19,6 +18,9 @@ _HASWELL = _F16C | {"fma", "avx2", "bmi2"}
 _AVX512 = _HASWELL | {"avx512f", "avx512cd", "avx512vl", "avx512dq", "avx512bw"}
 _ICELAKE = _AVX512 | {"avx512vbmi", "avx512_vnni"}
 
+# A bundle carries a library for every kind of x86-64 CPU. llama.cpp can choose by itself, but for that it loads them
+# all and asks the CPU alone, not the system: where a system or a virtual machine holds back the registers of AVX-512,
+# its choice ends the process at the first pass. Linux names in /proc/cpuinfo only what programs may use.
 # Best first, by what llama.cpp's own scores say, with the flags of each as Linux spells them. `sapphirerapids` is left
 # out: its AMX ends the process on some machines (llama.cpp PR 26954), and `zen4` runs there.
 _VARIANTS: tuple[tuple[str, frozenset[str]], ...] = (
@@ -39,8 +41,27 @@ _VARIANTS: tuple[tuple[str, frozenset[str]], ...] = (
 ALL_NAMES = tuple(name for name, _ in _VARIANTS)
 
 
+def usable_cores() -> int:
+    """Physical cores this process may use: a second thread on one core only gets in the way of matrix products.
+
+    Respects the affinity mask and, in a container, the quota of processor time.
+    """
+    physical = psutil.cpu_count(logical=False) or psutil.cpu_count() or 1
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else physical
+    return max(1, min(physical, allowed, _quota(_CGROUP_QUOTA) or physical))
+
+
+def _quota(file: Path) -> int | None:
+    """Whole processors that a cgroup grants, or None without a limit."""
+    try:
+        quota, period = file.read_text().split()
+    except (OSError, ValueError):
+        return None
+    return max(1, int(quota) // int(period)) if quota != "max" else None
+
+
 def usable_flags(cpu_info: Path = CPU_INFO) -> frozenset[str]:
-    """What the CPU offers and the system lets programs use; empty if that cannot be told."""
+    """What the CPU offers and the system lets programs use; empty if that is unknown."""
     try:
         with cpu_info.open(encoding="utf-8", errors="replace") as lines:
             for line in lines:
@@ -52,7 +73,7 @@ def usable_flags(cpu_info: Path = CPU_INFO) -> frozenset[str]:
 
 
 def libraries(folder: Path, flags: Iterable[str]) -> list[Path]:
-    """Those in `folder` that run on a CPU with `flags`, best first; empty if there is no choice to be made."""
+    """Those in `folder` that run on a CPU with `flags`, best first; empty if there is nothing to choose from."""
     offered = frozenset(flags)
     suitable = (folder / f"libggml-cpu-{name}.so" for name, needed in _VARIANTS if needed <= offered)
     return [path for path in suitable if path.is_file()]

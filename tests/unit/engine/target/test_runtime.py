@@ -14,11 +14,11 @@ from engine.library import loading
 from engine.loading import load_file
 from engine.messages.targets import ComputeDevice, DeviceKind, GpuSupport
 from engine.stop_signal import StopSignal
-from engine.target import llama_cpp
-from engine.target.devices import _chosen, read_support
+from engine.target import llama_cpp, opening
 from engine.target.files import starter_file, starter_path
 from engine.target.interface import Target
-from engine.target.llama_cpp import LlamaCppTarget, gpu_support
+from engine.target.llama_cpp import LlamaCppTarget
+from engine.target.runtime import _chosen, gpu_support
 
 CUDA = ComputeDevice("CUDA0", "A card", "CUDA", DeviceKind.GPU, 8, 8)
 VULKAN = ComputeDevice("Vulkan0", "A card", "Vulkan", DeviceKind.GPU, 8, 8)
@@ -42,7 +42,7 @@ def test_a_build_is_asked_for_its_devices() -> None:
     support = gpu_support()
     assert "CPU" not in support.backends
     if not support.backends:
-        assert support == read_support()
+        assert support == GpuSupport()
         assert support.devices == ()
         assert support.description == ""
 
@@ -61,7 +61,7 @@ def test_the_cpu_takes_over_from_a_card_that_refuses_unless_it_was_chosen(monkey
     card = replace(CUDA, total_memory=8 * gib, free_memory=8 * gib)
     monkeypatch.setattr(loading, "gpu_support", lambda: GpuSupport(("CUDA",), (card,)))
     tried: list[int | None] = []
-    really_open = llama_cpp.open_model
+    really_open = opening.open_model
 
     def open_on_a_card_that_refuses(path: Path, settings: TargetSettings, *others: Any) -> Any:
         tried.append(settings.gpu_layers)
@@ -83,11 +83,11 @@ def test_the_cpu_takes_over_from_a_card_that_refuses_unless_it_was_chosen(monkey
 
 def test_a_cards_refusal_is_told_apart_from_the_machines(monkeypatch: pytest.MonkeyPatch) -> None:
     def told(complaint: str, layers: int | None = None) -> str:
-        error = llama_cpp._cards_too_small(Path("m.gguf"), TargetSettings(gpu_layers=layers), complaint)
+        error = opening._cards_too_small(Path("m.gguf"), TargetSettings(gpu_layers=layers), complaint)
         return "" if error is None else str(error)
 
     assert told("unable to allocate CUDA0 buffer") == "", "there is no card"
-    monkeypatch.setattr(llama_cpp, "gpu_support", lambda: GpuSupport(("CUDA",), (CUDA,)))
+    monkeypatch.setattr(opening, "gpu_support", lambda: GpuSupport(("CUDA",), (CUDA,)))
     assert told("unable to allocate CUDA0 buffer") == (
         "m.gguf needs more memory of A card than the 0.0 GiB that are free there; choose fewer GPU layers or a smaller "
         "context size for it."

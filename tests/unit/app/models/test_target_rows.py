@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from app.models.library_model import target_row, target_rows
+from app.models.target_rows import target_row, target_rows
 from tests.unit.app.library_samples import GONE, MAMBA, QWEN, STARTER_TARGET, TARGETS
 
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from app.text.hub_advice import Fit, advise
+from app.text.hub_files import Fit, advise
 from engine.messages.targets import HubFile
 
 GB = 1_000_000_000

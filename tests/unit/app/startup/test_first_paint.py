@@ -10,7 +10,7 @@ from time import thread_time
 from PySide6.QtCore import QCoreApplication
 import app.startup.first_paint
 application = QCoreApplication([])
-from app.startup.in_pieces import PIECES, import_in_pieces
+from app.startup.first_paint import PIECES, import_in_pieces
 import_in_pieces()
 before = set(sys.modules)
 import app.wiring

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.target.cpu_variants import ALL_NAMES, libraries, usable_flags
+from engine.target.cpu import ALL_NAMES, libraries, usable_flags
 
 NEHALEM = "sse sse2 ssse3 sse4_1 sse4_2 popcnt"
 HASWELL = f"{NEHALEM} avx xsave f16c fma avx2 bmi2"

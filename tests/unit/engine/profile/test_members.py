@@ -14,8 +14,16 @@ from hypothesis import strategies as st
 from safetensors.numpy import save
 
 from engine.messages.learned import NgramRecord
-from engine.profile.members import pack_ngrams, pack_texts, unpack_ngrams, unpack_texts
-from engine.profile.tensors import TensorsBroken, check_weights, pack, unpack
+from engine.profile.members import (
+    TensorsBroken,
+    check_weights,
+    pack,
+    pack_ngrams,
+    pack_texts,
+    unpack,
+    unpack_ngrams,
+    unpack_texts,
+)
 
 COLUMNS: dict[str, Any] = {
     "tokens": np.array([1, 2, 3], np.int32),

@@ -1,4 +1,8 @@
-"""ChatGPT's own export: a list of conversations, each a tree of nodes by their names."""
+"""Conversations that other programs write.
+
+ChatGPT's own export is a list of conversations, each a tree of nodes by their names. OpenAI's interface and the data
+sets made for it have lists of messages: `{"messages": [{"role", "content"}]}`.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,9 @@ from pydantic import BaseModel
 from engine.exchange.grown_tree import Node, grow, time_from, tree
 from engine.messages.conversations import ConversationTree, Role
 
-_ROLES = {"user": Role.USER, "assistant": Role.ASSISTANT}
-_KINDS_SAID = frozenset({"text", "multimodal_text"})  # others are tool calls, thoughts, what a tool returned, …
+_ROLES = {"user": Role.USER, "human": Role.USER, "assistant": Role.ASSISTANT}
+_SYSTEM = frozenset({"system", "developer"})
+_SPOKEN_KINDS = frozenset({"text", "multimodal_text"})  # others are tool calls, thoughts, what a tool returned, …
 
 
 class _Author(BaseModel):
@@ -43,12 +48,23 @@ class _Conversation(BaseModel):
     mapping: dict[str, _Node]
 
 
+class _ListedMessage(BaseModel):
+    role: str
+    content: str | list[Any] | None = None
+
+
+class _MessageList(BaseModel):
+    title: str | None = None
+    model: str | None = None
+    messages: list[_ListedMessage]
+
+
 def is_chatgpt(element: dict[str, Any]) -> bool:
     return "mapping" in element
 
 
-def read(element: dict[str, Any]) -> ConversationTree:
-    """What was said is kept, with its branches; what tools did is not. Raises ValueError."""
+def read_chatgpt(element: dict[str, Any]) -> ConversationTree:
+    """The messages with their branches, without tool calls. Raises ValueError."""
     found = _Conversation.model_validate(element)
     nodes = [_node(name, each) for name, each in found.mapping.items()]
     times = time_from(found.create_time), time_from(found.update_time)
@@ -78,14 +94,14 @@ def _is_hidden(message: _Message) -> bool:
 
 
 def _text(content: _Content | None) -> str:
-    if content is None or content.content_type not in _KINDS_SAID:
+    if content is None or content.content_type not in _SPOKEN_KINDS:
         return ""
     pieces = [_piece(part) for part in content.parts or ()]
     return "\n\n".join(piece for piece in pieces if piece.strip())
 
 
 def _piece(part: object) -> str:
-    """What was said aloud has its text; of other things that are no text only their kind is kept."""
+    """A transcript for what was spoken; of other parts without text only their kind."""
     if isinstance(part, str):
         return part
     if not isinstance(part, dict):
@@ -101,3 +117,30 @@ def _system_prompt(found: _Conversation) -> str:
         if message is not None and message.author.role == "system" and not _is_hidden(message):
             return _text(message.content)
     return ""
+
+
+def is_message_list(element: dict[str, Any]) -> bool:
+    return "messages" in element
+
+
+def read_message_list(element: dict[str, Any]) -> ConversationTree:
+    """Raises ValueError."""
+    found = _MessageList.model_validate(element)
+    system_prompt = ""
+    nodes: list[Node[int]] = []
+    for place, each in enumerate(found.messages):
+        text = _listed_text(each.content)
+        role = _ROLES.get(each.role) if text.strip() else None
+        if each.role in _SYSTEM and not system_prompt and all(node.role is None for node in nodes):
+            system_prompt = text
+        model = found.model if role is Role.ASSISTANT else None
+        nodes.append(Node(place, place - 1 if place else None, role, text, None, model))
+    grown = grow(nodes, nodes[-1].key if nodes else None, joins_turns=True)
+    return tree(found.title, system_prompt, (None, None), grown)
+
+
+def _listed_text(content: str | list[Any] | None) -> str:
+    if content is None or isinstance(content, str):
+        return content or ""
+    pieces = [part if isinstance(part, str) else part.get("text") for part in content if isinstance(part, str | dict)]
+    return "\n\n".join(piece for piece in pieces if isinstance(piece, str) and piece.strip())

@@ -1,0 +1,215 @@
+"""Opens models and contexts with llama.cpp, and says in a sentence why one cannot be opened."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+from llama_cpp import llama_cpp as lib
+
+from engine.config import TargetSettings
+from engine.errors import (
+    Cancelled,
+    CardsTooSmall,
+    MendableError,
+    TargetMissing,
+    TargetUnsupported,
+    TargetUnusable,
+)
+from engine.stop_signal import StopSignal
+from engine.target.interface import TargetDescription
+from engine.target.runtime import forget_errors, gpu_support, last_error
+
+_NO_DEVICES = (ctypes.c_void_p * 1)(None)  # graphics cards are left alone
+
+
+def check_file(path: Path) -> None:
+    """Refuses, by size and first bytes, what cannot be a GGUF model with weights; the rest is llama.cpp's to judge."""
+    head = read_head(path)
+    if int.from_bytes(head[8:16], "little") == 0:  # the number of tensors
+        raise TargetUnusable(f"{path.name} holds a vocabulary but no weights; choose the model itself.")
+    _check_memory(path)
+
+
+def read_head(path: Path) -> bytes:
+    """The first 24 bytes of a GGUF file. Raises TargetMissing or TargetUnusable."""
+    if not path.exists():
+        raise TargetMissing(f"There is no file {path}; choose another model file.")
+    if not path.is_file():
+        raise TargetUnusable(f"{path} is not a file; choose a model file that ends in .gguf.")
+    try:
+        with path.open("rb") as file:
+            head = file.read(24)
+    except OSError as error:
+        raise TargetUnusable(f"{path} cannot be read ({error.strerror}); check its permissions.") from error
+    if head[:4] != b"GGUF":
+        raise TargetUnusable(f"{path.name} is not in the GGUF format; choose another model file.")
+    if len(head) < 24:
+        raise TargetUnusable(f"{path.name} is cut short; download it again.")
+    return head
+
+
+def _check_memory(path: Path) -> None:
+    size, total = path.stat().st_size, psutil.virtual_memory().total
+    if size > total and not gpu_support().devices:
+        raise TargetUnusable(
+            f"{path.name} takes {size / 2**30:.1f} GiB, but this machine has {total / 2**30:.1f} GiB of memory; "
+            "choose a smaller model or quantization."
+        )
+
+
+def trial(path: Path) -> str | None:
+    """Loads the model and evaluates one token; what llama.cpp objects to, or None.
+
+    A damaged file can make llama.cpp end the whole process here, so call it in a process of its own.
+    """
+    parameters = lib.llama_model_default_params()
+    parameters.n_gpu_layers = 0
+    parameters.devices = ctypes.cast(_NO_DEVICES, ctypes.c_void_p)
+    parameters.use_extra_bufts = False  # read the weights as they lie in the file instead of arranging them for speed
+    model = lib.llama_model_load_from_file(os.fsencode(path), parameters)
+    if not model:
+        return last_error()
+    sizes = lib.llama_context_default_params()
+    sizes.n_ctx = sizes.n_batch = sizes.n_ubatch = 32
+    context = lib.llama_init_from_model(model, sizes)
+    if not context:
+        return last_error()
+    token = (lib.llama_token * 1)(0)
+    return None if lib.llama_decode(context, lib.llama_batch_get_one(token, 1)) == 0 else last_error()
+
+
+def explain(path: Path, complaint: str) -> MendableError:
+    """The sentence for what llama.cpp said about a file."""
+    if "unknown model architecture" in complaint:
+        architecture = complaint.rsplit("'", 2)[-2] if complaint.count("'") >= 2 else "unknown"
+        return TargetUnsupported(
+            f"{path.name} has the architecture “{architecture}”, which this version cannot run; choose another model."
+        )
+    if "not within the file bounds" in complaint:
+        return TargetUnusable(f"{path.name} is cut short; download it again.")
+    if "unable to allocate" in complaint or "failed to allocate" in complaint:
+        return TargetUnusable(f"{path.name} does not fit into memory; choose a smaller model or quantization.")
+    if "token_embd.weight' not found" in complaint:
+        return TargetUnusable(f"{path.name} holds no weights of a language model; choose the model itself.")
+    return TargetUnusable(f"{path.name} is damaged or incomplete; download it again. (llama.cpp: {complaint})")
+
+
+def _cards_too_small(path: Path, settings: TargetSettings, complaint: str) -> CardsTooSmall | None:
+    """What to say where memory was wanted on graphics cards and not had; None where it was something else."""
+    if "allocate" not in complaint or "CPU" in complaint or settings.gpu_layers == 0:
+        return None
+    support = gpu_support()
+    if not support.devices:
+        return None
+    free = sum(device.free_memory for device in support.devices)
+    return CardsTooSmall(
+        f"{path.name} needs more memory of {support.description} than the {free / 2**30:.1f} GiB that are free there; "
+        "choose fewer GPU layers or a smaller context size for it."
+    )
+
+
+def open_model(path: Path, settings: TargetSettings, on_progress: Callable[[float], None], stop: StopSignal) -> Any:
+    """The weights of a GGUF file. Raises TargetMissing, TargetUnusable, TargetUnsupported or Cancelled."""
+    check_file(path)
+
+    def report(progress: float, _user_data: object) -> bool:
+        on_progress(progress)
+        return not stop.is_set()
+
+    callback = lib.llama_progress_callback(report)  # named, so that it outlives the call below
+    parameters = lib.llama_model_default_params()
+    parameters.progress_callback = callback
+    if settings.gpu_layers is not None:
+        parameters.n_gpu_layers = settings.gpu_layers
+        if not settings.gpu_layers:  # llama.cpp would still reserve memory there, and compute long prompts there
+            parameters.devices = ctypes.cast(_NO_DEVICES, ctypes.c_void_p)
+    forget_errors()
+    model = lib.llama_model_load_from_file(os.fsencode(path), parameters)
+    if not model:
+        if stop.is_set():
+            raise Cancelled(f"Loading {path.name} was cancelled.")
+        complaint = last_error()
+        raise _cards_too_small(path, settings, complaint) or explain(path, complaint)
+    if not lib.llama_model_has_decoder(model) or lib.llama_model_has_encoder(model):
+        lib.llama_model_free(model)
+        raise TargetUnsupported(f"{path.name} is not a model that writes text on its own; choose a chat model.")
+    return model
+
+
+def context_parameters(threads: int) -> Any:
+    """llama.cpp's defaults for `threads`; the sizes are left to the caller."""
+    parameters = lib.llama_context_default_params()
+    parameters.n_threads = parameters.n_threads_batch = threads
+    parameters.no_perf = True
+    return parameters
+
+
+def open_context(model: Any, path: Path, parameters: Any, settings: TargetSettings) -> Any:
+    """A context, or the model is freed. Raises TargetUnusable or TargetUnsupported."""
+    try:
+        return _make_context(model, path, parameters, settings)
+    except BaseException:
+        lib.llama_model_free(model)
+        raise
+
+
+def _make_context(model: Any, path: Path, parameters: Any, settings: TargetSettings) -> Any:
+    forget_errors()
+    context = lib.llama_init_from_model(model, parameters)
+    if not context:
+        raise _cards_too_small(path, settings, last_error()) or TargetUnusable(
+            f"The context of {parameters.n_ctx:,} tokens for {path.name} does not fit into memory; "
+            f"choose a smaller context size. (llama.cpp: {last_error()})"
+        )
+    if not lib.llama_get_memory(context):
+        lib.llama_free(context)
+        raise TargetUnsupported(f"{path.name} is not a model that writes text; choose a chat model.")
+    return context
+
+
+def describe(model: Any, path: Path, name: str, threads: int, settings: TargetSettings) -> TargetDescription:
+    support = gpu_support()
+    all_layers = lib.llama_model_n_layer(model) + 1
+    wanted = all_layers if settings.gpu_layers is None else settings.gpu_layers
+    num_gpu_layers = min(wanted, all_layers) if support.devices else 0
+    return TargetDescription(
+        path=path,
+        name=name,
+        summary=_summary(model),
+        size_bytes=lib.llama_model_size(model),
+        threads=threads,
+        chat_template=_chat_template(model),
+        num_gpu_layers=num_gpu_layers,
+        num_layers=all_layers,
+        gpu=support.description,
+    )
+
+
+def _chat_template(model: Any) -> str | None:
+    template = lib.llama_model_chat_template(model, None)
+    return template.decode("utf-8", "replace") if template else None
+
+
+def _summary(model: Any) -> str:
+    """llama.cpp's own description names the nearest size of a family instead of the model's."""
+    architecture = _text_from(
+        lambda buffer, size: lib.llama_model_meta_val_str(model, b"general.architecture", buffer, size)
+    )
+    quantization = (lib.llama_ftype_name(lib.llama_model_ftype(model)) or b"").decode("utf-8", "replace")
+    return " ".join(filter(None, (architecture, _rounded(lib.llama_model_n_params(model)), quantization)))
+
+
+def _rounded(number: int) -> str:
+    """A number of parameters as people say it: 135M, 7.2B."""
+    return f"{number / 1e9:.1f}B" if number >= 1e9 else f"{number / 1e6:.0f}M"
+
+
+def _text_from(fill: Callable[[Any, int], int]) -> str:
+    buffer = ctypes.create_string_buffer(256)
+    fill(buffer, len(buffer))
+    return buffer.value.decode("utf-8", "replace")
