@@ -17,7 +17,7 @@ from app.wiring import WiredWindow
 from engine import Command, Compare, ListHubFiles, SearchHub, StopSignal
 from engine.config import SpeculationSettings
 from engine.messages.comparison import Comparison, RunFigures, Side
-from engine.messages.events import CompareFinished, CompareText, Event, HubFilesListed, HubSearched
+from engine.messages.events import CompareFinished, CompareText, Event, Finished, HubFilesListed, HubSearched
 from tests.pictures.content import COMPARED_TEXT, HUB_FILES, HUB_MODELS
 
 _PATIENCE_S = 120.0
@@ -33,9 +33,11 @@ class PictureBridge(EngineBridge):
         events = _made_up(command)
         if not events:
             return super().post(command, quiet)
-        for event in events:
+        request = Request(command, StopSignal(), quiet)
+        self._requests.append(request)  # nobody else may hold it
+        for event in (*events, Finished(command)):
             self._receive(event)
-        return Request(command, StopSignal())
+        return request
 
 
 class Studio:
