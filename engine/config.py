@@ -1,4 +1,4 @@
-"""What can be set, as typed and ranged values that are checked once, where they are made."""
+"""What can be set: typed values with ranges, checked once, where they are made. And where everything is stored."""
 
 from __future__ import annotations
 
@@ -6,24 +6,25 @@ import json
 import os
 import shlex
 import sys
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
+from typing import Annotated, Any
 
 import platformdirs
 
 from engine.errors import FileUnusable, SettingInvalid
+from engine.parameters import Parameter, Scope, check_parameters, parameters
 
 DATA_DIR_VARIABLE = "SLIPSTREAM_DATA_DIR"
-PORTABLE_FOLDER = "slipstream-data"  # beside the program: then everything is kept in it
+PORTABLE_FOLDER = "slipstream-data"  # beside the program; where it exists, everything is stored in it
 UPDATE_URL_VARIABLE = "SLIPSTREAM_UPDATE_URL"
 STARTER = "starter"
 USUAL_CONTEXT = 8192  # tokens; more costs memory that most chats never use
-_LOWEST_TEMPERATURE = 1e-4  # below, it is greedy but for rounding
 
 
 def data_dir() -> Path:
-    """The folder of everything Slipstream keeps: the one `SLIPSTREAM_DATA_DIR` names, else the portable one, else the
+    """The folder that everything is stored in: the one `SLIPSTREAM_DATA_DIR` names, else the portable one, else the
     platform's own. Raises FileUnusable for a portable one that cannot be written."""
     chosen = os.environ.get(DATA_DIR_VARIABLE)
     if chosen:
@@ -47,10 +48,12 @@ def portable_dir() -> Path | None:
 
 
 def _program() -> Path | None:
-    """What the user sees of a bundled program: an executable, an AppImage or an app of macOS."""
+    """The file of a bundled program that the user sees: an executable, an AppImage or a macOS app."""
     executable = Path(sys.executable)
     image, unpacked = os.environ.get("APPIMAGE"), os.environ.get("APPDIR")
-    if image and unpacked and executable.is_relative_to(unpacked):  # else they are of a program that started this one
+    if (
+        image and unpacked and executable.is_relative_to(unpacked)
+    ):  # else they belong to the program that started this one
         return Path(image)
     if not getattr(sys, "frozen", False):
         return None
@@ -58,113 +61,216 @@ def _program() -> Path | None:
 
 
 def update_url() -> str:
-    """Where this build asks for its newest version, if the user wants that: what `SLIPSTREAM_UPDATE_URL` names, else
-    what whoever packaged it wrote into `resources/release.json`; empty for nowhere."""
-    told = json.loads((files("resources") / "release.json").read_text("utf-8"))
-    return os.environ.get(UPDATE_URL_VARIABLE) or str(told["update_url"])
-
-
-def _check(name: str, value: float, low: float, high: float) -> None:
-    if not low <= value <= high:  # also refuses NaN
-        raise SettingInvalid(f"{name} is {_shown(value)}; choose a value from {_shown(low)} to {_shown(high)}.")
-
-
-def _shown(value: float) -> str:
-    return f"{value:,}" if isinstance(value, int) else f"{value:g}"
+    """Where this build asks for its newest version, if the user wants that: `SLIPSTREAM_UPDATE_URL`, else the address
+    in `resources/release.json`, which is written when packaging; empty for nowhere."""
+    release = json.loads((files("resources") / "release.json").read_text("utf-8"))
+    return os.environ.get(UPDATE_URL_VARIABLE) or str(release["update_url"])
 
 
 @dataclass(frozen=True, slots=True)
 class SamplingSettings:
-    """How a distribution is made from logits. The defaults, and the order in which they apply, are llama.cpp's."""
+    """How a distribution is made from logits. The defaults, and the order in which they apply, are llama.cpp's.
 
-    temperature: float = 0.8  # 0 = greedy
-    top_k: int = 40  # 0 = off
-    top_p: float = 0.95  # 1 = off
-    min_p: float = 0.05  # 0 = off
-    repetition_penalty: float = 1.0  # 1 = off
-    presence_penalty: float = 0.0
-    frequency_penalty: float = 0.0
-    penalty_window: int = 64  # the last tokens that penalties look at
-    seed: int | None = None  # None = another one each time
+    A new parameter is declared here and used in `engine/numerics/sampling.py`. The settings, the dialogs of a chat and
+    of a target, what is stored of them, and the command line take it from here.
+    """
+
+    temperature: Annotated[
+        float,
+        Parameter(
+            "Temperature",
+            0,
+            5,
+            least_above_zero=1e-4,  # below, it is greedy but for rounding
+            step=0.1,
+            about="How freely the model chooses its words; 0 is always the likeliest one.",
+            option="0 is greedy.",
+        ),
+    ] = 0.8
+    top_k: Annotated[
+        int,
+        Parameter(
+            "Top-k",
+            0,
+            1_000_000,
+            step=5,
+            about="Chooses among so many of the likeliest tokens; 0 switches it off.",
+            option="0 switches it off.",
+        ),
+    ] = 40
+    top_p: Annotated[
+        float,
+        Parameter(
+            "Top-p",
+            0,
+            1,
+            step=0.05,
+            about="Chooses among the likeliest tokens that together have this probability; 1 switches it off.",
+            option="1 switches it off.",
+        ),
+    ] = 0.95
+    min_p: Annotated[
+        float,
+        Parameter(
+            "Min-p",
+            0,
+            1,
+            step=0.01,
+            about="Leaves out tokens less likely than this share of the likeliest one; 0 switches it off.",
+            option="0 switches it off.",
+        ),
+    ] = 0.05
+    repetition_penalty: Annotated[
+        float,
+        Parameter(
+            "Repetition penalty",
+            0.1,
+            10,
+            step=0.05,
+            about="Above 1 the model avoids words that it has just used; 1 switches it off.",
+            option="1 switches it off.",
+        ),
+    ] = 1.0
+    presence_penalty: Annotated[
+        float, Parameter("Presence penalty", -10, 10, option="0 switches it off.", scope=Scope.COMMAND)
+    ] = 0.0
+    frequency_penalty: Annotated[
+        float, Parameter("Frequency penalty", -10, 10, option="0 switches it off.", scope=Scope.COMMAND)
+    ] = 0.0
+    penalty_window: Annotated[int, Parameter("Penalty window", 0, 1_000_000, scope=Scope(0))] = 64  # last tokens
+    seed: Annotated[
+        int | None,
+        Parameter(
+            "Seed",
+            0,
+            2**64 - 1,
+            about="The same seed draws the same reply to the same prompt; else it differs.",
+            unset="another each time",
+            option="With --no-speculation, the same seed gives the same reply.",
+            scope=Scope.CHAT | Scope.COMMAND,
+        ),
+    ] = None
 
     def __post_init__(self) -> None:
-        _check("Temperature", self.temperature, 0.0, 5.0)
-        if 0 < self.temperature < _LOWEST_TEMPERATURE:
-            raise SettingInvalid(f"Temperature is {self.temperature:g}; choose 0 or at least {_LOWEST_TEMPERATURE:g}.")
-        _check("Top-k", self.top_k, 0, 1_000_000)
-        _check("Top-p", self.top_p, 0.0, 1.0)
-        _check("Min-p", self.min_p, 0.0, 1.0)
-        _check("Repetition penalty", self.repetition_penalty, 0.1, 10.0)
-        _check("Presence penalty", self.presence_penalty, -10.0, 10.0)
-        _check("Frequency penalty", self.frequency_penalty, -10.0, 10.0)
-        _check("Penalty window", self.penalty_window, 0, 1_000_000)
-        if self.seed is not None:
-            _check("Seed", self.seed, 0, 2**64 - 1)
+        check_parameters(self)
 
 
 @dataclass(frozen=True, slots=True)
 class ReplySettings:
     sampling: SamplingSettings = SamplingSettings()
-    max_tokens: int | None = None  # None = until the target ends, or the context is full
+    max_tokens: Annotated[
+        int | None,
+        Parameter(
+            "Longest reply",
+            1,
+            10_000_000,
+            step=128,
+            about="A reply that reaches it ends there. A token is a word or a piece of one.",
+            unit="tokens",
+            unset="no limit",
+            suggested=1024,
+        ),
+    ] = None
     stop_strings: tuple[str, ...] = ()
-    learns: bool = True  # whether what is written may teach those who draft
+    learns: bool = True  # whether proposers may learn from the reply
     keeps_distributions: bool = False  # whether the reply carries the target's distribution before each token
     speculate: bool = True  # let proposers draft ahead of the target; the text follows the same distribution either way
 
     def __post_init__(self) -> None:
-        if self.max_tokens is not None:
-            _check("Length of a reply", self.max_tokens, 1, 10_000_000)
+        check_parameters(self)
         if not all(self.stop_strings):
             raise SettingInvalid("A stop string is empty; remove it or give it text.")
 
 
-@dataclass(frozen=True, slots=True)
+OWN_PARAMETERS = tuple(
+    each for owner in (SamplingSettings, ReplySettings) for each in parameters(owner) if Scope.CHAT in each.scope
+)
+
+
+@dataclass(frozen=True, slots=True, init=False)
 class OwnSampling:
-    """What a user has set for one conversation. None: as for all others."""
+    """What a user has set for one conversation, of `OWN_PARAMETERS`; all others are as for all conversations."""
 
-    temperature: float | None = None
-    top_k: int | None = None
-    top_p: float | None = None
-    min_p: float | None = None
-    repetition_penalty: float | None = None
-    seed: int | None = None
-    max_tokens: int | None = None  # of a reply
+    chosen: tuple[tuple[str, float], ...]  # names and values, in the order of declaration
 
-    def __post_init__(self) -> None:
+    def __init__(self, **values: float | None) -> None:
+        """None counts as not set. Raises SettingInvalid."""
+        chosen = ((each.name, values.pop(each.name, None)) for each in OWN_PARAMETERS)
+        object.__setattr__(self, "chosen", tuple((name, value) for name, value in chosen if value is not None))
+        if values:
+            raise TypeError(f"a conversation has no {', '.join(values)} of its own")
         self.over(ReplySettings())
 
+    @classmethod
+    def from_json(cls, stored: str | None) -> OwnSampling:
+        """As `to_json` writes it. What is unknown, or makes no sense, counts as not set."""
+        try:
+            found = json.loads(stored or "{}")
+        except (TypeError, ValueError, RecursionError):  # SQLite holds any kind of value in any column
+            return cls()
+        if not isinstance(found, dict):
+            return cls()
+        return cls(**{each.name: found[each.name] for each in OWN_PARAMETERS if each.accepts(found.get(each.name))})
+
+    def to_json(self) -> str | None:
+        """None where nothing is set."""
+        return json.dumps(dict(self.chosen)) if self.chosen else None
+
     def over(self, settings: ReplySettings) -> ReplySettings:
-        """The settings with what is set here in their place."""
-        own = {field.name: value for field in fields(self) if (value := getattr(self, field.name)) is not None}
+        """The settings, with what is set here in their place."""
+        own: dict[str, Any] = dict(self.chosen)
         max_tokens = own.pop("max_tokens", settings.max_tokens)
         return replace(settings, sampling=replace(settings.sampling, **own), max_tokens=max_tokens)
 
 
 @dataclass(frozen=True, slots=True)
 class TargetSettings:
-    context_size: int | None = None  # tokens; None = what the model was trained for, at most USUAL_CONTEXT
-    threads: int | None = None  # None = one per usable physical core
-    gpu_layers: int | None = None  # None = all of them where the build has a GPU
+    context_size: Annotated[
+        int | None,  # None = what the model was trained for, at most USUAL_CONTEXT
+        Parameter(
+            "Context size",
+            32,
+            16_777_216,
+            step=1024,
+            about="How much of a chat the model sees at once; more takes more memory. "
+            "Automatic: what it was trained for, up to 8,192.",
+            unit="tokens",
+            unset="Automatic",
+        ),
+    ] = None
+    threads: Annotated[
+        int | None,  # None = one per usable physical core
+        Parameter(
+            "Threads",
+            1,
+            1024,
+            about="How many processor cores a model uses. Automatic: all physical cores, which is usually fastest.",
+            unset="Automatic",
+        ),
+    ] = None
+    gpu_layers: Annotated[
+        int | None,  # None = all of them where the build has a GPU
+        Parameter(
+            "GPU layers",
+            0,
+            100_000,
+            about="Layers of the model that are computed by a graphics card, where there is one. Automatic: as many as "
+            "there is room for.",
+            unset="Automatic",
+        ),
+    ] = None
 
     def __post_init__(self) -> None:
-        if self.context_size is not None:
-            _check("Context size", self.context_size, 32, 16_777_216)
-        if self.threads is not None:
-            _check("Threads", self.threads, 1, 1024)
-        if self.gpu_layers is not None:
-            _check("GPU layers", self.gpu_layers, 0, 100_000)
+        check_parameters(self)
 
     def context_for(self, trained: int) -> int:
         """Tokens; `trained`: that the model was trained for, 0 where that is not known."""
         return self.context_size or min(trained or USUAL_CONTEXT, USUAL_CONTEXT)
 
     def filled_up(self, others: TargetSettings) -> TargetSettings:
-        """With those of the others where these say nothing."""
-        return TargetSettings(
-            context_size=others.context_size if self.context_size is None else self.context_size,
-            threads=others.threads if self.threads is None else self.threads,
-            gpu_layers=others.gpu_layers if self.gpu_layers is None else self.gpu_layers,
-        )
+        """These, and those of the others where these are None."""
+        own: dict[str, Any] = {each.name: getattr(self, each.name) for each in parameters(TargetSettings)}
+        return replace(others, **{name: value for name, value in own.items() if value is not None})
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,20 +286,20 @@ class TargetOptions:
 class SpeculationSettings:
     enabled: bool = True
     drafter: Path | None = None  # folder of a checkpoint; None = the built-in drafter
-    device: str | None = None  # that the drafter computes on; None = the quickest there is
+    device: str | None = None  # of the drafter; None = the quickest there is
     merge: bool = True  # False: draft only tokens that are the same in both vocabularies, for comparison
 
 
 @dataclass(frozen=True, slots=True)
 class LearningSettings:
-    """How the drafter learns from chats, while nobody waits."""
+    """How the drafter learns from chats while no reply is being written."""
 
     enabled: bool = True
-    share: float = 0.5  # of the time that nobody waits
-    on_battery: bool = False  # also then
+    share: Annotated[float, Parameter("Share of the time for learning", 0.05, 1)] = 0.5  # while nobody waits
+    on_battery: bool = False
 
     def __post_init__(self) -> None:
-        _check("Share of the time for learning", self.share, 0.05, 1.0)
+        check_parameters(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,34 +308,26 @@ class DistillSettings:
 
     target: str  # `starter`, the name of a target used before, or a path
     corpus: tuple[Path, ...] = ()  # files or folders of conversations; none: the target invents them
-    held_back: tuple[Path, ...] = ()  # others like them, to judge by; none: a twentieth of the corpus
-    traces: tuple[tuple[Path, Path], ...] = ()  # vocabularies and files of recorded replies, to judge by as well
-    conversations: int = 2000  # that the target invents
+    held_back: tuple[Path, ...] = ()  # others like them, for the judge; none: a twentieth of the corpus
+    traces: tuple[tuple[Path, Path], ...] = ()  # vocabularies and files of recorded replies, for the judge
+    conversations: Annotated[int, Parameter("Number of conversations", 2, 10_000_000)] = 2000  # that the target invents
     labels: bool = True  # read given replies with the target once more, to learn from its own distribution
-    start: Path | None = None  # folder of a drafter to train on; with `layers`, only its weights are taken over
+    start: Path | None = None  # folder of a drafter to train on; with `layers`, only its weights are used
     layers: tuple[int, ...] | None = None  # of the target, that the drafter keeps; None: the first and the last
-    vocabulary_size: int = 32_768  # tokens of the drafter
-    num_outputs: int = 8192  # of these, how many it can guess: the most frequent ones
-    feed_forward: int | None = None  # neurons of a layer; None: as many as the target has
-    minutes: float = 60.0  # of training
-    judge_every_minutes: float = 15.0
-    learning_rate: float = 1.5e-3
-    seed: int = 0
+    vocabulary_size: Annotated[int, Parameter("Size of the vocabulary", 300, 1_000_000)] = 32_768  # of the drafter
+    num_outputs: Annotated[int, Parameter("Tokens to guess", 300, 1_000_000)] = 8192  # the most frequent of these
+    feed_forward: Annotated[int | None, Parameter("Neurons of a layer", 1, 1_000_000)] = None  # None: as the target
+    minutes: Annotated[float, Parameter("Minutes of training", 0.01, 100_000)] = 60
+    judge_every_minutes: Annotated[float, Parameter("Minutes between judgements", 0.001, 100_000)] = 15
+    learning_rate: Annotated[float, Parameter("Learning rate", 1e-7, 1)] = 1.5e-3
+    seed: Annotated[int, Parameter("Seed", 0, 2**63 - 1)] = 0
     licence: str | None = None  # of the drafter; None: the starter's, or unknown
-    work: Path | None = None  # folder for what is kept on the way; None: beside the drafter
+    work: Path | None = None  # folder for what is needed to go on after a stop; None: beside the drafter
 
     def __post_init__(self) -> None:
         if self.layers is not None and (not self.layers or sorted(set(self.layers)) != list(self.layers)):
             raise SettingInvalid("The layers are to be given in order, each once, as in 0,1,29.")
-        _check("Number of conversations", self.conversations, 2, 10_000_000)
-        _check("Size of the vocabulary", self.vocabulary_size, 300, 1_000_000)
-        _check("Tokens to guess", self.num_outputs, 300, 1_000_000)
-        if self.feed_forward is not None:
-            _check("Neurons of a layer", self.feed_forward, 1, 1_000_000)
-        _check("Minutes of training", self.minutes, 0.01, 100_000)
-        _check("Minutes between judgements", self.judge_every_minutes, 0.001, 100_000)
-        _check("Learning rate", self.learning_rate, 1e-7, 1.0)
-        _check("Seed", self.seed, 0, 2**63 - 1)
+        check_parameters(self)
 
     @property
     def licence_name(self) -> str:
@@ -238,7 +336,7 @@ class DistillSettings:
 
     @property
     def identity(self) -> dict[str, object]:
-        """What must be the same for a making to go on where it was."""
+        """What must be the same for a stopped run to go on."""
         return {
             "target": self.target,
             "corpus": [str(path) for path in self.corpus],
@@ -255,7 +353,7 @@ class DistillSettings:
 
     @property
     def command(self) -> str:
-        """What makes the like on a command line, files by their names alone."""
+        """The command line that makes such a drafter, with the names of files in place of their paths."""
         parts = [f"slipstream distill --target {shlex.quote(self.target)}"]
         parts += [f"--corpus {shlex.quote(path.name)}" for path in self.corpus]
         parts += [f"--held-back {shlex.quote(path.name)}" for path in self.held_back]

@@ -51,7 +51,7 @@ class PromptTooLong(MendableError):
     """The prompt alone does not fit into the context of the target."""
 
 
-class SettingInvalid(MendableError):
+class SettingInvalid(MendableError, ValueError):  # pydantic makes an error of the field of a ValueError
     """A setting is outside its range."""
 
 

@@ -13,7 +13,7 @@ from engine.config import OwnSampling
 from engine.errors import ConversationMissing
 from engine.messages.conversations import Conversation, ConversationSummary, ConversationTree, Message, Role, SearchHit
 from engine.messages.replies import ReplyStatistics
-from engine.storage import branch, connections, own_sampling
+from engine.storage import branch, connections
 from engine.storage.failures import store_errors
 from engine.storage.learned import LearnedRepository
 from engine.storage.schema import ConversationRow, Holds, MessageRow, rows_holding
@@ -75,7 +75,7 @@ class Repository(TargetRepository, LearnedRepository):
             system_prompt=encodable(system_prompt),
             created_at=now,
             updated_at=now,
-            sampling=own_sampling.to_json(sampling or OwnSampling()),
+            sampling=(sampling or OwnSampling()).to_json(),
         )
         with (self._in_memory() if incognito else self._file).writing() as connection:
             return summary_of(connection.execute(new).lastrowid, title, now)
@@ -122,7 +122,7 @@ class Repository(TargetRepository, LearnedRepository):
         system_prompt = encodable(system_prompt)
         with self._writing(conversation_id) as connection:
             found = _find(connection, conversation_id)
-            stored = own_sampling.to_json(sampling)
+            stored = sampling.to_json()
             _change(connection, conversation_id, system_prompt=system_prompt, sampling=stored)
             return found.summary
 
@@ -308,7 +308,7 @@ def _opened(connection: Connection, found: _Found, head_message_id: int | None) 
         found.summary,
         found.system_prompt,
         messages,
-        own_sampling.from_json(found.sampling),
+        OwnSampling.from_json(found.sampling),
         found.draft,
         branch.read_siblings(connection, found.summary.id, messages),
     )

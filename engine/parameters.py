@@ -1,0 +1,124 @@
+"""Numbers that can be set. A `Parameter` in the annotation of a dataclass's field is all there is to declare: whatever
+checks the field, reads it from a file, shows it in a window or asks for it on the command line is made from it.
+
+    temperature: Annotated[float, Parameter("Temperature", 0, 5, step=0.1, about="…")] = 0.8
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Flag, auto
+from types import NoneType
+from typing import Any, get_args, get_type_hints
+
+from engine.errors import SettingInvalid
+
+
+class Scope(Flag):
+    """Where a user can set a parameter."""
+
+    SETTINGS = auto()  # for all chats
+    TARGET = auto()  # for one target
+    CHAT = auto()  # for one chat
+    COMMAND = auto()  # for one reply, on the command line
+
+
+_found: dict[type[Any], tuple[Parameter, ...]] = {}  # by dataclass, whose annotations are read once
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """The range and the words of a number. The words are English; the window translates them, and `make translations`
+    collects them from here."""
+
+    title: str
+    low: float
+    high: float
+    least_above_zero: float = 0.0  # smaller values are refused, but for 0 itself
+    step: float = 1  # of the arrow keys
+    about: str = ""  # a sentence that explains it
+    unit: str = ""
+    unset: str = ""  # what None means
+    suggested: float = 0  # the first number that is offered in place of None
+    option: str = ""  # the help of its option on the command line
+    scope: Scope = ~Scope(0)
+    # Of the field, filled in by `parameters`:
+    name: str = ""
+    kind: Any = float  # int, float, or one of them and None
+    default: Any = None
+
+    @property
+    def is_whole(self) -> bool:
+        return int in (get_args(self.kind) or (self.kind,))
+
+    @property
+    def is_optional(self) -> bool:
+        return NoneType in get_args(self.kind)
+
+    def check(self, value: float | None) -> None:
+        """Raises SettingInvalid. None is for the type of the field to refuse."""
+        if value is None:
+            return
+        if not self.low <= value <= self.high:  # also refuses NaN
+            choices = f"choose a value from {_shown(self.low)} to {_shown(self.high)}"
+        elif 0 < value < self.least_above_zero:
+            choices = f"choose 0 or at least {_shown(self.least_above_zero)}"
+        else:
+            return
+        raise SettingInvalid(f"{self.title} is {_shown(value)}; {choices}.")
+
+    def accepts(self, value: object) -> bool:
+        """Whether a value that was read from a file is one of this parameter's; None is not."""
+        if isinstance(value, bool) or not isinstance(value, int if self.is_whole else int | float):
+            return False
+        try:
+            self.check(value)
+        except SettingInvalid:
+            return False
+        return True
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], Any]) -> dict[str, Any]:
+        """Has pydantic make this check, too, where it reads a file: an error then names its field. A schema is a plain
+        dictionary, for which pydantic need not be imported."""
+        return {
+            "type": "function-after",
+            "function": {"type": "no-info", "function": self._checked},
+            "schema": handler(source),
+        }
+
+    def _checked(self, value: Any) -> Any:
+        self.check(value)
+        return value
+
+
+def parameters(owner: type[Any]) -> tuple[Parameter, ...]:
+    """Those that a dataclass declares, in its order."""
+    if owner not in _found:
+        _found[owner] = tuple(_declared_by(owner))
+    return _found[owner]
+
+
+def _declared_by(owner: type[Any]) -> Iterator[Parameter]:
+    hints = get_type_hints(owner, include_extras=True)
+    for field in dataclasses.fields(owner):
+        for part in getattr(hints[field.name], "__metadata__", ()):
+            if isinstance(part, Parameter):
+                kind = hints[field.name].__origin__
+                yield dataclasses.replace(part, name=field.name, kind=kind, default=field.default)
+
+
+def parameter(owner: type[Any], name: str) -> Parameter:
+    """The one that the field `name` of a dataclass declares."""
+    return next(each for each in parameters(owner) if each.name == name)
+
+
+def check_parameters(settings: Any) -> None:
+    """Checks all fields of a dataclass that declare one. Raises SettingInvalid."""
+    for each in parameters(type(settings)):
+        each.check(getattr(settings, each.name))
+
+
+def _shown(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:g}"
