@@ -182,9 +182,7 @@ class ReplySettings:
             raise SettingInvalid("A stop string is empty; remove it or give it text.")
 
 
-OWN_PARAMETERS = tuple(
-    each for owner in (SamplingSettings, ReplySettings) for each in parameters(owner) if Scope.CHAT in each.scope
-)
+OWN_PARAMETERS = (*parameters(SamplingSettings, Scope.CHAT), *parameters(ReplySettings, Scope.CHAT))
 
 
 @dataclass(frozen=True, slots=True, init=False)

@@ -93,11 +93,11 @@ class Parameter:
         return value
 
 
-def parameters(owner: type[Any]) -> tuple[Parameter, ...]:
-    """Those that a dataclass declares, in its order."""
+def parameters(owner: type[Any], scope: Scope | None = None) -> tuple[Parameter, ...]:
+    """Those that a dataclass declares, in its order; with a scope, those that can be set there."""
     if owner not in _found:
         _found[owner] = tuple(_declared_by(owner))
-    return _found[owner]
+    return tuple(each for each in _found[owner] if scope is None or scope in each.scope)
 
 
 def _declared_by(owner: type[Any]) -> Iterator[Parameter]:

@@ -16,14 +16,13 @@ from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings
 from app.settings.declaration import Group, SettingValue, shown_settings
 from app.settings.keeper import SettingsKeeper
+from app.settings.look import TEXT_SIZE
 from app.settings.shortcuts import Shortcuts
 from app.text.translation import translate
 from app.theme import ThemeKeeper
 from app.widgets.option_row import LinkRow
 from engine import TargetSettings, update_url
 from engine.messages.events import Event, TargetReady
-
-TEXT_STEP = 10  # percent
 
 
 class SettingsController(QObject):
@@ -133,15 +132,15 @@ class SettingsController(QObject):
 
     @Slot()
     def _enlarge(self) -> None:
-        self._change("text_size", min(200, self._keeper.settings.text_size + TEXT_STEP))
+        self._change("text_size", min(TEXT_SIZE.high, self._keeper.settings.text_size + TEXT_SIZE.step))
 
     @Slot()
     def _shrink(self) -> None:
-        self._change("text_size", max(80, self._keeper.settings.text_size - TEXT_STEP))
+        self._change("text_size", max(TEXT_SIZE.low, self._keeper.settings.text_size - TEXT_SIZE.step))
 
     @Slot()
     def _resize_to_usual(self) -> None:
-        self._change("text_size", 100)
+        self._change("text_size", TEXT_SIZE.default)
 
     @Slot()
     def _finish(self) -> None:
@@ -164,7 +163,7 @@ class SettingsController(QObject):
 
     def _show_all(self) -> None:
         settings = self._keeper.settings
-        self.dialog.show_values({name: getattr(settings, name) for name in self.dialog.rows})
+        self.dialog.show_values(settings.model_dump())
         self.dialog.show_shortcuts(self._shortcuts.shown())
         self.dialog.show_loading_needed(settings.target_settings() != self._target_settings)
 

@@ -1,26 +1,26 @@
-"""How a setting is shown. A field of `AppSettings` says it beside its type; everything that lists settings is made from
-what stands there.
+"""How a setting is shown. A field of `AppSettings` says it in its annotation; everything that lists settings is made
+from that. The engine's parameters bring their own words.
 
-Words are kept in English, marked for translation with the context "Settings", and translated where they are shown.
+Words are English, and translated with the context "Settings" where they are shown. `make translations` collects them
+from these declarations.
 """
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, is_dataclass, replace
 from enum import StrEnum
-from math import isfinite
-from types import NoneType
-from typing import TypeVar, cast, get_args
+from math import inf, isfinite
+from typing import TypeVar, cast
 
-# There are no plugins of pydantic here; looking for them reads what is kept of every installed package.
+# There are no plugins of pydantic here; looking for them reads files of every installed package.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
-from annotated_types import Ge, Le
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from app.text.marked_words import QT_TRANSLATE_NOOP
+from engine.parameters import Parameter, Scope, parameters
 
 SettingValue = bool | int | float | str | None
 Part = TypeVar("Part")
@@ -29,11 +29,11 @@ Part = TypeVar("Part")
 class Group(StrEnum):
     """A page of the settings; the value is its title."""
 
-    GENERAL = QT_TRANSLATE_NOOP("Settings", "General")
-    APPEARANCE = QT_TRANSLATE_NOOP("Settings", "Appearance")
-    CHAT = QT_TRANSLATE_NOOP("Settings", "Chat")
-    MODELS = QT_TRANSLATE_NOOP("Settings", "Models")
-    SHORTCUTS = QT_TRANSLATE_NOOP("Settings", "Shortcuts")
+    GENERAL = "General"
+    APPEARANCE = "Appearance"
+    CHAT = "Chat"
+    MODELS = "Models"
+    SHORTCUTS = "Shortcuts"
 
 
 class Kind(StrEnum):
@@ -48,19 +48,17 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """Stands in the annotation of a field that is to be shown; its range, default and description are pydantic's."""
+    """In the annotation of a field that is to be shown. A number has its words from the `Parameter` beside it, a
+    dataclass of the engine from those of its fields."""
 
     group: Group
-    label: str
-    unit: str = ""  # behind a number
-    step: float = 1  # of the arrow keys
-    unset: str = ""  # what None means, in a word or two
+    label: str = ""
+    about: str = ""
     choices: tuple[tuple[str, str], ...] = ()  # values, and the words for them
-    at_loading: bool = False  # holds from the next loading of a model on
 
 
 class NotInRange(ValueError):
-    """What was typed is no value of the setting."""
+    """The typed text is no value of the setting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +66,19 @@ class Setting:
     """One setting as the window of settings needs it."""
 
     name: str
-    shown: Shown
+    group: Group
+    label: str
     description: str
     kind: Kind
     default: SettingValue
-    is_optional: bool  # None is a value
-    low: float | None
-    high: float | None
+    choices: tuple[tuple[str, str], ...] = ()
+    # Of a number:
+    low: float = -inf
+    high: float = inf
+    step: float = 1  # of the arrow keys
+    unit: str = ""
+    is_optional: bool = False
+    unset: str = ""  # what None means
 
     def read(self, text: str) -> int | float | None:
         """The number that was typed. Raises NotInRange."""
@@ -85,53 +89,62 @@ class Setting:
             number = int(typed.replace(",", "")) if self.kind is Kind.WHOLE_NUMBER else float(typed.replace(",", "."))
         except ValueError:
             raise NotInRange(text) from None
-        return self._checked(number)
+        if not isfinite(number) or not self.low <= number <= self.high:
+            raise NotInRange(text)
+        return number
 
     def stepped(self, value: float, steps: int) -> int | float:
-        """`value` and so many steps on, as far as the range goes."""
-        moved = round(value + steps * self.shown.step, 6)
-        moved = max(moved, self.low if self.low is not None else moved)
-        moved = min(moved, self.high if self.high is not None else moved)
+        """`value` after so many steps, within the range."""
+        moved = min(max(round(value + steps * self.step, 6), self.low), self.high)
         return int(moved) if self.kind is Kind.WHOLE_NUMBER else moved
 
     def written(self, value: SettingValue) -> str:
-        """A number as it stands in its field."""
+        """A number as its field shows it."""
         return "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
-
-    def _checked(self, number: float) -> int | float:
-        too_low = self.low is not None and number < self.low
-        too_high = self.high is not None and number > self.high
-        if not isfinite(number) or too_low or too_high:
-            raise NotInRange(str(number))
-        return number
 
 
 def shown_settings(model: type[BaseModel]) -> tuple[Setting, ...]:
     """All fields of the model that are to be shown, in their order."""
-    found = ((name, field, _first(field, Shown)) for name, field in model.model_fields.items())
-    return tuple(_setting(name, field, shown) for name, field, shown in found if shown is not None)
+    return tuple(_shown_settings(model))
 
 
-def _setting(name: str, field: FieldInfo, shown: Shown) -> Setting:
-    low, high = _first(field, Ge), _first(field, Le)
+def _shown_settings(model: type[BaseModel]) -> Iterator[Setting]:
+    for name, field in model.model_fields.items():
+        shown, number = _first(field, Shown), _first(field, Parameter)
+        default = cast(SettingValue, field.get_default())
+        if shown is None:
+            continue
+        if isinstance(field.annotation, type) and is_dataclass(field.annotation):
+            for each in parameters(field.annotation, Scope.SETTINGS):
+                yield _number(each, shown.group)
+        elif number is not None:
+            yield _number(replace(number, name=name, kind=field.annotation, default=default), shown.group)
+        else:
+            yield Setting(name, shown.group, shown.label, shown.about, _kind(field, shown), default, shown.choices)
+
+
+def _number(number: Parameter, group: Group) -> Setting:
     return Setting(
-        name,
-        shown,
-        field.description or "",
-        _kind(field, shown),
-        cast(SettingValue, field.get_default()),
-        NoneType in get_args(field.annotation),
-        None if low is None else cast(float, low.ge),
-        None if high is None else cast(float, high.le),
+        number.name,
+        group,
+        number.title,
+        number.about,
+        Kind.WHOLE_NUMBER if number.is_whole else Kind.NUMBER,
+        number.default,
+        low=number.low,
+        high=number.high,
+        step=number.step,
+        unit=number.unit,
+        is_optional=number.is_optional,
+        unset=number.unset,
     )
 
 
 def _kind(field: FieldInfo, shown: Shown) -> Kind:
     if shown.choices:
         return Kind.CHOICE
-    types = set(get_args(field.annotation)) or {field.annotation}
-    for type_, kind in ((bool, Kind.SWITCH), (int, Kind.WHOLE_NUMBER), (float, Kind.NUMBER), (str, Kind.TEXT)):
-        if type_ in types:
+    for type_, kind in ((bool, Kind.SWITCH), (str, Kind.TEXT)):
+        if field.annotation is type_:
             return kind
     raise TypeError(f"nothing sets a {field.annotation}")
 

@@ -1,4 +1,4 @@
-"""Holds the settings while the app runs, and keeps them on the disk soon after every change."""
+"""Holds the settings while the app runs, and saves them soon after every change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SAVE_AFTER_MS = 200  # changes that follow one another are written once
 
 
 class SettingsKeeper(QObject):
-    """The one who changes settings.
+    """The only one to change settings.
 
     Signals:
         changed(): a setting that is shown has another value.
@@ -36,7 +36,7 @@ class SettingsKeeper(QObject):
         self._timer.timeout.connect(self._save)
 
     def change(self, name: str, value: SettingValue | dict[str, str]) -> str:
-        """Takes another value of a setting. Returns a sentence where it makes no sense; then the old one stands."""
+        """Takes another value of a setting. Returns a sentence where it makes no sense; then the old one stays."""
         try:
             settings = self.settings.changed(**{name: value})
         except ValidationError as error:
@@ -45,24 +45,23 @@ class SettingsKeeper(QObject):
         return ""
 
     def reset(self) -> None:
-        """Everything that is shown is as usual again; what the app remembers by itself stays."""
-        usual = type(self.settings)()
-        names = {setting.name for setting in shown_settings(AppSettings)} | {"shortcuts"}
-        self._take(self.settings.changed(**{name: getattr(usual, name) for name in names}))
+        """Everything that is shown is as usual again; what the app recalls by itself stays."""
+        usual = {setting.name: setting.default for setting in shown_settings(AppSettings)}
+        self._take(self.settings.changed(**usual, shortcuts={}))
 
     def keep(self, settings: AppSettings) -> None:
-        """What the app remembers by itself; nobody has to be told."""
+        """Takes what the app recalls by itself; `changed` is not emitted."""
         if settings != self.settings:
             self.settings = settings
             if not self._is_closed:
                 self._timer.start()
 
     def keep_draft(self, text: str) -> None:
-        """What was begun in a new chat and not sent."""
+        """Text that was typed in a new chat and not sent."""
         self.keep(self.settings.model_copy(update={"draft": text}))
 
     def close(self) -> None:
-        """Writes what is not written yet. Raises OSError."""
+        """Saves what is not saved yet. Raises OSError."""
         self._is_closed = True
         self._timer.stop()
         self._writer.shutdown()

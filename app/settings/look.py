@@ -1,7 +1,7 @@
-"""How the window is to look when it is first seen, from the file of settings.
+"""The settings that the first painted page needs: declared here, and read from the file of settings on their own.
 
-All settings are checked by `app.settings.app_settings`, whose library takes longer to import than the window takes to
-be made. So these few are read beside it, and what is not as it should be is left at its default; the other one tells of
+All settings are checked by `app.settings.app_settings`, which takes these declarations up; but importing its library
+takes longer than making the window does. What is not as it should be is left at its default here; the other one reports
 it later.
 """
 
@@ -9,37 +9,58 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+from engine.parameters import Parameter, parameter
 
 SETTINGS_FILE = "settings.json"
-_THEMES = ("system", "light", "dark")
-_SIZES = range(80, 201)
+Theme = Literal["system", "light", "dark"]
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    theme: str = "system"
-    text_size: int = 100  # percent
+    """How the window looks when it is first seen. The defaults are those of the settings."""
+
+    theme: Theme = "system"
+    text_size: Annotated[
+        int,
+        Parameter(
+            "Text size",
+            80,
+            200,
+            step=10,
+            about="Of the system's own size; code and buttons grow along.",
+            unit="%",
+        ),
+    ] = 100
     window: bytes = b""  # size and place, as Qt saves them
     has_chatted: bool = False
 
 
+TEXT_SIZE = parameter(Look, "text_size")
+_CHECKS: dict[str, Callable[[Any], bool]] = {
+    "theme": get_args(Theme).__contains__,
+    "text_size": TEXT_SIZE.accepts,
+    "window": lambda value: isinstance(value, str),
+    "has_chatted": lambda value: isinstance(value, bool),
+}
+
+
 def read_look(folder: Path) -> Look:
-    """`folder` is the one that everything is kept in. Raises nothing."""
+    """`folder` is the one that everything is stored in. Raises nothing."""
     try:
-        kept = json.loads((folder / SETTINGS_FILE).read_bytes())
-        if not isinstance(kept, dict):
+        stored = json.loads((folder / SETTINGS_FILE).read_bytes())
+        if not isinstance(stored, dict):
             return Look()
     except (OSError, ValueError, RecursionError):
         return Look()
-    theme, size, window = kept.get("theme"), kept.get("text_size"), kept.get("window")
-    return Look(
-        theme=theme if theme in _THEMES else Look().theme,
-        text_size=size if isinstance(size, int) and size in _SIZES else Look().text_size,
-        window=_decoded(window) if isinstance(window, str) else b"",
-        has_chatted=kept.get("has_chatted") is True,
-    )
+    sound = {name: value for name, value in stored.items() if name in _CHECKS and _CHECKS[name](value)}
+    if "window" in sound:
+        sound["window"] = _decoded(sound["window"])
+    return Look(**sound)
 
 
 def _decoded(text: str) -> bytes:

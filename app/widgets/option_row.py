@@ -119,8 +119,8 @@ class SettingRow(OptionRow):
     chosen = Signal(object)
 
     def __init__(self, keeper: ThemeKeeper, setting: Setting, parent: QWidget | None = None) -> None:
-        name, about = (translate("Settings", words) for words in (setting.shown.label, setting.description))
-        super().__init__(keeper, setting.shown.group, name, about, parent)
+        name, about = (translate("Settings", words) for words in (setting.label, setting.description))
+        super().__init__(keeper, setting.group, name, about, parent)
         self.setting = setting
         self._pause = QTimer(self)
         self._pause.setSingleShot(True)
@@ -168,7 +168,7 @@ class SettingRow(OptionRow):
             return switch
         if setting.kind is Kind.CHOICE:
             choice = _Choice(self)
-            for value, words in setting.shown.choices:
+            for value, words in setting.choices:
                 choice.addItem(translate("Settings", words), value)
             choice.activated.connect(self._on_activated)
             return choice
@@ -178,8 +178,8 @@ class SettingRow(OptionRow):
             text.setTabChangesFocus(True)
             text.textChanged.connect(self._pause.start)
             return text
-        number = NumberField(setting, translate("Settings", setting.shown.unset), self)
-        number.set_unit(translate("Settings", setting.shown.unit) if setting.shown.unit else "")
+        number = NumberField(setting, _unset(setting), self)
+        number.set_unit(translate("Settings", setting.unit))
         number.chosen.connect(self.chosen)
         number.refused.connect(self._on_refused)
         return number
@@ -284,15 +284,16 @@ def range_words(setting: Setting) -> str:
     """What can be typed, in a sentence."""
     whole = setting.kind is Kind.WHOLE_NUMBER
     kind = translate("Settings", "a whole number") if whole else translate("Settings", "a number")
-    if setting.low is not None and setting.high is not None:
-        words = translate("Settings", "Choose {kind} from {low} to {high}")
-        words = words.format(kind=kind, low=f"{setting.low:,.10g}", high=f"{setting.high:,.10g}")
-    else:
-        words = translate("Settings", "Choose {kind}").format(kind=kind)
+    words = translate("Settings", "Choose {kind} from {low} to {high}")
+    words = words.format(kind=kind, low=f"{setting.low:,.10g}", high=f"{setting.high:,.10g}")
     if setting.is_optional:
-        unset = translate("Settings", setting.shown.unset)
-        words += translate("Settings", ", or nothing for “{unset}”").format(unset=unset)
+        words += translate("Settings", ", or nothing for “{unset}”").format(unset=_unset(setting))
     return words + "."
+
+
+def _unset(setting: Setting) -> str:
+    words = translate("Settings", setting.unset)
+    return words[:1].upper() + words[1:]
 
 
 class _Choice(QComboBox):

@@ -18,7 +18,7 @@ from app.settings.app_settings import AppSettings, SettingsFile
 from app.startup.first_paint import open_window
 from app.widgets.message_view import PromptView, ReplyView
 from app.wiring import WiredWindow
-from engine import starter_path
+from engine import SamplingSettings, starter_path
 from engine.config import SpeculationSettings
 from engine.messages.conversations import Message
 from engine.messages.events import (
@@ -123,7 +123,7 @@ class Desk:
 @pytest.fixture
 def sit_down(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> Iterator[Callable[[], Desk]]:
     folder = tmp_path / "store"
-    SettingsFile(folder).save(AppSettings(temperature=0, learning=False))
+    SettingsFile(folder).save(AppSettings(sampling=SamplingSettings(temperature=0), learning=False))
     desks: list[Desk] = []
 
     def open_desk() -> Desk:

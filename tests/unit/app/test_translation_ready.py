@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import runpy
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,8 +14,11 @@ import app
 from app.settings.app_settings import AppSettings
 from app.settings.declaration import shown_settings
 from app.theme import THEMES
+from engine.config import OWN_PARAMETERS, SamplingSettings, TargetSettings
+from engine.parameters import Scope, parameters
 
 ROOT = Path(app.__file__).parent
+SCRIPT = ROOT.parent / "packaging" / "translations.py"
 TERMINAL = "for the terminal, which speaks English"
 REPORT = "crash reports are read by those who mend the program"
 COMMAND = "commands, and words that come from elsewhere"
@@ -52,6 +56,7 @@ SILENT = {
     *("debug", "info", "warning", "error", "exception", "NamedTemporaryFile", "Formatter"),
     *("TypeError", "ValueError", "IndexError", "KeyError", "RuntimeError", "AssertionError", "OSError"),
 }
+DECLARING = {"Shown", "Parameter"}  # whose words `declared_words` collects
 SPEAKING = {
     *("QLabel", "QPushButton", "QToolButton", "QCheckBox", "QRadioButton", "QGroupBox", "QAction", "QListWidgetItem"),
     *("QTableWidgetItem", "QFileDialog", "getOpenFileName", "getOpenFileNames", "getSaveFileName"),
@@ -121,20 +126,25 @@ def test_all_else_may_stay(code: str) -> None:
     assert not unmarked(ast.parse(code))
 
 
-def test_words_of_settings_are_marked() -> None:
-    """Those of the fields that are shown; descriptions of others are for whoever reads the code."""
-    paths = ("settings/app_settings.py", "settings/declaration.py")
-    marked = {words for path in paths for words in marked_in(_read(path))}
+def test_declared_words_are_collected() -> None:
+    """Those of all settings, and of the parameters that only the dialogs of a chat or a target show."""
+    collected = runpy.run_path(str(SCRIPT))["declared_words"]()
     for setting in shown_settings(AppSettings):
-        shown = setting.shown
-        told = {
-            setting.description,
-            shown.label,
-            shown.group.value,
-            shown.unset,
-            *(words for _, words in shown.choices),
-        }
-        assert {words for words in told if words} - marked <= {"Enter", "Ctrl+Enter"}, setting.name
+        shown = {setting.description, setting.label, setting.group.value, setting.unit, setting.unset}
+        shown |= {words for _, words in setting.choices}
+        assert {words for words in shown if words} <= collected, setting.name
+    for each in (*OWN_PARAMETERS, *parameters(SamplingSettings, Scope.TARGET), *parameters(TargetSettings)):
+        assert {words for words in (each.title, each.about, each.unit, each.unset) if words} <= collected, each.name
+
+
+def test_every_declaration_is_one_of_those_that_are_collected() -> None:
+    """Or its words would be marked nowhere."""
+    declaring = {source for source in sources() if any(_declares(node) for node in ast.walk(_read(source)))}
+    assert declaring == {"settings/app_settings.py", "settings/look.py"}
+
+
+def _declares(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and _name(node) in DECLARING
 
 
 def unmarked(tree: ast.AST) -> list[tuple[int, str]]:
@@ -182,9 +192,9 @@ class _Search:
                 # What collects words sees literals only. Names stand for words that are marked where they are kept.
                 if not isinstance(argument, ast.Constant | ast.Name | ast.Attribute | ast.Subscript):
                     yield call.lineno, ast.unparse(argument)
-        elif name not in SILENT:
+        elif name not in SILENT | DECLARING:
             yield from self.through(ast.Tuple([call.func]), is_said)
-            named = [each.value for each in call.keywords if (name, each.arg) != ("Field", "description")]
+            named = [each.value for each in call.keywords]
             yield from self.through(ast.Tuple([*call.args, *named]), name in SPEAKING)
 
     def _tells(self, words: str, is_said: bool) -> bool:

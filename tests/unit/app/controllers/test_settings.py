@@ -76,13 +76,13 @@ def desk(qtbot: QtBot, keeper: ThemeKeeper, tmp_path: Path) -> Iterator[Desk]:
 def test_numbers_hold_at_once_and_wrong_ones_never(desk: Desk) -> None:
     desk.open()
     desk.type("temperature", "1.25")
-    assert desk.keeper.settings.temperature == 1.25
+    assert desk.keeper.settings.sampling.temperature == 1.25
     desk.type("temperature", "9")
     assert desk.problem("temperature") == "Choose a number from 0 to 5."
-    assert desk.keeper.settings.temperature == 1.25
+    assert desk.keeper.settings.sampling.temperature == 1.25
     desk.type("temperature", "2")
     assert desk.problem("temperature") == ""
-    assert desk.keeper.settings.temperature == 2
+    assert desk.keeper.settings.sampling.temperature == 2
 
 
 def test_what_only_the_engine_refuses_is_told_at_the_field(desk: Desk) -> None:
@@ -109,9 +109,9 @@ def test_arrow_keys_step(desk: Desk) -> None:
     desk.open()
     field = desk.controller.dialog.rows["top_k"].control
     QTest.keyClick(field, Qt.Key.Key_Up)
-    assert desk.keeper.settings.top_k == 45
+    assert desk.keeper.settings.sampling.top_k == 45
     QTest.keyClick(field, Qt.Key.Key_PageDown)
-    assert desk.keeper.settings.top_k == 0
+    assert desk.keeper.settings.sampling.top_k == 0
 
 
 def test_replies_follow_from_the_next_one_on(desk: Desk) -> None:
@@ -155,7 +155,7 @@ def test_reset_of_one_is_offered_only_where_it_differs(desk: Desk) -> None:
     desk.type("top_k", "7")
     assert not row.reset_button.isHidden()
     row.reset_button.click()
-    assert desk.keeper.settings.top_k == AppSettings().top_k
+    assert desk.keeper.settings.sampling.top_k == AppSettings().sampling.top_k
     assert row.reset_button.isHidden()
     assert isinstance(row.control, QLineEdit)
     assert row.control.text() == "40"
@@ -167,7 +167,7 @@ def test_reset_of_all_asks_first(desk: Desk) -> None:
     desk.controller.dialog.reset_all_button.click()
     box = desk.controller.dialog.findChild(QMessageBox)
     assert isinstance(box, QMessageBox)
-    assert desk.keeper.settings.top_k == 7
+    assert desk.keeper.settings.sampling.top_k == 7
     next(button for button in box.findChildren(QPushButton) if button.text() == "Reset all").click()
     assert desk.keeper.settings == AppSettings()
 
@@ -322,7 +322,7 @@ def test_what_was_chosen_is_on_the_disk_before_the_app_is_closed(
     window = MainWindow(keeper)
     qtbot.addWidget(window)
     bridge = FakeBridge()
-    settings = SettingsKeeper(SettingsFile(tmp_path), AppSettings(temperature=0.3))
+    settings = SettingsKeeper(SettingsFile(tmp_path), AppSettings(sampling=SamplingSettings(temperature=0.3)))
     target = Chats(window, bridge).target
     drafters = DrafterController(window, bridge, tmp_path, "built-in")
     personal = PersonalController(window, bridge, LearningSettings())
@@ -336,7 +336,7 @@ def test_what_was_chosen_is_on_the_disk_before_the_app_is_closed(
         return SettingsFile(tmp_path).load()[0]
 
     qtbot.waitUntil(lambda: kept().learning_on_battery)
-    assert (kept().target, kept().temperature) == ("/models/x.gguf", 0.3)
+    assert (kept().target, kept().sampling.temperature) == ("/models/x.gguf", 0.3)
     window.resize(900, 700)
     choices.save()
     settings.close()

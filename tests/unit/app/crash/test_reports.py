@@ -10,6 +10,7 @@ import pytest
 
 from app.crash.reports import CrashFolder, error_text, machine_text, settings_text, without_home
 from app.settings.app_settings import AppSettings
+from engine import SamplingSettings
 
 SECRET = "my dear diary"
 
@@ -64,7 +65,12 @@ def test_the_user_has_no_name() -> None:
 
 def test_settings_are_told_without_texts() -> None:
     settings = AppSettings(
-        theme="dark", top_k=7, system_prompt=SECRET, draft=SECRET, target=f"/models/{SECRET}.gguf", window=b"eHl6"
+        theme="dark",
+        sampling=SamplingSettings(top_k=7),
+        system_prompt=SECRET,
+        draft=SECRET,
+        target=f"/models/{SECRET}.gguf",
+        window=b"eHl6",
     )
     assert settings_text(settings).splitlines() == ["theme = dark", "top_k = 7"]
 

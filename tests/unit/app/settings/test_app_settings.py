@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.settings.app_settings import AppSettings, SettingsFile
-from engine import LearningSettings
+from engine import LearningSettings, SamplingSettings
 
 
 def test_without_a_file_the_defaults_hold(tmp_path: Path) -> None:
@@ -16,7 +16,9 @@ def test_without_a_file_the_defaults_hold(tmp_path: Path) -> None:
 
 
 def test_settings_come_back_as_saved(tmp_path: Path) -> None:
-    settings = AppSettings(target="/models/a.gguf", temperature=0.3, system_prompt="Be kind.")
+    settings = AppSettings(
+        target="/models/a.gguf", sampling=SamplingSettings(temperature=0.3), system_prompt="Be kind."
+    )
     settings.window = b"\x00\xff any bytes"
     settings.keep_learning(LearningSettings(enabled=False, share=0.35, on_battery=True))
     SettingsFile(tmp_path / "new").save(settings)
@@ -48,7 +50,7 @@ def test_every_share_for_learning_that_can_be_kept_suits_the_engine(share: float
 def test_learning_that_makes_no_sense_is_as_usual(tmp_path: Path, name: str, value: str) -> None:
     (tmp_path / "settings.json").write_text(f'{{"{name}": {value}, "top_k": 7}}')
     settings, sentence = SettingsFile(tmp_path).load()
-    assert (settings.learning_settings(), settings.top_k) == (LearningSettings(), 7)
+    assert (settings.learning_settings(), settings.sampling.top_k) == (LearningSettings(), 7)
     assert name in sentence
 
 
@@ -72,8 +74,8 @@ def test_a_file_that_makes_no_sense_is_set_aside_and_the_user_told(tmp_path: Pat
 def test_one_wrong_field_does_not_cost_the_others(tmp_path: Path) -> None:
     (tmp_path / "settings.json").write_text('{"temperature": 99, "system_prompt": "Answer in French.", "top_k": 7}')
     settings, sentence = SettingsFile(tmp_path).load()
-    assert (settings.system_prompt, settings.top_k) == ("Answer in French.", 7)
-    assert settings.temperature == AppSettings().temperature
+    assert (settings.system_prompt, settings.sampling.top_k) == ("Answer in French.", 7)
+    assert settings.sampling.temperature == AppSettings().sampling.temperature
     assert "temperature" in sentence
 
 

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Annotated
 
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from app.settings.app_settings import AppSettings
 from app.settings.declaration import Group, Kind, NotInRange, Setting, Shown, shown_settings
+from engine.parameters import Parameter
 
 
 class Tea(BaseModel):
     hidden: int = 3
-    sugar: Annotated[int | None, Shown(Group.CHAT, "Sugar", step=2, unset="None")] = Field(
-        default=None, ge=1, le=8, description="Lumps."
+    sugar: Annotated[int | None, Parameter("Sugar", 1, 8, step=2, unset="None", about="Lumps."), Shown(Group.CHAT)] = (
+        None
     )
-    warmth: Annotated[float, Shown(Group.GENERAL, "Warmth", step=0.1)] = Field(default=0.5, ge=0, le=1)
+    warmth: Annotated[float, Parameter("Warmth", 0, 1, step=0.1), Shown(Group.GENERAL)] = 0.5
     milk: Annotated[bool, Shown(Group.GENERAL, "Milk")] = False
     kind: Annotated[str, Shown(Group.GENERAL, "Kind", choices=(("green", "Green"), ("black", "Black")))] = "green"
 
@@ -65,14 +67,14 @@ def test_every_setting_of_the_app_has_words_and_a_sentence() -> None:
     settings = shown_settings(AppSettings)
     assert len(settings) > 10
     for setting in settings:
-        assert setting.shown.label
+        assert setting.label
         assert setting.description.endswith("."), setting.name
 
 
 def test_every_number_within_its_range_suits_the_engine() -> None:
     for setting in shown_settings(AppSettings):
         for value in (setting.low, setting.high):
-            if value is not None:
+            if isfinite(value):
                 changed = AppSettings().changed(**{setting.name: value})
                 changed.reply_settings()
                 changed.target_settings()

@@ -26,8 +26,8 @@ def kept(tmp_path: Path) -> AppSettings:
 def test_a_change_is_told_at_once_and_on_the_disk_soon(qtbot: QtBot, keeper: SettingsKeeper, tmp_path: Path) -> None:
     with qtbot.waitSignal(keeper.changed, timeout=100):
         assert keeper.change("top_k", 7) == ""
-    assert keeper.settings.top_k == 7
-    qtbot.waitUntil(lambda: kept(tmp_path).top_k == 7)
+    assert keeper.settings.sampling.top_k == 7
+    qtbot.waitUntil(lambda: kept(tmp_path).sampling.top_k == 7)
     assert kept(tmp_path).window == b"xyz", "the others are what they were"
 
 
@@ -35,7 +35,7 @@ def test_what_makes_no_sense_is_never_taken(qtbot: QtBot, keeper: SettingsKeeper
     with qtbot.assertNotEmitted(keeper.changed):
         assert keeper.change("top_p", 1.5)
         assert keeper.change("temperature", 1e-6) == "Temperature is 1e-06; choose 0 or at least 0.0001."
-    assert keeper.settings.top_p == AppSettings().top_p
+    assert keeper.settings.sampling.top_p == AppSettings().sampling.top_p
 
 
 def test_many_changes_are_written_once_and_cost_next_to_nothing(
@@ -45,7 +45,7 @@ def test_many_changes_are_written_once_and_cost_next_to_nothing(
     for number in range(50):
         keeper.change("top_k", number)
     assert (perf_counter() - started) / 50 < 0.005
-    qtbot.waitUntil(lambda: kept(tmp_path).top_k == 49)
+    qtbot.waitUntil(lambda: kept(tmp_path).sampling.top_k == 49)
 
 
 def test_what_the_app_remembers_is_kept_without_a_word(qtbot: QtBot, keeper: SettingsKeeper, tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ def test_reset_leaves_what_the_app_remembers(keeper: SettingsKeeper) -> None:
     keeper.change("top_k", 7)
     keeper.change("shortcuts", {"new": "Ctrl+M"})
     keeper.reset()
-    assert keeper.settings.top_k == AppSettings().top_k
+    assert keeper.settings.sampling.top_k == AppSettings().sampling.top_k
     assert keeper.settings.shortcuts == {}
     assert keeper.settings.target == "/m.gguf"
 
@@ -66,7 +66,7 @@ def test_reset_leaves_what_the_app_remembers(keeper: SettingsKeeper) -> None:
 def test_closing_writes_what_waits(keeper: SettingsKeeper, tmp_path: Path) -> None:
     keeper.change("top_k", 7)
     keeper.close()
-    assert kept(tmp_path).top_k == 7
+    assert kept(tmp_path).sampling.top_k == 7
 
 
 def test_a_disk_that_refuses_is_told_in_a_sentence(qtbot: QtBot, tmp_path: Path) -> None:
