@@ -6,7 +6,7 @@ from functools import partial
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from app.dialogs.question_box import ask, question_box
+from app.dialogs.parts import ask, question_box
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from engine import (

@@ -1,121 +1,26 @@
-"""What one conversation has of its own: its system prompt, and how its replies are drawn."""
+"""The settings of one conversation: its system prompt, and how its replies are sampled."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict
 
-from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QDialog,
-    QDoubleSpinBox,
-    QGridLayout,
-    QHBoxLayout,
-    QLabel,
-    QPlainTextEdit,
-    QSpinBox,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtWidgets import QCheckBox, QDialog, QGridLayout, QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
 from app.dialogs.parts import button, words
-from app.text.marked_words import QT_TRANSLATE_NOOP
 from app.text.translation import translate
+from app.widgets.number_field import number_box, show_number
 from engine import OwnSampling, ReplySettings
+from engine.config import OWN_PARAMETERS
+from engine.parameters import Parameter
 
 _WIDTH_PX = 560
 _PROMPT_PX = 120
-_MOST = 2**31 - 1  # that a spin box holds
-
-
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    """One of the values of `OwnSampling`."""
-
-    name: str
-    label: str
-    about: str
-    low: float
-    high: float
-    step: float  # with decimals, the value has some
-    open: str = ""  # what happens where all chats leave it open
-    first: float = 0  # that is offered then
-
-
-_KINDS = (
-    _Kind(
-        "temperature",
-        QT_TRANSLATE_NOOP("ConversationDialog", "Temperature"),
-        QT_TRANSLATE_NOOP("ConversationDialog", "How freely words are chosen: 0 takes the likeliest each time."),
-        0.0,
-        5.0,
-        0.05,
-    ),
-    _Kind(
-        "top_k",
-        QT_TRANSLATE_NOOP("ConversationDialog", "Top-k"),
-        QT_TRANSLATE_NOOP("ConversationDialog", "Only so many of the likeliest tokens are drawn from; 0 for all."),
-        0,
-        1_000_000,
-        1,
-    ),
-    _Kind(
-        "top_p",
-        QT_TRANSLATE_NOOP("ConversationDialog", "Top-p"),
-        QT_TRANSLATE_NOOP(
-            "ConversationDialog", "Only the likeliest tokens that together have this probability; 1 for all."
-        ),
-        0.0,
-        1.0,
-        0.01,
-    ),
-    _Kind(
-        "min_p",
-        QT_TRANSLATE_NOOP("ConversationDialog", "Min-p"),
-        QT_TRANSLATE_NOOP(
-            "ConversationDialog", "Only tokens at least this share as likely as the likeliest; 0 for all."
-        ),
-        0.0,
-        1.0,
-        0.01,
-    ),
-    _Kind(
-        "repetition_penalty",
-        QT_TRANSLATE_NOOP("ConversationDialog", "Repetition penalty"),
-        QT_TRANSLATE_NOOP(
-            "ConversationDialog", "Above 1, what was written lately becomes less likely; 1 leaves it as it is."
-        ),
-        0.1,
-        10.0,
-        0.05,
-    ),
-    _Kind(
-        "seed",
-        QT_TRANSLATE_NOOP("ConversationDialog", "Seed"),
-        QT_TRANSLATE_NOOP(
-            "ConversationDialog", "The same seed draws the same reply to the same prompt; else it differs."
-        ),
-        0,
-        _MOST,
-        1,
-        QT_TRANSLATE_NOOP("ConversationDialog", "another each time"),
-    ),
-    _Kind(
-        "max_tokens",
-        QT_TRANSLATE_NOOP("ConversationDialog", "Longest reply"),
-        QT_TRANSLATE_NOOP("ConversationDialog", "Tokens after which a reply ends in any case."),
-        1,
-        10_000_000,
-        64,
-        QT_TRANSLATE_NOOP("ConversationDialog", "no limit"),
-        1024,
-    ),
-)
+_FIELD_PX = 130
 
 
 class ConversationDialog(QDialog):
-    """Takes what the user wants for one conversation.
+    """Shows and takes the settings of one conversation.
 
     Signals:
         saved(str, OwnSampling): the system prompt and the sampling from the next reply on.
@@ -134,7 +39,7 @@ class ConversationDialog(QDialog):
         self.system_prompt.setPlaceholderText(self.tr("What the model is told before the chat begins"))
         self.system_prompt.setTabChangesFocus(True)
         self.system_prompt.setFixedHeight(_PROMPT_PX)
-        self.rows = {kind.name: _Row(kind, self) for kind in _KINDS}
+        self.rows = {parameter.name: _Row(parameter, self) for parameter in OWN_PARAMETERS}
         self.reset_button = button(self.tr("Reset"), "outlined", self)
         self.reset_button.setToolTip(self.tr("As for all chats"))
         self.reset_button.clicked.connect(self._reset)
@@ -153,9 +58,9 @@ class ConversationDialog(QDialog):
         self.about.setText(about)
         self._usual_prompt = usual_prompt
         self.system_prompt.setPlainText(system_prompt)
+        chosen, of_all = dict(own.chosen), {**asdict(usual.sampling), "max_tokens": usual.max_tokens}
         for name, row in self.rows.items():
-            of_all = usual.max_tokens if name == "max_tokens" else getattr(usual.sampling, name)
-            row.show_value(getattr(own, name), of_all)
+            row.show_value(chosen.get(name), of_all[name])
 
     def _arrange(self) -> None:
         grid = QGridLayout()
@@ -193,38 +98,22 @@ class ConversationDialog(QDialog):
 
     @Slot()
     def _save(self) -> None:
-        chosen: dict[str, Any] = {name: row.chosen for name, row in self.rows.items()}
-        self.saved.emit(self.system_prompt.toPlainText(), OwnSampling(**chosen))
+        chosen = OwnSampling(**{name: row.chosen for name, row in self.rows.items()})
+        self.saved.emit(self.system_prompt.toPlainText(), chosen)
         self.accept()
 
 
 class _Row:
-    """A switch, the value that holds with it, and what holds without."""
+    """A switch, the value that is used while it is on, and words for the one that is used otherwise."""
 
-    def __init__(self, kind: _Kind, parent: QWidget) -> None:
-        name, about = _shown(kind.label), _shown(kind.about)
-        self._open = _shown(kind.open) if kind.open else ""
-        self._first = kind.first
+    def __init__(self, parameter: Parameter, parent: QWidget) -> None:
+        about = translate("Settings", parameter.about)
+        self._parameter = parameter
         self._of_all: float | None = None
-        self.own = QCheckBox(name, parent)
+        self.own = QCheckBox(translate("Settings", parameter.title), parent)
         self.own.setToolTip(about)
         self.own.setAccessibleDescription(about)
-        self.value: QSpinBox | QDoubleSpinBox
-        if isinstance(kind.step, float):
-            self.value = QDoubleSpinBox(parent)
-            self.value.setDecimals(2)
-            self.value.setRange(kind.low, kind.high)
-            self.value.setSingleStep(kind.step)
-        else:
-            self.value = QSpinBox(parent)
-            self.value.setRange(int(kind.low), int(kind.high))
-            self.value.setSingleStep(int(kind.step))
-        self.value.setGroupSeparatorShown(kind.name != "seed")
-        self.value.setProperty("kind", "field")
-        self.value.setMinimumWidth(130)
-        self.value.setAlignment(Qt.AlignmentFlag.AlignRight)
-        self.value.setAccessibleName(name)
-        self.value.setToolTip(about)
+        self.value = number_box(parameter, _FIELD_PX, parent)
         policy = self.value.sizePolicy()
         policy.setRetainSizeWhenHidden(True)
         self.value.setSizePolicy(policy)
@@ -233,7 +122,7 @@ class _Row:
         self.own.toggled.connect(self._show_own)
 
     @property
-    def chosen(self) -> float | int | None:
+    def chosen(self) -> float | None:
         return self.value.value() if self.own.isChecked() else None
 
     def show_value(self, value: float | None, of_all: float | None) -> None:
@@ -241,7 +130,7 @@ class _Row:
         self.own.setChecked(value is not None)
         self._show_own(value is not None)
         if value is not None:
-            self._set(value)
+            show_number(self.value, value)
 
     def _show_own(self, own: bool) -> None:
         is_open = self._of_all is None
@@ -249,19 +138,10 @@ class _Row:
         self.value.setVisible(own or not is_open)
         self.usual.setText("" if own else self._as_for_all(is_open))
         if not own:
-            self._set(self._first if self._of_all is None else self._of_all)
+            show_number(self.value, self._parameter.suggested if self._of_all is None else self._of_all)
 
     def _as_for_all(self, is_open: bool) -> str:
         if not is_open:
             return translate("ConversationDialog", "as for all chats")
-        return translate("ConversationDialog", "as for all chats: {value}").format(value=self._open)
-
-    def _set(self, value: float) -> None:
-        if isinstance(self.value, QSpinBox):
-            self.value.setValue(int(min(value, _MOST)))
-        else:
-            self.value.setValue(value)
-
-
-def _shown(text: str) -> str:
-    return translate("ConversationDialog", text)
+        unset = translate("Settings", self._parameter.unset)
+        return translate("ConversationDialog", "as for all chats: {value}").format(value=unset)

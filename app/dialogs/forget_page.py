@@ -5,8 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QFrame, QWidget
 
-from app.dialogs.parts import button, words
-from app.dialogs.question import Question
+from app.dialogs.parts import Question, button, words
 from app.text.marked_words import QT_TRANSLATE_NOOP
 from app.widgets.layouts import Placed, Stretch, in_column
 

@@ -1,11 +1,15 @@
-"""What dialogs are made of."""
+"""What dialogs are made of: buttons, words, and questions before something is done that cannot be undone."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel, QPushButton, QWidget
+from collections.abc import Callable
 
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QCheckBox, QFrame, QLabel, QMessageBox, QPushButton, QWidget
+
+from app.text.translation import translate
 from app.theme import ThemeKeeper
+from app.widgets.layouts import Stretch, in_column, in_row
 
 _SCREEN_SHARE = 0.9
 
@@ -29,7 +33,7 @@ def words(text: str, parent: QWidget, kind: str = "") -> QLabel:
 
 
 def fit_to_screen(dialog: QWidget, keeper: ThemeKeeper, size_px: tuple[int, int]) -> None:
-    """The size it is to have where text has its usual size, grown with the text as far as the screen goes."""
+    """Gives it this size, which is for text of the usual size; it grows with the text as far as the screen goes."""
     room = dialog.screen().availableSize() * _SCREEN_SHARE
     dialog.resize(min(keeper.px(size_px[0]), room.width()), min(keeper.px(size_px[1]), room.height()))
 
@@ -38,3 +42,77 @@ def show_in_front(window: QWidget) -> None:
     window.show()
     window.raise_()
     window.activateWindow()
+
+
+class Question(QFrame):
+    """A question within a page. Hidden until it is asked.
+
+    Signals:
+        confirmed(): the user wants it.
+        refused(): the user does not.
+    """
+
+    confirmed = Signal()
+    refused = Signal()
+
+    def __init__(self, yes: str, parent: QWidget, condition: str = "") -> None:
+        """`yes` is on the button; a `condition` must be ticked first."""
+        super().__init__(parent)
+        self.setProperty("kind", "question")
+        self.words = words("", self)
+        self.condition = QCheckBox(condition, self)
+        self.condition.setVisible(bool(condition))
+        self._has_condition = bool(condition)
+        self.yes_button = button(yes, "danger", self)
+        self.no_button = button(self.tr("Cancel"), "outlined", self)
+        buttons = in_row([Stretch(), self.no_button, self.yes_button])
+        in_column([self.words, self.condition, buttons], inside=self, margins=(14, 12, 14, 12), spacing=10)
+        self.condition.toggled.connect(self._show_condition)
+        self.yes_button.clicked.connect(self._on_yes)
+        self.no_button.clicked.connect(self._on_no)
+        self.hide()
+
+    def ask(self, text: str) -> None:
+        self.words.setText(text)
+        self.condition.setChecked(False)
+        self._show_condition()
+        self.show()
+        self.no_button.setFocus()
+
+    @Slot()
+    def _show_condition(self) -> None:
+        self.yes_button.setEnabled(self.condition.isChecked() or not self._has_condition)
+
+    @Slot()
+    def _on_yes(self) -> None:
+        self.hide()
+        self.confirmed.emit()
+
+    @Slot()
+    def _on_no(self) -> None:
+        self.hide()
+        self.refused.emit()
+
+
+def question_box(parent: QWidget, title: str, text: str, more: str = "") -> QMessageBox:
+    """A question in a window of its own, shown by `ask`; `more` is written below it."""
+    box = QMessageBox(parent)
+    box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    box.setIcon(QMessageBox.Icon.NoIcon)
+    box.setWindowTitle(title)
+    box.setTextFormat(Qt.TextFormat.PlainText)
+    box.setText(text)
+    box.setInformativeText(more)
+    return box
+
+
+def ask(box: QMessageBox, yes: str, on_yes: Callable[[], object]) -> QMessageBox:
+    """`yes` is on the button; Return and Esc cancel."""
+    box.addButton(button(yes, "outlined", box), QMessageBox.ButtonRole.AcceptRole)
+    cancel = button(translate("QuestionBox", "Cancel"), "outlined", box)
+    box.addButton(cancel, QMessageBox.ButtonRole.RejectRole)
+    box.setDefaultButton(cancel)
+    box.setEscapeButton(cancel)
+    box.accepted.connect(on_yes)
+    box.open()
+    return box

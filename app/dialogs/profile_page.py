@@ -8,8 +8,7 @@ from pathlib import Path
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QFileDialog, QFrame, QVBoxLayout, QWidget
 
-from app.dialogs.parts import button, words
-from app.dialogs.question import Question
+from app.dialogs.parts import Question, button, words
 from app.text.learned import ProfileView
 from app.text.marked_words import QT_TRANSLATE_NOOP
 from app.widgets.dropped_files import PROFILE_SUFFIX

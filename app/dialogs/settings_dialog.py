@@ -20,8 +20,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.dialogs.parts import button, fit_to_screen, words
-from app.dialogs.question_box import ask, question_box
+from app.dialogs.parts import ask, button, fit_to_screen, question_box, words
 from app.settings.declaration import Group, Setting, SettingValue
 from app.settings.shortcuts import KeyProblem, Shortcut
 from app.text.translation import translate

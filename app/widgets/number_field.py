@@ -2,20 +2,23 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent, QResizeEvent, QWheelEvent
-from PySide6.QtWidgets import QLabel, QLineEdit, QWidget
+from PySide6.QtWidgets import QDoubleSpinBox, QLabel, QLineEdit, QSpinBox, QWidget
 
 from app.settings.declaration import NotInRange, Setting
+from app.text.translation import translate
+from engine.parameters import Parameter
 
 _EDGE_PX = 9  # from the unit to the border, as from a number without one
 _GAP_PX = 4
+_MOST = 2**31 - 1  # that a spin box holds
 
 
 class NumberField(QLineEdit):
-    """A number in a field. Up and Down step through the range; what is outside is told and never taken.
+    """A number in a field. Up and Down step through the range; a number outside of it is reported and never taken.
 
     Signals:
         chosen(object): another value of the setting, None where it has none.
-        refused(bool): whether what stands here is no value.
+        refused(bool): whether the text is no value.
     """
 
     chosen = Signal(object)
@@ -41,7 +44,7 @@ class NumberField(QLineEdit):
         self.refused.emit(False)
 
     def set_unit(self, words: str) -> None:
-        """What stands behind the number, where there is one."""
+        """The words behind the number, where there is one."""
         self._unit.setText(words)
         self._place_unit()
 
@@ -81,7 +84,7 @@ class NumberField(QLineEdit):
         self._take(value)
 
     def _read(self) -> float | str | None:
-        """The value that stands here, or its text if it is none."""
+        """The value that is shown, or the text if it is none."""
         try:
             return self._setting.read(self.text())
         except NotInRange:
@@ -106,3 +109,32 @@ class NumberField(QLineEdit):
         value = self._read()
         if not isinstance(value, str):
             self.setText(self._setting.written(value))
+
+
+def number_box(parameter: Parameter, width_px: int, parent: QWidget) -> QSpinBox | QDoubleSpinBox:
+    """A field with arrows for one of the engine's parameters, with the range and the words of its declaration."""
+    box: QSpinBox | QDoubleSpinBox
+    if parameter.is_whole:
+        box = QSpinBox(parent)
+        box.setRange(int(parameter.low), int(min(parameter.high, _MOST)))
+        box.setSingleStep(int(parameter.step))
+        box.setGroupSeparatorShown(parameter.step > 1)  # not in a seed, which is no amount
+    else:
+        box = QDoubleSpinBox(parent)
+        box.setDecimals(2)
+        box.setRange(parameter.low, parameter.high)
+        box.setSingleStep(parameter.step)
+    box.setProperty("kind", "field")
+    box.setMinimumWidth(width_px)
+    box.setAlignment(Qt.AlignmentFlag.AlignRight)
+    box.setAccessibleName(translate("Settings", parameter.title))
+    box.setToolTip(translate("Settings", parameter.about))
+    return box
+
+
+def show_number(box: QSpinBox | QDoubleSpinBox, value: float) -> None:
+    """As far as the range of the field goes."""
+    if isinstance(box, QSpinBox):
+        box.setValue(int(min(value, _MOST)))
+    else:
+        box.setValue(value)

@@ -108,7 +108,7 @@ def test_a_model_is_added_chosen_during_a_reply_set_up_and_removed(desk: Desk, t
     assert not page.details.form.load_again_button.isVisible()
     desk.until(lambda: page.details.form.memory.text().startswith("Takes about"))
     before = page.details.form.memory.text()
-    page.details.form.context.setValue(4096)
+    page.details.form.fields["context_size"].setValue(4096)
     desk.until(lambda: page.details.form.memory.text() not in (before, ""))
     QTest.mouseClick(page.details.form.load_again_button, Qt.MouseButton.LeftButton)
     desk.until(lambda: len(desk.heard(TargetReady)) == 3)

@@ -1,4 +1,4 @@
-"""What can be set for one model."""
+"""The settings of one model."""
 
 from __future__ import annotations
 
@@ -19,37 +19,27 @@ from app.dialogs.library.sampling_fields import SamplingFields
 from app.dialogs.parts import button, words
 from app.text.amounts import size_words
 from app.text.marked_words import QT_TRANSLATE_NOOP
+from app.text.translation import translate
 from app.widgets.appearance import set_kind
+from app.widgets.number_field import number_box
 from app.widgets.target_picker import memory_words
 from engine import SamplingSettings, TargetOptions, TargetSettings
 from engine.messages.targets import MemoryEstimate
+from engine.parameters import Parameter, parameters
 
-_REST_MS = 500  # that nothing is typed before it counts
-_CONTEXT_STEP = 1024
-_LEAST_CONTEXT = 32
+_PARAMETERS = parameters(TargetSettings)
+_REST_MS = 500  # of no typing, after which the system prompt is taken
 _MOST_CONTEXT = 1_048_576  # where a model does not say what it was trained for
-_MOST_THREADS = 1024
-_MOST_LAYERS = 1000
 _FIELD_PX = 130
 _PROMPT_PX = 84
-_ABOUT_CONTEXT = QT_TRANSLATE_NOOP(
-    "OptionsForm",
-    "How many tokens of a chat the model sees at once; a token is about three quarters of a word. More takes "
-    "more memory. Automatic: what it was trained for, at most 8,192.",
-)
-_ABOUT_THREADS = QT_TRANSLATE_NOOP("OptionsForm", "Processor cores that compute. Automatic: one per physical core.")
-_ABOUT_LAYERS = QT_TRANSLATE_NOOP(
-    "OptionsForm",
-    "Layers of the model that are computed by a graphics card, where there is one. Automatic: as many as there is room "
-    "for.",
-)
 _ABOUT_PROMPT = QT_TRANSLATE_NOOP(
     "OptionsForm", "Told to the model first, in every new chat with it, instead of what is told in all chats."
 )
 
 
 class OptionsForm(QWidget):
-    """Shows the options of one target and takes others; what is changed counts at once.
+    """Shows the options of one target and takes others; changes take effect at once. Of the numbers, the lowest that a
+    field can show stands for None.
 
     Signals:
         changed(TargetOptions): the user wants these from now on.
@@ -63,12 +53,7 @@ class OptionsForm(QWidget):
         super().__init__(parent)
         self._options = TargetOptions()
         self._is_filling = False
-        self.context = self._number(self.tr(_ABOUT_CONTEXT), 0, _MOST_CONTEXT)
-        self.context.setSingleStep(_CONTEXT_STEP)
-        self.context.setGroupSeparatorShown(True)
-        self.context.setSuffix(self.tr(" tokens"))
-        self.threads = self._number(self.tr(_ABOUT_THREADS), 0, _MOST_THREADS)
-        self.gpu_layers = self._number(self.tr(_ABOUT_LAYERS), -1, _MOST_LAYERS)
+        self.fields = {each.name: self._number(each) for each in _PARAMETERS}
         self.memory = words("", self, kind="quiet")
         self.memory.setToolTip(
             self.tr("Estimated from the file's header and the context size; free is what programs may take now")
@@ -105,13 +90,13 @@ class OptionsForm(QWidget):
         return self._options
 
     def show_options(self, options: TargetOptions, trained_context: int) -> None:
-        """Of another target. `trained_context` is in tokens; 0: not known. What was typed for the one before and did
-        not count yet, counts now."""
+        """Of another target. `trained_context` is in tokens; 0: not known. Text that was typed for the one before is
+        taken first."""
         self.flush()
         self._fill(options, trained_context)
 
     def show_estimate(self, estimate: MemoryEstimate) -> None:
-        """What it takes with these settings."""
+        """The memory that the target needs with these settings."""
         parts = self.tr("{memory} ({weights} weights, {context} context, {work} work)").format(
             memory=memory_words(estimate),
             weights=size_words(estimate.weights),
@@ -121,10 +106,10 @@ class OptionsForm(QWidget):
         self.memory.setText(parts)
         set_kind(self.memory, "warning" if estimate.is_too_much else "quiet")
         self.gpu.show_share(estimate.gpu)
-        self.gpu_layers.setEnabled(bool(estimate.gpu.support.devices))
+        self.fields["gpu_layers"].setEnabled(bool(estimate.gpu.support.devices))
 
     def show_no_estimate(self, sentence: str = "") -> None:
-        """Why there is none; without a sentence, it is on its way."""
+        """Why there is none; without a sentence, it is being made."""
         self.memory.setText(sentence or self.tr("Looking how much memory it takes…"))
         set_kind(self.memory, "quiet")
 
@@ -138,37 +123,33 @@ class OptionsForm(QWidget):
         )
 
     def flush(self) -> None:
-        """What was typed last counts now, and not after a moment."""
+        """Takes text that was typed a moment ago."""
         if self._rest.isActive():
             self._on_changed()
 
     # Arrangement
 
-    def _number(self, about: str, automatic: int, most: int) -> QSpinBox:
-        field = QSpinBox(self)
-        field.setRange(automatic, most)
-        field.setSpecialValueText(self.tr("Automatic"))
-        field.setToolTip(about)
-        field.setProperty("kind", "field")
-        field.setMinimumWidth(_FIELD_PX)
-        field.setAlignment(Qt.AlignmentFlag.AlignRight)
+    def _number(self, parameter: Parameter) -> QSpinBox:
+        field = number_box(parameter, _FIELD_PX, self)
+        assert isinstance(field, QSpinBox)
+        field.setMinimum(min(0, int(parameter.low) - 1))
+        field.setSpecialValueText(translate("Settings", parameter.unset))
+        field.setSuffix(self.tr(" tokens") if parameter.unit else "")
         field.setKeyboardTracking(False)
         field.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # the wheel scrolls the page
         field.valueChanged.connect(self._on_changed)
         return field
 
+    def _value(self, name: str) -> int | None:
+        field = self.fields[name]
+        return None if field.value() == field.minimum() else field.value()
+
     def _arrange(self) -> None:
         grid = QGridLayout()
         grid.setHorizontalSpacing(10)
         grid.setVerticalSpacing(8)
-        fields = (
-            (self.tr("Context size"), self.context),
-            (self.tr("Threads"), self.threads),
-            (self.tr("GPU layers"), self.gpu_layers),
-        )
-        for row, (name, field) in enumerate(fields):
-            field.setAccessibleName(name)
-            label = QLabel(name, self)
+        for row, field in enumerate(self.fields.values()):
+            label = QLabel(field.accessibleName(), self)
             label.setBuddy(field)
             label.setToolTip(field.toolTip())
             grid.addWidget(label, row, 0)
@@ -195,12 +176,11 @@ class OptionsForm(QWidget):
     def _fill(self, options: TargetOptions, trained_context: int) -> None:
         self._is_filling = True
         self._options = options
-        settings = options.settings
-        own_context = settings.context_size or 0
-        self.context.setMaximum(max(trained_context or _MOST_CONTEXT, own_context))
-        self.context.setValue(own_context)
-        self.threads.setValue(settings.threads or 0)
-        self.gpu_layers.setValue(-1 if settings.gpu_layers is None else settings.gpu_layers)
+        own_context = options.settings.context_size or 0
+        self.fields["context_size"].setMaximum(max(trained_context or _MOST_CONTEXT, own_context))
+        for name, field in self.fields.items():
+            value = getattr(options.settings, name)
+            field.setValue(field.minimum() if value is None else value)
         self.sampling.show_sampling(options.sampling)
         self.has_prompt.setChecked(options.system_prompt is not None)
         self.prompt.setPlainText(options.system_prompt or "")
@@ -227,15 +207,12 @@ class OptionsForm(QWidget):
         if self._is_filling:
             return
         self._rest.stop()
-        if 0 < self.context.value() < _LEAST_CONTEXT:
-            self.context.setValue(_LEAST_CONTEXT)  # comes here again
-            return
+        for each in _PARAMETERS:
+            if self._value(each.name) is not None and self.fields[each.name].value() < each.low:
+                self.fields[each.name].setValue(int(each.low))  # comes here again
+                return
         options = TargetOptions(
-            TargetSettings(
-                self.context.value() or None,
-                self.threads.value() or None,
-                None if self.gpu_layers.value() < 0 else self.gpu_layers.value(),
-            ),
+            TargetSettings(**{name: self._value(name) for name in self.fields}),
             self.sampling.sampling,
             self.prompt.toPlainText().strip() if self.has_prompt.isChecked() else None,
         )
@@ -247,7 +224,7 @@ class OptionsForm(QWidget):
     @Slot()
     def _on_reset(self) -> None:
         self._rest.stop()
-        self._fill(TargetOptions(), self.context.maximum())
+        self._fill(TargetOptions(), self.fields["context_size"].maximum())
         self.changed.emit(TargetOptions())
 
     @Slot()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from PySide6.QtWidgets import QCheckBox, QMessageBox, QWidget
 
-from app.dialogs.question_box import ask, question_box
+from app.dialogs.parts import ask, question_box
 from app.models.target_rows import target_title
 from app.text.amounts import size_words
 from app.text.hub_files import Download

@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QGridLayout, QLabel, QSpinBox, QWidget
+from PySide6.QtWidgets import QComboBox, QGridLayout, QLabel, QWidget
 
-from app.dialogs.library.presets import PRESETS
+from app.text.marked_words import QT_TRANSLATE_NOOP
 from app.text.translation import translate
+from app.widgets.number_field import number_box, show_number
 from engine import SamplingSettings
+from engine.parameters import Scope, parameters
 
-_AS_FOR_ALL = 0  # places among the presets
+PRESETS: tuple[tuple[str, SamplingSettings], ...] = (
+    (QT_TRANSLATE_NOOP("Sampling", "Precise"), SamplingSettings(temperature=0.2, top_k=20, top_p=0.9, min_p=0.1)),
+    (QT_TRANSLATE_NOOP("Sampling", "Balanced"), SamplingSettings()),
+    (QT_TRANSLATE_NOOP("Sampling", "Creative"), SamplingSettings(temperature=1.1, top_k=100, top_p=0.98, min_p=0.02)),
+)
+_AS_FOR_ALL = 0  # indices of the combo box
 _FIRST_PRESET = 1
 _OWN = _FIRST_PRESET + len(PRESETS)
 _FIELD_PX = 100
 
 
 class SamplingFields(QWidget):
-    """Signals:
-    changed(): the user wants another `sampling`.
+    """Shows the sampling of one model, which is that of all chats unless the user wants otherwise.
+
+    Signals:
+        changed(): the user wants another `sampling`.
     """
 
     changed = Signal()
@@ -35,46 +45,18 @@ class SamplingFields(QWidget):
         self.preset.setAccessibleName(self.tr("Sampling"))
         self.preset.setToolTip(self.tr("How freely words are chosen. It holds from the next reply on."))
         self.preset.activated.connect(self._on_preset)
-        self.temperature = self._number(
-            5.0, 0.05, self.tr("How freely words are chosen: 0 always takes the likeliest, 1 follows the model.")
-        )
-        self.top_k = QSpinBox(self)
-        self.top_k.setRange(0, 1_000_000)
-        self.top_k.setSpecialValueText(self.tr("off"))
-        self._prepare(self.top_k, self.tr("Only this many of the likeliest words; 0 is off."))
-        self.top_p = self._number(1.0, 0.01, self.tr("Only the likeliest words that together make up this share."))
-        self.min_p = self._number(
-            1.0, 0.01, self.tr("Only words at least this likely, compared with the likeliest; 0 is off.")
-        )
-        self.repetition_penalty = self._number(
-            10.0, 0.05, self.tr("Above 1, words that were written lately become less likely; 1 is off.")
-        )
-        self.repetition_penalty.setMinimum(0.1)
-        fields: tuple[tuple[str, QSpinBox | QDoubleSpinBox], ...] = (
-            (self.tr("Temperature"), self.temperature),
-            (self.tr("Top-k"), self.top_k),
-            (self.tr("Top-p"), self.top_p),
-            (self.tr("Min-p"), self.min_p),
-            (self.tr("Repetition penalty"), self.repetition_penalty),
-        )
-        grid = QGridLayout(self)
-        grid.setContentsMargins(0, 0, 0, 0)
-        grid.setHorizontalSpacing(10)
-        grid.setVerticalSpacing(8)
-        grid.addWidget(self.preset, 0, 0, 1, 2)
-        for number, (words, field) in enumerate(fields):
-            field.setAccessibleName(words)
-            label = QLabel(words, self)
-            label.setBuddy(field)
-            label.setToolTip(field.toolTip())
-            row, column = 1 + number // 2, 2 * (number % 2)
-            grid.addWidget(label, row, column)
-            grid.addWidget(field, row, column + 1)
-        grid.setColumnStretch(4, 1)
+        declared = parameters(SamplingSettings, Scope.TARGET)
+        self.fields = {each.name: number_box(each, _FIELD_PX, self) for each in declared}
+        self.fields["top_k"].setSpecialValueText(self.tr("off"))
+        for field in self.fields.values():
+            field.setKeyboardTracking(False)
+            field.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # the wheel scrolls the page
+            field.valueChanged.connect(self._on_figure)
+        self._arrange()
         self.show_sampling(None)
 
     def set_for_all(self, sampling: SamplingSettings) -> None:
-        """What holds for all chats is another now."""
+        """All chats have another sampling now."""
         self._for_all = sampling
         if self._sampling is None:
             self.show_sampling(None)
@@ -86,33 +68,27 @@ class SamplingFields(QWidget):
 
     def show_sampling(self, sampling: SamplingSettings | None) -> None:
         self._sampling = sampling
-        shown = sampling or self._for_all
         self._is_filling = True
-        self.temperature.setValue(shown.temperature)
-        self.top_k.setValue(shown.top_k)
-        self.top_p.setValue(shown.top_p)
-        self.min_p.setValue(shown.min_p)
-        self.repetition_penalty.setValue(shown.repetition_penalty)
+        for name, field in self.fields.items():
+            show_number(field, getattr(sampling or self._for_all, name))
         self._is_filling = False
         named = (place for place, (_, preset) in enumerate(PRESETS, _FIRST_PRESET) if preset == sampling)
         self.preset.setCurrentIndex(_AS_FOR_ALL if sampling is None else next(named, _OWN))
 
-    def _number(self, most: float, step: float, about: str) -> QDoubleSpinBox:
-        field = QDoubleSpinBox(self)
-        field.setRange(0.0, most)
-        field.setSingleStep(step)
-        field.setDecimals(2)
-        self._prepare(field, about)
-        return field
-
-    def _prepare(self, field: QSpinBox | QDoubleSpinBox, about: str) -> None:
-        field.setToolTip(about)
-        field.setProperty("kind", "field")
-        field.setMinimumWidth(_FIELD_PX)
-        field.setAlignment(Qt.AlignmentFlag.AlignRight)
-        field.setKeyboardTracking(False)
-        field.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # the wheel scrolls the page
-        field.valueChanged.connect(self._on_figure)
+    def _arrange(self) -> None:
+        grid = QGridLayout(self)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setHorizontalSpacing(10)
+        grid.setVerticalSpacing(8)
+        grid.addWidget(self.preset, 0, 0, 1, 2)
+        for number, field in enumerate(self.fields.values()):
+            label = QLabel(field.accessibleName(), self)
+            label.setBuddy(field)
+            label.setToolTip(field.toolTip())
+            row, column = 1 + number // 2, 2 * (number % 2)
+            grid.addWidget(label, row, column)
+            grid.addWidget(field, row, column + 1)
+        grid.setColumnStretch(4, 1)
 
     @Slot(int)
     def _on_preset(self, number: int) -> None:
@@ -127,13 +103,6 @@ class SamplingFields(QWidget):
     def _on_figure(self) -> None:
         if self._is_filling:
             return
-        sampling = replace(
-            self._sampling or self._for_all,
-            temperature=round(self.temperature.value(), 2),
-            top_k=self.top_k.value(),
-            top_p=round(self.top_p.value(), 2),
-            min_p=round(self.min_p.value(), 2),
-            repetition_penalty=round(self.repetition_penalty.value(), 2),
-        )
-        self.show_sampling(sampling)
+        figures: dict[str, Any] = {name: field.value() for name, field in self.fields.items()}
+        self.show_sampling(replace(self._sampling or self._for_all, **figures))
         self.changed.emit()

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QFileDialog, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.controllers.library import connect_library
-from app.dialogs.library.presets import PRESETS
+from app.dialogs.library.sampling_fields import PRESETS
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
 from engine import (
@@ -229,7 +229,7 @@ def test_what_is_set_is_told_to_the_engine(desk: Desk) -> None:
 def test_a_longer_context_is_estimated_and_loaded_on_a_press(desk: Desk) -> None:
     desk.window.library_action.trigger()
     form = desk.dialog.library.details.form
-    form.context.setValue(4096)
+    form.fields["context_size"].setValue(4096)
     own = TargetSettings(context_size=4096)
     assert ChangeTargetOptions(STARTER_TARGET.path, TargetOptions(own)) in desk.bridge.posted
     wanted = EstimateMemory(STARTER_TARGET.path, TargetSettings(context_size=4096, threads=3))
@@ -366,7 +366,7 @@ def test_what_holds_for_all_may_change_meanwhile(desk: Desk) -> None:
     desk.window.library_action.trigger()
     form = desk.dialog.library.details.form
     desk.library.set_for_all(TargetSettings(threads=5), SamplingSettings(temperature=1.5))
-    assert form.sampling.temperature.value() == 1.5
+    assert form.sampling.fields["temperature"].value() == 1.5
     assert desk.bridge.posted[-1] == EstimateMemory(STARTER_TARGET.path, TargetSettings(threads=5))
     form.sampling.preset.setCurrentText("Own figures")
     form.sampling.preset.activated.emit(form.sampling.preset.currentIndex())

@@ -53,10 +53,10 @@ def test_layers_can_be_set_where_there_is_a_card(qtbot: QtBot) -> None:
     qtbot.addWidget(form)
     form.show_options(TargetOptions(TargetSettings(gpu_layers=7)), 8192)
     form.show_estimate(SMALL)
-    assert not form.gpu_layers.isEnabled()
+    assert not form.fields["gpu_layers"].isEnabled()
     assert form.options.settings.gpu_layers == 7, "kept for when there is one"
     form.show_estimate(ON_CARD)
-    assert form.gpu_layers.isEnabled()
+    assert form.fields["gpu_layers"].isEnabled()
 
 
 def test_memory_is_told_for_card_and_machine() -> None:

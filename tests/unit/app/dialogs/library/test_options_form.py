@@ -6,8 +6,9 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from app.dialogs.library.options_form import OptionsForm
-from app.dialogs.library.presets import PRESETS
+from app.dialogs.library.sampling_fields import PRESETS
 from app.theme import ThemeKeeper
+from app.widgets.number_field import show_number
 from engine import SamplingSettings, TargetOptions, TargetSettings
 from tests.unit.app.library_samples import LARGE, SMALL
 
@@ -37,36 +38,38 @@ def test_options_are_shown_without_being_changed(form: OptionsForm, changes: lis
     form.show_options(options, 8192)
     assert form.options == options
     assert changes == []
-    assert (form.context.value(), form.threads.value(), form.gpu_layers.value()) == (16_384, 4, 0)
-    assert form.context.maximum() == 16_384, "what was set before stays, also beyond what it was trained for"
+    assert [field.value() for field in form.fields.values()] == [16_384, 4, 0]
+    context = form.fields["context_size"]
+    assert context.maximum() == 16_384, "what was set before stays, also beyond what it was trained for"
     assert form.sampling.preset.currentText() == "Precise"
     assert form.prompt.isVisible(), "none at all is a choice too"
 
 
 def test_figures_count_when_they_are_set(form: OptionsForm, changes: list[TargetOptions]) -> None:
-    form.context.setFocus()
-    QTest.keyClick(form.context, Qt.Key.Key_Up)
-    QTest.keyClick(form.gpu_layers, Qt.Key.Key_Up)
+    context = form.fields["context_size"]
+    context.setFocus()
+    QTest.keyClick(context, Qt.Key.Key_Up)
+    QTest.keyClick(form.fields["gpu_layers"], Qt.Key.Key_Up)
     assert changes == [
         TargetOptions(TargetSettings(context_size=1024)),
         TargetOptions(TargetSettings(context_size=1024, gpu_layers=0)),
     ]
-    assert form.context.maximum() == 32_768
+    assert context.maximum() == 32_768
 
 
 def test_a_context_too_small_is_made_the_smallest(form: OptionsForm, changes: list[TargetOptions]) -> None:
-    form.context.setValue(7)
+    form.fields["context_size"].setValue(7)
     assert changes == [TargetOptions(TargetSettings(context_size=32))]
 
 
 def test_a_preset_and_then_a_figure_of_one_s_own(form: OptionsForm, changes: list[TargetOptions]) -> None:
     sampling = form.sampling
     assert sampling.preset.currentText() == "As for all chats"
-    assert sampling.temperature.value() == 0.7, "what holds is shown"
+    assert sampling.fields["temperature"].value() == 0.7, "what holds is shown"
     sampling.preset.setFocus()
     QTest.keyClick(sampling.preset, Qt.Key.Key_Down)
     assert changes[-1].sampling == PRESETS[0][1]
-    sampling.min_p.setValue(0.2)
+    show_number(sampling.fields["min_p"], 0.2)
     assert changes[-1].sampling == SamplingSettings(temperature=0.2, top_k=20, top_p=0.9, min_p=0.2)
     assert sampling.preset.currentText() == "Own figures"
     sampling.preset.setCurrentIndex(0)
@@ -75,7 +78,7 @@ def test_a_preset_and_then_a_figure_of_one_s_own(form: OptionsForm, changes: lis
 
 
 def test_a_figure_of_one_s_own_leaves_the_rest_as_for_all(form: OptionsForm, changes: list[TargetOptions]) -> None:
-    form.sampling.top_k.setValue(10)
+    form.sampling.fields["top_k"].setValue(10)
     assert changes == [TargetOptions(sampling=SamplingSettings(temperature=0.7, top_k=10, seed=5))]
 
 
@@ -98,7 +101,7 @@ def test_everything_is_put_back_at_once(form: OptionsForm, changes: list[TargetO
     form.show_options(TargetOptions(TargetSettings(2048), FOR_ALL, "x"), 8192)
     QTest.mouseClick(form.reset_button, Qt.MouseButton.LeftButton)
     assert changes == [TargetOptions()]
-    assert form.context.text() == "Automatic"
+    assert form.fields["context_size"].text() == "Automatic"
     assert not form.reset_button.isEnabled()
 
 

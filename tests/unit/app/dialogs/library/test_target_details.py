@@ -5,7 +5,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QPushButton, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.dialogs.library.path_field import PathField
+from app.dialogs.library.target_details import PathField
 from app.theme import ThemeKeeper
 
 PATH = "/home/someone/Documents/models/bartowski/Meta-Llama-3.1-8B-Instruct-GGUF/llama-3.1-8b.gguf"
