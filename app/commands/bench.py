@@ -5,23 +5,155 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+import typer
 
-from app.commands.bench_table import print_report
-from app.commands.interrupts import INTERRUPTED, stopped_by_ctrl_c
-from engine import BenchOrder, EngineConfig, open_bench
+import engine
+from app.commands.options import DrafterDeviceOption, DrafterOption
+from app.commands.terminal import INTERRUPTED, chosen_drafter, stopped_by_ctrl_c
+from engine.config import STARTER, SpeculationSettings, data_dir
 from engine.errors import SettingInvalid
 
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
-def bench(config: EngineConfig, order: BenchOrder, out: Path | None) -> None:
+MeasuredTargetOption = Annotated[
+    str,
+    typer.Option(
+        "--target",
+        "-t",
+        help="`starter`, a name, a GGUF file, or `trace:VOCAB.gguf` to replay recorded replies in a vocabulary.",
+    ),
+]
+DraftLengthOption = Annotated[
+    int | None, typer.Option(help="Of the mode neural: tokens of every draft; what pays best if left out.")
+]
+ProfileOption = Annotated[
+    Path | None,
+    typer.Option("--profile", metavar="P.slipstream", help="Begin with what this file holds; else with nothing."),
+]
+LengthOption = Annotated[int, typer.Option(min=1, help="Length of a reply at most.")]
+TemperatureOption = Annotated[float, typer.Option(help="0 is greedy.")]
+SeedOption = Annotated[int, typer.Option(min=0, help="The same seed gives the same plain replies.")]
+ReportOption = Annotated[Path | None, typer.Option("--json", metavar="OUT", help="Write all figures into this file.")]
+DrafterCostOption = Annotated[
+    float, typer.Option(help="Of recorded replies: cost of a drafter step, as a share of a one-row pass.")
+]
+PassCostsOption = Annotated[
+    str, typer.Option(help="Of recorded replies: costs of passes over 1, 2, … rows; the last stands for the rest.")
+]
+
+
+def bench(
+    prompts: Annotated[
+        Path, typer.Option("--prompts", metavar="F.jsonl", help="Lines of {id, turns}, or of {id, prompt, response}.")
+    ],
+    target: MeasuredTargetOption = STARTER,
+    limit: Annotated[int | None, typer.Option(help="Ask only the first so many prompts.")] = None,
+    modes: Annotated[
+        str,
+        typer.Option(
+            help="Ways of decoding: plain; auto, as the app does; neural, drafting in every round; recall alone."
+        ),
+    ] = "plain,auto",
+    profile_file: ProfileOption = None,
+    draft_length: DraftLengthOption = None,
+    max_tokens: LengthOption = 128,
+    temperature: TemperatureOption = 0.0,
+    seed: SeedOption = 0,
+    report: ReportOption = None,
+    drafter: DrafterOption = "built-in",
+    drafter_device: DrafterDeviceOption = None,
+    merge: Annotated[
+        str, typer.Option(help="on, or off: draft only tokens that are equal in both vocabularies.")
+    ] = "on",
+    drafter_cost: DrafterCostOption = 0.075,
+    pass_costs: PassCostsOption = "1",
+) -> None:
+    """Measure how fast a model writes, prompt by prompt, in several ways of decoding.
+
+    Example: slipstream bench --target starter --prompts prompts.jsonl --limit 20 --modes plain,auto
+    """
+    if merge not in ("on", "off"):
+        raise typer.BadParameter("Merging is either on or off.", param_hint="--merge")
+    order = engine.BenchOrder(
+        target=target,
+        prompts=prompts,
+        limit=limit,
+        modes=tuple(mode.strip() for mode in modes.split(",")),
+        max_tokens=max_tokens,
+        temperature=temperature,
+        seed=seed,
+        draft_length=draft_length,
+        profile=profile_file,
+        costs=engine.SimulatedCosts.parse(drafter_cost, pass_costs),
+        speculation=SpeculationSettings(
+            drafter=chosen_drafter(drafter, data_dir()), device=drafter_device, merge=merge == "on"
+        ),
+    )
+    _measure(order, report)
+
+
+def replay(
+    prompts: Annotated[
+        Path, typer.Option("--prompts", metavar="F.jsonl", help="A user's chats, in order: lines as of `bench`.")
+    ],
+    target: MeasuredTargetOption = STARTER,
+    limit: Annotated[int | None, typer.Option(help="Play only the first so many chats.")] = None,
+    window: Annotated[int, typer.Option(help="Replies of a window, whose figures are told apart.")] = 25,
+    mode: Annotated[
+        str, typer.Option(help="auto, as the app does; neural, drafting in every round; or recall alone.")
+    ] = "auto",
+    shift: Annotated[
+        Path | None, typer.Option("--shift", metavar="F2.jsonl", help="Then go on with these, of another kind.")
+    ] = None,
+    profile_file: ProfileOption = None,
+    draft_length: DraftLengthOption = None,
+    max_tokens: LengthOption = 128,
+    temperature: TemperatureOption = 0.0,
+    seed: SeedOption = 0,
+    learning: Annotated[
+        bool, typer.Option(help="Remember a chat in those after it, and teach the drafter; without, as a control.")
+    ] = True,
+    report: ReportOption = None,
+    drafter: DrafterOption = "built-in",
+    drafter_cost: DrafterCostOption = 0.075,
+    pass_costs: PassCostsOption = "1",
+) -> None:
+    """Play a user's chats in order, learning as it goes, and show how the figures change. Nothing of it is kept.
+
+    Example: slipstream replay --target starter --prompts chats.jsonl --window 20
+    """
+    order = engine.BenchOrder(
+        target=target,
+        prompts=prompts,
+        limit=limit,
+        modes=("plain", mode),
+        profile=profile_file,
+        shift=shift,
+        draft_length=draft_length,
+        max_tokens=max_tokens,
+        temperature=temperature,
+        seed=seed,
+        costs=engine.SimulatedCosts.parse(drafter_cost, pass_costs),
+        speculation=SpeculationSettings(drafter=chosen_drafter(drafter, data_dir())),
+        learns=learning,
+        window=window,
+    )
+    _measure(order, report)
+
+
+def _measure(order: engine.BenchOrder, out: Path | None) -> None:
     """Prints a table, and writes the whole report to `out`. Ctrl+C ends it early, with the figures so far. Raises what
     reading the prompts, loading the target and answering raise."""
+    from app.commands.bench_table import print_report
+
+    config = engine.EngineConfig(data_dir(), order.speculation)
     if out is not None:
         _check_writable(out)
     with stopped_by_ctrl_c() as stop:
-        measurement = open_bench(config, order, stop)
+        measurement = engine.open_bench(config, order, stop)
         try:
             with _progress() as progress:
                 task = progress.add_task("answering", total=measurement.num_questions)
@@ -36,6 +168,9 @@ def bench(config: EngineConfig, order: BenchOrder, out: Path | None) -> None:
 
 
 def _progress() -> Progress:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     return Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
 

@@ -1,14 +1,26 @@
-"""One prompt, answered in the terminal."""
+"""`slipstream chat`: one prompt, answered in the terminal."""
 
 from __future__ import annotations
 
 import json
 import sys
 from concurrent.futures import Future
-from typing import TextIO
+from typing import Annotated, TextIO
 
-from app.commands.interrupts import INTERRUPTED, stopped_by_ctrl_c
-from engine import EngineConfig, Reply, ReplySettings, TargetSettings, deep_thread, open_writer
+import typer
+
+import engine
+from app.commands.options import DrafterDeviceOption, DrafterOption, NoSpeculationOption, TargetOption, takes_sampling
+from app.commands.terminal import INTERRUPTED, chosen_drafter, stopped_by_ctrl_c
+from engine.config import (
+    STARTER,
+    EngineConfig,
+    ReplySettings,
+    SamplingSettings,
+    SpeculationSettings,
+    TargetSettings,
+    data_dir,
+)
 from engine.messages.conversations import ChatTurn, Role
 from engine.messages.replies import OriginRun, StopReason
 from engine.messages.speed import LiveFigures
@@ -18,6 +30,49 @@ _CUT = {
     StopReason.LENGTH: "(The reply has reached its length; --max-tokens allows another one.)",
     StopReason.CONTEXT_FULL: "(The context is full; --context allows a bigger one.)",
 }
+
+
+@takes_sampling
+def chat(
+    prompt: Annotated[
+        str | None, typer.Option("--prompt", "-p", help="What to say. Left out, or `-`: read from standard input.")
+    ] = None,
+    target: TargetOption = STARTER,
+    system: Annotated[str, typer.Option("--system", help="System prompt.")] = "",
+    sampling: SamplingSettings = SamplingSettings(),  # noqa: B008
+    max_tokens: Annotated[int, typer.Option(min=0, help="Length of the reply at most; 0 = no limit.")] = 1024,
+    stop: Annotated[
+        list[str] | None, typer.Option(help="End the reply before this text; may be given several times.")
+    ] = None,
+    context_size: Annotated[int | None, typer.Option("--context", help="Tokens the model can see at once.")] = None,
+    threads: Annotated[int | None, typer.Option(help="Threads to compute with.")] = None,
+    gpu_layers: Annotated[int | None, typer.Option(help="Layers on the GPU, in a build that has one.")] = None,
+    no_speculation: NoSpeculationOption = False,
+    drafter: DrafterOption = "built-in",
+    drafter_device: DrafterDeviceOption = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object with the text, counts and times.")
+    ] = False,
+) -> None:
+    """Answer one prompt in the terminal. Ctrl+C stops the reply.
+
+    Example: slipstream chat --target starter --prompt "Write a haiku about the sea."
+    """
+    if prompt is None and sys.stdin.isatty():
+        print("Write the prompt; Ctrl+D ends it.", file=sys.stderr)
+    text = prompt if prompt is not None and prompt != "-" else sys.stdin.read()
+    if not text.strip():
+        raise typer.BadParameter("There is no prompt; say something with --prompt, or through standard input.")
+    folder = None if no_speculation else chosen_drafter(drafter, data_dir())
+    _answer(
+        EngineConfig(data_dir(), SpeculationSettings(not no_speculation, folder, drafter_device)),
+        target,
+        TargetSettings(context_size, threads, gpu_layers),
+        ReplySettings(sampling, max_tokens or None, tuple(stop or ())),
+        system,
+        text,
+        as_json,
+    )
 
 
 class _Terminal:
@@ -38,7 +93,7 @@ class _Terminal:
     def on_trimmed(self, num_left_out: int) -> None: ...
 
 
-def answer(
+def _answer(
     config: EngineConfig,
     target: str,
     target_settings: TargetSettings,
@@ -47,24 +102,24 @@ def answer(
     prompt: str,
     as_json: bool,
 ) -> None:
-    """Streams the reply to standard output; with `as_json` prints one object on one line instead.
+    """Streams the reply to standard output; with `as_json`, prints one object on one line instead.
 
     Raises what loading and answering raise.
     """
     with stopped_by_ctrl_c() as stop:
-        outcome: Future[tuple[str, Reply]] = Future()
+        outcome: Future[tuple[str, engine.Reply]] = Future()
 
         def work() -> None:
             try:
                 turns = ([ChatTurn(Role.SYSTEM, system)] if system else []) + [ChatTurn(Role.USER, prompt)]
                 terminal = _Terminal(streaming=not as_json)
-                with open_writer(config, target, target_settings, lambda _progress: None, stop) as writer:
+                with engine.open_writer(config, target, target_settings, lambda _progress: None, stop) as writer:
                     reply = writer.write(writer.prepare(turns), reply_settings, stop, terminal)
                     outcome.set_result((writer.target_name, reply))
             except BaseException as error:
                 outcome.set_exception(error)
 
-        thread = deep_thread(work, "slipstream-chat")
+        thread = engine.deep_thread(work, "slipstream-chat")
         while thread.is_alive():
             thread.join(_GLANCE_S)  # in pieces, so that Ctrl+C is seen at once
         name, reply = outcome.result()
@@ -81,7 +136,7 @@ def answer(
         sys.exit(INTERRUPTED)
 
 
-def _summary(name: str, reply: Reply) -> dict[str, object]:
+def _summary(name: str, reply: engine.Reply) -> dict[str, object]:
     figures = reply.statistics
     return {
         "text": reply.text,

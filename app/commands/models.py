@@ -5,30 +5,41 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from rich.console import Console
-from rich.table import Table
+import typer
 
-from app.commands.download_bar import download_bar
-from app.commands.interrupts import INTERRUPTED, stopped_by_ctrl_c
-from engine import STARTER, EngineConfig, StopSignal, download_target, list_hub_files, open_library
+import engine
+from app.commands.terminal import INTERRUPTED, download_bar, stopped_by_ctrl_c
+from engine.config import STARTER, EngineConfig, data_dir
 from engine.errors import Cancelled, FetchFailed, TargetMissing
-from engine.messages.events import DownloadsListed, Event, TargetDownloading, TargetsListed
-from engine.messages.targets import HubFile, LibraryTarget
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from engine.messages.events import Event
+    from engine.messages.targets import HubFile, LibraryTarget
 
 _WIDE = 10_000  # columns
 _SHOWN = 20  # files of a repository
 
+models = typer.Typer(help="The models you can use as a target.", no_args_is_help=True)
 
-def show(config: EngineConfig) -> None:
-    """Raises StoreUnusable."""
+
+@models.command("list")
+def list_models() -> None:
+    """Show the models of the library, and downloads that wait to go on."""
+    from rich.table import Table
+
+    from engine.messages.events import DownloadsListed
+
     waiting: list[tuple[HubFile, int]] = []
 
     def hear(event: Event) -> None:
         if isinstance(event, DownloadsListed):
             waiting.extend(event.downloads)
 
-    with open_library(config, hear) as library:
+    with engine.open_library(EngineConfig(data_dir()), hear) as library:
         targets = library.list()
         library.tell_downloads()
     table = Table("name", "parameters", "quantization", "size", "last used", "file", box=None, pad_edge=False)
@@ -48,15 +59,23 @@ def show(config: EngineConfig) -> None:
         )
 
 
-def add(config: EngineConfig, paths: list[Path]) -> None:
-    """Raises NotPossible and StoreUnusable."""
+@models.command("add")
+def add_models(
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="GGUF files, or folders with some in them.")],
+) -> None:
+    """Add model files to the library. They stay where they are.
+
+    Example: slipstream models add ~/models
+    """
+    from engine.messages.events import TargetsListed
+
     left_out: list[str] = []
 
     def hear(event: Event) -> None:
         if isinstance(event, TargetsListed):
             left_out.extend(event.left_out)
 
-    with stopped_by_ctrl_c() as stop, open_library(config, hear) as library:
+    with stopped_by_ctrl_c() as stop, engine.open_library(EngineConfig(data_dir()), hear) as library:
         before = {target.path for target in library.list()}
         library.add(tuple(paths), stop)
         added = [target for target in library.list() if target.path not in before]
@@ -68,24 +87,42 @@ def add(config: EngineConfig, paths: list[Path]) -> None:
         print(reason, file=sys.stderr)
 
 
-def remove(config: EngineConfig, name: str, delete_file: bool) -> None:
-    """Raises NotPossible, TargetMissing and StoreUnusable."""
-    with open_library(config) as library:
+@models.command("download")
+def download_model(
+    repository: Annotated[str, typer.Argument(metavar="OWNER/NAME", help="A model on the Hugging Face hub.")],
+    file: Annotated[
+        str | None,
+        typer.Argument(metavar="[FILE|QUANT]", help="One of its files, or a quantization such as Q4_K_M."),
+    ] = None,
+) -> None:
+    """Download a model from the Hugging Face hub and add it to the library. Without a file, show what there is.
+
+    Ctrl+C pauses the download; the same command goes on.
+
+    Example: slipstream models download bartowski/Llama-3.2-1B-Instruct-GGUF Q4_K_M
+    """
+    found = _chosen(engine.list_hub_files(repository), repository, file)
+    with stopped_by_ctrl_c() as stop:
+        path = _download(found, stop)
+    print(f"{found.repository} ({found.quantization or found.name}) is in the library: {path}")
+
+
+@models.command("remove")
+def remove_model(
+    name: Annotated[str, typer.Argument(help="Of a model in the library, or the path of its file.")],
+    delete_file: Annotated[bool, typer.Option("--delete-file", help="Delete the file too, for good.")] = False,
+) -> None:
+    """Take a model out of the library. Its file stays, unless you say otherwise."""
+    with engine.open_library(EngineConfig(data_dir())) as library:
         target = _named(library.list(), name)
         library.remove(target.path, delete_file)
     gone = ", and its file is deleted." if delete_file else f". Its file stays: {target.path}"
     print(f"{target.name} is no longer in the library{gone}")
 
 
-def download(config: EngineConfig, repository: str, wanted: str | None) -> None:
-    """Ctrl+C pauses; the same command goes on. Raises FetchFailed and StoreUnusable."""
-    file = _chosen(list_hub_files(repository), repository, wanted)
-    with stopped_by_ctrl_c() as stop:
-        path = _download(config, file, stop)
-    print(f"{file.repository} ({file.quantization or file.name}) is in the library: {path}")
+def _download(file: HubFile, stop: engine.StopSignal) -> Path:
+    from engine.messages.events import TargetDownloading
 
-
-def _download(config: EngineConfig, file: HubFile, stop: StopSignal) -> Path:
     with download_bar() as bar:
         task = bar.add_task(Path(file.name).name, total=file.size_bytes)
 
@@ -94,7 +131,7 @@ def _download(config: EngineConfig, file: HubFile, stop: StopSignal) -> Path:
                 bar.update(task, completed=event.num_bytes)
 
         try:
-            return download_target(config, file, hear, stop)
+            return engine.download_target(EngineConfig(data_dir()), file, hear, stop)
         except Cancelled as error:
             bar.stop()
             print(error, file=sys.stderr)
@@ -142,6 +179,8 @@ def _row(target: LibraryTarget) -> tuple[str, ...]:
 
 
 def _files_table(files: Sequence[HubFile]) -> Table:
+    from rich.table import Table
+
     table = Table("file", "quantization", "size", box=None, pad_edge=False)
     for file in files:
         table.add_row(file.name, file.quantization, _in_gib(file.size_bytes))
@@ -149,6 +188,8 @@ def _files_table(files: Sequence[HubFile]) -> Table:
 
 
 def _print(table: Table) -> None:
+    from rich.console import Console
+
     console = Console()
     if not console.is_terminal:  # whole paths for other programs
         console = Console(width=_WIDE)

@@ -3,61 +3,146 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.commands.profile_text import learned_lines, outcome_line
-from engine import (
-    EngineConfig,
-    export_profile,
-    forget_learned,
-    import_profile,
-    summarize_learned,
-    summarize_profile,
-    use_adapter,
-)
+import engine
+from engine.config import EngineConfig, data_dir
+
+if TYPE_CHECKING:
+    from engine.messages.learned import AdapterSummary, ImportOutcome, LearnedSummary, TargetStatistics
+
+_SHORT = 12  # characters of a fingerprint: enough to tell one from another
+
+profile = typer.Typer(help="What was learned from your chats, and how to take it along.", no_args_is_help=True)
 
 
-def show(config: EngineConfig, file: Path | None) -> None:
-    """Raises what `engine.summarize_learned` and `engine.summarize_profile` raise."""
+@profile.command("show")
+def show_profile(
+    file: Annotated[Path | None, typer.Argument(help="A profile to look into; else what is learned here.")] = None,
+) -> None:
+    """Show what is learned for each model, or what a profile holds."""
     if file is not None:
         _show_profile(file)
         return
-    _print(learned_lines(summarize_learned(config)))
+    _print(learned_lines(engine.summarize_learned(EngineConfig(data_dir()))))
 
 
-def export(config: EngineConfig, file: Path, with_recall: bool, overwrite: bool) -> None:
-    """Raises what `engine.export_profile` raises."""
-    export_profile(config, file, with_recall, overwrite)
+@profile.command("export")
+def export_profile(
+    file: Annotated[Path, typer.Argument(help="Where to write it, as me.slipstream.")],
+    with_recall: Annotated[
+        bool, typer.Option("--with-recall", help="With texts to recall, which hold what you typed.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+) -> None:
+    """Write what was learned into one file, to take it along or to keep it safe. Your chats are not in it."""
+    engine.export_profile(EngineConfig(data_dir()), file, with_recall, force)
     _show_profile(file)
 
 
-def take_in(config: EngineConfig, file: Path, replace: bool) -> None:
-    """Raises what `engine.import_profile` raises."""
+@profile.command("import")
+def import_profile(
+    file: Annotated[Path, typer.Argument(help="A profile that was exported.")],
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Forget what n-grams and adapters there are first; else they are joined.")
+    ] = False,
+) -> None:
+    """Take in what a profile holds: all of it, or nothing unless all of it is in order."""
     _show_profile(file)
-    print(outcome_line(import_profile(config, file, replace)))
+    print(outcome_line(engine.import_profile(EngineConfig(data_dir()), file, replace)))
 
 
-def use(config: EngineConfig, number: int) -> None:
-    """Raises AdapterUnusable and StoreUnusable."""
-    use_adapter(config, number or None)
-    _print(learned_lines(summarize_learned(config)))
+@profile.command("use")
+def use_adapter(
+    number: Annotated[int, typer.Argument(help="Of an adapter that `profile show` lists; 0: none, for all models.")],
+) -> None:
+    """Go back to an earlier state of what a drafter learned, or forth again. It holds when a model is loaded next."""
+    engine.use_adapter(EngineConfig(data_dir()), number or None)
+    _print(learned_lines(engine.summarize_learned(EngineConfig(data_dir()))))
 
 
-def reset(config: EngineConfig, is_sure: bool) -> None:
-    """Raises StoreUnusable, and typer's Abort where nobody says yes."""
-    if not is_sure:
+@profile.command("reset")
+def reset_profile(
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask first.")] = False,
+) -> None:
+    """Forget for good what was learned: n-grams, adapters, lessons and recall. Your chats stay."""
+    if not yes:
         question = "Forget all n-grams, adapters, lessons and recall for good? Chats stay."
         typer.confirm(question, abort=True)
-    forget_learned(config)
+    engine.forget_learned(EngineConfig(data_dir()))
     print("All that was learned is forgotten. Chats stay, and are learned from as they are read and continued.")
 
 
 def _show_profile(file: Path) -> None:
-    profile = summarize_profile(file)
-    print(f"{file}: written by Slipstream {profile.program} on {profile.created_at.astimezone():%Y-%m-%d %H:%M}")
-    _print(learned_lines(profile.learned))
+    found = engine.summarize_profile(file)
+    print(f"{file}: written by Slipstream {found.program} on {found.created_at.astimezone():%Y-%m-%d %H:%M}")
+    _print(learned_lines(found.learned))
 
 
 def _print(lines: list[str]) -> None:
     print("\n".join(lines))
+
+
+def learned_lines(learned: LearnedSummary) -> list[str]:
+    lines = []
+    for vocabulary in learned.vocabularies:
+        names = ", ".join(learned.target_names.get(vocabulary, ()))
+        lines.append(f"Models with the vocabulary {vocabulary[:_SHORT]}" + (f" ({names})" if names else ""))
+        lines += [f"  {line}" for line in _vocabulary_lines(learned, vocabulary)]
+    if learned.statistics:
+        lines.append("Replies")
+        lines += [f"  {_statistics_line(each)}" for each in learned.statistics]
+    return lines or ["Nothing is learned yet."]
+
+
+def outcome_line(outcome: ImportOutcome) -> str:
+    if not (outcome.num_ngrams or outcome.num_adapters or outcome.num_published or outcome.num_texts):
+        return "All of this was known already."
+    new = [
+        _counted(outcome.num_ngrams, "n-gram"),
+        _counted(outcome.num_adapters, "adapter") + _now_used(outcome.num_published),
+        _counted(outcome.num_texts, "text") + " to recall",
+    ]
+    return f"New: {', '.join(new)}."
+
+
+def _vocabulary_lines(learned: LearnedSummary, vocabulary: str) -> list[str]:
+    lines = []
+    for (target, drafter), num_ngrams in sorted(learned.ngrams.items()):
+        if target == vocabulary:
+            count = _counted(num_ngrams, "n-gram")
+            lines.append(f"{count} of the drafter vocabulary {drafter[:_SHORT]}")
+    for (target, drafter), adapters in sorted(learned.adapters.items()):
+        if target == vocabulary:
+            lines.append(f"{_counted(len(adapters), 'adapter')} of the drafter {drafter[:_SHORT]}")
+            lines += [f"  {_adapter_line(adapter)}" for adapter in adapters]
+    if num_lessons := learned.lessons.get(vocabulary):
+        lines.append(f"{_counted(num_lessons, 'reply', 'replies')} to learn from")
+    if size := learned.recall.get(vocabulary):
+        lines.append(f"{_counted(size.num_texts, 'text')} to recall, of {_counted(size.num_tokens, 'token')}")
+    return lines
+
+
+def _adapter_line(adapter: AdapterSummary) -> str:
+    judged = f"{adapter.before:.2f} -> {adapter.after:.2f} tokens accepted per round on {adapter.num_replies} replies"
+    made = f"learned from {adapter.num_learned}, {adapter.created_at.astimezone():%Y-%m-%d %H:%M}"
+    return f"{adapter.number}: {judged}, {made}" + (", in use" if adapter.is_published else "")
+
+
+def _statistics_line(statistics: TargetStatistics) -> str:
+    parts = [_counted(statistics.num_replies, "reply", "replies"), _counted(statistics.num_tokens, "token")]
+    if statistics.tokens_per_round:
+        parts.append(f"{statistics.tokens_per_round:.2f} tokens per round")
+    if statistics.speedup is not None:
+        parts.append(f"{statistics.speedup:.2f}x as fast as without drafts")
+    return f"{statistics.name}: {', '.join(parts)}"
+
+
+def _counted(number: int, one: str, many: str = "") -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def _now_used(num_published: int) -> str:
+    return f" ({num_published:,} now in use)" if num_published else ""

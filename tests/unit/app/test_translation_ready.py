@@ -35,8 +35,9 @@ UNTRANSLATED_FILES = {
     "commands/distill.py": TERMINAL,
     "commands/models.py": TERMINAL,
     "commands/profile.py": TERMINAL,
-    "commands/profile_text.py": TERMINAL,
     "commands/chat.py": TERMINAL,
+    "commands/options.py": TERMINAL,
+    "commands/terminal.py": TERMINAL,
 }
 UNTRANSLATED_WORDS = {
     "Slipstream": "a name",

@@ -15,7 +15,7 @@ from safetensors.numpy import save
 from typer.testing import CliRunner
 
 from app.commands import cli
-from app.commands.profile_text import learned_lines, outcome_line
+from app.commands.profile import learned_lines, outcome_line
 from engine import data_dir
 from engine.messages.conversations import Role
 from engine.messages.learned import (

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.commands import cli
-from app.commands.drafter_option import chosen_drafter
+from app.commands.terminal import chosen_drafter
 from engine import BUILT_IN, data_dir
 from engine.errors import DrafterUnusable
 from tests.fakes.hub import FakeHub

@@ -1,0 +1,81 @@
+"""What commands share in the terminal: Ctrl+C, the bar of a download, and the drafter that `--drafter` names."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import engine
+from engine.errors import Cancelled
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from engine.messages.events import DrafterFetching
+
+INTERRUPTED = 130  # the exit code of a program that Ctrl+C ended
+
+
+@contextmanager
+def stopped_by_ctrl_c() -> Iterator[engine.StopSignal]:
+    """A signal that Ctrl+C sets; a second one ends the program, and so does a loading that the first one cancelled."""
+    stop = engine.StopSignal()
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        stop.set()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield stop
+    except Cancelled:
+        sys.exit(INTERRUPTED)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def download_bar() -> Progress:
+    """On standard error, and gone when it is done; nothing where that is no terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+    )
+    return Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
+
+
+def chosen_drafter(choice: str, data_dir: Path) -> Path | None:
+    """The folder of `built-in` (None), a folder, or a name on the hub, which is downloaded first. Ctrl+C ends the
+    download and the program.
+
+    Raises DrafterUnusable and FetchFailed.
+    """
+    name = engine.hub_name(choice)
+    if name is not None:
+        _fetch(name, data_dir)
+    return engine.drafter_folder(choice, data_dir)
+
+
+def _fetch(name: str, data_dir: Path) -> None:
+    with stopped_by_ctrl_c() as stop, download_bar() as bar:
+        task = bar.add_task(name, total=None, visible=False)  # nothing to show for what is here already
+
+        def show(progress: DrafterFetching) -> None:
+            bar.update(task, completed=progress.num_bytes, total=progress.total_bytes, visible=True)
+
+        try:
+            engine.fetch_drafter(engine.EngineConfig(data_dir), name, show, stop)
+        except Cancelled as error:
+            bar.stop()
+            print(error, file=sys.stderr)
+            sys.exit(INTERRUPTED)
