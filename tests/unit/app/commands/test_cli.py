@@ -8,6 +8,8 @@ import pytest
 
 from app.application import CannotOpenWindow, check_machine
 from app.commands import cli
+from engine.config import SamplingSettings
+from engine.parameters import Scope, parameters
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
@@ -26,6 +28,15 @@ def test_help_teaches(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
     assert run(monkeypatch, "chat", "--help") == 0
     help_text = capsys.readouterr().out
     assert 'slipstream chat --target starter --prompt "Write a haiku about the sea."' in " ".join(help_text.split())
+
+
+def test_chat_has_an_option_for_every_declared_parameter(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, "chat", "--help") == 0
+    shown = capsys.readouterr().out
+    places = [shown.index(f"--{each.name.replace('_', '-')}") for each in parameters(SamplingSettings, Scope.COMMAND)]
+    assert places == sorted(places)
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from app.settings.app_settings import AppSettings, SettingsFile
-from app.settings.look import SETTINGS_FILE, Look, read_look
+from app.settings.declaration import shown_settings
+from app.settings.look import SETTINGS_FILE, Look, Theme, read_look
 
 
 def test_what_was_saved_is_what_the_window_begins_with(tmp_path: Path) -> None:
@@ -19,6 +21,14 @@ def test_what_was_saved_is_what_the_window_begins_with(tmp_path: Path) -> None:
 def test_defaults_are_those_of_the_settings(tmp_path: Path) -> None:
     settings = AppSettings()
     assert read_look(tmp_path) == Look(settings.theme, settings.text_size, settings.window, settings.has_chatted)
+
+
+def test_themes_are_those_of_the_settings() -> None:
+    for setting in shown_settings(AppSettings):
+        if setting.choices:
+            field = AppSettings.model_fields[setting.name]
+            assert tuple(value for value, _ in setting.choices) == get_args(field.annotation)
+    assert get_args(AppSettings.model_fields["theme"].annotation) == get_args(Theme)
 
 
 @pytest.mark.parametrize("size", [79, 80, 200, 201])
