@@ -10,39 +10,25 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import engine
-from app.commands.options import DrafterDeviceOption, DrafterOption
+from app.commands.options import (
+    DrafterCostOption,
+    DrafterDeviceOption,
+    DrafterOption,
+    DraftLengthOption,
+    LengthOption,
+    MeasuredTargetOption,
+    PassCostsOption,
+    ProfileOption,
+    ReportOption,
+    SeedOption,
+    TemperatureOption,
+)
 from app.commands.terminal import INTERRUPTED, chosen_drafter, stopped_by_ctrl_c
 from engine.config import STARTER, SpeculationSettings, data_dir
 from engine.errors import SettingInvalid
 
 if TYPE_CHECKING:
     from rich.progress import Progress
-
-MeasuredTargetOption = Annotated[
-    str,
-    typer.Option(
-        "--target",
-        "-t",
-        help="`starter`, a name, a GGUF file, or `trace:VOCAB.gguf` to replay recorded replies in a vocabulary.",
-    ),
-]
-DraftLengthOption = Annotated[
-    int | None, typer.Option(help="Of the mode neural: tokens of every draft; what pays best if left out.")
-]
-ProfileOption = Annotated[
-    Path | None,
-    typer.Option("--profile", metavar="P.slipstream", help="Begin with what this file holds; else with nothing."),
-]
-LengthOption = Annotated[int, typer.Option(min=1, help="Length of a reply at most.")]
-TemperatureOption = Annotated[float, typer.Option(help="0 is greedy.")]
-SeedOption = Annotated[int, typer.Option(min=0, help="The same seed gives the same plain replies.")]
-ReportOption = Annotated[Path | None, typer.Option("--json", metavar="OUT", help="Write all figures into this file.")]
-DrafterCostOption = Annotated[
-    float, typer.Option(help="Of recorded replies: cost of a drafter step, as a share of a one-row pass.")
-]
-PassCostsOption = Annotated[
-    str, typer.Option(help="Of recorded replies: costs of passes over 1, 2, … rows; the last stands for the rest.")
-]
 
 
 def bench(
@@ -176,7 +162,7 @@ def _progress() -> Progress:
 
 
 def _check_writable(out: Path) -> None:
-    """Before hours of measuring, not after them."""
+    """Before hours of measuring rather than after them. Raises SettingInvalid."""
     is_new = not out.exists()
     try:
         out.open("a").close()

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 _WIDE = 10_000  # columns
-_MOST_PLACES = 8  # of a draft
+_MOST_PLACES = 8  # of a draft that are shown
 
 
 def print_report(report: dict[str, Any]) -> None:

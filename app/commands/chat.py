@@ -25,7 +25,7 @@ from engine.messages.conversations import ChatTurn, Role
 from engine.messages.replies import OriginRun, StopReason
 from engine.messages.speed import LiveFigures
 
-_GLANCE_S = 0.05
+_GLANCE_S = 0.05  # between two looks for Ctrl+C
 _CUT = {
     StopReason.LENGTH: "(The reply has reached its length; --max-tokens allows another one.)",
     StopReason.CONTEXT_FULL: "(The context is full; --context allows a bigger one.)",
@@ -76,7 +76,7 @@ def chat(
 
 
 class _Terminal:
-    """Shows a reply as it is written, and a note on what cannot be seen in it."""
+    """Writes a reply to standard output as it grows, where it is streamed."""
 
     def __init__(self, streaming: bool) -> None:
         self._streaming = streaming

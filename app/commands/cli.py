@@ -50,7 +50,7 @@ application = typer.Typer(
 
 
 def main() -> None:
-    """Entry point. What a user can mend ends with one sentence and exit code 2, never with a traceback."""
+    """Entry point. An error that the user can mend ends with one sentence and exit code 2, never with a traceback."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that knows no emoji shows question marks
@@ -62,7 +62,7 @@ def main() -> None:
     except OSError as error:
         if error.errno not in (errno.EPIPE, errno.ENOSPC):
             raise
-        os._exit(1)  # nobody reads any more, or there is no room; leaving in the usual way would try to write again
+        os._exit(1)  # a closed pipe or a full disk; leaving in the usual way would try to write again
 
 
 def _print_version(wanted: bool) -> None:

@@ -115,7 +115,7 @@ def _trace(text: str) -> tuple[Path, Path]:
 
 
 def _make(settings: DistillSettings, folder: Path) -> None:
-    """Ctrl+C ends it; what was done is kept. Raises what `engine.distill` raises."""
+    """Ctrl+C ends it; the same command goes on later. Raises what `engine.distill` raises."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (
@@ -135,7 +135,7 @@ def _make(settings: DistillSettings, folder: Path) -> None:
 
 
 class _Bars:
-    """One bar for each thing that takes long."""
+    """One bar for each stage that takes long."""
 
     def __init__(self, bar: Progress, settings: DistillSettings) -> None:
         self._bar = bar
@@ -170,6 +170,6 @@ class _Bars:
 def _lines(judgement: engine.Judgement) -> list[str]:
     lines = [f"After {judgement.minutes:.0f} minutes of training, a draft step takes {judgement.step_ms:.2f} ms."]
     for text in judgement.texts:
-        stood = ", ".join(f"{share:.3f}" for share in text.stood)
-        lines.append(f"  {text.name}: {text.tokens_per_round:.3f} tokens per round; guesses that stood: {stood}")
+        accepted = ", ".join(f"{share:.3f}" for share in text.stood)
+        lines.append(f"  {text.name}: {text.tokens_per_round:.3f} tokens per round; guesses that stood: {accepted}")
     return lines

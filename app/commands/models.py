@@ -35,11 +35,11 @@ def list_models() -> None:
 
     waiting: list[tuple[HubFile, int]] = []
 
-    def hear(event: Event) -> None:
+    def receive(event: Event) -> None:
         if isinstance(event, DownloadsListed):
             waiting.extend(event.downloads)
 
-    with engine.open_library(EngineConfig(data_dir()), hear) as library:
+    with engine.open_library(EngineConfig(data_dir()), receive) as library:
         targets = library.list()
         library.tell_downloads()
     table = Table("name", "parameters", "quantization", "size", "last used", "file", box=None, pad_edge=False)
@@ -71,11 +71,11 @@ def add_models(
 
     left_out: list[str] = []
 
-    def hear(event: Event) -> None:
+    def receive(event: Event) -> None:
         if isinstance(event, TargetsListed):
             left_out.extend(event.left_out)
 
-    with stopped_by_ctrl_c() as stop, engine.open_library(EngineConfig(data_dir()), hear) as library:
+    with stopped_by_ctrl_c() as stop, engine.open_library(EngineConfig(data_dir()), receive) as library:
         before = {target.path for target in library.list()}
         library.add(tuple(paths), stop)
         added = [target for target in library.list() if target.path not in before]
@@ -126,12 +126,12 @@ def _download(file: HubFile, stop: engine.StopSignal) -> Path:
     with download_bar() as bar:
         task = bar.add_task(Path(file.name).name, total=file.size_bytes)
 
-        def hear(event: Event) -> None:
+        def receive(event: Event) -> None:
             if isinstance(event, TargetDownloading):
                 bar.update(task, completed=event.num_bytes)
 
         try:
-            return engine.download_target(EngineConfig(data_dir()), file, hear, stop)
+            return engine.download_target(EngineConfig(data_dir()), file, receive, stop)
         except Cancelled as error:
             bar.stop()
             print(error, file=sys.stderr)

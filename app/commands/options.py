@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -27,6 +28,32 @@ DrafterDeviceOption = Annotated[
 ]
 NoSpeculationOption = Annotated[
     bool, typer.Option("--no-speculation", help="Let nothing draft ahead of the model: plain decoding.")
+]
+# Of `bench` and `replay`:
+MeasuredTargetOption = Annotated[
+    str,
+    typer.Option(
+        "--target",
+        "-t",
+        help="`starter`, a name, a GGUF file, or `trace:VOCAB.gguf` to replay recorded replies in a vocabulary.",
+    ),
+]
+DraftLengthOption = Annotated[
+    int | None, typer.Option(help="Of the mode neural: tokens of every draft; what pays best if left out.")
+]
+ProfileOption = Annotated[
+    Path | None,
+    typer.Option("--profile", metavar="P.slipstream", help="Begin with what this file holds; else with nothing."),
+]
+LengthOption = Annotated[int, typer.Option(min=1, help="Length of a reply at most.")]
+TemperatureOption = Annotated[float, typer.Option(help="0 is greedy.")]
+SeedOption = Annotated[int, typer.Option(min=0, help="The same seed gives the same plain replies.")]
+ReportOption = Annotated[Path | None, typer.Option("--json", metavar="OUT", help="Write all figures into this file.")]
+DrafterCostOption = Annotated[
+    float, typer.Option(help="Of recorded replies: cost of a drafter step, as a share of a one-row pass.")
+]
+PassCostsOption = Annotated[
+    str, typer.Option(help="Of recorded replies: costs of passes over 1, 2, … rows; the last stands for the rest.")
 ]
 
 

@@ -13,7 +13,7 @@ from engine.config import EngineConfig, data_dir
 if TYPE_CHECKING:
     from engine.messages.learned import AdapterSummary, ImportOutcome, LearnedSummary, TargetStatistics
 
-_SHORT = 12  # characters of a fingerprint: enough to tell one from another
+_SHORT = 12  # characters of a fingerprint, enough to distinguish them
 
 profile = typer.Typer(help="What was learned from your chats, and how to take it along.", no_args_is_help=True)
 

@@ -11,9 +11,10 @@ from app.text.marked_words import QT_TRANSLATE_NOOP
 from app.text.translation import translate
 from app.widgets.layouts import Stretch, in_column
 from engine import LearningSettings
+from engine.parameters import parameter
 
 _INDENT_PX = 24  # of what depends on the switch
-_LEAST_PERCENT = 5
+_LEAST_PERCENT = round(100 * parameter(LearningSettings, "share").low)
 _STEP_PERCENT = 5
 _PAGE_PERCENT = 25
 _ABOUT = QT_TRANSLATE_NOOP(

@@ -1,4 +1,4 @@
-"""All settings in one window: a page for each group, and a field that finds them."""
+"""All settings in one window: a page for each group, and a search over all of them."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ _MOST_PAGES_PX = 240
 
 
 class SettingsDialog(QDialog):
-    """Shows settings and takes other values; every change holds at once.
+    """Shows settings and takes other values; every change takes effect at once. The controller decides what follows.
 
     Signals:
         chosen(str, object): a setting is to have this value.
         keys_chosen(str, str): an action is to have these keys.
-        swap_requested(str, str, str): an action is to have these keys, and their owner those that it has now.
+        swap_requested(str, str, str): an action is to have these keys, and their present owner those of the action.
         all_reset(): everything is to be as usual.
-        load_requested(): the model is to be loaded again, with the settings that hold now.
+        load_requested(): the model is to be loaded again, with the present settings.
     """
 
     chosen = Signal(str, object)
@@ -68,7 +68,7 @@ class SettingsDialog(QDialog):
         self.pages.setAccessibleName(self.tr("Pages"))
         self.pages.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.pages.currentRowChanged.connect(self._on_page)
-        self.pages.itemClicked.connect(self._on_page)  # also the page that was open before the search
+        self.pages.itemClicked.connect(self._on_page)  # the open page, too, to leave the search
         self.nothing = words("", self, kind="quiet")
         self.num_found = words("", self, kind="quiet")
         self.loading = QWidget(self)
@@ -107,7 +107,7 @@ class SettingsDialog(QDialog):
         self.shortcut_rows[name].refuse(keys, problem)
 
     def show_loading_needed(self, needed: bool) -> None:
-        """Whether something was changed that the model in use does not know of yet."""
+        """Whether a change takes effect only when the model is loaded again."""
         self.loading.setVisible(needed)
 
     def add_link(self, row: LinkRow) -> None:
@@ -128,7 +128,7 @@ class SettingsDialog(QDialog):
         super().reject()
 
     def finish(self) -> None:
-        """Takes what was typed a moment ago."""
+        """Takes text that was typed a moment ago."""
         for row in self.rows.values():
             row.finish()
 
@@ -216,7 +216,7 @@ class SettingsDialog(QDialog):
 
     @Slot()
     def _filter(self) -> None:
-        """Shows what is searched for on all pages, or else the page that was chosen."""
+        """Shows the rows of all pages that match the search, or without one the chosen page."""
         typed = self.search.text().strip()
         page = list(Group)[max(0, self.pages.currentRow())]
         if typed:

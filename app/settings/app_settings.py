@@ -30,7 +30,7 @@ _SAMPLING = tuple(each.name for each in parameters(SamplingSettings, Scope.SETTI
 
 
 class AppSettings(BaseModel):
-    """Everything the user sets for the whole app, and what the app recalls by itself from one start to the next.
+    """Everything the user sets for the whole app, and what the app notes from one start to the next.
 
     Defaults are those of the engine. Unknown fields of a newer version are stored as they are. A field with a `Shown`
     in its annotation is in the window of settings; nothing else has to know of it. In the file and in that window, the
@@ -105,12 +105,13 @@ class AppSettings(BaseModel):
     colour_origins: bool = False  # whether replies show who guessed which part of them
     draft: str = ""  # what was typed in a new chat and not sent
     update_checked_at: float = Field(default=0, ge=0)  # Unix time
-    skipped_version: str = ""  # a newer version that the user does not want to hear of
+    skipped_version: str = ""  # a newer version that the user does not want
     window: Base64Bytes = Look().window  # its size and place, as Qt saves them
 
     @model_validator(mode="before")
     @classmethod
     def _gather_sampling(cls, content: Any) -> Any:
+        """From the names that the parameters have in the file."""
         if not isinstance(content, dict) or isinstance(content.get("sampling"), SamplingSettings):
             return content
         found = {name: content[name] for name in _SAMPLING if name in content}
@@ -118,9 +119,10 @@ class AppSettings(BaseModel):
 
     @model_serializer(mode="wrap")
     def _spread_sampling(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """To the names that `_gather_sampling` reads; those that only a chat or a command can set are left out."""
         content: dict[str, Any] = handler(self)
-        sampling = content.pop("sampling")
-        return content | {name: sampling[name] for name in _SAMPLING}
+        sampling = content.pop("sampling", {})
+        return content | {name: sampling[name] for name in _SAMPLING if name in sampling}
 
     def changed(self, **values: Any) -> AppSettings:
         """The same with other values, all of it checked. Raises ValidationError."""
@@ -142,7 +144,7 @@ class AppSettings(BaseModel):
 
 
 class SettingsFile:
-    """Reads and writes the settings of one data folder. A file that makes no sense is set aside, never lost."""
+    """Reads and writes the settings of one data folder. A file that cannot be read is set aside, never lost."""
 
     def __init__(self, data_dir: Path) -> None:
         self._path = data_dir / SETTINGS_FILE
@@ -164,7 +166,7 @@ class SettingsFile:
 
     @staticmethod
     def _what_makes_sense(content: bytes, error: ValidationError, aside: Path) -> tuple[AppSettings, str]:
-        """All fields but those that are wrong."""
+        """All fields except the wrong ones."""
         places = (detail["loc"] for detail in error.errors() if detail["loc"])
         wrong = {str(place[1] if place[0] == "sampling" else place[0]) for place in places}
         if not wrong:

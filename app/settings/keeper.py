@@ -45,12 +45,12 @@ class SettingsKeeper(QObject):
         return ""
 
     def reset(self) -> None:
-        """Everything that is shown is as usual again; what the app recalls by itself stays."""
+        """Everything that is shown is as usual again; what the app notes by itself stays."""
         usual = {setting.name: setting.default for setting in shown_settings(AppSettings)}
         self._take(self.settings.changed(**usual, shortcuts={}))
 
     def keep(self, settings: AppSettings) -> None:
-        """Takes what the app recalls by itself; `changed` is not emitted."""
+        """Takes what the app notes by itself; `changed` is not emitted."""
         if settings != self.settings:
             self.settings = settings
             if not self._is_closed:

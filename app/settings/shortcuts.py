@@ -1,6 +1,6 @@
-"""The keys of all actions: what they are, what they were before the user changed them, and which ones may be chosen.
+"""The keys of all actions: the present ones, the usual ones, and which ones the user may choose.
 
-The actions of the window are the only list there is. An action is known by its object name.
+The actions of the window are the only list of shortcuts. An action is identified by its object name.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _EDITING = (
 
 @dataclass(frozen=True, slots=True)
 class Shortcut:
-    """Keys as Qt writes them in files: several ways are parted by `; `, none is empty."""
+    """Keys as Qt writes them in files: alternatives are separated by `; `, and no keys are an empty text."""
 
     name: str
     words: str
@@ -50,7 +50,7 @@ class Shortcut:
 
 @dataclass(frozen=True, slots=True)
 class KeyProblem:
-    """Why keys cannot be had."""
+    """Why an action cannot have some keys."""
 
     sentence: str
     owner: str = ""  # the action that has them
@@ -79,13 +79,13 @@ class Shortcuts:
         )
 
     def use(self, chosen: Mapping[str, str]) -> str:
-        """Gives actions the keys that were chosen, and all others their usual ones unless somebody has chosen these.
+        """Gives actions the keys that were chosen, and all others their usual ones, unless these were chosen too.
 
         Returns a sentence on what could not be used, or nothing.
         """
         actions = self._actions()
         taken: set[str] = set()
-        kept: dict[str, list[QKeySequence]] = {}
+        assigned: dict[str, list[QKeySequence]] = {}
         wrong = []
         for name, keys in chosen.items():
             sequences = _sequences(keys)
@@ -95,19 +95,19 @@ class Shortcuts:
             if not _is_sound(keys) or texts & taken:
                 wrong.append(_words(actions[name]))
             else:
-                kept[name] = sequences
+                assigned[name] = sequences
                 taken |= texts
         for name, action in actions.items():
-            if name not in kept:
+            if name not in assigned:
                 usual = _sequences(self._usual(action))
-                kept[name] = [sequence for sequence in usual if sequence.toString(_PORTABLE) not in taken]
-        for name, sequences in kept.items():
+                assigned[name] = [sequence for sequence in usual if sequence.toString(_PORTABLE) not in taken]
+        for name, sequences in assigned.items():
             if actions[name].shortcuts() != sequences:
                 actions[name].setShortcuts(sequences)
         return _complaint(wrong) if wrong else ""
 
     def problem(self, name: str, keys: str) -> KeyProblem | None:
-        """Whether the action may have these keys."""
+        """Why the action may not have these keys; None where it may."""
         sequences = _sequences(keys)
         if any(_is_needed(sequence) for sequence in sequences):
             sentence = translate(
@@ -125,12 +125,12 @@ class Shortcuts:
         return self._unusual({shortcut.name: shortcut.keys for shortcut in self.shown()})
 
     def with_keys(self, name: str, keys: str) -> dict[str, str]:
-        """What is to be kept once the action has these keys: only what differs from the usual."""
+        """The keys to store once the action has these: only those that differ from the usual ones."""
         now = {shortcut.name: shortcut.keys for shortcut in self.shown()}
         return self._unusual(now | {name: keys})
 
     def swapped(self, name: str, keys: str, owner: str) -> dict[str, str]:
-        """The same, where `owner` gets the keys that the action has now."""
+        """The same, and `owner` gets the keys that the action has now."""
         now = {shortcut.name: shortcut.keys for shortcut in self.shown()}
         return self._unusual(now | {name: keys, owner: now[name]})
 
@@ -139,7 +139,7 @@ class Shortcuts:
         return {name: chosen for name, chosen in keys.items() if chosen != usual[name]}
 
     def _actions(self) -> dict[str, QAction]:
-        """By name; the keys that an action came with are noted when it is first seen."""
+        """By name; the usual keys of an action are noted when it is first seen."""
         actions = {action.objectName(): action for action in self._window.actions() if action.objectName()}
         for action in actions.values():
             if action.property(_USUAL) is None:
@@ -151,7 +151,7 @@ class Shortcuts:
 
 
 def fixed_keys(sends_with_ctrl: bool) -> tuple[tuple[str, str], ...]:
-    """Keys that belong to a widget, and what they do there."""
+    """Keys that belong to a widget and cannot be changed, with what they do."""
     send, break_line = ("Ctrl+Enter", "Enter; Shift+Enter") if sends_with_ctrl else ("Enter", "Shift+Enter")
     return (
         (send, translate("Shortcuts", "Send the message")),
@@ -168,7 +168,7 @@ def _sequences(keys: str) -> list[QKeySequence]:
 
 
 def _is_sound(keys: str) -> bool:
-    """Whether every part of it is a key that Qt knows."""
+    """Whether Qt knows every key of the text, and all of them may be chosen."""
     sequences = _sequences(keys)
     parts = [part for part in keys.split("; ") if part]
     known = all(_first(sequence).key() != Qt.Key.Key_unknown for sequence in sequences)
@@ -176,7 +176,7 @@ def _is_sound(keys: str) -> bool:
 
 
 def _is_needed(sequence: QKeySequence) -> bool:
-    """Whether these keys write, move in a text or change it."""
+    """Whether these keys are needed for typing: they write, move in a text or change it."""
     if any(sequence in QKeySequence.keyBindings(key) for key in _EDITING):
         return True
     key, modifiers = _first(sequence).key(), _first(sequence).keyboardModifiers()

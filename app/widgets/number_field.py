@@ -65,7 +65,7 @@ class NumberField(QLineEdit):
             super().keyPressEvent(event)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        event.ignore()  # whoever scrolls the page would change what the pointer happens to be over
+        event.ignore()  # the wheel scrolls the page, and never changes the value under the pointer
 
     @Slot()
     def _place_unit(self) -> None:

@@ -1,4 +1,4 @@
-"""The lines of the window of settings: what can be set, what it means, and the way back to the usual."""
+"""The rows of the window of settings: a control, what it means, and a button that resets it."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from app.widgets.key_field import KeyField
 from app.widgets.number_field import NumberField
 
 FIELD_PX = 150
-ROOM_SCALE = 1.3  # up to which a control stands beside its name
+ROOM_SCALE = 1.3  # up to which a control is placed beside its name
 TEXT_LINES = 4
 TYPING_PAUSE_MS = 400
 
 
 class OptionRow(QWidget):
-    """A name with a control to its right, a sentence below, and another one where something is wrong.
+    """A name with a control to its right, a description below, and a sentence where something is wrong.
 
     Signals:
-        reset_requested(): it is to be as usual again.
+        reset_requested(): the usual value is wanted.
     """
 
     reset_requested = Signal()
@@ -81,13 +81,13 @@ class OptionRow(QWidget):
         self._place()
 
     def is_about(self, words: str) -> bool:
-        """Whether all of these words stand in it."""
+        """Whether the name, the description and the page contain all of these words."""
         page = translate("Settings", self.group.value)
         own = " ".join((self.name, self.description, page)).casefold()
         return all(word in own for word in words.casefold().split())
 
     def describe(self, description: str) -> None:
-        """Says something else below the name than was known before."""
+        """Replaces the description."""
         self.description = description
         self._about.setText(description)
         self._about.setVisible(bool(description))
@@ -102,7 +102,7 @@ class OptionRow(QWidget):
 
     @Slot()
     def _place(self) -> None:
-        """Large text leaves no room beside the name."""
+        """Beside the name, or below it where large text leaves no room."""
         if self._keeper.scale > ROOM_SCALE:
             self._grid.addWidget(self._holder, 2, 0, 1, 2)
         else:
@@ -138,7 +138,7 @@ class SettingRow(OptionRow):
         keeper.changed.connect(self._fit)
 
     def show_value(self, value: SettingValue) -> None:
-        """The value that holds."""
+        """The present value."""
         control = self.control
         if isinstance(control, QCheckBox):
             control.setChecked(bool(value))
@@ -217,7 +217,7 @@ class ShortcutRow(OptionRow):
 
     Signals:
         chosen(str): other keys are wanted, empty for none.
-        swap_requested(str, str): these keys are wanted although that action has them.
+        swap_requested(str, str): these keys are wanted, which that action has.
     """
 
     chosen = Signal(str)
@@ -250,7 +250,7 @@ class ShortcutRow(OptionRow):
         self.swap_button.hide()
 
     def refuse(self, keys: str, problem: KeyProblem) -> None:
-        """These keys cannot be had, or only in a swap."""
+        """These keys cannot be chosen, or only in a swap."""
         self.show_problem(problem.sentence)
         self._wanted, self._owner = keys, problem.owner
         self.swap_button.setVisible(bool(problem.owner))
@@ -265,7 +265,7 @@ class ShortcutRow(OptionRow):
 
 
 class LinkRow(OptionRow):
-    """The way to a window of its own."""
+    """Opens a window of its own."""
 
     def __init__(
         self, keeper: ThemeKeeper, group: Group, action: QAction, description: str, parent: QWidget | None = None
@@ -281,7 +281,7 @@ class LinkRow(OptionRow):
 
 
 def range_words(setting: Setting) -> str:
-    """What can be typed, in a sentence."""
+    """What may be typed, in a sentence."""
     whole = setting.kind is Kind.WHOLE_NUMBER
     kind = translate("Settings", "a whole number") if whole else translate("Settings", "a number")
     words = translate("Settings", "Choose {kind} from {low} to {high}")
@@ -298,4 +298,4 @@ def _unset(setting: Setting) -> str:
 
 class _Choice(QComboBox):
     def wheelEvent(self, event: QWheelEvent) -> None:
-        event.ignore()  # whoever scrolls the page would change what the pointer happens to be over
+        event.ignore()  # the wheel scrolls the page, and never changes the value under the pointer

@@ -38,12 +38,12 @@ _ABOUT_PROMPT = QT_TRANSLATE_NOOP(
 
 
 class OptionsForm(QWidget):
-    """Shows the options of one target and takes others; changes take effect at once. Of the numbers, the lowest that a
-    field can show stands for None.
+    """Shows the options of one target and takes others; changes take effect at once. The minimum of a number's field
+    means None.
 
     Signals:
         changed(TargetOptions): the user wants these from now on.
-        load_again_requested(): the target in use is to be loaded anew.
+        load_again_requested(): the target in use is to be loaded again.
     """
 
     changed = Signal(TargetOptions)

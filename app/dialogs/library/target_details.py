@@ -1,4 +1,4 @@
-"""All there is to know about one model of the library, and what can be done with it."""
+"""The facts about one model of the library, its options, and what can be done with it."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class TargetDetailsView(ScrollingPage):
         return self._target
 
     def show_target(self, target: LibraryTarget, is_in_use: bool) -> None:
-        """The options that are being changed stay as they are, if it is the same target as before."""
+        """Of the same target as before, options that are being changed stay as they are."""
         is_another = self._target is None or self._target.path != target.path
         if is_another:
             self.form.flush()  # counts for the one before
@@ -120,10 +120,10 @@ class TargetDetailsView(ScrollingPage):
         return facts
 
     def _show_facts(self, target: LibraryTarget) -> None:
-        told = _facts(target)
+        facts = _facts(target)
         for row, name in enumerate(_NAMES):
-            self.values[row].setText(told.get(name, ""))
-            self.facts.setRowVisible(row, name in told)
+            self.values[row].setText(facts.get(name, ""))
+            self.facts.setRowVisible(row, name in facts)
         self.file.show_path(str(target.path))
 
     @Slot()
