@@ -81,62 +81,29 @@ class SamplingSettings:
             "Temperature",
             0,
             5,
+            0.1,
+            "How freely the model chooses its words; 0 is always the likeliest one.",
             least_above_zero=1e-4,  # below, it is greedy but for rounding
-            step=0.1,
-            about="How freely the model chooses its words; 0 is always the likeliest one.",
             option="0 is greedy.",
         ),
     ] = 0.8
     top_k: Annotated[
-        int,
-        Parameter(
-            "Top-k",
-            0,
-            1_000_000,
-            step=5,
-            about="Chooses among so many of the likeliest tokens; 0 switches it off.",
-            option="0 switches it off.",
-        ),
+        int, Parameter("Top-k", 0, 1_000_000, 5, "Chooses among so many of the likeliest tokens", off=0)
     ] = 40
     top_p: Annotated[
         float,
-        Parameter(
-            "Top-p",
-            0,
-            1,
-            step=0.05,
-            about="Chooses among the likeliest tokens that together have this probability; 1 switches it off.",
-            option="1 switches it off.",
-        ),
+        Parameter("Top-p", 0, 1, 0.05, "Chooses among the likeliest tokens that together have this probability", off=1),
     ] = 0.95
     min_p: Annotated[
         float,
-        Parameter(
-            "Min-p",
-            0,
-            1,
-            step=0.01,
-            about="Leaves out tokens less likely than this share of the likeliest one; 0 switches it off.",
-            option="0 switches it off.",
-        ),
+        Parameter("Min-p", 0, 1, 0.01, "Leaves out tokens less likely than this share of the likeliest one", off=0),
     ] = 0.05
     repetition_penalty: Annotated[
         float,
-        Parameter(
-            "Repetition penalty",
-            0.1,
-            10,
-            step=0.05,
-            about="Above 1 the model avoids words that it has just used; 1 switches it off.",
-            option="1 switches it off.",
-        ),
+        Parameter("Repetition penalty", 0.1, 10, 0.05, "Above 1 the model avoids words that it has just used", off=1),
     ] = 1.0
-    presence_penalty: Annotated[
-        float, Parameter("Presence penalty", -10, 10, option="0 switches it off.", scope=Scope.COMMAND)
-    ] = 0.0
-    frequency_penalty: Annotated[
-        float, Parameter("Frequency penalty", -10, 10, option="0 switches it off.", scope=Scope.COMMAND)
-    ] = 0.0
+    presence_penalty: Annotated[float, Parameter("Presence penalty", -10, 10, off=0, scope=Scope.COMMAND)] = 0.0
+    frequency_penalty: Annotated[float, Parameter("Frequency penalty", -10, 10, off=0, scope=Scope.COMMAND)] = 0.0
     penalty_window: Annotated[int, Parameter("Penalty window", 0, 1_000_000, scope=Scope(0))] = 64  # last tokens
     seed: Annotated[
         int | None,

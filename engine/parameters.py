@@ -1,7 +1,7 @@
 """Numbers that can be set. A `Parameter` in the annotation of a dataclass's field is all there is to declare: whatever
 checks the field, reads it from a file, shows it in a window or asks for it on the command line is made from it.
 
-    temperature: Annotated[float, Parameter("Temperature", 0, 5, step=0.1, about="…")] = 0.8
+    top_k: Annotated[int, Parameter("Top-k", 0, 1_000_000, 5, "Chooses among so many…", off=0)] = 40
 """
 
 from __future__ import annotations
@@ -36,18 +36,29 @@ class Parameter:
     title: str
     low: float
     high: float
-    least_above_zero: float = 0.0  # smaller values are refused, but for 0 itself
     step: float = 1  # of the arrow keys
-    about: str = ""  # a sentence that explains it
+    about: str = ""  # a sentence that explains it; where `off` is one, without how to switch it off
+    off: float | None = None  # the value that switches it off
+    least_above_zero: float = 0.0  # smaller values are refused, but for 0 itself
     unit: str = ""
     unset: str = ""  # what None means
     suggested: float = 0  # the first number that is offered in place of None
-    option: str = ""  # the help of its option on the command line
+    option: str = ""  # about its option on the command line
     scope: Scope = ~Scope(0)
     # Of the field, filled in by `parameters`:
     name: str = ""
     kind: Any = float  # int, float, or one of them and None
     default: Any = None
+
+    @property
+    def explanation(self) -> str:
+        """For the window."""
+        return f"{self.about}; {self._how_off}" if self.about and self._how_off else self.about
+
+    @property
+    def option_help(self) -> str:
+        """For the command line."""
+        return self.option or self._how_off
 
     @property
     def is_whole(self) -> bool:
@@ -87,6 +98,10 @@ class Parameter:
             "function": {"type": "no-info", "function": self._checked},
             "schema": handler(source),
         }
+
+    @property
+    def _how_off(self) -> str:
+        return "" if self.off is None else f"{self.off:g} switches it off."
 
     def _checked(self, value: Any) -> Any:
         self.check(value)

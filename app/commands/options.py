@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from engine.config import SamplingSettings
-from engine.parameters import Parameter, Scope, parameters
+from engine.parameters import Parameter, Scope, parameter, parameters
 
 TargetOption = Annotated[
     str, typer.Option("--target", "-t", help="`starter`, the name of a model used before, or the path of a GGUF file.")
@@ -46,7 +46,7 @@ ProfileOption = Annotated[
     typer.Option("--profile", metavar="P.slipstream", help="Begin with what this file holds; else with nothing."),
 ]
 LengthOption = Annotated[int, typer.Option(min=1, help="Length of a reply at most.")]
-TemperatureOption = Annotated[float, typer.Option(help="0 is greedy.")]
+TemperatureOption = Annotated[float, typer.Option(help=parameter(SamplingSettings, "temperature").option_help)]
 SeedOption = Annotated[int, typer.Option(min=0, help="The same seed gives the same plain replies.")]
 ReportOption = Annotated[Path | None, typer.Option("--json", metavar="OUT", help="Write all figures into this file.")]
 DrafterCostOption = Annotated[
@@ -78,5 +78,5 @@ def _option(parameter: Parameter) -> inspect.Parameter:
         parameter.name,
         inspect.Parameter.POSITIONAL_OR_KEYWORD,
         default=parameter.default,
-        annotation=Annotated[parameter.kind, typer.Option(help=parameter.option)],
+        annotation=Annotated[parameter.kind, typer.Option(help=parameter.option_help)],
     )

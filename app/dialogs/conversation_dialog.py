@@ -107,7 +107,7 @@ class _Row:
     """A switch, the value that is used while it is on, and words for the one that is used otherwise."""
 
     def __init__(self, parameter: Parameter, parent: QWidget) -> None:
-        about = translate("Settings", parameter.about)
+        about = translate("Settings", parameter.explanation)
         self._parameter = parameter
         self._of_all: float | None = None
         self.own = QCheckBox(translate("Settings", parameter.title), parent)

@@ -128,7 +128,7 @@ def _number(number: Parameter, group: Group) -> Setting:
         number.name,
         group,
         number.title,
-        number.about,
+        number.explanation,
         Kind.WHOLE_NUMBER if number.is_whole else Kind.NUMBER,
         number.default,
         low=number.low,

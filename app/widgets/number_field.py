@@ -128,7 +128,7 @@ def number_box(parameter: Parameter, width_px: int, parent: QWidget) -> QSpinBox
     box.setMinimumWidth(width_px)
     box.setAlignment(Qt.AlignmentFlag.AlignRight)
     box.setAccessibleName(translate("Settings", parameter.title))
-    box.setToolTip(translate("Settings", parameter.about))
+    box.setToolTip(translate("Settings", parameter.explanation))
     return box
 
 

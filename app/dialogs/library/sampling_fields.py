@@ -47,8 +47,9 @@ class SamplingFields(QWidget):
         self.preset.activated.connect(self._on_preset)
         declared = parameters(SamplingSettings, Scope.TARGET)
         self.fields = {each.name: number_box(each, _FIELD_PX, self) for each in declared}
-        self.fields["top_k"].setSpecialValueText(self.tr("off"))
-        for field in self.fields.values():
+        for each in declared:
+            field = self.fields[each.name]
+            field.setSpecialValueText(self.tr("off") if each.is_whole and each.off == each.low else "")
             field.setKeyboardTracking(False)
             field.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # the wheel scrolls the page
             field.valueChanged.connect(self._on_figure)

@@ -135,7 +135,9 @@ def test_declared_words_are_collected() -> None:
         shown |= {words for _, words in setting.choices}
         assert {words for words in shown if words} <= collected, setting.name
     for each in (*OWN_PARAMETERS, *parameters(SamplingSettings, Scope.TARGET), *parameters(TargetSettings)):
-        assert {words for words in (each.title, each.about, each.unit, each.unset) if words} <= collected, each.name
+        assert {words for words in (each.title, each.explanation, each.unit, each.unset) if words} <= collected, (
+            each.name
+        )
 
 
 def test_every_declaration_is_one_of_those_that_are_collected() -> None:

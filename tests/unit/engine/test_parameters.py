@@ -66,8 +66,8 @@ def test_of_a_file_only_numbers_of_the_right_kind_are_accepted(value: object) ->
 
 def test_every_parameter_of_sampling_that_is_set_somewhere_has_words() -> None:
     for scope in (Scope.SETTINGS, Scope.TARGET, Scope.CHAT):
-        assert all(each.title and each.about.endswith(".") for each in parameters(SamplingSettings, scope))
-    assert all(each.option.endswith(".") for each in parameters(SamplingSettings, Scope.COMMAND))
+        assert all(each.title and each.explanation.endswith(".") for each in parameters(SamplingSettings, scope))
+    assert all(each.option_help.endswith(".") for each in parameters(SamplingSettings, Scope.COMMAND))
     for each in parameters(SamplingSettings):
         assert each.default == getattr(SamplingSettings(), each.name)
 
