@@ -112,7 +112,8 @@ def parameters(owner: type[Any], scope: Scope | None = None) -> tuple[Parameter,
     """Those that a dataclass declares, in its order; with a scope, those that can be set there."""
     if owner not in _found:
         _found[owner] = tuple(_declared_by(owner))
-    return tuple(each for each in _found[owner] if scope is None or scope in each.scope)
+    found = _found[owner]
+    return found if scope is None else tuple(each for each in found if scope in each.scope)
 
 
 def _declared_by(owner: type[Any]) -> Iterator[Parameter]:
