@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Generator
 from dataclasses import dataclass
+from importlib.resources import files
 
 import numpy as np
 
 from engine.config import SamplingSettings
 from engine.errors import PromptTooLong, TemplateFailed
-from engine.lab.distillation.seeds import NO_SYSTEM_PROMPT_SHARE, ONE_PARAGRAPH, SEEDS, SHARES, SYSTEM_PROMPTS
 from engine.lab.distillation.shards import Conversation
 from engine.learning.labels import NUM_LIKELIEST, Labels
 from engine.messages.conversations import ChatTurn, Role
@@ -19,6 +20,13 @@ from engine.numerics.sampling import Dice, RandomDice, make_distribution
 from engine.target.chat_template import ChatTemplate
 from engine.target.interface import FloatRow, ParallelTarget
 
+# How conversations begin: the first words of a user's turn by kind, each kind's share, and system prompts.
+_BEGINNINGS = json.loads(files("resources").joinpath("seeds.json").read_text("utf-8"))
+SHARES: dict[str, float] = {kind: each["share"] for kind, each in _BEGINNINGS["kinds"].items()}
+SEEDS: dict[str, list[str]] = {kind: each["seeds"] for kind, each in _BEGINNINGS["kinds"].items()}
+SYSTEM_PROMPTS: list[str] = _BEGINNINGS["system_prompts"]
+_NO_SYSTEM_PROMPT_SHARE = 0.5
+_ONE_PARAGRAPH = frozenset({"chat", "maths", "lists", "translation"})  # what a target adds there is not the request
 _MAX_USER_TOKENS = 96
 _MAX_REPLY_TOKENS = 384
 _USER_TEMPERATURES = (0.8, 1.0)  # from, to
@@ -93,7 +101,7 @@ class Inventor:
             data += self._vocabulary.pieces[token]
             if marker and marker in data:
                 return _text(data[: data.index(marker)])
-            paragraph = _END_OF_PARAGRAPH.search(data) if idea.kind in ONE_PARAGRAPH else None
+            paragraph = _END_OF_PARAGRAPH.search(data) if idea.kind in _ONE_PARAGRAPH else None
             if paragraph:
                 return _text(data[: paragraph.end()])
             row = yield Step([token], begins=False)
@@ -152,7 +160,7 @@ class _LoopWatch:
 
 def _think_of(number: int, random: np.random.Generator) -> _Idea:
     kind = str(random.choice(list(SHARES), p=list(SHARES.values())))
-    system = None if random.random() < NO_SYSTEM_PROMPT_SHARE else SYSTEM_PROMPTS[random.integers(len(SYSTEM_PROMPTS))]
+    system = None if random.random() < _NO_SYSTEM_PROMPT_SHARE else SYSTEM_PROMPTS[random.integers(len(SYSTEM_PROMPTS))]
     return _Idea(
         kind=kind,
         seed=SEEDS[kind][random.integers(len(SEEDS[kind]))],

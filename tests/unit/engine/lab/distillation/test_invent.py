@@ -15,9 +15,9 @@ from safetensors.numpy import load_file
 
 from engine.errors import FileUnusable, MendableError, PromptTooLong, TemplateFailed
 from engine.lab.distillation import invent as invent_module
+from engine.lab.distillation.conversation import SEEDS, SHARES, SYSTEM_PROMPTS
 from engine.lab.distillation.invent import invent
 from engine.lab.distillation.progress import InventProgress
-from engine.lab.distillation.seeds import SEEDS, SHARES, SYSTEM_PROMPTS
 from engine.learning.corpus import read_lessons
 from engine.learning.files import write_whole
 from engine.learning.labels import read_labels
