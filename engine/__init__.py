@@ -39,7 +39,7 @@ _PUBLIC = {
     "replies.reply": "Reply",
     "services.worker": "deep_thread",
     "stop_signal": "StopSignal",
-    "target.files": "starter_path",
+    "target.sources": "starter_path",
     "threads": "Engine",
     "use_cases.chat": "open_writer",
     "use_cases.lab": "distill open_bench",
@@ -60,7 +60,7 @@ if TYPE_CHECKING:  # the same modules for mypy, which finds more in them than is
     from engine.replies.reply import *
     from engine.services.worker import *
     from engine.stop_signal import *
-    from engine.target.files import *
+    from engine.target.sources import *
     from engine.threads import *
     from engine.use_cases.chat import *
     from engine.use_cases.lab import *

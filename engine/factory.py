@@ -174,14 +174,14 @@ class Services:
         self._listener(event)
 
     def _build_chat(self) -> ChatService:
-        from engine.loading import load_file
+        from engine.loading import load_target
         from engine.services.chat_service import ChatService
 
         return ChatService(
             self._repository(),
             self._recall(),
             self._learning,
-            load_file,
+            load_target,
             self._speculate,
             self._emit,
             self._post,

@@ -12,13 +12,13 @@ from engine.drafter.choice import built_in_drafter
 from engine.drafter.torch_library import preload_torch
 from engine.errors import CardsTooSmall
 from engine.library.loading import fitted
+from engine.messages.targets import TargetSource
 from engine.numerics.suffix_index import SuffixIndex
 from engine.proposers import catalogue
 from engine.proposers.chooser import Chooser
 from engine.proposers.costs import measure_passes
 from engine.proposers.interface import Proposer, Supplies
 from engine.stop_signal import StopSignal
-from engine.target.files import TargetFile
 from engine.target.interface import Target
 from engine.target.llama_cpp import LlamaCppTarget
 from engine.target.preflight import preflight
@@ -27,19 +27,20 @@ if TYPE_CHECKING:
     from engine.proposers.drafting import Drafting, NgramMemory
 
 
-def load_file(
-    file: TargetFile, settings: TargetSettings, on_progress: Callable[[float], None], stop: StopSignal
+def load_target(
+    source: TargetSource, settings: TargetSettings, on_progress: Callable[[float], None], stop: StopSignal
 ) -> Target:
-    """Loads a target with llama.cpp. Where the settings name no number of GPU layers, graphics cards get as much of it
+    """The one way from a source to a target: llama.cpp loads its file. Where the settings name no number of GPU layers, graphics cards get as much of it
     as they have room for, and the CPU the rest. Raises what `LlamaCppTarget.load` raises."""
-    if not file.trusted:
-        preflight(file.path, stop)
+    path, name = source.path, source.name
+    if not source.trusted:
+        preflight(path, stop)
     try:
-        return LlamaCppTarget.load(file.path, file.name, fitted(file.path, settings), on_progress, stop)
+        return LlamaCppTarget.load(path, name, fitted(path, settings), on_progress, stop)
     except CardsTooSmall:
         if settings.gpu_layers is not None:
             raise
-        return LlamaCppTarget.load(file.path, file.name, replace(settings, gpu_layers=0), on_progress, stop)
+        return LlamaCppTarget.load(path, name, replace(settings, gpu_layers=0), on_progress, stop)
 
 
 def speculate(

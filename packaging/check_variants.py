@@ -79,8 +79,8 @@ def tried(build: Path) -> Trial:
 def here() -> Trial:
     from engine.config import TargetSettings
     from engine.stop_signal import StopSignal
-    from engine.target.files import starter_path
     from engine.target.llama_cpp import LlamaCppTarget
+    from engine.target.sources import starter_path
 
     stop = StopSignal()
     target = LlamaCppTarget.load(starter_path(), "starter", TargetSettings(), lambda _: None, stop)

@@ -14,8 +14,8 @@ import pytest
 
 from engine import StopSignal, TargetSettings
 from engine.config import DATA_DIR_VARIABLE
-from engine.target.files import starter_path
 from engine.target.interface import Target
+from engine.target.sources import starter_path
 from tests.processes import keep_apart, spread
 
 if TYPE_CHECKING:

@@ -12,9 +12,10 @@ from engine.errors import MendableError, TargetMissing, TargetUnusable
 from engine.library.architecture import Memory, memory_of, no_chat, speculation_of
 from engine.library.gguf_header import GgufHeader, read_header
 from engine.messages.targets import TargetDetails
+from engine.target.identity import file_identity
 from engine.target.model_files import model_name, part_paths, quantization_in
 
-_FORMAT = 2  # of what is kept; what another version kept is read anew
+_FORMAT = 3  # of what is kept; what another version kept is read anew
 _MIXTURES = {int(kind): kind.name.split("_", 1)[1] for kind in LlamaFileType if kind is not LlamaFileType.GUESSED}
 _VOCABULARIES = {"gpt2": "BPE", "llama": "SPM", "bert": "WPM", "t5": "UGM", "rwkv": "RWKV", "plamo2": "PLaMo"}
 
@@ -31,6 +32,7 @@ class Stamp:
 class TargetFacts:
     format: int
     stamp: Stamp
+    identity: str  # as in `TargetSource`
     details: TargetDetails | None  # None where the header cannot be read
     memory: Memory | None
     problem: str  # why it cannot be loaded, in a sentence; else empty
@@ -76,12 +78,13 @@ def _decode(kept: str) -> TargetFacts | None:
 
 
 def _read(path: Path, stamp: Stamp) -> TargetFacts:
+    identity = file_identity(path)
     try:
         header = _whole_header(path)
     except MendableError as error:
-        return TargetFacts(_FORMAT, stamp, None, None, str(error))
+        return TargetFacts(_FORMAT, stamp, identity, None, None, str(error))
     problem = no_chat(header, path.name)
-    return TargetFacts(_FORMAT, stamp, _details(header, path), memory_of(header), problem)
+    return TargetFacts(_FORMAT, stamp, identity, _details(header, path), memory_of(header), problem)
 
 
 def _whole_header(path: Path) -> GgufHeader:

@@ -22,6 +22,8 @@ class LoadTarget:
     settings: TargetSettings = TargetSettings()  # then what the user set for this target, then `for_all`
     anyway: bool = False  # also where it is going to take more memory than there is
     for_all: TargetSettings = TargetSettings()  # what the user set for no target in particular
+    identity: str = ""  # that `target` and `settings` are meant for; empty: whatever is there. Where the file is gone,
+    # another one of this identity is loaded; where it has changed, `settings` do not count
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,7 @@ class TargetInfo:
     )
     num_gpu_layers: int = 0  # on graphics cards
     gpu: str = ""  # what these are called; empty where there are none
+    identity: str = ""  # as in `TargetSource`
 
 
 @dataclass(frozen=True, slots=True)

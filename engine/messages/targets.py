@@ -11,8 +11,19 @@ from engine.config import TargetOptions
 
 
 @dataclass(frozen=True, slots=True)
+class TargetSource:
+    """Where a target comes from and what it is, before it is loaded. For now it always comes from a file."""
+
+    path: Path
+    name: str
+    size_bytes: int = 0  # of the file at `path`; of a model in parts, its first part
+    identity: str = ""  # the same wherever the file is, and another one when it changes; empty: cannot be read
+    trusted: bool = False  # ours, or loaded before: needs no first look in a process of its own
+
+
+@dataclass(frozen=True, slots=True)
 class TargetRecord:
-    """A model file of the library."""
+    """A model file of the library. Copies of a file have the same identity, last use and options."""
 
     name: str
     path: Path
@@ -20,6 +31,7 @@ class TargetRecord:
     last_used_at: datetime | None  # None: it was never loaded
     options: TargetOptions = TargetOptions()
     facts: str = ""  # what its header says, in the library's own words; empty: not read yet
+    identity: str = ""  # empty: not known yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +63,7 @@ class LibraryTarget:
     details: TargetDetails | None  # None where the file cannot be read
     problem: str  # why it cannot be loaded, in a sentence; else empty
     options: TargetOptions
+    identity: str = ""  # as in `TargetSource`
 
 
 class DeviceKind(StrEnum):

@@ -45,6 +45,7 @@ from engine.messages.events import (
 from engine.messages.origins import TARGET
 from engine.messages.replies import OriginRun, StopReason
 from engine.messages.speed import LiveFigures
+from engine.messages.targets import TargetSource
 from engine.messages.titles import shortened
 from engine.replies.reply import PreparedReply, Reply, ReplyWriter
 from engine.services.comparing import compare
@@ -53,12 +54,12 @@ from engine.services.recall import Recall
 from engine.services.token_counter import TokenCounter
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
-from engine.target.files import TargetFile, resolve_target
 from engine.target.interface import Interrupted, Target, TargetFeature
+from engine.target.sources import resolve_target
 
 _logger = logging.getLogger("slipstream.chat")
 
-LoadFile = Callable[[TargetFile, TargetSettings, Callable[[float], None], StopSignal], Target]
+LoadSource = Callable[[TargetSource, TargetSettings, Callable[[float], None], StopSignal], Target]
 Speculate = Callable[[Target, StopSignal, str], Speculation]  # the last one is the choice of a drafter
 
 _TITLE_LENGTH = 60
@@ -72,7 +73,7 @@ class ChatService:
         repository: Repository,
         recall: Recall,
         learning: LearningService,
-        load_file: LoadFile,
+        load: LoadSource,
         speculate: Speculate,
         emit: Listener,
         post: Callable[[Command], object],
@@ -85,11 +86,12 @@ class ChatService:
         self._learning = learning
         self._post = post
         self._counter = counter or TokenCounter()
-        self._load_file = load_file
+        self._load_source = load
         self._speculate = speculate
         self._emit = emit
         self._target: Target | None = None
         self._writer: ReplyWriter | None = None
+        self._source: TargetSource | None = None
         self._loaded: LoadTarget | None = None  # by which the target came
         self._left: LoadTarget | None = None  # by which the one came that left graphics cards for another
         self._drafter = BUILT_IN
@@ -132,15 +134,17 @@ class ChatService:
         """The target in use stays until the new one is ready, so that a failure changes nothing; but it leaves
         graphics cards at once, where there is rarely room for two."""
         _check_cancelled(command, stop)
-        file = resolve_target(command.target, self._repository)
-        record = self._repository.target_at(file.path)
-        settings = command.settings.filled_up(record.options.settings) if record else command.settings
+        source = resolve_target(command.target, self._repository, command.identity)
+        record = self._repository.target_of(source)
+        has_changed = command.identity not in ("", source.identity)
+        settings = TargetSettings() if has_changed else command.settings
+        settings = settings.filled_up(record.options.settings) if record else settings
         settings = settings.filled_up(command.for_all)
         if not command.anyway:
-            check_memory(file.path, settings, record.facts if record else "")
-        self._emit(TargetLoading(file.name, 0.0))
+            check_memory(source.path, settings, record.facts if record else "")
+        self._emit(TargetLoading(source.name, 0.0))
         self._leave_cards()
-        target = self._load_file(file, settings, _ProgressEvents(file.name, self._emit), stop)
+        target = self._load_source(source, settings, _ProgressEvents(source.name, self._emit), stop)
         speculation: Speculation | None = None
         learned = self._learning.put_off()
         try:
@@ -156,12 +160,12 @@ class ChatService:
                 _check_cancelled(command, stop)
             raise
         self.close()
-        self._target, self._writer = target, writer
+        self._target, self._writer, self._source = target, writer, source
         self._loaded, self._left = command, None
         self._recall.open(target)
         self._counter.open(target)
-        self._emit(TargetReady(_describe(target, speculation, settings), command))
-        self._repository.remember_target(file.name, file.path, file.path.stat().st_size)
+        self._emit(TargetReady(_describe(source, target, speculation, settings), command))
+        self._repository.remember_target(source)
         self._post(RememberMore())
 
     def _leave_cards(self) -> None:
@@ -294,8 +298,9 @@ class ChatService:
             return
         if before is not None:
             reply = _joined(before, reply)
+        name, identity = target.description.name, self._source.identity if self._source else ""
         message = self._repository.add_message(
-            conversation_id, prompt.id, Role.ASSISTANT, reply.text, target.description.name, reply.statistics
+            conversation_id, prompt.id, Role.ASSISTANT, reply.text, name, reply.statistics, identity or None
         )
         self._emit(ReplyFinished(message, self._repository.find_siblings(message)))
         self._announce(conversation_id)
@@ -346,8 +351,7 @@ class ChatService:
 
     def _target_options(self) -> TargetOptions:
         """What the user set for the target in use."""
-        target, _ = self._ready()
-        record = self._repository.target_at(target.description.path)
+        record = self._repository.target_of(self._source) if self._source else None
         return record.options if record else TargetOptions()
 
     def _sampled(self, settings: ReplySettings, own: OwnSampling) -> ReplySettings:
@@ -405,11 +409,11 @@ def _check_cancelled(command: LoadTarget, stop: StopSignal) -> None:
         raise Cancelled(f"Loading {Path(command.target).name} was cancelled.")
 
 
-def _describe(target: Target, speculation: Speculation, settings: TargetSettings) -> TargetInfo:
+def _describe(source: TargetSource, target: Target, speculation: Speculation, settings: TargetSettings) -> TargetInfo:
     description = target.description
     return TargetInfo(
         name=description.name,
-        path=str(description.path),
+        path=str(source.path),
         description=description.summary,
         context_size=target.limits.context_size,
         size_bytes=description.size_bytes,
@@ -419,6 +423,7 @@ def _describe(target: Target, speculation: Speculation, settings: TargetSettings
         awaits_drafter=speculation.is_loading,
         num_gpu_layers=description.num_gpu_layers,
         gpu=description.gpu,
+        identity=source.identity,
     )
 
 

@@ -26,9 +26,9 @@ from engine.messages.events import DownloadsListed, Listener, MemoryEstimated, T
 from engine.messages.targets import GpuSupport, LibraryTarget, MemoryEstimate, TargetRecord
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
-from engine.target.files import starter_file
 from engine.target.loaded import LoadedTarget
 from engine.target.model_files import is_gguf, model_name, part_paths
+from engine.target.sources import file_source, starter_path, starter_source
 
 _logger = logging.getLogger("slipstream.library")
 
@@ -70,12 +70,14 @@ class LibraryService:
                 self.tell_downloads()
 
     def list(self) -> tuple[LibraryTarget, ...]:
-        """The starter first, then last used first. What is not known yet is read, and kept."""
-        records = {record.path: record for record in self._repository.list_targets()}
-        starter = self._starter(records)
-        listed = [] if starter is None else [self._listed(starter, is_starter=True)]
-        others = [record for path, record in records.items() if starter is None or path != starter.path]
-        return tuple(listed + [self._listed(record) for record in others])
+        """The starter first, then last used first. What is not known yet is read and stored."""
+        starter = self._starter_path()
+        records = self._repository.list_targets()
+        if starter is not None and all(record.path != starter for record in records):
+            self._repository.add_target(starter_source())
+            records = self._repository.list_targets()
+        listed = [self._listed(record, record.path == starter) for record in records]
+        return tuple(sorted(listed, key=lambda target: not target.is_starter))
 
     def add(self, paths: tuple[Path, ...], stop: StopSignal) -> None:
         """Raises NotPossible, with the first reason, where there is no model in all of it."""
@@ -100,7 +102,7 @@ class LibraryService:
 
     def take_in(self, path: Path) -> None:
         """Adds a file that was just downloaded, also if it cannot be loaded: the list then says why."""
-        self._repository.add_target(model_name(path), path, path.stat().st_size)
+        self._repository.add_target(file_source(path))
         self._tell()
 
     def remove(self, path: Path, delete_file: bool) -> None:
@@ -117,10 +119,10 @@ class LibraryService:
     def estimate(self, path: Path, settings: TargetSettings) -> MemoryEstimate:
         """With what the user set for the target where `settings` say nothing. Raises TargetMissing."""
         path = path.absolute()
-        record = self._repository.target_at(path)
+        facts, record = self._look_at(path)
         settings = settings.filled_up(record.options.settings) if record else settings
         support = self._gpu_support()
-        return estimate(self._facts(path, record), settings, support, self._loaded_estimate(support))
+        return estimate(facts, settings, support, self._loaded_estimate(support))
 
     def tell_downloads(self) -> None:
         self._emit(DownloadsListed(self._downloads.list()))
@@ -130,11 +132,9 @@ class LibraryService:
 
     def _add(self, path: Path) -> str:
         """Why it was not added; empty where it was."""
-        record = self._repository.target_at(path)
-        facts = self._facts(path, record)
+        facts, record = self._look_at(path)
         if not facts.problem and record is None:
-            self._repository.add_target(model_name(path), path, path.stat().st_size)
-            self._repository.keep_target_facts(path, encode(facts))
+            self._repository.add_target(file_source(path, facts.identity), encode(facts))
         return facts.problem
 
     def _change_options(self, path: Path, options: TargetOptions) -> None:
@@ -142,7 +142,7 @@ class LibraryService:
         if self._repository.target_at(path) is None:
             if path != self._starter_path():
                 raise TargetMissing(f"{path.name} is not in the library; add it first.")
-            self._repository.add_target(model_name(path), path, path.stat().st_size)
+            self._repository.add_target(starter_source())
         self._repository.change_target_options(path, options)
         self._tell()
 
@@ -162,24 +162,15 @@ class LibraryService:
                 f"{path} cannot be deleted ({error.strerror}); mend that, or take it out of the list only."
             ) from error
 
-    def _starter(self, records: dict[Path, TargetRecord]) -> TargetRecord | None:
-        path = self._starter_path()
-        if path is None:
-            return None
-        if path not in records:
-            file = starter_file()
-            return self._repository.add_target(file.name, path, path.stat().st_size)
-        return records[path]
-
     def _starter_path(self) -> Path | None:
         try:
-            return starter_file().path.absolute()
+            return starter_path()
         except TargetMissing:
             return None
 
-    def _listed(self, record: TargetRecord, is_starter: bool = False) -> LibraryTarget:
+    def _listed(self, record: TargetRecord, is_starter: bool) -> LibraryTarget:
         try:
-            facts = self._facts(record.path, record)
+            facts, record = self._look_again(record)
             size_bytes, details, problem = facts.stamp.size_bytes, facts.details, facts.problem
         except TargetMissing as error:
             size_bytes, details, problem = record.size_bytes, None, str(error)
@@ -192,18 +183,25 @@ class LibraryService:
             details=details,
             problem=problem,
             options=record.options,
+            identity=record.identity,
         )
 
-    def _facts(self, path: Path, record: TargetRecord | None) -> TargetFacts:
-        """Raises TargetMissing."""
-        kept = record.facts if record else ""
-        facts = facts_of(path, kept)
-        if record is not None and (new := encode(facts)) != kept:
+    def _look_at(self, path: Path) -> tuple[TargetFacts, TargetRecord | None]:
+        """The facts of a file, and its record if it is in the library. Raises TargetMissing."""
+        record = self._repository.target_at(path)
+        return (facts_of(path), None) if record is None else self._look_again(record)
+
+    def _look_again(self, record: TargetRecord) -> tuple[TargetFacts, TargetRecord]:
+        """The facts of a file of the library, and its record by then: a file that has changed is another target.
+        Raises TargetMissing."""
+        facts = facts_of(record.path, record.facts)
+        new = encode(facts)
+        if new != record.facts or facts.identity not in ("", record.identity):
             try:
-                self._repository.keep_target_facts(path, new)
-            except StoreUnusable as error:  # it is read anew next time
-                _logger.warning("what a header says was not kept: %s", error)
-        return facts
+                record = self._repository.add_target(file_source(record.path, facts.identity), new)
+            except StoreUnusable as error:  # it is read again next time
+                _logger.warning("the facts of a model file were not stored: %s", error)
+        return facts, record
 
     def _loaded_estimate(self, support: GpuSupport) -> MemoryEstimate | None:
         loaded = self._loaded.value
@@ -211,7 +209,7 @@ class LibraryService:
             return None
         path, settings = loaded
         try:
-            return estimate(self._facts(path, self._repository.target_at(path)), settings, support)
+            return estimate(self._look_at(path)[0], settings, support)
         except MendableError:
             return None
 

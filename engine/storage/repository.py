@@ -244,6 +244,7 @@ class Repository(TargetRepository, LearnedRepository):
         text: str,
         target_name: str | None = None,
         statistics: ReplyStatistics | None = None,
+        target_identity: str | None = None,
     ) -> Message:
         """Adds a leaf under `parent_id` (None: a root), where the current branch now ends.
 
@@ -264,6 +265,7 @@ class Repository(TargetRepository, LearnedRepository):
                 text=text,
                 created_at=now,
                 target_name=target_name,
+                target_identity=target_identity,
             )
             message_id = connection.execute(new).lastrowid
             if statistics is not None:

@@ -188,6 +188,7 @@ class MessageRow(Base, holds=Holds.CHATS):
     text: Mapped[str]
     created_at: Mapped[datetime]
     target_name: Mapped[str | None]
+    target_identity: Mapped[str | None]  # None: not known, as in replies from before and in imported chats
 
 
 class ReplyStatisticsRow(Base, holds=Holds.CHATS):
@@ -232,14 +233,26 @@ class ReplyProposerRow(Base, holds=Holds.CHATS):
 
 
 class TargetRow(Base, holds=Holds.LIBRARY):
+    """What a target is, and what the user set for it. It stays when its last file changes, as that may come back."""
+
     __tablename__ = "targets"
 
     id: Mapped[int] = mapped_column(primary_key=True)
+    identity: Mapped[str | None] = mapped_column(unique=True)  # None: its file was not read since identities exist
+    last_used_at: Mapped[datetime | None]  # None: never
+    options: Mapped[str] = mapped_column(server_default=text("''"))  # what the user set for it, as JSON
+
+
+class TargetFileRow(Base, holds=Holds.LIBRARY):
+    """Where a target is found. Copies of a file share their target."""
+
+    __tablename__ = "target_files"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    target_id: Mapped[int] = mapped_column(ForeignKey("targets.id", ondelete="CASCADE"), index=True)
     name: Mapped[str] = mapped_column(unique=True)
     path: Mapped[Path] = mapped_column(unique=True)
     size_bytes: Mapped[int]
-    last_used_at: Mapped[datetime | None]  # None: never
-    options: Mapped[str] = mapped_column(server_default=text("''"))  # what the user set for the target, as JSON
     details: Mapped[str] = mapped_column(server_default=text("''"))  # what its header says, as JSON
 
 

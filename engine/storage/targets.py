@@ -1,4 +1,4 @@
-"""The part of the repository that keeps the library of targets."""
+"""The part of the repository that holds the library of targets."""
 
 from __future__ import annotations
 
@@ -6,89 +6,145 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
-from sqlalchemy import Connection, Row, delete, insert, select, update
+from sqlalchemy import Connection, Row, and_, delete, exists, insert, or_, select, update
 
 from engine.config import TargetOptions
 from engine.errors import SettingInvalid
-from engine.messages.targets import TargetRecord
-from engine.storage.schema import TargetRow
+from engine.messages.targets import TargetRecord, TargetSource
+from engine.storage.schema import TargetFileRow, TargetRow
 from engine.storage.texts import encodable, one_line, unique
 from engine.storage.transactions import Transactions
 
-_TARGETS = select(
-    TargetRow.name, TargetRow.path, TargetRow.size_bytes, TargetRow.last_used_at, TargetRow.options, TargetRow.details
-)
+_FILES = select(
+    *(TargetFileRow.name, TargetFileRow.path, TargetFileRow.size_bytes, TargetRow.last_used_at, TargetRow.options),
+    *(TargetFileRow.details, TargetRow.identity),
+).join(TargetRow, TargetRow.id == TargetFileRow.target_id)
+_HAS_NO_FILE = ~exists().where(TargetFileRow.target_id == TargetRow.id)
 _OPTIONS = TypeAdapter(TargetOptions)
 
 
 class TargetRepository(Transactions):
-    """A target is known by its file; its name is for people, and never that of another one."""
+    """The files of the library, and what the user set for their targets.
 
-    def remember_target(self, name: str, path: Path, size_bytes: int) -> TargetRecord:
-        """Notes that this file was used now. A name that another file has is made unique: "name (2)"."""
-        return self._keep(name, path, size_bytes, last_used_at=datetime.now(UTC))
+    Settings and last use belong to a target's identity: a file that moves keeps them, one that changes begins with
+    none, and copies share them. A record from before identities existed is known by its path and size until the file
+    there is read. A file's name is for people, and never that of another file.
+    """
 
-    def add_target(self, name: str, path: Path, size_bytes: int) -> TargetRecord:
-        """Puts a file into the library that was not used yet; one that is there already stays as it is."""
-        found = self.target_at(path)
-        return found or self._keep(name, path, size_bytes, last_used_at=None)
+    def remember_target(self, source: TargetSource) -> TargetRecord:
+        """Notes that this target was used now."""
+        return self._save(source, last_used_at=datetime.now(UTC))
+
+    def add_target(self, source: TargetSource, facts: str = "") -> TargetRecord:
+        """Puts a file into the library, or notes what the file at this path is by now. It takes the place of a file
+        of the same target that is gone. A name that another file has is made unique: "name (2)"."""
+        return self._save(source, facts)
 
     def remove_target(self, path: Path) -> None:
-        """Without its file. Does nothing where it is not in the library."""
+        """Without its file; its settings go with the last copy. Does nothing where it is not in the library."""
         with self._writing() as connection:
-            connection.execute(delete(TargetRow).where(TargetRow.path == path.absolute()))
+            at_path = TargetFileRow.path == path.absolute()
+            target_id = connection.execute(select(TargetFileRow.target_id).where(at_path)).scalar_one_or_none()
+            connection.execute(delete(TargetFileRow).where(at_path))
+            connection.execute(delete(TargetRow).where(TargetRow.id == target_id, _HAS_NO_FILE))
 
     def change_target_options(self, path: Path, options: TargetOptions) -> None:
-        """Does nothing where the target is not in the library."""
+        """Of all copies of the file. Does nothing where it is not in the library."""
+        target = select(TargetFileRow.target_id).where(TargetFileRow.path == path.absolute()).scalar_subquery()
+        text = _OPTIONS.dump_json(options, ensure_ascii=True).decode()
         with self._writing() as connection:
-            _change(connection, path, options=_OPTIONS.dump_json(options, ensure_ascii=True).decode())
-
-    def keep_target_facts(self, path: Path, facts: str) -> None:
-        """Does nothing where the target is not in the library."""
-        with self._writing() as connection:
-            _change(connection, path, details=encodable(facts))
+            connection.execute(update(TargetRow).where(TargetRow.id == target).values(options=text))
 
     def list_targets(self) -> tuple[TargetRecord, ...]:
         """Last used first, and those that never were at the end."""
         with self._reading() as connection:
-            latest_first = TargetRow.last_used_at.desc().nulls_last(), TargetRow.id.desc()
-            rows = connection.execute(_TARGETS.order_by(*latest_first))
-            return tuple(_record(row) for row in rows)
-
-    def find_target(self, name: str) -> TargetRecord | None:
-        with self._reading() as connection:
-            row = connection.execute(_TARGETS.where(TargetRow.name == encodable(name))).one_or_none()
-            return None if row is None else _record(row)
+            latest_first = TargetRow.last_used_at.desc().nulls_last(), TargetFileRow.id.desc()
+            return tuple(_record(row) for row in connection.execute(_FILES.order_by(*latest_first)))
 
     def target_at(self, path: Path) -> TargetRecord | None:
         with self._reading() as connection:
             return _at(connection, path.absolute())
 
-    def _keep(self, name: str, path: Path, size_bytes: int, last_used_at: datetime | None) -> TargetRecord:
-        path = path.absolute()
+    def target_of(self, source: TargetSource) -> TargetRecord | None:
+        """What the library knows of this target, wherever its file is."""
+        unread = and_(
+            TargetRow.identity.is_(None),
+            TargetFileRow.path == source.path.absolute(),
+            TargetFileRow.size_bytes == source.size_bytes,
+        )
+        wanted = _FILES.where(or_(TargetRow.identity == source.identity, unread))
+        with self._reading() as connection:
+            row = connection.execute(wanted.order_by(TargetRow.identity.is_(None)).limit(1)).one_or_none()
+            return None if row is None else _record(row)
+
+    def _save(self, source: TargetSource, facts: str = "", last_used_at: datetime | None = None) -> TargetRecord:
+        path = source.path.absolute()
+        gone = self._gone_copy(source, path)
         with self._writing() as connection:
-            others = select(TargetRow.name).where(TargetRow.path != path)
-            name = unique(one_line(name) or path.stem, set(connection.execute(others).scalars()))
-            values = {"name": name, "path": path, "size_bytes": size_bytes, "last_used_at": last_used_at}
-            if not connection.execute(update(TargetRow).where(TargetRow.path == path).values(**values)).rowcount:
-                connection.execute(insert(TargetRow).values(**values))
+            target_id = _target_id(connection, source, path)
+            if last_used_at is not None:
+                used = update(TargetRow).where(TargetRow.id == target_id)
+                connection.execute(used.values(last_used_at=last_used_at))
+            place = path if gone is None or _at(connection, path) is not None else gone
+            others = select(TargetFileRow.name).where(TargetFileRow.path != place)
+            name = unique(one_line(source.name) or path.stem, set(connection.execute(others).scalars()))
+            values = {"target_id": target_id, "name": name, "path": path, "size_bytes": source.size_bytes}
+            values |= {"details": encodable(facts)} if facts else {}
+            change = update(TargetFileRow).where(TargetFileRow.path == place).values(**values)
+            if not connection.execute(change).rowcount:
+                connection.execute(insert(TargetFileRow).values(**values))
+            connection.execute(delete(TargetRow).where(TargetRow.identity.is_(None), _HAS_NO_FILE))
             record = _at(connection, path)
         assert record is not None
         return record
 
+    def _gone_copy(self, source: TargetSource, path: Path) -> Path | None:
+        """Where the file was before it moved to this path. Looked for before the transaction: disks can be slow."""
+        if not source.identity:
+            return None
+        copies = (each.path for each in self.list_targets() if each.identity == source.identity and each.path != path)
+        return next((copy for copy in copies if _is_gone(copy)), None)
+
+
+def _target_id(connection: Connection, source: TargetSource, path: Path) -> int:
+    """Of the target with this identity, which is made if need be. One that was known by its path and size alone gets
+    its identity here, or is joined with a copy that has it."""
+    columns = TargetRow.id, TargetRow.identity, TargetRow.last_used_at, TargetRow.options
+    at_path = select(*columns, TargetFileRow.size_bytes).join(TargetFileRow).where(TargetFileRow.path == path)
+    here = connection.execute(at_path).one_or_none()
+    if here is not None and not source.identity:  # it cannot be read now: what was known of it holds
+        return int(here.id)
+    known = connection.execute(select(*columns).where(TargetRow.identity == source.identity)).one_or_none()
+    is_unread = here is not None and here.identity is None and here.size_bytes == source.size_bytes
+    unread = here if is_unread else None
+    if known is not None:
+        if unread is not None:
+            times = [time for time in (known.last_used_at, unread.last_used_at) if time is not None]
+            joined = {"options": known.options or unread.options, "last_used_at": max(times, default=None)}
+            connection.execute(update(TargetRow).where(TargetRow.id == known.id).values(**joined))
+        return int(known.id)
+    if unread is not None:
+        adopted = update(TargetRow).where(TargetRow.id == unread.id)
+        connection.execute(adopted.values(identity=source.identity))
+        return int(unread.id)
+    return int(connection.execute(insert(TargetRow).values(identity=source.identity or None)).lastrowid)
+
 
 def _at(connection: Connection, path: Path) -> TargetRecord | None:
-    row = connection.execute(_TARGETS.where(TargetRow.path == path)).one_or_none()
+    row = connection.execute(_FILES.where(TargetFileRow.path == path)).one_or_none()
     return None if row is None else _record(row)
 
 
-def _change(connection: Connection, path: Path, **values: str) -> None:
-    connection.execute(update(TargetRow).where(TargetRow.path == path.absolute()).values(**values))
+def _is_gone(path: Path) -> bool:
+    try:
+        return not path.exists()
+    except OSError:  # its folder may not be looked into
+        return False
 
 
-def _record(row: Row[str, Path, int, datetime | None, str, str]) -> TargetRecord:
-    name, path, size_bytes, last_used_at, options, facts = row
-    return TargetRecord(name, path, size_bytes, last_used_at, _options(options), facts)
+def _record(row: Row[str, Path, int, datetime | None, str, str, str | None]) -> TargetRecord:
+    name, path, size_bytes, last_used_at, options, facts, identity = row
+    return TargetRecord(name, path, size_bytes, last_used_at, _options(options), facts, identity or "")
 
 
 def _options(text: str) -> TargetOptions:

@@ -8,11 +8,12 @@ from contextlib import ExitStack, closing, contextmanager
 from engine.config import EngineConfig, TargetSettings
 from engine.errors import Cancelled
 from engine.factory import open_repository
-from engine.loading import load_file, speculate
+from engine.loading import load_target, speculate
+from engine.messages.targets import TargetSource
 from engine.replies.reply import ReplyWriter
 from engine.stop_signal import StopSignal
-from engine.target.files import TargetFile, named_file, resolve_target
 from engine.target.interface import Interrupted
+from engine.target.sources import named_source, resolve_target
 
 
 @contextmanager
@@ -32,17 +33,17 @@ def open_writer(
     requested = config.speculation.drafter is not None or config.speculation.device is not None  # so fail loudly
     with ExitStack() as opened:
         try:
-            loaded = opened.enter_context(closing(load_file(resolve(config, target), settings, on_progress, stop)))
+            loaded = opened.enter_context(closing(load_target(resolve(config, target), settings, on_progress, stop)))
             writer = ReplyWriter(loaded, speculate(config, loaded, stop, at_once=requested))
         except Interrupted as error:
             raise Cancelled(f"Loading {target} was cancelled.") from error
         yield opened.enter_context(closing(writer))
 
 
-def resolve(config: EngineConfig, target: str) -> TargetFile:
-    """The file of `starter`, of a path, or of a target used before. Raises TargetMissing and StoreUnusable."""
-    file = named_file(target)
-    if file is None:
+def resolve(config: EngineConfig, target: str) -> TargetSource:
+    """The source of `starter`, of a path, or of a target used before. Raises TargetMissing and StoreUnusable."""
+    source = named_source(target)
+    if source is None:
         with closing(open_repository(config)) as repository:
-            file = resolve_target(target, repository)
-    return file
+            source = resolve_target(target, repository)
+    return source

@@ -13,7 +13,7 @@ from engine.lab.distillation.progress import DistillProgress
 from engine.lab.measuring.measurement import Measurement
 from engine.lab.measuring.opening import open_measurement
 from engine.lab.measuring.order import BenchOrder
-from engine.loading import load_file, make_drafting
+from engine.loading import make_drafting
 from engine.messages.learned import NgramRecord, RecallText
 from engine.profile.transfer import read_profile
 from engine.proposers.drafted import measure_step
@@ -34,7 +34,7 @@ def open_bench(config: EngineConfig, order: BenchOrder, stop: StopSignal) -> Mea
     profile = None if order.profile is None else _Profile(order.profile)
 
     def load_target() -> Target:
-        return load_file(resolve(config, order.target), TargetSettings(), lambda _progress: None, stop)
+        return load_target(resolve(config, order.target), TargetSettings(), lambda _progress: None, stop)
 
     def drafting_for(target: Target) -> Drafting:
         drafting = make_drafting(config, target, profile)

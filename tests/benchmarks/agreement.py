@@ -16,7 +16,7 @@ from engine import STARTER, EngineConfig, ReplySettings, SamplingSettings, Specu
 from engine.config import TargetSettings
 from engine.lab.measuring.modes import Answer, WriterMode
 from engine.lab.measuring.prompts import Question, read_prompts
-from engine.loading import load_file, make_drafting
+from engine.loading import load_target, make_drafting
 from engine.numerics.sampling import RandomDice
 from engine.proposers.drafted import DrafterProposer
 from engine.proposers.interface import Context
@@ -55,7 +55,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         config = EngineConfig(Path(folder), SpeculationSettings(drafter=arguments.drafter))
         stop = StopSignal()
-        target = load_file(resolve(config, STARTER), TargetSettings(), lambda _progress: None, stop)
+        target = load_target(resolve(config, STARTER), TargetSettings(), lambda _progress: None, stop)
         writer = WriterMode(target, ReplySettings(_GREEDY, arguments.max_tokens), None)
         proposer = make_drafting(config, target).proposer
         chats = read_prompts(arguments.prompts, arguments.limit)

@@ -23,15 +23,15 @@ import torch
 from engine.config import EngineConfig, SamplingSettings, SpeculationSettings, TargetSettings, data_dir
 from engine.decoding.session import Session
 from engine.drafter.interface import Drafter, LogitRow
-from engine.loading import load_file, make_drafting
+from engine.loading import load_target, make_drafting
 from engine.messages.conversations import ChatTurn, Role
 from engine.numerics.acceptance import accept
 from engine.numerics.sampling import Distribution, RandomDice, make_distribution
 from engine.proposers.drafted import DrafterProposer
 from engine.proposers.interface import Context
 from engine.stop_signal import StopSignal
-from engine.target.files import named_file
 from engine.target.interface import Target
+from engine.target.sources import named_source
 from tests.fakes.proposers import Generous
 from tests.unit.engine.numerics.test_acceptance import VOCABULARIES, Toy
 
@@ -161,9 +161,9 @@ def main() -> None:
     for name, vocabulary in VOCABULARIES.items():
         errors = [Toy(vocabulary, seed).error(longest=5 if seed < 2 else 4) for seed in range(4)]
         print(f"largest error of the trie walk, {name}: {max(errors):.1e}")
-    file = named_file("starter")
+    file = named_source("starter")
     assert file is not None
-    target = load_file(file, TargetSettings(context_size=2048), lambda _progress: None, StopSignal())
+    target = load_target(file, TargetSettings(context_size=2048), lambda _progress: None, StopSignal())
     for label, sampling in (
         ("top-k 40, top-p 0.95, min-p 0.05", SamplingSettings(temperature=options.temperature)),
         ("top-k 20 alone", SamplingSettings(temperature=options.temperature, top_k=20, top_p=1, min_p=0)),

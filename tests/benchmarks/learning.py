@@ -27,7 +27,7 @@ import psutil
 from engine import EngineConfig, ReplySettings, SamplingSettings, TargetSettings
 from engine.config import LearningSettings
 from engine.decoding.speculation import Speculation
-from engine.loading import load_file, make_drafting
+from engine.loading import load_target, make_drafting
 from engine.messages.conversations import ChatTurn, Role
 from engine.replies.reply import Reply, ReplyWriter
 from engine.services.learning_service import LearningService
@@ -67,7 +67,7 @@ class Desk:
 
     def __init__(self, folder: Path) -> None:
         config = EngineConfig(folder)
-        self.target: Target = load_file(
+        self.target: Target = load_target(
             resolve(config, "starter"), TargetSettings(context_size=1024), lambda _progress: None, StopSignal()
         )
         self.drafting = make_drafting(config, self.target)

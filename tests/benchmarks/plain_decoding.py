@@ -21,8 +21,8 @@ from engine.config import SamplingSettings, TargetSettings
 from engine.decoding.loop import Decoder
 from engine.decoding.session import Session
 from engine.stop_signal import StopSignal
-from engine.target.files import starter_path
 from engine.target.llama_cpp import LlamaCppTarget
+from engine.target.sources import starter_path
 
 PROMPTS = (
     "Tell me a long story about a lighthouse keeper.",

@@ -13,7 +13,7 @@ import pytest
 
 from engine.config import data_dir
 from engine.storage import Repository
-from engine.target.files import starter_path
+from engine.target.sources import starter_path
 
 pytestmark = [pytest.mark.starter, pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")]
 _PATIENCE_S = 60

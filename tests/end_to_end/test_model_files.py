@@ -16,9 +16,9 @@ from engine.errors import (
     TargetUnusable,
 )
 from engine.stop_signal import StopSignal
-from engine.target.files import starter_path
 from engine.target.llama_cpp import LlamaCppTarget
 from engine.target.preflight import preflight
+from engine.target.sources import starter_path
 
 pytestmark = pytest.mark.starter
 

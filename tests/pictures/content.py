@@ -19,7 +19,7 @@ from app.engine_bridge import EngineBridge
 from engine.messages.conversations import Role
 from engine.messages.learned import VerifiedReply
 from engine.messages.replies import OriginRun, ProposerCounts, ReplyStatistics, StopReason, TextKind
-from engine.messages.targets import HubFile, HubModel
+from engine.messages.targets import HubFile, HubModel, TargetSource
 from engine.storage import Repository
 from engine.storage.repository import FILE_NAME
 
@@ -213,7 +213,7 @@ def fill_store(folder: Path) -> None:
     now = datetime.now(UTC)
     with closing(Repository.open(folder)) as repository:
         for name, *_, size in _MODELS:
-            repository.add_target(name, models / f"{name}.gguf", size)
+            repository.add_target(TargetSource(models / f"{name}.gguf", name, size))
         dates = [date for chat in (*_older(dice), *reversed(CHATS)) for date in _keep(repository, chat, now, dice)]
         _keep_learned(repository, now)
     with closing(sqlite3.connect(folder / FILE_NAME)) as connection, connection:

@@ -18,9 +18,9 @@ from engine.lab.measuring.measurement import Measurement
 from engine.lab.measuring.order import ALWAYS_DRAFTING, TRACE, BenchOrder
 from engine.lab.measuring.prompts import read_prompts
 from engine.learning.evaluation import DRAFT_LENGTH
+from engine.messages.targets import TargetSource
 from engine.stop_signal import StopSignal
 from engine.target.chat_template import CHATML, ChatTemplate
-from engine.target.files import TargetFile
 from engine.target.interface import Target
 
 _JUDGED_REPLIES = 24  # of each kind
@@ -34,7 +34,7 @@ MeasureStep = Callable[[Path], float]  # seconds of a draft step of the drafter 
 
 def distill(
     settings: DistillSettings,
-    file: TargetFile,
+    file: TargetSource,
     folder: Path,
     on_progress: Tell,
     open_bench: OpenBench,

@@ -15,7 +15,7 @@ from engine.library import estimate as estimating
 from engine.library.estimate import estimate
 from engine.library.facts import facts_of
 from engine.library.loading import check_memory, effective_system_prompt
-from engine.target.files import starter_path
+from engine.target.sources import starter_path
 from tests.fakes.gguf import Value, write
 
 MEASURE = """

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from engine.errors import MendableError, TargetMissing, TargetUnusable
 from engine.library.facts import quantization_of
 from engine.library.gguf_header import read_header
-from engine.target.files import starter_path
+from engine.target.sources import starter_path
 from tests.fakes.gguf import TINY, Value, gguf
 
 VOCABULARIES = Path(__file__).parents[5] / "shared" / "data" / "vocabs"

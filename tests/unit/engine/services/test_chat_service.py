@@ -32,6 +32,7 @@ from engine.messages.events import (
     TargetReady,
 )
 from engine.messages.replies import StopReason
+from engine.messages.targets import TargetSource
 from engine.numerics.vocabulary_map import fingerprint
 from engine.proposers.catalogue import DRAFTER
 from engine.proposers.chooser import Chooser
@@ -41,7 +42,6 @@ from engine.services.learning_service import LearningService
 from engine.services.recall import Recall
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
-from engine.target.files import TargetFile
 from engine.target.interface import Interrupted, Target
 from tests.fakes.proposers import FREE
 from tests.fakes.target import FakeTarget, says
@@ -70,12 +70,12 @@ class Desk:
 
     def add(self, name: str, target: FakeTarget | Exception) -> str:
         path = self._folder / f"{name}.gguf"
-        path.write_bytes(b"GGUF")
+        path.write_bytes(b"GGUF" + name.encode())
         self.targets[str(path)] = target
         return str(path)
 
     def _load(
-        self, file: TargetFile, settings: TargetSettings, on_progress: Callable[[float], None], _stop: StopSignal
+        self, file: TargetSource, settings: TargetSettings, on_progress: Callable[[float], None], _stop: StopSignal
     ) -> Target:
         self.trusted[file.name] = file.trusted
         self.settings.append(settings)

@@ -16,6 +16,7 @@ from engine.messages.commands import LoadTarget, Send
 from engine.messages.events import ConversationChanged, TargetReady
 from engine.replies.reply import PreparedReply, Reply, ReplyWriter
 from engine.storage import Repository
+from engine.target.sources import file_source
 from tests.fakes.gguf import gguf
 from tests.fakes.target import FakeTarget, says
 from tests.unit.engine.services.test_chat_service import GREEDY, Desk
@@ -55,7 +56,7 @@ def test_a_target_too_large_is_not_loaded_unless_anyway(
 
 def test_settings_of_the_target_come_before_those_for_all(desk: Desk, target: FakeTarget) -> None:
     path = add(desk, target)
-    desk.repository.add_target("fake", path, 1)
+    desk.repository.add_target(file_source(path))
     desk.repository.change_target_options(path, TargetOptions(TargetSettings(context_size=512)))
     desk.do(LoadTarget("fake", for_all=TargetSettings(context_size=2048, threads=1)))
     assert desk.settings == [TargetSettings(context_size=512, threads=1)]
@@ -92,7 +93,7 @@ def test_a_new_conversation_keeps_the_system_prompt_of_the_target(desk: Desk, ta
 
 def test_settings_for_all_hold_only_where_nothing_is_set_for_the_target(desk: Desk, target: FakeTarget) -> None:
     path = add(desk, target)
-    desk.repository.add_target("fake", path, 1)
+    desk.repository.add_target(file_source(path))
     desk.repository.change_target_options(path, TargetOptions(TargetSettings(context_size=512)))
     desk.do(LoadTarget("fake", for_all=TargetSettings(context_size=64, threads=1)))
     assert desk.settings == [TargetSettings(context_size=512, threads=1)]

@@ -26,6 +26,7 @@ from engine.services.library_service import LibraryService
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.target.loaded import LoadedTarget
+from engine.target.sources import file_source, resolve_target
 from tests.fakes.gguf import write
 
 
@@ -52,7 +53,7 @@ class Desk:
 
 @pytest.fixture
 def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
-    monkeypatch.setattr("engine.target.files._STARTER_PACKAGE", "no_such_package")
+    monkeypatch.setattr("engine.target.sources._STARTER_PACKAGE", "no_such_package")
     with closing(Repository.open(tmp_path / "store")) as repository:
         yield Desk(repository, tmp_path)
 
@@ -103,12 +104,10 @@ def test_a_header_is_read_once(desk: Desk, tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_an_added_target_is_not_trusted_before_it_was_loaded(desk: Desk, tmp_path: Path) -> None:
-    from engine.target.files import resolve_target
-
     path = write(tmp_path / "a.gguf")
     desk.do(AddTargets((path,)))
     assert not resolve_target("a", desk.repository).trusted
-    desk.repository.remember_target("a", path, path.stat().st_size)
+    desk.repository.remember_target(file_source(path))
     assert resolve_target("a", desk.repository).trusted
 
 
@@ -117,7 +116,7 @@ def test_options_are_kept_through_loading_and_reading(desk: Desk, tmp_path: Path
     desk.do(AddTargets((path,)))
     options = TargetOptions(TargetSettings(threads=3), system_prompt="Be brief.")
     assert desk.listed(ChangeTargetOptions(path, options))[0].options == options
-    desk.repository.remember_target("a", path, 1)
+    desk.repository.remember_target(file_source(path))
     assert desk.listed(ListTargets())[0].options == options
     with pytest.raises(TargetMissing, match="is not in the library; add it first"):
         desk.do(ChangeTargetOptions(tmp_path / "other.gguf", options))
@@ -139,7 +138,7 @@ def test_only_model_files_of_the_library_are_deleted(desk: Desk, tmp_path: Path)
         desk.do(RemoveTarget(stranger, delete_file=True))
     notes = tmp_path / "notes.txt"
     notes.touch()
-    desk.repository.remember_target("notes", notes, 0)
+    desk.repository.remember_target(file_source(notes))
     with pytest.raises(NotPossible, match=r"does not end in \.gguf, so it is left alone"):
         desk.do(RemoveTarget(notes, delete_file=True))
     assert stranger.exists()

@@ -17,6 +17,7 @@ from engine.errors import ConversationMissing, StoreUnusable
 from engine.messages.conversations import Role
 from engine.messages.learned import AdapterRecord, ImportOutcome, Learned, NgramRecord, RecallSize, TargetStatistics
 from engine.messages.replies import ReplyStatistics, StopReason
+from engine.messages.targets import TargetSource
 from engine.storage import Repository
 from engine.storage.connections import back_up
 
@@ -307,7 +308,7 @@ def test_forgetting_everything_leaves_no_word_in_the_files_and_the_copies(
         connection.execute("UPDATE conversations SET draft = 'ZEILE-unsent'")
         connection.execute("INSERT INTO learning_days VALUES ('2026-01-31', 7.0)")
     repository.delete_conversation(chat.id)
-    repository.remember_target("tiny", Path("/tiny.gguf"), 1)
+    repository.remember_target(TargetSource(Path("/tiny.gguf"), "tiny"))
     secret = repository.create_conversation("incognito", "", incognito=True)
     backup = back_up(store, "9999")
     assert b"ZEILE-unsent" in backup.read_bytes()

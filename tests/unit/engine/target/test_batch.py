@@ -12,8 +12,8 @@ from engine.config import TargetSettings
 from engine.errors import TargetMissing
 from engine.stop_signal import StopSignal
 from engine.target.batch import BatchTarget
-from engine.target.files import starter_path
 from engine.target.interface import FloatRow, ParallelTarget, Target
+from engine.target.sources import starter_path
 
 pytestmark = pytest.mark.starter
 

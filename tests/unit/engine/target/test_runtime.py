@@ -11,14 +11,14 @@ import pytest
 from engine.config import TargetSettings
 from engine.errors import CardsTooSmall
 from engine.library import loading
-from engine.loading import load_file
+from engine.loading import load_target
 from engine.messages.targets import ComputeDevice, DeviceKind, GpuSupport
 from engine.stop_signal import StopSignal
 from engine.target import llama_cpp, opening
-from engine.target.files import starter_file, starter_path
 from engine.target.interface import Target
 from engine.target.llama_cpp import LlamaCppTarget
 from engine.target.runtime import _chosen, gpu_support
+from engine.target.sources import starter_path, starter_source
 
 CUDA = ComputeDevice("CUDA0", "A card", "CUDA", DeviceKind.GPU, 8, 8)
 VULKAN = ComputeDevice("Vulkan0", "A card", "Vulkan", DeviceKind.GPU, 8, 8)
@@ -72,7 +72,7 @@ def test_the_cpu_takes_over_from_a_card_that_refuses_unless_it_was_chosen(monkey
     monkeypatch.setattr(llama_cpp, "open_model", open_on_a_card_that_refuses)
 
     def load(settings: TargetSettings) -> Target:
-        return load_file(starter_file(), settings, lambda _progress: None, StopSignal())
+        return load_target(starter_source(), settings, lambda _progress: None, StopSignal())
 
     target = load(TargetSettings(64, threads=1))
     target.close()

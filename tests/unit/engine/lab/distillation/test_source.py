@@ -11,7 +11,7 @@ from transformers import AutoModelForCausalLM
 from engine.errors import TargetUnsupported
 from engine.lab.distillation.cut import CutShape, check_cut, cut_drafter
 from engine.lab.distillation.source import GgufSource
-from engine.target.files import starter_path
+from engine.target.sources import starter_path
 
 
 @pytest.fixture(scope="module")

