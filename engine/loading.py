@@ -30,8 +30,9 @@ if TYPE_CHECKING:
 def load_target(
     source: TargetSource, settings: TargetSettings, on_progress: Callable[[float], None], stop: StopSignal
 ) -> Target:
-    """The one way from a source to a target: llama.cpp loads its file. Where the settings name no number of GPU layers, graphics cards get as much of it
-    as they have room for, and the CPU the rest. Raises what `LlamaCppTarget.load` raises."""
+    """The one way from a source to a target: llama.cpp loads its file. Where the settings name no number of GPU layers,
+    graphics cards get as much of it as they have room for, and the CPU the rest. Raises what `LlamaCppTarget.load`
+    raises."""
     path, name = source.path, source.name
     if not source.trusted:
         preflight(path, stop)

@@ -33,7 +33,7 @@ def open_bench(config: EngineConfig, order: BenchOrder, stop: StopSignal) -> Mea
     """
     profile = None if order.profile is None else _Profile(order.profile)
 
-    def load_target() -> Target:
+    def load() -> Target:
         return load_target(resolve(config, order.target), TargetSettings(), lambda _progress: None, stop)
 
     def drafting_for(target: Target) -> Drafting:
@@ -46,7 +46,7 @@ def open_bench(config: EngineConfig, order: BenchOrder, stop: StopSignal) -> Mea
         return () if profile is None else profile.texts(target)
 
     try:
-        return open_measurement(order, load_target, load_vocabulary, drafting_for, stop, recalled)
+        return open_measurement(order, load, load_vocabulary, drafting_for, stop, recalled)
     except Interrupted as error:
         raise Cancelled(f"Loading {order.target} was cancelled.") from error
 
