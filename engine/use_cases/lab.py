@@ -13,7 +13,7 @@ from engine.lab.distillation.progress import DistillProgress
 from engine.lab.measuring.measurement import Measurement
 from engine.lab.measuring.opening import open_measurement
 from engine.lab.measuring.order import BenchOrder
-from engine.loading import make_drafting
+from engine.loading import load_target, make_drafting
 from engine.messages.learned import NgramRecord, RecallText
 from engine.profile.transfer import read_profile
 from engine.proposers.drafted import measure_step
