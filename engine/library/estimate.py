@@ -1,7 +1,9 @@
-"""How much memory a target is going to take.
+"""How much memory a target takes, and how many of its layers go on graphics cards.
 
-Held against what the process really took with the starter, at two sizes of the context: within 3 %
-(tests/unit/engine/library/test_estimate.py).
+The estimate was compared with what the process really took with the starter, at two context sizes: within 3 %
+(tests/unit/engine/library/test_estimate.py). llama.cpp moves the output to the cards first, then the last layers and
+those before them, each with its part of the context; the embedding stays with the machine. Compared with what llama.cpp
+reported for the starter on a Vulkan device: weights and context to the byte, buffers of a pass up to twice as much.
 """
 
 from __future__ import annotations
@@ -11,16 +13,17 @@ import psutil
 from engine.config import TargetSettings
 from engine.library.architecture import Memory
 from engine.library.facts import TargetFacts
-from engine.library.gpu_layers import room_on, share_of
 from engine.messages.targets import GpuShare, GpuSupport, MemoryEstimate
 
 _PASS_TOKENS = 512  # of one pass, and
-_PASS_ROWS = 64  # of its logits, likewise
+_PASS_ROWS = 64  # rows of its logits
 _FLOAT_BYTES = 4
 _MASK_BYTES = 2
 _TOKEN_BYTES = 400  # of the vocabulary: texts, and the tables to find them by; measured
 _CPU_ONLY = GpuSupport()
-_STEP = 256  # tokens, that llama.cpp rounds a context up to
+_STEP = 256  # tokens; llama.cpp rounds a context up to a multiple
+_SPARE_BYTES = 256 << 20  # of each card, for its driver
+_SPARE_SHARE = 16  # one part in so many of each card, for other programs
 
 
 def context_size(facts: TargetFacts, settings: TargetSettings) -> int:
@@ -34,7 +37,7 @@ def estimate(
     support: GpuSupport = _CPU_ONLY,
     loaded: MemoryEstimate | None = None,
 ) -> MemoryEstimate:
-    """`loaded`: what the target in use was estimated at, which goes when another one is loaded."""
+    """`loaded`: the estimate of the target in use, whose memory is free when another one is loaded."""
     size = -(-context_size(facts, settings) // _STEP) * _STEP
     memory = facts.memory
     context = 0 if memory is None else memory.token_bytes * size + memory.state_bytes
@@ -42,7 +45,7 @@ def estimate(
     room = room_on(support, 0 if loaded is None else loaded.gpu.num_bytes)
     share = GpuShare(support, room=room)
     if memory is not None:
-        share = share_of(memory, context, _work_inside(memory, size), settings.gpu_layers, support, room)
+        share = _share_of(memory, context, _work_inside(memory, size), settings.gpu_layers, support, room)
     return MemoryEstimate(
         weights=facts.stamp.size_bytes,
         context=context,
@@ -53,9 +56,38 @@ def estimate(
 
 
 def free_memory() -> int:
-    """Bytes that programs can still have. Where the system counts pages of files that are mapped as free, as Linux
-    does, the weights of the target in use are among them."""
+    """Bytes that programs can still have. Where the system counts pages of mapped files as free, as Linux does, they
+    include the weights of the target in use."""
     return int(psutil.virtual_memory().available)
+
+
+def room_on(support: GpuSupport, leaving_bytes: int = 0) -> int:
+    """Bytes that a target can have on all cards. `leaving_bytes`: of the target that leaves when it is loaded."""
+    free = sum(max(0, device.free_memory - _SPARE_BYTES) for device in support.devices)
+    total = sum(device.total_memory for device in support.devices)
+    return max(0, min(free + leaving_bytes, total) - total // _SPARE_SHARE)
+
+
+def _share_of(
+    memory: Memory, context_bytes: int, work_bytes: int, wanted: int | None, support: GpuSupport, room: int
+) -> GpuShare:
+    """With as many layers as are `wanted`; None: as many as there is room for."""
+    if not support.devices:
+        return GpuShare(support)
+    all_layers = memory.num_layers + 1
+
+    def taken(num_layers: int) -> int:
+        if not num_layers:
+            return 0
+        in_layers = (memory.layer_bytes + context_bytes) * (num_layers - 1) // memory.num_layers
+        return memory.output_bytes + in_layers + work_bytes
+
+    if wanted is None:
+        num_layers = next((count for count in range(all_layers, 0, -1) if taken(count) <= room), 0)
+    else:
+        num_layers = min(wanted, all_layers)
+    twice = memory.output_bytes if num_layers and not memory.has_own_output else 0
+    return GpuShare(support, num_layers, all_layers, taken(num_layers), room, twice)
 
 
 def _work(memory: Memory, size: int) -> int:
@@ -74,6 +106,6 @@ def _logits(memory: Memory) -> int:
 
 
 def _own_memory() -> int:
-    """Bytes that this process alone holds; what it maps from files is not among them where the system tells."""
+    """Bytes that only this process has, without mapped files where the system reports them."""
     info = psutil.Process().memory_info()
     return int(max(0, info.rss - getattr(info, "shared", 0)))

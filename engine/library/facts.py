@@ -1,4 +1,4 @@
-"""What is known of a model file: read from its header once, and again when the file has changed."""
+"""The facts about a model file: read once, stored, and read again when the file has changed."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from engine.messages.targets import TargetDetails
 from engine.target.identity import file_identity
 from engine.target.model_files import model_name, part_paths, quantization_in
 
-_FORMAT = 3  # of what is kept; what another version kept is read anew
+_FORMAT = 3  # of stored facts; those in another format are read again
 _MIXTURES = {int(kind): kind.name.split("_", 1)[1] for kind in LlamaFileType if kind is not LlamaFileType.GUESSED}
 _VOCABULARIES = {"gpt2": "BPE", "llama": "SPM", "bert": "WPM", "t5": "UGM", "rwkv": "RWKV", "plamo2": "PLaMo"}
 
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """By which a file is known again. All parts together."""
+    """By which an unchanged file is recognized without reading it. All parts together."""
 
     size_bytes: int
     changed_ns: int  # time of the last change of any part
@@ -41,13 +41,10 @@ class TargetFacts:
 _ADAPTER = TypeAdapter(TargetFacts)
 
 
-def facts_of(path: Path, kept: str = "") -> TargetFacts:
-    """Those that were kept, if the file is still the same; else those that its header tells.
-
-    Raises TargetMissing where there is no such file.
-    """
+def facts_of(path: Path, stored: str = "") -> TargetFacts:
+    """The stored facts if the file is unchanged, else those read from it. Raises TargetMissing."""
     stamp = stamp_of(path)
-    known = _decode(kept)
+    known = _decode(stored)
     return known if known is not None and known.stamp == stamp else _read(path, stamp)
 
 
@@ -56,7 +53,7 @@ def encode(facts: TargetFacts) -> str:
 
 
 def stamp_of(path: Path) -> Stamp:
-    """Raises TargetMissing. Parts that are missing are left out; reading tells of them."""
+    """Raises TargetMissing. Missing parts are left out; reading reports them."""
     states = []
     for part in part_paths(path):
         try:
@@ -67,11 +64,11 @@ def stamp_of(path: Path) -> Stamp:
     return Stamp(sum(state.st_size for state in states), max(state.st_mtime_ns for state in states))
 
 
-def _decode(kept: str) -> TargetFacts | None:
-    if not kept:
+def _decode(stored: str) -> TargetFacts | None:
+    if not stored:
         return None
     try:
-        facts = _ADAPTER.validate_json(kept)
+        facts = _ADAPTER.validate_json(stored)
     except ValidationError:
         return None
     return facts if facts.format == _FORMAT else None
@@ -88,7 +85,7 @@ def _read(path: Path, stamp: Stamp) -> TargetFacts:
 
 
 def _whole_header(path: Path) -> GgufHeader:
-    """That of the first part, with the tensors of all."""
+    """The header of the first part, with the tensors of all parts."""
     paths = part_paths(path)
     header = read_header(paths[0])
     num_tensors, num_weights, type_bytes = header.num_tensors, header.num_weights, dict(header.type_bytes)
@@ -147,6 +144,6 @@ def quantization_of(file_type: int | None, type_bytes: dict[int, int]) -> str:
 
 
 def _line(text: str) -> str:
-    """On one line of a window, whatever stands in the file."""
+    """Fit for one line of a window, whatever the file contains."""
     printable = "".join(letter if letter.isprintable() else " " for letter in text[:400])
     return " ".join(printable.split())[:200]

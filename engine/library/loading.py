@@ -1,4 +1,4 @@
-"""What is looked at before a target is loaded: how the user wants it, and whether there is room for it."""
+"""Checks before a target is loaded: how the user wants it, and whether there is room for it."""
 
 from __future__ import annotations
 
@@ -13,16 +13,13 @@ from engine.messages.targets import MemoryEstimate
 from engine.target.model_files import model_name
 from engine.target.runtime import gpu_support
 
-_CLEARLY = 1.05  # times what is free: an estimate may be some percent too high
+_CLEARLY = 1.05  # times the free memory: an estimate may be some percent too high
 _GIB = 2**30
 
 
 def check_memory(path: Path, settings: TargetSettings, facts: str = "") -> None:
-    """Raises TargetUnusable where the target would clearly take more than is free while the one in use is there too,
-    or more of the graphics cards than they have.
-
-    What cannot be estimated passes: loading has the last word.
-    """
+    """Raises TargetUnusable where the target would clearly take more memory than is free beside the target in use, or
+    more than the graphics cards have. A target that cannot be estimated passes: loading has the last word."""
     try:
         found = facts_of(path, facts)
     except TargetMissing:
@@ -43,7 +40,7 @@ def check_memory(path: Path, settings: TargetSettings, facts: str = "") -> None:
 
 
 def fitted(path: Path, settings: TargetSettings) -> TargetSettings:
-    """With as many layers on the graphics cards as there is room for now, where that is left to us."""
+    """With as many layers on the graphics cards as there is room for now, unless the user set a number."""
     if settings.gpu_layers is not None:
         return settings
     support = gpu_support()
@@ -59,7 +56,7 @@ def fitted(path: Path, settings: TargetSettings) -> TargetSettings:
 
 
 def _check_cards(path: Path, settings: TargetSettings, needed: MemoryEstimate) -> None:
-    """What is asked of the cards in so many layers may be more than they have, also when nothing else is on them."""
+    """The user's number of layers may take more than the cards have, even when nothing else is on them."""
     gpu = needed.gpu
     total = sum(device.total_memory for device in gpu.support.devices)
     if settings.gpu_layers is None or gpu.num_bytes <= total:
@@ -72,5 +69,5 @@ def _check_cards(path: Path, settings: TargetSettings, needed: MemoryEstimate) -
 
 
 def effective_system_prompt(usual: str, options: TargetOptions) -> str:
-    """Of a new conversation: what was set for its target, also if that is nothing, else for all."""
+    """Of a new conversation: the one set for its target, even an empty one, else the one for all."""
     return usual if options.system_prompt is None else options.system_prompt

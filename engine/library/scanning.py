@@ -1,4 +1,4 @@
-"""Finds the model files in what a user chose to add."""
+"""Finds the model files in the files and folders that a user chose to add."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from pathlib import Path
 
 from engine.target.model_files import is_gguf, no_model, part_names, part_of
 
-_MOST_ENTRIES = 100_000  # files and folders that are looked at
+_MOST_ENTRIES = 100_000  # files and folders to look at
 _DEEPEST = 12  # folders in folders
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    paths: tuple[Path, ...]  # of a model in parts, the first
-    left_out: tuple[str, ...]  # why something is no model, a sentence for each
+    paths: tuple[Path, ...]  # of a model in parts, the first part
+    left_out: tuple[str, ...]  # a sentence for each thing that is no model: why
 
 
 def find_models(chosen: tuple[Path, ...], is_stopped: Callable[[], bool] = lambda: False) -> Found:
-    """Files as they are chosen, and what folders hold at any depth. Looks at names only."""
+    """The chosen files, and those in chosen folders at any depth. Looks at names only."""
     paths: dict[Path, None] = {}
     left_out: dict[str, None] = {}
     for choice in chosen:
@@ -54,7 +54,7 @@ def _sort(path: Path, paths: dict[Path, None], left_out: dict[str, None]) -> Non
 
 
 def _files_in(folder: Path, left_out: dict[str, None], is_stopped: Callable[[], bool]) -> Iterator[Path]:
-    """Model files by name, in order. A folder that links lead to a second time is entered once."""
+    """Model files by name, in order. A folder that several links lead to is entered once."""
     seen: set[tuple[int, int]] = set()
     waiting = [(folder, 0)]
     num_entries = 0

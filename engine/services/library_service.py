@@ -1,4 +1,4 @@
-"""Carries out what is asked of the library of targets: the files, what they are, and what the user set for them."""
+"""Carries out the commands for the library of targets: its files, what they are, and what the user set for them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ _logger = logging.getLogger("slipstream.library")
 
 
 class LibraryService:
-    """Any thread may call any method: all that lasts is in the store and on the disk."""
+    """Lists, adds, removes and estimates targets. Any thread may call any method: all state is in the store and on the
+    disk."""
 
     def __init__(
         self,
@@ -44,7 +45,7 @@ class LibraryService:
         emit: Listener,
         gpu_support: Callable[[], GpuSupport] = GpuSupport,
     ) -> None:
-        """`gpu_support` is asked whenever memory is estimated: what is free changes."""
+        """`gpu_support` is called for every estimate, as free memory changes."""
         self._repository = repository
         self._downloads = downloads
         self._loaded = loaded
@@ -80,7 +81,7 @@ class LibraryService:
         return tuple(sorted(listed, key=lambda target: not target.is_starter))
 
     def add(self, paths: tuple[Path, ...], stop: StopSignal) -> None:
-        """Raises NotPossible, with the first reason, where there is no model in all of it."""
+        """Raises NotPossible, with the first reason, where none of the paths has a model."""
         found = find_models(paths, stop.is_set)
         left_out = list(found.left_out)
         num_sound = 0
@@ -101,7 +102,7 @@ class LibraryService:
             raise NotPossible(left_out[0] + more)
 
     def take_in(self, path: Path) -> None:
-        """Adds a file that was just downloaded, also if it cannot be loaded: the list then says why."""
+        """Adds a file that was just downloaded, even one that cannot be loaded: the list then says why."""
         self._repository.add_target(file_source(path))
         self._tell()
 
@@ -117,7 +118,7 @@ class LibraryService:
         self._tell()
 
     def estimate(self, path: Path, settings: TargetSettings) -> MemoryEstimate:
-        """With what the user set for the target where `settings` say nothing. Raises TargetMissing."""
+        """The user's own settings for the target fill the gaps in `settings`. Raises TargetMissing."""
         path = path.absolute()
         facts, record = self._look_at(path)
         settings = settings.filled_up(record.options.settings) if record else settings
@@ -215,7 +216,7 @@ class LibraryService:
 
 
 def _are_same(path: Path, other: Path) -> bool:
-    """Also where a link leads from one to the other."""
+    """Even where one is a link to the other."""
     try:
         return path.samefile(other)
     except OSError:

@@ -1,6 +1,8 @@
-"""What a target is, wherever its file is: the digest that keys its settings, statistics and the user's choice.
+"""What a target is, wherever its file is.
 
-Adapters, n-grams and recall need no digest: they are keyed by fingerprints of vocabularies, which a move leaves alone.
+Its identity keys its settings, last use and statistics, and the user's choice of a target. The fingerprint of its
+vocabulary (`vocabulary_fingerprint` in `interface.py`) keys recall, n-grams, lessons and adapters: they serve every
+target with the same tokens.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which target is loaded, for those who only hear of it."""
+"""Which target is loaded, for services on other threads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from engine.messages.events import Event, TargetReady
 
 
 class LoadedTarget:
-    """What the chat thread has loaded, as its events tell. Read and written by any thread."""
+    """The target that the chat thread has loaded, as its events report. Any thread may read and write it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -11,9 +11,8 @@ import pytest
 from engine.config import TargetSettings
 from engine.errors import TargetUnusable
 from engine.library import loading
-from engine.library.estimate import estimate
+from engine.library.estimate import estimate, room_on
 from engine.library.facts import TargetFacts, facts_of
-from engine.library.gpu_layers import room_on
 from engine.messages.targets import ComputeDevice, DeviceKind, GpuSupport, MemoryEstimate
 from tests.fakes.gguf import TINY, gguf
 
