@@ -112,3 +112,9 @@ def test_what_is_kept_and_makes_no_sense_is_read_anew(tmp_path: Path, kept: str)
 def test_a_file_that_is_gone(tmp_path: Path) -> None:
     with pytest.raises(TargetMissing, match="is gone; put it back"):
         facts_of(tmp_path / "gone.gguf")
+
+
+def test_a_damaged_file_has_an_identity_and_one_with_a_missing_part_none(tmp_path: Path) -> None:
+    (tmp_path / "damaged.gguf").write_bytes(b"GGUF")
+    assert facts_of(tmp_path / "damaged.gguf").identity
+    assert facts_of(write(tmp_path / "big-00001-of-00002.gguf")).identity == ""

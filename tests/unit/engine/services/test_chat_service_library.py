@@ -17,7 +17,7 @@ from engine.messages.events import ConversationChanged, TargetReady
 from engine.replies.reply import PreparedReply, Reply, ReplyWriter
 from engine.storage import Repository
 from engine.target.sources import file_source
-from tests.fakes.gguf import gguf
+from tests.fakes.gguf import TINY, gguf
 from tests.fakes.target import FakeTarget, says
 from tests.unit.engine.services.test_chat_service import GREEDY, Desk
 
@@ -40,6 +40,14 @@ def add(desk: Desk, target: FakeTarget) -> Path:
     path.write_bytes(gguf())
     target.description = replace(target.description, path=path)
     return path
+
+
+def identity_of(desk: Desk) -> str:
+    """Of the target that was loaded last."""
+    (ready,) = desk.told(TargetReady)
+    assert isinstance(ready, TargetReady)
+    assert ready.target.identity
+    return ready.target.identity
 
 
 def test_a_target_too_large_is_not_loaded_unless_anyway(
@@ -97,3 +105,43 @@ def test_settings_for_all_hold_only_where_nothing_is_set_for_the_target(desk: De
     desk.repository.change_target_options(path, TargetOptions(TargetSettings(context_size=512)))
     desk.do(LoadTarget("fake", for_all=TargetSettings(context_size=64, threads=1)))
     assert desk.settings == [TargetSettings(context_size=512, threads=1)]
+
+
+def test_a_file_that_moved_is_loaded_with_what_was_set_for_it(desk: Desk, target: FakeTarget) -> None:
+    path = add(desk, target)
+    desk.do(LoadTarget(str(path)))
+    desk.repository.change_target_options(path, TargetOptions(TargetSettings(context_size=512)))
+    moved = path.rename(path.with_name("moved.gguf"))
+    desk.targets[str(moved)] = target
+    desk.do(LoadTarget(str(moved)))
+    assert desk.settings[-1] == TargetSettings(context_size=512)
+    assert desk.trusted["moved"]
+    desk.do(LoadTarget(str(path), identity=identity_of(desk)))  # the choice that was remembered
+    (ready,) = desk.told(TargetReady)
+    assert isinstance(ready, TargetReady)
+    assert ready.target.path == str(moved)
+
+
+def test_settings_for_a_file_that_changed_do_not_count(desk: Desk, target: FakeTarget) -> None:
+    path = add(desk, target)
+    desk.do(LoadTarget(str(path)))
+    desk.repository.change_target_options(path, TargetOptions(TargetSettings(context_size=512)))
+    before = identity_of(desk)
+    path.write_bytes(gguf({**TINY, "general.name": "Tina"}))
+    desk.do(LoadTarget(str(path), TargetSettings(threads=2), identity=before, for_all=TargetSettings(64, 1)))
+    assert desk.settings[-1] == TargetSettings(context_size=64, threads=1)
+    assert not desk.trusted["fake"]
+    desk.do(LoadTarget(str(path), TargetSettings(threads=2), identity=identity_of(desk)))
+    assert desk.settings[-1] == TargetSettings(threads=2)
+
+
+def test_a_copy_has_what_was_set_for_the_other(desk: Desk, target: FakeTarget) -> None:
+    path = add(desk, target)
+    desk.do(LoadTarget(str(path)))
+    desk.repository.change_target_options(path, TargetOptions(TargetSettings(context_size=512)))
+    copy = path.with_name("copy.gguf")
+    copy.write_bytes(path.read_bytes())
+    desk.targets[str(copy)] = target
+    desk.do(LoadTarget(str(copy)))
+    assert desk.settings[-1] == TargetSettings(context_size=512)
+    assert {record.path for record in desk.repository.list_targets()} == {path, copy}

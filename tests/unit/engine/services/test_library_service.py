@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -28,6 +29,8 @@ from engine.storage import Repository
 from engine.target.loaded import LoadedTarget
 from engine.target.sources import file_source, resolve_target
 from tests.fakes.gguf import write
+
+OPTIONS = TargetOptions(TargetSettings(threads=3), system_prompt="Be brief.")
 
 
 class Desk:
@@ -114,12 +117,48 @@ def test_an_added_target_is_not_trusted_before_it_was_loaded(desk: Desk, tmp_pat
 def test_options_are_kept_through_loading_and_reading(desk: Desk, tmp_path: Path) -> None:
     path = write(tmp_path / "a.gguf")
     desk.do(AddTargets((path,)))
-    options = TargetOptions(TargetSettings(threads=3), system_prompt="Be brief.")
-    assert desk.listed(ChangeTargetOptions(path, options))[0].options == options
+    assert desk.listed(ChangeTargetOptions(path, OPTIONS))[0].options == OPTIONS
     desk.repository.remember_target(file_source(path))
-    assert desk.listed(ListTargets())[0].options == options
+    assert desk.listed(ListTargets())[0].options == OPTIONS
     with pytest.raises(TargetMissing, match="is not in the library; add it first"):
-        desk.do(ChangeTargetOptions(tmp_path / "other.gguf", options))
+        desk.do(ChangeTargetOptions(tmp_path / "other.gguf", OPTIONS))
+
+
+def test_a_file_that_moved_is_one_target_with_its_options(desk: Desk, tmp_path: Path) -> None:
+    path = write(tmp_path / "a.gguf")
+    desk.do(AddTargets((path,)))
+    before = desk.repository.remember_target(file_source(path))
+    desk.do(ChangeTargetOptions(path, OPTIONS))
+    moved = path.rename(tmp_path / "b.gguf")
+    assert desk.listed(ListTargets())[0].problem.endswith("is gone; put it back, or remove it from the list.")
+    (target,) = desk.listed(AddTargets((moved,)))
+    assert (target.path, target.name, target.problem) == (moved, "b", "")
+    assert (target.options, target.last_used_at) == (OPTIONS, before.last_used_at)
+    assert target.identity == before.identity != ""
+
+
+def test_a_file_that_changed_has_no_options_and_is_not_trusted(desk: Desk, tmp_path: Path) -> None:
+    path = write(tmp_path / "a.gguf")
+    desk.do(AddTargets((path,)))
+    desk.repository.remember_target(file_source(path))
+    (before,) = desk.listed(ChangeTargetOptions(path, OPTIONS))
+    os.utime(write(path, {"general.name": "Tina"}), ns=(1, 1))  # of the same size
+    (target,) = desk.listed(ListTargets())
+    assert target.size_bytes == before.size_bytes
+    assert target.identity not in ("", before.identity)
+    assert (target.options, target.last_used_at) == (TargetOptions(), None)
+    assert not resolve_target("a", desk.repository).trusted
+
+
+def test_a_model_in_parts_of_before_identities_keeps_its_options(desk: Desk, tmp_path: Path) -> None:
+    path, _ = (write(tmp_path / f"big-{part:05}-of-00002.gguf") for part in (1, 2))
+    desk.repository.remember_target(file_source(path, identity=""))
+    desk.repository.change_target_options(path, OPTIONS)
+    assert resolve_target("big", desk.repository).trusted
+    (target,) = desk.listed(ListTargets())
+    assert target.options == OPTIONS
+    assert target.identity != ""
+    assert resolve_target("big", desk.repository).trusted
 
 
 def test_removing_leaves_the_file_unless_told_otherwise(desk: Desk, tmp_path: Path) -> None:
