@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from engine.errors import StoreUnusable
 from engine.messages.conversations import ChatTurn, Role
 from engine.messages.learned import NgramRecord
 from engine.messages.replies import OriginRun, ProposerCounts, ReplyStatistics, StopReason, TextKind
+from engine.messages.targets import TargetSource
 from engine.storage import Repository, connections
 from engine.storage.schema import Base
 from engine.storage.upgrade import MIGRATIONS, Migrations, alembic_config, upgrade
@@ -261,6 +263,9 @@ def test_store_of_the_first_revision_opens_with_what_was_learned_and_its_targets
     assert (used.name, used.size_bytes, used.facts) == ("tiny", 1000, '{"facts": 1}')
     assert used.options == TargetOptions(settings=TargetSettings(context_size=4096), system_prompt="Be brief.")
     assert (unused.name, unused.last_used_at, unused.options) == ("unused", None, TargetOptions())
+    assert used.identity == unused.identity == ""
+    adopted = repository.add_target(TargetSource(used.path, used.name, used.size_bytes, "file:1"))
+    assert adopted == replace(used, identity="file:1"), "known by its path and size"
     assert repository.load_ngrams("target", "drafter") == (NgramRecord((1, 2), token=3, count=4, doubts=0, last_use=5),)
     texts = repository.load_recall("target", 1000)
     assert [text.tokens.tolist() for text in texts] == [[9, 9], [6], [7, 8]]
