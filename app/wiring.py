@@ -58,7 +58,7 @@ class WiredWindow(QObject):
         settings, complaint = settings_file.load()
         opened.theme.choose(settings.theme, settings.text_size)  # the same, unless the file was mended
         self._folder = folder
-        self._start_target = target or settings.target
+        self._start_target = (target, "") if target else (settings.target, settings.target_identity)
         self.theme = opened.theme
         self.window = window = opened.window
         window.version = version("slipstream")
@@ -115,7 +115,8 @@ class WiredWindow(QObject):
         """Also once more, when the store could not be opened and is tried again."""
         self.drafters.start()
         self.conversations.list_all()
-        self.target.load(self._start_target)
+        target, identity = self._start_target
+        self.target.load(target, identity=identity)
         QTimer.singleShot(0, self, self._begin_library)  # much to build: a turn of its own
 
     @Slot()

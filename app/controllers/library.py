@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -46,11 +47,11 @@ class LibraryController(QObject):
     Signals:
         load_requested(str, bool): this target (the starter's name, or a path) is to be loaded; whether anyway, although
             it may not fit into memory.
-        own_settings_changed(dict): the settings of single targets, by path; the starter's also by its name.
+        targets_changed(tuple): the library, with the options as the user set them.
     """
 
     load_requested = Signal(str, bool)
-    own_settings_changed = Signal(dict)
+    targets_changed = Signal(tuple)
 
     def __init__(
         self, window: MainWindow, dialog: LibraryDialog, bridge: EngineBridge, settings_for_all: TargetSettings
@@ -59,8 +60,7 @@ class LibraryController(QObject):
         self._window = window
         self._bridge = bridge
         self._settings_for_all = settings_for_all
-        self._targets: tuple[LibraryTarget, ...] | None = None
-        self._options: dict[Path, TargetOptions] = {}  # as the user set them, also before the engine has stored them
+        self._targets: tuple[LibraryTarget, ...] | None = None  # with options that the engine may not have stored yet
         self._in_use: Path | None = None
         self._loaded_with: TargetSettings | None = None  # its own settings when it was loaded; None: not known yet
         self._chosen: EstimateMemory | None = None  # for a target that is loaded as soon as the answer is here
@@ -137,9 +137,10 @@ class LibraryController(QObject):
 
     @Slot(object, TargetOptions)
     def _change_options(self, path: Path, options: TargetOptions) -> None:
-        self._options[path] = options
+        targets = self._targets or ()
+        self._targets = tuple(replace(each, options=options) if each.path == path else each for each in targets)
         self._post(ChangeTargetOptions(path, options))
-        self._emit_settings()
+        self.targets_changed.emit(self._targets)
         self._show_in_use()
 
     @Slot(object)
@@ -205,12 +206,11 @@ class LibraryController(QObject):
     def _on_listed(self, targets: tuple[LibraryTarget, ...], left_out: tuple[str, ...]) -> None:
         is_first = self._targets is None
         self._targets = targets
-        self._options = {target.path: target.options for target in targets}
         if is_first and self._in_use is not None:
             self._loaded_with = self._own_settings(self._in_use)
         self._window.target_bar.picker.set_targets(targets)
         self.dialog.library.set_targets(targets)
-        self._emit_settings()
+        self.targets_changed.emit(targets)
         self._show_in_use()
         if self._adding is not None:
             new = [target for target in targets if target.path not in self._adding]
@@ -284,17 +284,11 @@ class LibraryController(QObject):
         return EstimateMemory(path, self._own_settings(path).filled_up(self._settings_for_all))
 
     def _own_settings(self, path: Path) -> TargetSettings:
-        return self._options.get(path, TargetOptions()).settings
+        target = self._find(path)
+        return target.options.settings if target else TargetSettings()
 
     def _find(self, path: Path) -> LibraryTarget | None:
         return next((target for target in self._targets or () if target.path == path), None)
-
-    def _emit_settings(self) -> None:
-        settings = {str(path): options.settings for path, options in self._options.items()}
-        for target in self._targets or ():
-            if target.is_starter:
-                settings[STARTER] = self._own_settings(target.path)
-        self.own_settings_changed.emit(settings)
 
     def _show_in_use(self) -> None:
         path = self._in_use
@@ -322,7 +316,7 @@ def connect_library(
     library = LibraryController(window, dialog, bridge, target.settings)
     hub = HubController(window, dialog, bridge, folder)
     library.load_requested.connect(target.choose)
-    library.own_settings_changed.connect(target.use_own_settings)
+    library.targets_changed.connect(target.use_library)
     target.refused.connect(library.on_refused)
     hub.use_requested.connect(library.choose)
     return library

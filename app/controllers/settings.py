@@ -21,7 +21,7 @@ from app.settings.shortcuts import Shortcuts
 from app.text.translation import translate
 from app.theme import ThemeKeeper
 from app.widgets.option_row import LinkRow
-from engine import TargetSettings, update_url
+from engine import STARTER, TargetSettings, update_url
 from engine.messages.events import Event, TargetReady
 
 
@@ -206,6 +206,11 @@ class LastChoices(QObject):
     def save(self) -> None:
         settings = self._keeper.settings.model_copy()
         settings.target = self._target.chosen or settings.target
+        in_use = self._target.in_use
+        if settings.target == STARTER:
+            settings.target_identity = ""
+        elif in_use is not None and in_use.path == settings.target:
+            settings.target_identity = in_use.identity
         settings.drafter = self._drafters.choice
         settings.keep_learning(self._personal.settings)
         settings.colour_origins = self._window.origins_action.isChecked()

@@ -11,6 +11,7 @@ from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from engine import STARTER, LoadTarget, TargetSettings
 from engine.messages.events import Event, Failed, SpeculationChanged, TargetInfo, TargetLoading, TargetReady
+from engine.messages.targets import LibraryTarget
 
 
 @dataclass
@@ -39,7 +40,7 @@ class TargetController(QObject):
         self.chosen: str | None = None  # in this window; None: what was chosen in an earlier one is still in use
         self._window = window
         self._bridge = bridge
-        self._own_settings: dict[str, TargetSettings] = {}  # of single targets, by name or path
+        self._library: dict[str, LibraryTarget] = {}  # by path; the starter also by its name
         self._loading: _Loading | None = None
         bridge.happened.connect(self._on_event)
         window.starter_action.triggered.connect(self._choose_starter)
@@ -47,9 +48,12 @@ class TargetController(QObject):
         window.target_bar.cancel_requested.connect(self._cancel)
         window.prompt_box.set_ready(False)
 
-    def load(self, target: str, anyway: bool = False, is_chosen: bool = False) -> None:
+    def load(self, target: str, anyway: bool = False, is_chosen: bool = False, identity: str = "") -> None:
+        """`identity` is what the target was when the user chose it, see `LoadTarget`; the library may know better."""
         self._cancel()
-        command = LoadTarget(target, self._own_settings.get(target, TargetSettings()), anyway, self.settings)
+        listed = self._library.get(target)
+        own = listed.options.settings if listed else TargetSettings()
+        command = LoadTarget(target, own, anyway, self.settings, listed.identity if listed else identity)
         self._loading = _Loading(command, self._bridge.post(command), is_chosen)
         self._loading.request.failed.connect(self._on_failed)
         self.loading_begun.emit(self.settings)
@@ -69,14 +73,16 @@ class TargetController(QObject):
     def load_again(self) -> None:
         """The target in use, or the one being loaded, with the settings as they are now."""
         if self._loading is not None:
-            self.load(self._loading.command.target, is_chosen=self._loading.is_chosen)
+            command = self._loading.command
+            self.load(command.target, is_chosen=self._loading.is_chosen, identity=command.identity)
         elif self.in_use is not None:
-            self.load(self.in_use.path)
+            self.load(self.in_use.path, identity=self.in_use.identity)
 
-    @Slot(dict)
-    def use_own_settings(self, settings: dict[str, TargetSettings]) -> None:
-        """Of single targets from their next loading on, by path; the starter's also by its name."""
-        self._own_settings = settings
+    @Slot(tuple)
+    def use_library(self, targets: tuple[LibraryTarget, ...]) -> None:
+        """Their own settings count from their next loading on."""
+        starter = ((STARTER, target) for target in targets if target.is_starter)
+        self._library = dict([*((str(target.path), target) for target in targets), *starter])
 
     @Slot()
     def _choose_starter(self) -> None:

@@ -41,6 +41,7 @@ class AppSettings(BaseModel):
 
     version: int = Field(default=1, ge=1)  # of this file's format
     target: str = Field(default=STARTER, min_length=1)  # `starter`, or the path of the model to open at start
+    target_identity: str = ""  # what that model is, to find it after its file has moved
     drafter: str = Field(default=BUILT_IN, min_length=1)  # `built-in`, a folder, or a name on the hub
     learning: bool = LearningSettings().enabled
     learning_share: Annotated[float, parameter(LearningSettings, "share")] = LearningSettings().share

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -128,6 +130,32 @@ def desk(qtbot: QtBot, keeper: ThemeKeeper, tmp_path: Path) -> Iterator[Desk]:
     desk = Desk(qtbot, keeper, tmp_path)
     yield desk
     desk.window.close()
+
+
+@pytest.mark.parametrize(("saved", "identity"), [({}, ""), ({"target_identity": "file:1"}, "file:1")])
+def test_the_choice_of_the_last_start_is_a_path_and_what_was_there(
+    qtbot: QtBot, keeper: ThemeKeeper, tmp_path: Path, saved: dict[str, str], identity: str
+) -> None:
+    path = tmp_path / "settings.json"
+    path.write_text(json.dumps({"version": 1, "target": "/models/tiny.gguf", **saved}))
+    desk = Desk(qtbot, keeper, tmp_path)
+    (load,) = desk.bridge.loads
+    assert (load.target, load.identity) == ("/models/tiny.gguf", identity)
+    desk.bridge.tell(TargetReady(replace(TARGET, identity="file:2"), load))
+    desk.window.close()
+    assert json.loads(path.read_text())["target_identity"] == "file:2", "as it is now"
+
+
+def test_a_choice_whose_file_moved_stays_what_it_was(qtbot: QtBot, keeper: ThemeKeeper, tmp_path: Path) -> None:
+    path = tmp_path / "settings.json"
+    chosen = {"target": "/old/tiny.gguf", "target_identity": "file:1"}
+    path.write_text(json.dumps({"version": 1, **chosen}))
+    desk = Desk(qtbot, keeper, tmp_path)
+    desk.bridge.tell(TargetReady(replace(TARGET, identity="file:1"), desk.bridge.loads[-1]))
+    desk.window.starter_action.trigger()
+    desk.bridge.tell(Failed("The starter is gone.", desk.bridge.loads[-1]))
+    desk.window.close()
+    assert chosen.items() <= json.loads(path.read_text()).items()
 
 
 @pytest.fixture

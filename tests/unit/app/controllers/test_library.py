@@ -104,6 +104,15 @@ def test_a_model_that_fits_is_loaded_with_its_own_settings(desk: Desk) -> None:
     assert rows[STARTER_TARGET.path] == ""
 
 
+def test_a_model_is_loaded_as_what_it_was_when_it_was_listed(desk: Desk) -> None:
+    desk.tell(TargetsListed((STARTER_TARGET, replace(QWEN, identity="file:1"))))
+    options = TargetOptions(TargetSettings(threads=2))
+    desk.dialog.library.options_changed.emit(QWEN.path, options)
+    desk.window.target_bar.target_chosen.emit(str(QWEN.path))
+    expected = LoadTarget(str(QWEN.path), options.settings, for_all=FOR_ALL, identity="file:1")
+    assert desk.bridge.loads[-1] == expected
+
+
 def test_one_that_does_not_fit_is_asked_about_in_numbers(desk: Desk) -> None:
     desk.window.target_bar.picker.chosen.emit(MAMBA.path)
     desk.estimated(MAMBA.path, LARGE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from app.settings.app_settings import AppSettings, SettingsFile
 from app.settings.declaration import Group
 from app.settings.keeper import SettingsKeeper
 from app.theme import ThemeKeeper
-from engine import LearningSettings, LoadTarget, ReplySettings, SamplingSettings, Send, TargetSettings
+from engine import STARTER, LearningSettings, LoadTarget, ReplySettings, SamplingSettings, Send, TargetSettings
 from engine.messages.events import Event, TargetInfo, TargetReady
 from tests.fakes.bridge import FakeBridge
 from tests.fakes.chats import Chats
@@ -329,7 +330,8 @@ def test_what_was_chosen_is_on_the_disk_before_the_app_is_closed(
     choices = LastChoices(window, bridge, settings, target, drafters, personal)
 
     window.target_bar.target_chosen.emit("/models/x.gguf")
-    bridge.tell(TargetReady(TargetInfo("x", "/models/x.gguf", "llama", 1000, 10, 2), bridge.loads[-1]))
+    info = TargetInfo("x", "/models/x.gguf", "llama", 1000, 10, 2, identity="file:1")
+    bridge.tell(TargetReady(info, bridge.loads[-1]))
     QTest.keyClick(personal.dialog.learning.on_battery, Qt.Key.Key_Space)
 
     def kept() -> AppSettings:
@@ -337,7 +339,11 @@ def test_what_was_chosen_is_on_the_disk_before_the_app_is_closed(
 
     qtbot.waitUntil(lambda: kept().learning_on_battery)
     assert (kept().target, kept().sampling.temperature) == ("/models/x.gguf", 0.3)
+    assert kept().target_identity == "file:1"
     window.resize(900, 700)
+    window.starter_action.trigger()
+    bridge.tell(TargetReady(replace(info, path="/models/smol.gguf", identity="file:2"), bridge.loads[-1]))
     choices.save()
     settings.close()
     assert kept().window == window.state()
+    assert (kept().target, kept().target_identity) == (STARTER, "")
