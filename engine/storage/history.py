@@ -15,8 +15,9 @@ from sqlalchemy.dialects.sqlite import insert
 from engine.messages.history import NUMBERS, AdapterNote, History, LearningDay, Portion, Tally, total
 from engine.messages.learned import TargetStatistics
 from engine.messages.replies import ProposerCounts, TextKind
-from engine.storage import adapters, lessons, ngrams, recall
+from engine.storage import adapters, ngrams, recall
 from engine.storage.schema import LearningDayRow, read_time
+from engine.storage.texts import unique
 
 # By the names of the fields of `Tally`.
 _SUMS = {
@@ -39,11 +40,13 @@ _SUMS = {
     "products": "total(plain_s * reply_s)",
     "plain_variance": "total(plain_s * plain_error * plain_s * plain_error)",
 }
+# Who wrote a reply: an identity, which may be empty and has no blank, a blank and a name.
+_WRITER = "iif(typeof(target_identity) = 'text', target_identity, '') || ' ' || target_name"
 # SQLite adds up faster than the rows can be read. `timed`: see `ReplyStatistics.tokens_per_s`.
-_REPLIES = """
+_REPLIES = f"""
 WITH replies AS (
     SELECT messages.id AS id, messages.conversation_id AS chat, messages.created_at AS at,
-    date(messages.created_at, 'localtime') AS day, messages.target_name AS target, kind,
+    date(messages.created_at, 'localtime') AS day, {_WRITER} AS target, kind,
     max(0, reply_tokens - (stop_reason <> 'end')) AS timed, reply_tokens, reply_s, num_rounds, num_drafted,
     num_accepted, draft_s, check_s, plain_tokens_per_s, plain_error
     FROM reply_statistics JOIN messages ON messages.id = reply_statistics.message_id
@@ -62,6 +65,10 @@ SELECT chat, day, target, kind, key, total(reply_proposers.num_rounds), total(re
 total(reply_proposers.num_accepted) FROM replies JOIN reply_proposers ON message_id = id
 WHERE typeof(key) = 'text' GROUP BY chat, day, target, kind, key ORDER BY key
 """
+_TAUGHT = f"""
+SELECT DISTINCT fingerprint, {_WRITER} FROM lessons JOIN vocabularies ON vocabularies.id = vocabulary_id
+JOIN messages ON messages.id = message_id WHERE typeof(target_name) = 'text'
+"""
 _DAYS = """
 SELECT day, seconds FROM learning_days WHERE date(day) = day AND typeof(seconds) = 'real' AND seconds > 0 ORDER BY day
 """
@@ -75,12 +82,12 @@ _LEARNED = _new.on_conflict_do_update(
 
 def read_history(connection: Connection) -> History:
     """Leaves out what is damaged."""
-    portions = _read_portions(connection)
+    portions, names = _read_portions(connection)
     sizes = recall.read_sizes(connection).values()
     return History(
         days=_joined(portions, lambda portion: portion.day),
         chats=_joined(portions, lambda portion: portion.conversation_id),
-        adapters=_read_adapters(connection),
+        adapters=_read_adapters(connection, names),
         learning=_read_learning(connection),
         num_ngrams=sum(ngrams.count_ngrams(connection).values()),
         num_recall_texts=sum(size.num_texts for size in sizes),
@@ -91,7 +98,7 @@ def read_history(connection: Connection) -> History:
 def read_statistics(connection: Connection) -> tuple[TargetStatistics, ...]:
     """How each target wrote, by name."""
     by_name: dict[str, list[Tally]] = defaultdict(list)
-    for portion in _read_portions(connection):
+    for portion in _read_portions(connection)[0]:
         by_name[portion.target_name].append(portion.tally)
     return tuple(_statistics(name, total(by_name[name])) for name in sorted(by_name))
 
@@ -112,8 +119,8 @@ def add_learning(connection: Connection, day: date, seconds: float) -> None:
     connection.execute(_LEARNED, {"day": day.isoformat(), "seconds": float(seconds)})
 
 
-def _read_portions(connection: Connection) -> list[Portion]:
-    """Of one chat on one day each, oldest first."""
+def _read_portions(connection: Connection) -> tuple[list[Portion], dict[str, str]]:
+    """Of one chat on one day each, oldest first; and what the writers are called in them."""
     portions: list[Portion] = []
     with closing(connection.connection.cursor()) as cursor:
         proposers: dict[tuple[object, ...], list[ProposerCounts]] = defaultdict(list)
@@ -124,7 +131,30 @@ def _read_portions(connection: Connection) -> list[Portion]:
             if began_at is not None and kind in _KINDS:
                 tally = _tally(sums, proposers.get((chat, day, target, kind), ()))
                 portions.append(Portion(chat, began_at, date.fromisoformat(day), target, _KINDS[kind], tally))
-    return portions
+    names = _names([portion.target_name for portion in portions])
+    return [replace(portion, target_name=names[portion.target_name]) for portion in portions], names
+
+
+def _names(writers: Sequence[str]) -> dict[str, str]:
+    """What to call the writers, which come oldest first: a target as in its latest reply, with a number where an
+    earlier target is called so. Replies without an identity count for the first target of their name."""
+    names: dict[str, str] = {}  # by identity
+    first: dict[str, str] = {}  # identities by name
+    for identity, name in map(_parted, writers):
+        if identity:
+            names[identity] = name
+            first.setdefault(name, identity)
+    taken: set[str] = set()
+    for identity, name in names.items():
+        names[identity] = unique(name, taken)
+        taken.add(names[identity])
+    found = {writer: _parted(writer) for writer in writers}
+    return {writer: names.get(identity or first.get(name, ""), name) for writer, (identity, name) in found.items()}
+
+
+def _parted(writer: str) -> tuple[str, str]:
+    identity, _, name = writer.partition(" ")
+    return identity, name
 
 
 def _joined(portions: Sequence[Portion], key: Callable[[Portion], Hashable]) -> tuple[Portion, ...]:
@@ -146,8 +176,11 @@ def _tally(sums: Sequence[float], proposers: Sequence[ProposerCounts]) -> Tally:
     return Tally(**values, proposers=tuple(proposers))
 
 
-def _read_adapters(connection: Connection) -> tuple[AdapterNote, ...]:
-    names = lessons.read_target_names(connection)
+def _read_adapters(connection: Connection, names: dict[str, str]) -> tuple[AdapterNote, ...]:
+    targets: dict[str, set[str]] = defaultdict(set)
+    with closing(connection.connection.cursor()) as cursor:
+        for vocabulary, writer in cursor.execute(_TAUGHT):
+            targets[vocabulary].add(names.get(writer) or _parted(writer)[1])
     notes = [
         AdapterNote(
             number=found.number,
@@ -156,7 +189,7 @@ def _read_adapters(connection: Connection) -> tuple[AdapterNote, ...]:
             after=found.after,
             num_learned=found.num_learned,
             is_published=found.is_published,
-            target_names=names.get(target, ()),
+            target_names=tuple(sorted(targets[target])),
         )
         for target, drafter in adapters.read_pairs(connection)
         for found in adapters.read_summaries(connection, target, drafter)

@@ -135,6 +135,17 @@ def test_settings_for_a_file_that_changed_do_not_count(desk: Desk, target: FakeT
     assert desk.settings[-1] == TargetSettings(threads=2)
 
 
+def test_replies_of_a_file_that_changed_are_counted_apart(desk: Desk, target: FakeTarget) -> None:
+    path = add(desk, target)
+    for name, num_replies in (("Tiny", 2), ("Tina", 1)):
+        path.write_bytes(gguf({**TINY, "general.name": name}))
+        desk.do(LoadTarget(str(path)))
+        for _ in range(num_replies):
+            desk.do(Send("Hi", None, GREEDY))
+    totals = desk.repository.summarize_learned().statistics
+    assert [(each.name, each.num_replies) for each in totals] == [("fake", 2), ("fake (2)", 1)]
+
+
 def test_a_copy_has_what_was_set_for_the_other(desk: Desk, target: FakeTarget) -> None:
     path = add(desk, target)
     desk.do(LoadTarget(str(path)))

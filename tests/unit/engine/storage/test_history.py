@@ -9,6 +9,7 @@ from dataclasses import asdict
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
+import numpy as np
 import pytest
 from sqlalchemy import insert
 
@@ -18,6 +19,8 @@ from engine.messages.learned import NgramRecord
 from engine.messages.replies import ProposerCounts, ReplyStatistics, StopReason, TextKind
 from engine.storage import Repository
 from engine.storage.schema import ConversationRow, MessageRow, ReplyProposerRow, ReplyStatisticsRow
+
+from .made import reply_of
 
 PATIENCE_S = 1.0  # of computing; it takes a tenth of that on a machine that does nothing else
 
@@ -45,12 +48,14 @@ def statistics(**changes: object) -> ReplyStatistics:
     return ReplyStatistics(**{**values, **changes})  # type: ignore[arg-type]
 
 
-def say(repository: Repository, *replies: ReplyStatistics, target: str = "Tiny", incognito: bool = False) -> int:
+def say(
+    repository: Repository, *replies: ReplyStatistics, target: str = "Tiny", incognito: bool = False, identity: str = ""
+) -> int:
     chat = repository.create_conversation("chat", "", incognito)
     parent = None
     for told in replies:
         prompt = repository.add_message(chat.id, parent, Role.USER, "Hi")
-        parent = repository.add_message(chat.id, prompt.id, Role.ASSISTANT, "Hello.", target, told).id
+        parent = repository.add_message(chat.id, prompt.id, Role.ASSISTANT, "Hello.", target, told, identity or None).id
     return chat.id
 
 
@@ -83,6 +88,33 @@ def test_replies_are_added_up_by_day_and_by_chat(repository: Repository) -> None
     assert abs(day - datetime.now().astimezone().date()) <= timedelta(days=1)
     assert len(history.days) == 3
     assert total(each.tally for each in history.days) == total(each.tally for each in history.chats)
+
+
+def test_a_target_is_told_by_what_it_is_and_called_as_it_was_last(repository: Repository) -> None:
+    say(repository, statistics())  # before identities existed
+    say(repository, statistics(), identity="file:1")
+    say(repository, statistics(), target="Renamed", identity="file:1")
+    say(repository, statistics(), target="Other")
+    say(repository, statistics(), identity="file:2")  # another file under the first name
+    say(repository, statistics(), target="Renamed", identity="file:3")
+    history = repository.read_history()
+    numbers = {"Renamed": 3, "Other": 1, "Tiny": 1, "Renamed (2)": 1}
+    assert {portion.target_name: portion.tally.num_replies for portion in history.days} == numbers
+    assert [portion.target_name for portion in history.chats[:3]] == ["Renamed"] * 3
+    totals = repository.summarize_learned().statistics
+    assert {each.name: each.num_replies for each in totals} == numbers
+
+
+def test_an_adapter_is_of_the_targets_that_taught_it(repository: Repository) -> None:
+    for identity in ("file:1", "file:2"):
+        say(repository, statistics(), identity=identity)
+    deleted = say(repository, statistics(), target="Gone")
+    repository.delete_conversation(deleted)
+    for message_id in (4, 6):
+        repository.save_lesson("v", message_id, reply_of([7], [[7]], np.zeros((1, 1))), most=10)
+    repository.save_adapter("v", "d", 2.0, 2.5, 30, 200, b"weights")
+    (note,) = repository.read_history().adapters
+    assert note.target_names == ("Gone", "Tiny (2)")
 
 
 def test_a_reply_that_was_not_compared_counts_for_all_but_the_ratio(repository: Repository) -> None:
