@@ -115,8 +115,7 @@ def _target_id(connection: Connection, source: TargetSource, path: Path) -> int:
     if here is not None and not source.identity:  # it cannot be read now: what was known of it holds
         return int(here.id)
     known = connection.execute(select(*columns).where(TargetRow.identity == source.identity)).one_or_none()
-    is_unread = here is not None and here.identity is None and here.size_bytes == source.size_bytes
-    unread = here if is_unread else None
+    unread = here if here is not None and (here.identity, here.size_bytes) == (None, source.size_bytes) else None
     if known is not None:
         if unread is not None:
             times = [time for time in (known.last_used_at, unread.last_used_at) if time is not None]
