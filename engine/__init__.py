@@ -24,7 +24,7 @@ _PUBLIC = {
         SpeculationSettings TargetOptions TargetSettings data_dir update_url
     """,
     "drafter.choice": "BUILT_IN HUB_EXAMPLES built_in_drafter drafter_folder hub_name",
-    "factory": "fetch_drafter open_repository",
+    "factory": "open_repository",
     "lab.distillation.progress": "DistillProgress InventProgress Judgement LabelProgress TrainingProgress",
     "lab.measuring.order": "BenchOrder SimulatedCosts",
     "messages.commands": """
@@ -37,6 +37,7 @@ _PUBLIC = {
     """,
     "proposers.catalogue": "origins",
     "replies.reply": "Reply",
+    "services.hub_service": "fetch_drafter",
     "services.worker": "deep_thread",
     "stop_signal": "StopSignal",
     "target.sources": "starter_path",
@@ -58,6 +59,7 @@ if TYPE_CHECKING:  # the same modules for mypy, which finds more in them than is
     from engine.messages.commands import *
     from engine.proposers.catalogue import *
     from engine.replies.reply import *
+    from engine.services.hub_service import *
     from engine.services.worker import *
     from engine.stop_signal import *
     from engine.target.sources import *

@@ -9,39 +9,25 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from importlib.metadata import version
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from engine.config import EngineConfig, update_url
-from engine.drafter.choice import BUILT_IN, drafter_folder, fetched_folder, is_fetched
+from engine.config import EngineConfig
+from engine.drafter.choice import BUILT_IN, drafter_folder
 from engine.errors import DrafterUnusable
 from engine.messages.commands import (
     ChatCommand,
-    CheckForUpdate,
     Command,
     CountTokens,
-    DownloadCommand,
     FileCommand,
     HubCommand,
     KeepNgrams,
-    LearningCommand,
     LibraryCommand,
     PersonalCommand,
     ReadRuntime,
-    SearchCommand,
     StoreCommand,
+    UseLearning,
 )
-from engine.messages.events import (
-    DrafterFetched,
-    DrafterFetching,
-    Event,
-    Listener,
-    RuntimeRead,
-    SpeculationChanged,
-    TokensCounted,
-    UpdateChecked,
-)
+from engine.messages.events import Event, Listener, RuntimeRead, SpeculationChanged, TokensCounted
 from engine.services.learning_service import LearningService
 from engine.stop_signal import StopSignal
 from engine.target.loaded import LoadedTarget
@@ -53,7 +39,7 @@ if TYPE_CHECKING:
     from engine.messages.targets import GpuSupport
     from engine.services.chat_service import ChatService
     from engine.services.file_service import FileService
-    from engine.services.hub_service import DownloadService, SearchService
+    from engine.services.hub_service import HubService
     from engine.services.library_service import LibraryService
     from engine.services.personal_service import PersonalService
     from engine.services.recall import Recall
@@ -66,9 +52,9 @@ _T = TypeVar("_T")
 _Handle = Callable[[Any, StopSignal], object]  # carries out one kind of command
 
 
-def by_type(rows: Mapping[object, _T]) -> dict[type, _T]:
-    """A table of commands and unions of them, resolved to single commands; a later row replaces an earlier one."""
-    return {kind: value for kinds, value in rows.items() for kind in get_args(kinds) or (kinds,)}
+def row_of(table: Mapping[type, _T], command: type) -> _T:
+    """The row of a table by types of commands that is for this one: its own, or else that of its nearest base."""
+    return next(table[kind] for kind in command.__mro__ if kind in table)
 
 
 class Lazy(Generic[_T]):
@@ -111,25 +97,20 @@ class Services:
         self._counter: Lazy[TokenCounter] = Lazy(self._build_counter)
         self._library: Lazy[LibraryService] = Lazy(self._build_library)
         self._chat: Lazy[ChatService] = Lazy(self._build_chat)
-        self._handlers: dict[type, _Handle] = by_type(
-            {
-                ChatCommand: _with(self._chat),
-                StoreCommand: _with(Lazy(self._build_store)),
-                LibraryCommand: _with(self._library),
-                PersonalCommand: _with(Lazy(self._build_personal)),
-                FileCommand: _with(Lazy(self._build_files)),
-                SearchCommand: _with(Lazy(self._build_search)),
-                DownloadCommand: _with(Lazy(self._build_download)),
-                HubCommand: self._fetch_drafter,
-                CheckForUpdate: self._check_for_update,
-                CountTokens: self._count_tokens,
-                LearningCommand: self._change_learning,  # like the next, also where no store can be opened
-                ReadRuntime: self._read_runtime,
-            }
-        )
+        self._handlers: dict[type, _Handle] = {
+            ChatCommand: _with(self._chat),
+            StoreCommand: _with(Lazy(self._build_store)),
+            LibraryCommand: _with(self._library),
+            PersonalCommand: _with(Lazy(self._build_personal)),
+            FileCommand: _with(Lazy(self._build_files)),
+            HubCommand: _with(Lazy(self._build_hub)),
+            CountTokens: self._count_tokens,
+            UseLearning: self._change_learning,  # this and the next work even if the store cannot be opened
+            ReadRuntime: self._read_runtime,
+        }
 
     def handle(self, command: Command, stop: StopSignal) -> None:
-        self._handlers[type(command)](command, stop)
+        row_of(self._handlers, type(command))(command, stop)
 
     def close_chat(self) -> None:
         if self._chat.built is not None:
@@ -146,22 +127,13 @@ class Services:
             self._repository.built.close()
         return True
 
-    def _fetch_drafter(self, command: HubCommand, stop: StopSignal) -> None:
-        fetch_drafter(self._config, command.name, self._emit, stop)
-        self._emit(DrafterFetched(command.name))
-
-    def _check_for_update(self, command: CheckForUpdate, stop: StopSignal) -> None:
-        from engine.hub.releases import newer_release
-
-        self._emit(UpdateChecked(command, newer_release(update_url(), version("slipstream"), stop)))
-
     def _count_tokens(self, command: CountTokens, stop: StopSignal) -> None:
         """Unless another command took its place meanwhile."""
         counter = self._counter.built
         if counter is not None and counter.is_open and not stop.is_set():
             self._emit(TokensCounted(command.text, counter.count(command.text)))
 
-    def _change_learning(self, command: LearningCommand, _stop: StopSignal) -> None:
+    def _change_learning(self, command: UseLearning, _stop: StopSignal) -> None:
         self._learning.change(command.settings)
 
     def _read_runtime(self, _command: ReadRuntime, _stop: StopSignal) -> None:
@@ -206,15 +178,10 @@ class Services:
 
         return FileService(self._repository, self._learning, self._emit, self._post)
 
-    def _build_search(self) -> SearchService:
-        from engine.services.hub_service import SearchService
+    def _build_hub(self) -> HubService:
+        from engine.services.hub_service import HubService
 
-        return SearchService(self._emit)
-
-    def _build_download(self) -> DownloadService:
-        from engine.services.hub_service import DownloadService
-
-        return DownloadService(kept_downloads(self._config), self._library(), self._emit)
+        return HubService(self._config, kept_downloads(self._config), self._library, self._emit)
 
     def _build_recall(self) -> Recall:
         from engine.services.recall import Recall
@@ -295,18 +262,3 @@ def kept_downloads(config: EngineConfig) -> KeptDownloads:
     from engine.hub.kept import KeptDownloads
 
     return KeptDownloads(config.data_dir / "models")
-
-
-def fetch_drafter(
-    config: EngineConfig, name: str, on_progress: Callable[[DrafterFetching], None], stop: StopSignal
-) -> Path:
-    """The folder of a drafter from the hub; the network is asked for nothing if the drafter is there already.
-
-    Raises FetchFailed, DrafterUnusable and Cancelled.
-    """
-    folder = fetched_folder(name, config.data_dir)
-    if not is_fetched(folder):
-        from engine.hub.drafters import fetch_drafter as fetch
-
-        fetch(name, config.data_dir, stop, on_progress)
-    return folder

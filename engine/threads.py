@@ -5,15 +5,15 @@ from __future__ import annotations
 import time
 
 from engine.config import EngineConfig
-from engine.factory import Services, by_type
+from engine.factory import Services, row_of
 from engine.messages.commands import (
     ChangeConversation,
     ChatCommand,
-    CheckForUpdate,
     Command,
     CountTokens,
     DeleteConversation,
-    DownloadCommand,
+    DownloadTarget,
+    FetchDrafter,
     FileCommand,
     ForgetConversation,
     ForgetEverything,
@@ -21,15 +21,14 @@ from engine.messages.commands import (
     ImportConversations,
     ImportProfile,
     KeepDraft,
-    LearningCommand,
     LibraryCommand,
     PersonalCommand,
     ReadRuntime,
     RenameConversation,
     RestoreConversation,
-    SearchCommand,
     ShowBranch,
     StoreCommand,
+    UseLearning,
 )
 from engine.messages.events import Listener
 from engine.services.worker import Worker
@@ -39,19 +38,20 @@ _CLOSING_PATIENCE_S = 1.8
 
 _STORE_THREADS = ("chat", "store", "library", "personal", "files")
 _NETWORK_THREADS = ("hub", "search", "download")
-_THREAD_OF = by_type(
-    {
-        ChatCommand: "chat",
-        StoreCommand | CountTokens | LearningCommand: "store",
-        LibraryCommand | ReadRuntime: "library",
-        PersonalCommand: "personal",
-        ForgetEverything: "chat",  # so that no reply follows it
-        FileCommand: "files",
-        HubCommand: "hub",
-        SearchCommand | CheckForUpdate: "search",
-        DownloadCommand: "download",
-    }
-)
+_THREADS: dict[type, str] = {
+    ChatCommand: "chat",
+    ForgetEverything: "chat",  # so that no reply follows it
+    StoreCommand: "store",
+    CountTokens: "store",
+    UseLearning: "store",
+    LibraryCommand: "library",
+    ReadRuntime: "library",
+    PersonalCommand: "personal",
+    FileCommand: "files",
+    HubCommand: "search",
+    FetchDrafter: "hub",
+    DownloadTarget: "download",
+}
 # What these commands end on other threads: imports that began before are forgotten with the rest.
 _ENDED_BY: dict[type, tuple[type, ...]] = {ForgetEverything: (ImportConversations, ImportProfile)}
 # Carried out even when the app is being closed.
@@ -93,8 +93,8 @@ class Engine:
         """Has the command carried out. Setting the returned signal ends it early; an event then says how far it
         came."""
         for kind in _ENDED_BY.get(type(command), ()):
-            self._workers[_THREAD_OF[kind]].stop(kind)
-        return self._workers[_THREAD_OF[type(command)]].post(command)
+            self._workers[row_of(_THREADS, kind)].stop(kind)
+        return self._workers[row_of(_THREADS, type(command))].post(command)
 
     def close(self) -> bool:
         """Ends everything within two seconds. False if a thread was still busy then (it dies with the process)."""

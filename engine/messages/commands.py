@@ -1,7 +1,4 @@
-"""What can be asked of the engine: by a user, or once by the engine itself.
-
-Stopping is no command: posting one returns a signal to stop it with.
-"""
+"""What the user, or the engine itself, can ask of the engine. Posting a command returns a signal that stops it."""
 
 from __future__ import annotations
 
@@ -14,34 +11,67 @@ from engine.messages.learned import NgramRecord
 from engine.messages.targets import HubFile
 
 
+class Command:
+    """Its base class says which service carries a command out."""
+
+
+class ChatCommand(Command):
+    """Needs the target."""
+
+
+class ReplyCommand(ChatCommand):
+    """Lets the target write a reply."""
+
+
+class StoreCommand(Command):
+    """Reads or changes stored conversations."""
+
+
+class LibraryCommand(Command):
+    """Reads or changes the library of targets."""
+
+
+class HubCommand(Command):
+    """Needs a network."""
+
+
+class PersonalCommand(Command):
+    """Concerns everything that was learned from chats."""
+
+
+class FileCommand(Command):
+    """Reads or writes a file that the user chose."""
+
+
 @dataclass(frozen=True, slots=True)
-class LoadTarget:
+class LoadTarget(ChatCommand):
     """`target` is `starter`, the name of a target loaded before, or a path."""
 
     target: str
-    settings: TargetSettings = TargetSettings()  # then what the user set for this target, then `for_all`
-    anyway: bool = False  # also where it is going to take more memory than there is
-    for_all: TargetSettings = TargetSettings()  # what the user set for no target in particular
-    identity: str = ""  # that `target` and `settings` are meant for; empty: whatever is there. Where the file is gone,
-    # another one of this identity is loaded; where it has changed, `settings` do not count
+    settings: TargetSettings = TargetSettings()  # override what the user set for this target, which overrides `for_all`
+    anyway: bool = False  # even if it needs more memory than is available
+    for_all: TargetSettings = TargetSettings()  # what the user set for all targets
+    # That `target` and `settings` are meant for; empty: any. If the file is gone, another one of this identity is loaded;
+    # if it has changed, `settings` are ignored
+    identity: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Send:
-    """A new turn. Without a conversation a new one begins, titled after the prompt."""
+class Send(ReplyCommand):
+    """Add a turn and answer it. Without a conversation a new one begins, titled after the prompt."""
 
     prompt: str
     conversation_id: int | None
     settings: ReplySettings
     system_prompt: str = ""  # of a new conversation; an old one keeps its own
-    incognito: bool = False  # of a new conversation: nothing of it is kept on the disk, remembered or learned from
+    incognito: bool = False  # of a new conversation: not written to the disk, recalled or learned from
     sampling: OwnSampling = OwnSampling()  # of a new conversation; an old one keeps its own
-    has_own_system_prompt: bool = False  # whether it was written for this conversation; else the target's comes first
+    has_own_system_prompt: bool = False  # whether it was written for this conversation; if not, the target's is used
 
 
 @dataclass(frozen=True, slots=True)
-class Regenerate:
-    """Write a reply of the conversation again, beside the old one; answers a prompt that has no reply yet."""
+class Regenerate(ReplyCommand):
+    """Write a reply again, beside the old one, or answer a prompt that has no reply yet."""
 
     conversation_id: int
     settings: ReplySettings
@@ -49,8 +79,8 @@ class Regenerate:
 
 
 @dataclass(frozen=True, slots=True)
-class EditPrompt:
-    """Ask something else in the place of a prompt: a branch beside it, with a reply of its own."""
+class EditPrompt(ReplyCommand):
+    """Replace a prompt: on a branch beside it, with its own reply."""
 
     conversation_id: int
     message_id: int  # of the prompt
@@ -59,74 +89,72 @@ class EditPrompt:
 
 
 @dataclass(frozen=True, slots=True)
-class ContinueReply:
-    """Let the last reply of the current branch go on where its text ends. What comes of it stands beside that reply,
-    whose text it begins with."""
+class ContinueReply(ReplyCommand):
+    """Continue the last reply of the current branch. The longer reply is stored beside it."""
 
     conversation_id: int
     settings: ReplySettings
 
 
 @dataclass(frozen=True, slots=True)
-class UseDrafter:
-    """Another drafter from now on, also for the target in use: `built-in`, a folder, or a name that was fetched."""
+class UseDrafter(ChatCommand):
+    """Draft with another drafter, also for the target in use: `built-in`, a folder, or a name that was fetched."""
 
     drafter: str
 
 
 @dataclass(frozen=True, slots=True)
-class RememberMore:
-    """Asked by the engine itself, when there is nothing else to do: let recall learn, for a moment, of messages from
-    chats with other targets."""
+class RememberMore(ChatCommand):
+    """Posted by the engine when it is idle: add a few messages from chats with other targets to recall."""
 
-    anew: bool = False  # older messages have come, too
+    anew: bool = False  # older messages were imported
 
 
 @dataclass(frozen=True, slots=True)
-class FetchDrafter:
-    """Bring a drafter here from the hub; does nothing when it is here already. Stopping it keeps what has arrived."""
+class FetchDrafter(HubCommand):
+    """Download a drafter from the hub, unless it is there already. Stopping keeps what was downloaded."""
 
     name: str  # `owner/name`
 
 
 @dataclass(frozen=True, slots=True)
-class UseLearning:
-    """From now on the drafter learns like this, or not at all."""
+class UseLearning(Command):
+    """Change how the drafter learns, or whether it does."""
 
     settings: LearningSettings
 
 
 @dataclass(frozen=True, slots=True)
-class ListConversations:
+class ListConversations(StoreCommand):
     pass
 
 
 @dataclass(frozen=True, slots=True)
-class OpenConversation:
+class OpenConversation(StoreCommand):
     conversation_id: int
 
 
 @dataclass(frozen=True, slots=True)
-class RenameConversation:
+class RenameConversation(StoreCommand):
     conversation_id: int
     title: str
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteConversation:
+class DeleteConversation(StoreCommand):
     """Hides the conversation; it can be restored until the next start."""
 
     conversation_id: int
 
 
 @dataclass(frozen=True, slots=True)
-class RestoreConversation:
+class RestoreConversation(StoreCommand):
     conversation_id: int
 
 
 @dataclass(frozen=True, slots=True)
-class ShowBranch:
-    """Make the branch through this message the current one, down to where it was used last. Answered with
+class ShowBranch(StoreCommand):
+    """Make the branch through this message the current one, down to its leaf that was used last. Answered with
     `ConversationOpened`."""
 
     conversation_id: int
@@ -134,8 +162,8 @@ class ShowBranch:
 
 
 @dataclass(frozen=True, slots=True)
-class ChangeConversation:
-    """From its next reply on. Answered with `ConversationChanged`."""
+class ChangeConversation(StoreCommand):
+    """Takes effect with its next reply. Answered with `ConversationChanged`."""
 
     conversation_id: int
     system_prompt: str
@@ -143,72 +171,72 @@ class ChangeConversation:
 
 
 @dataclass(frozen=True, slots=True)
-class KeepDraft:
-    """Keep a prompt that was begun and not sent, without an event; also when the app is being closed."""
+class KeepDraft(StoreCommand):
+    """Save an unsent prompt, without an event; even while the app is closing."""
 
     conversation_id: int
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class CountTokens:
-    """Answered with `TokensCounted`, unless no target is loaded; does not wait for a reply that is being written."""
+class CountTokens(Command):
+    """Answered with `TokensCounted` if a target is loaded; does not wait for the reply in progress."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class ForgetConversation:
-    """Removes the conversation for good, at once; deleted or not. Answered with `ConversationForgotten`."""
+class ForgetConversation(StoreCommand):
+    """Removes the conversation for good, whether it was deleted or not. Answered with `ConversationForgotten`."""
 
     conversation_id: int
 
 
 @dataclass(frozen=True, slots=True)
-class SearchConversations:
-    """Answered with `ConversationsFound`, unless it is stopped."""
+class SearchConversations(StoreCommand):
+    """Answered with `ConversationsFound` unless stopped."""
 
     words: str
 
 
 @dataclass(frozen=True, slots=True)
-class ExportConversations:
-    """Writes conversations to a file, whole or not at all. Answered with `ConversationsExported`."""
+class ExportConversations(FileCommand):
+    """Writes conversations to a file, all or none. Answered with `ConversationsExported`."""
 
     path: Path
     conversation_ids: tuple[int, ...] | None  # None: all but incognito ones
     format: ExportFormat
-    overwrite: bool = False  # a file that is there already
+    overwrite: bool = False  # an existing file
 
 
 @dataclass(frozen=True, slots=True)
-class ImportConversations:
+class ImportConversations(FileCommand):
     """Adds the conversations of a file, all or none. Answered with `ConversationsImported`."""
 
     path: Path
 
 
 @dataclass(frozen=True, slots=True)
-class ReadTextFile:
+class ReadTextFile(FileCommand):
     """Answered with `TextFileRead`."""
 
     path: Path
 
 
 @dataclass(frozen=True, slots=True)
-class ListTargets:
+class ListTargets(LibraryCommand):
     """Answered with `TargetsListed`."""
 
 
 @dataclass(frozen=True, slots=True)
-class AddTargets:
-    """Files, or folders with model files in them. Answered with `TargetsListed`; nothing is copied."""
+class AddTargets(LibraryCommand):
+    """Add model files, or those in folders, without copying them. Answered with `TargetsListed`."""
 
     paths: tuple[Path, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class RemoveTarget:
+class RemoveTarget(LibraryCommand):
     """Takes a target out of the library. Answered with `TargetsListed`."""
 
     path: Path
@@ -216,16 +244,16 @@ class RemoveTarget:
 
 
 @dataclass(frozen=True, slots=True)
-class ChangeTargetOptions:
-    """Its settings hold from its next loading on, its sampling from the next reply on, and its system prompt in
-    conversations that begin afterwards. Answered with `TargetsListed`."""
+class ChangeTargetOptions(LibraryCommand):
+    """Settings take effect when the target is loaded next, sampling with the next reply, and the system prompt in
+    new conversations. Answered with `TargetsListed`."""
 
     path: Path
     options: TargetOptions
 
 
 @dataclass(frozen=True, slots=True)
-class EstimateMemory:
+class EstimateMemory(LibraryCommand):
     """Answered with `MemoryEstimated`."""
 
     path: Path
@@ -233,80 +261,80 @@ class EstimateMemory:
 
 
 @dataclass(frozen=True, slots=True)
-class SearchHub:
-    """Answered with `HubSearched`; without words, with what is used most."""
+class SearchHub(HubCommand):
+    """Answered with `HubSearched`; without words, with the most downloaded models."""
 
     words: str
 
 
 @dataclass(frozen=True, slots=True)
-class ListHubFiles:
+class ListHubFiles(HubCommand):
     """Answered with `HubFilesListed`."""
 
     repository: str
 
 
 @dataclass(frozen=True, slots=True)
-class DownloadTarget:
-    """Brings a model file into the folder of models and adds it to the library; goes on where an earlier try stopped.
-    Stopping it pauses: what has arrived is kept."""
+class DownloadTarget(HubCommand):
+    """Downloads a model file into the folder of models and adds it to the library. Stopping pauses: the next download
+    of the file resumes."""
 
     file: HubFile
 
 
 @dataclass(frozen=True, slots=True)
-class DiscardDownload:
-    """Removes what has arrived of a download that is paused. Answered with `DownloadsListed`."""
+class DiscardDownload(LibraryCommand):
+    """Deletes the partial file of a paused download. Answered with `DownloadsListed`."""
 
     file: HubFile
 
 
 @dataclass(frozen=True, slots=True)
-class ListDownloads:
-    """Answered with `DownloadsListed`: those that were begun and not finished, also before the last start."""
+class ListDownloads(LibraryCommand):
+    """Answered with `DownloadsListed`: all unfinished downloads, also of earlier runs."""
 
 
 @dataclass(frozen=True, slots=True)
-class KeepNgrams:
-    """Asked by the engine itself: keep what it learned about this pair of vocabularies, without an event."""
+class KeepNgrams(StoreCommand):
+    """Posted by the engine: store what was learned about this pair of vocabularies, without an event."""
 
     target_fingerprint: str
     drafter_fingerprint: str
-    changed: tuple[NgramRecord, ...]  # those with count 0 are removed
-    era: int = 0  # in which they were learned: what was learned in another one is not kept, see `engine.services.era`
+    changed: tuple[NgramRecord, ...]  # count 0: to be removed
+    era: int = 0  # in which they were learned; those of an earlier one are dropped, see `engine.services.learner.Era`
 
 
 @dataclass(frozen=True, slots=True)
-class ReadLearned:
-    """Answered with `LearnedRead`, as are those that change what is learned, after their own event."""
+class ReadLearned(PersonalCommand):
+    """Answered with `LearnedRead`, as are commands that change what was learned, after their own event."""
 
 
 @dataclass(frozen=True, slots=True)
-class ShowProfile:
+class ShowProfile(PersonalCommand):
     """Answered with `ProfileShown`; nothing is imported."""
 
     path: Path
 
 
 @dataclass(frozen=True, slots=True)
-class ExportProfile:
-    """Writes over a file that is there. Answered with `ProfileExported`."""
+class ExportProfile(PersonalCommand):
+    """Overwrites an existing file. Answered with `ProfileExported`."""
 
     path: Path
-    with_recall: bool = False  # texts to recall hold what was typed
+    with_recall: bool = False  # its texts contain what the user typed
 
 
 @dataclass(frozen=True, slots=True)
-class ImportProfile:
-    """Joined with what is learned here, or put in its place; all or nothing. Answered with `ProfileImported`."""
+class ImportProfile(PersonalCommand):
+    """Merge a profile with what was learned here, or replace it; all or nothing. Answered with `ProfileImported`."""
 
     path: Path
     replace: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class UseAdapter:
-    """Draft with this adapter from the next reply on; None: with the drafter as it came. Learning goes on from there.
+class UseAdapter(PersonalCommand):
+    """Draft with this adapter from the next reply on; None: with the original drafter. Learning continues from there.
     Answered with `AdapterUsed`."""
 
     target_fingerprint: str
@@ -315,94 +343,50 @@ class UseAdapter:
 
 
 @dataclass(frozen=True, slots=True)
-class ForgetLearned:
-    """All that was learned, for good; chats stay. Answered with `LearnedForgotten`."""
+class ForgetLearned(PersonalCommand):
+    """Removes everything that was learned, for good; chats stay. Answered with `LearnedForgotten`."""
 
 
 @dataclass(frozen=True, slots=True)
-class ForgetEverything:
-    """All chats with their unsent prompts, and all that was learned, for good. Waits until no reply is under way;
-    imports that were begun before add nothing any more. Answered with `EverythingForgotten` and
-    `ConversationsListed`."""
+class ForgetEverything(PersonalCommand):
+    """Removes all chats with their unsent prompts, and everything that was learned, for good. Waits for the reply in
+    progress and cancels imports. Answered with `EverythingForgotten` and `ConversationsListed`."""
 
 
 @dataclass(frozen=True, slots=True)
-class ReadHistory:
+class ReadHistory(StoreCommand):
     """Answered with `HistoryRead`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChatSampling:
-    """Where a chat has its own sampling from."""
+    """Where a chat's own sampling comes from."""
 
     conversation_id: int | None = None
-    own: OwnSampling = OwnSampling()  # of a chat that is not begun yet
+    own: OwnSampling = OwnSampling()  # of a chat that does not exist yet
 
 
 @dataclass(frozen=True, slots=True)
-class Compare:
-    """Answer a prompt without guesses and with them, by turns, to see what they bring. Nothing of it is kept,
-    remembered or learned from. Told with `CompareText` and, also when it is stopped, `CompareFinished`."""
+class Compare(ChatCommand):
+    """Answer a prompt in turns without and with drafts, to compare the speed. Nothing of it is stored, recalled or
+    learned from. Reported with `CompareText` and, also when it is stopped, `CompareFinished`."""
 
     prompt: str
     conversation_id: int | None  # whose turns before its last prompt come first; None: the prompt alone
-    settings: ReplySettings  # its sampling counts; how long, who drafts and who learns is settled here
-    num_tokens: int  # of a reply, at most
+    settings: ReplySettings  # for their sampling; the comparison decides about length, drafting and learning
+    num_tokens: int  # of each reply, at most
     system_prompt: str = ""  # without a conversation
-    sampled_as: ChatSampling | None = None  # as replies in this chat: what was set for the target, and then for the
-    # chat, comes before `settings`; None: `settings` alone
+    # Sample as in this chat: its own settings and those of the target override `settings`. None: `settings` alone
+    sampled_as: ChatSampling | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class CheckForUpdate:
-    """Ask the site of this build for its newest version. Answered with `UpdateChecked`."""
+class CheckForUpdate(HubCommand):
+    """Look up the newest version on the site of this build. Answered with `UpdateChecked`."""
 
-    by_hand: bool = False  # the user has just asked for it, and waits for the answer
+    by_hand: bool = False  # the user asked for it and waits
 
 
 @dataclass(frozen=True, slots=True)
-class ReadRuntime:
-    """Answered with `RuntimeRead`: what runs the models."""
-
-
-ReplyCommand = Send | Regenerate | EditPrompt | ContinueReply
-ChatCommand = LoadTarget | ReplyCommand | UseDrafter | RememberMore | Compare
-StoreCommand = (
-    ListConversations
-    | OpenConversation
-    | RenameConversation
-    | DeleteConversation
-    | RestoreConversation
-    | ShowBranch
-    | ChangeConversation
-    | KeepDraft
-    | ForgetConversation
-    | SearchConversations
-    | KeepNgrams
-    | ReadHistory
-)
-LibraryCommand = (
-    ListTargets | AddTargets | RemoveTarget | ChangeTargetOptions | EstimateMemory | ListDownloads | DiscardDownload
-)
-SearchCommand = SearchHub | ListHubFiles
-HubCommand = FetchDrafter
-DownloadCommand = DownloadTarget
-LearningCommand = UseLearning
-PersonalCommand = (
-    ReadLearned | ShowProfile | ExportProfile | ImportProfile | UseAdapter | ForgetLearned | ForgetEverything
-)
-FileCommand = ExportConversations | ImportConversations | ReadTextFile
-Command = (
-    ChatCommand
-    | StoreCommand
-    | LibraryCommand
-    | SearchCommand
-    | CountTokens
-    | HubCommand
-    | DownloadCommand
-    | LearningCommand
-    | FileCommand
-    | PersonalCommand
-    | CheckForUpdate
-    | ReadRuntime
-)
+class ReadRuntime(Command):
+    """Answered with `RuntimeRead`."""

@@ -1,4 +1,4 @@
-"""What the engine tells its listener, in the order it happens. Plain values; emitted on the engine's threads."""
+"""What the engine reports to its listener, in the order in which it happens, on the engine's threads."""
 
 from __future__ import annotations
 
@@ -16,12 +16,19 @@ from engine.messages.speed import LiveFigures
 from engine.messages.targets import HubFile, HubModel, LibraryTarget, MemoryEstimate, Runtime
 
 
+class Event:
+    """Something happened in the engine."""
+
+
+Listener = Callable[[Event], None]
+
+
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A version of Slipstream that can be had."""
+    """A published version of Slipstream."""
 
     version: str
-    page: str  # where, for a browser
+    page: str  # address of its page
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,30 +42,28 @@ class TargetInfo:
     size_bytes: int
     threads: int
     notice: str = ""  # what the user should know about this target, in sentences; usually empty
-    speculation: str = ""  # what drafts ahead of it, or why nothing does, in a sentence
-    awaits_drafter: bool = (
-        False  # one is still being loaded; `SpeculationChanged` tells when it is ready, or is not to be
-    )
+    speculation: str = ""  # what drafts for it, or why nothing does, in a sentence
+    awaits_drafter: bool = False  # it is still being loaded; `SpeculationChanged` follows
     num_gpu_layers: int = 0  # on graphics cards
-    gpu: str = ""  # what these are called; empty where there are none
+    gpu: str = ""  # names of these; empty if there are none
     identity: str = ""  # as in `TargetSource`
 
 
 @dataclass(frozen=True, slots=True)
-class TargetLoading:
+class TargetLoading(Event):
     name: str
     progress: float  # 0 … 1
 
 
 @dataclass(frozen=True, slots=True)
-class TargetReady:
+class TargetReady(Event):
     target: TargetInfo
     command: LoadTarget
 
 
 @dataclass(frozen=True, slots=True)
-class SpeculationChanged:
-    """The drafter of a target is ready, or could not be made so."""
+class SpeculationChanged(Event):
+    """The drafter of a target is ready, or could not be loaded."""
 
     target_name: str
     sentence: str
@@ -66,51 +71,51 @@ class SpeculationChanged:
 
 
 @dataclass(frozen=True, slots=True)
-class DrafterFetching:
-    """How much of a drafter has arrived from the hub, what an earlier try brought included."""
+class DrafterFetching(Event):
+    """How much of a drafter is downloaded, earlier downloads included."""
 
     name: str
-    file: str  # the one under way
+    file: str  # in progress
     num_bytes: int
     total_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
-class DrafterFetched:
-    """The drafter is here, and needs the network no more."""
+class DrafterFetched(Event):
+    """The drafter is downloaded, and needs the network no more."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class TargetsListed:
-    """The whole library after a change, or because it was asked for: the starter first, then last used first."""
+class TargetsListed(Event):
+    """The whole library, on request or after a change: the starter first, then last used first."""
 
     targets: tuple[LibraryTarget, ...]
-    left_out: tuple[str, ...] = ()  # of what was to be added: why it was not, a sentence for each
+    left_out: tuple[str, ...] = ()  # a sentence for each file that could not be added
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryEstimated:
+class MemoryEstimated(Event):
     command: EstimateMemory
     estimate: MemoryEstimate
 
 
 @dataclass(frozen=True, slots=True)
-class HubSearched:
+class HubSearched(Event):
     words: str
     models: tuple[HubModel, ...]  # most downloaded first
 
 
 @dataclass(frozen=True, slots=True)
-class HubFilesListed:
+class HubFilesListed(Event):
     repository: str
     files: tuple[HubFile, ...]  # smallest first
 
 
 @dataclass(frozen=True, slots=True)
-class TargetDownloading:
-    """How much of a model file has arrived, what an earlier try brought included."""
+class TargetDownloading(Event):
+    """How much of a model file is downloaded, earlier downloads included."""
 
     file: HubFile
     num_bytes: int
@@ -118,104 +123,101 @@ class TargetDownloading:
 
 
 @dataclass(frozen=True, slots=True)
-class TargetDownloaded:
-    """The file is whole, checked, and in the library."""
+class TargetDownloaded(Event):
+    """The file is complete, verified, and in the library."""
 
     file: HubFile
     path: Path
 
 
 @dataclass(frozen=True, slots=True)
-class DownloadsListed:
-    """Downloads that wait to go on, with the bytes that are here."""
+class DownloadsListed(Event):
+    """Unfinished downloads, with the number of bytes downloaded so far."""
 
     downloads: tuple[tuple[HubFile, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class ConversationsListed:
+class ConversationsListed(Event):
     conversations: tuple[ConversationSummary, ...]  # last used first
 
 
 @dataclass(frozen=True, slots=True)
-class ConversationChanged:
-    """Created, renamed, restored, or used just now."""
+class ConversationChanged(Event):
+    """It was created, renamed, restored or used."""
 
     conversation: ConversationSummary
 
 
 @dataclass(frozen=True, slots=True)
-class ConversationDeleted:
+class ConversationDeleted(Event):
     conversation: ConversationSummary
 
 
 @dataclass(frozen=True, slots=True)
-class ConversationOpened:
+class ConversationOpened(Event):
     conversation: Conversation
 
 
 @dataclass(frozen=True, slots=True)
-class ConversationForgotten:
-    """It is gone for good."""
+class ConversationForgotten(Event):
+    """It was removed for good."""
 
     conversation: ConversationSummary
 
 
 @dataclass(frozen=True, slots=True)
-class ConversationsFound:
+class ConversationsFound(Event):
     words: str
-    hits: tuple[SearchHit, ...]  # last used conversations first; at most so many as a list can show
+    hits: tuple[SearchHit, ...]  # last used conversations first; no more than a list can show
 
 
 @dataclass(frozen=True, slots=True)
-class ConversationsExported:
+class ConversationsExported(Event):
     path: Path
     num_conversations: int
 
 
 @dataclass(frozen=True, slots=True)
-class ConversationsImported:
+class ConversationsImported(Event):
     path: Path
-    num_conversations: int  # that are new in the store
-    left_out: tuple[tuple[LeftOut, str], ...]  # why, and the title of each of the others; empty: not known
+    num_conversations: int  # that were added
+    left_out: tuple[tuple[LeftOut, str], ...]  # the others: why, and their titles (empty: not known)
 
 
 @dataclass(frozen=True, slots=True)
-class TextFileRead:
+class TextFileRead(Event):
     file: TextFile
 
 
 @dataclass(frozen=True, slots=True)
-class PromptKept:
-    """The user's turn is in the store; its reply is being prepared."""
+class PromptKept(Event):
+    """The user's turn is stored; its reply is being prepared."""
 
     message: Message
-    siblings: tuple[int, ...] = ()  # as in `Conversation.siblings`, where it has any
+    siblings: tuple[int, ...] = ()  # as in `Conversation.siblings`, if it has any
 
 
 @dataclass(frozen=True, slots=True)
-class ReplyStarted:
-    """The prompt is rendered. `parent_id` is the prompt that is being answered.
-
-    `left_out_messages` counts the oldest messages that no longer fit into the context.
-    """
+class ReplyStarted(Event):
+    """The prompt is rendered."""
 
     conversation_id: int
-    parent_id: int
+    parent_id: int  # the prompt that is being answered
     prompt_tokens: int
-    left_out_messages: int
+    left_out_messages: int  # oldest messages that no longer fit into the context
 
 
 @dataclass(frozen=True, slots=True)
-class PromptProgress:
+class PromptProgress(Event):
     conversation_id: int
     num_evaluated: int
     num_total: int
 
 
 @dataclass(frozen=True, slots=True)
-class ReplyText:
-    """A piece of the reply, in order; never half a character."""
+class ReplyText(Event):
+    """The next piece of the reply; never half a character."""
 
     conversation_id: int
     text: str
@@ -224,177 +226,128 @@ class ReplyText:
 
 
 @dataclass(frozen=True, slots=True)
-class ContextTrimmed:
-    """The context filled up in the middle of a reply, and the oldest messages left."""
+class ContextTrimmed(Event):
+    """The context filled up in the middle of a reply, and the oldest messages were left out."""
 
     conversation_id: int
     left_out_messages: int
 
 
 @dataclass(frozen=True, slots=True)
-class ReplyFinished:
-    """The reply as it was kept. Its text is final and replaces what was streamed."""
+class ReplyFinished(Event):
+    """The stored reply. Its text is final and replaces what was streamed."""
 
     message: Message
-    siblings: tuple[int, ...] = ()  # as in `Conversation.siblings`, where it has any
+    siblings: tuple[int, ...] = ()  # as in `Conversation.siblings`, if it has any
 
 
 @dataclass(frozen=True, slots=True)
-class TokensCounted:
+class TokensCounted(Event):
     text: str
-    num_tokens: int | None  # None: not counted, as so long a text fits into no context
+    num_tokens: int | None  # None: the text is too long for the context
 
 
 @dataclass(frozen=True, slots=True)
-class DrafterLearned:
-    """From the next reply on the drafter guesses with another adapter; or with that of before, after a start."""
+class DrafterLearned(Event):
+    """From the next reply on the drafter uses another adapter, or the stored one after a start."""
 
-    number: int | None  # of the adapter; None: the drafter as it came
-    before: float  # tokens accepted per round, on replies that it did not learn from: as it came
-    after: float  # with what it learned last
-    num_learned: int  # replies that it learned from so far
-    is_return: bool  # whether it is an earlier adapter that did better
+    number: int | None  # of the adapter; None: the original drafter
+    before: float  # tokens accepted per round on replies that it did not learn from, by the original drafter
+    after: float  # and with the adapter
+    num_learned: int  # replies learned from so far
+    is_return: bool  # to an earlier adapter that did better
 
 
 @dataclass(frozen=True, slots=True)
-class HistoryRead:
+class HistoryRead(Event):
     history: History
 
 
 @dataclass(frozen=True, slots=True)
-class CompareText:
-    """A piece of one of the replies that are compared, in order."""
+class CompareText(Event):
+    """The next piece of one of the compared replies."""
 
     side: Side
-    turn: int  # how often this side has answered before
+    turn: int  # number of earlier replies of this side
     text: str
-    figures: RunFigures  # of this reply so far; rounds are counted when it has ended
+    figures: RunFigures  # of this reply so far, without rounds until it has ended
     is_finished: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class CompareFinished:
+class CompareFinished(Event):
     command: Compare
     comparison: Comparison
 
 
 @dataclass(frozen=True, slots=True)
-class LearnedRead:
-    """How much is learned, because it was asked for or has just been changed."""
+class LearnedRead(Event):
+    """How much is learned, on request or after a change."""
 
     summary: LearnedSummary
-    in_use: FingerprintPair | None  # the vocabulary of the target and the drafter that are loaded
+    in_use: FingerprintPair | None  # of the loaded target and drafter
 
 
 @dataclass(frozen=True, slots=True)
-class ProfileShown:
+class ProfileShown(Event):
     path: Path
     summary: ProfileSummary
 
 
 @dataclass(frozen=True, slots=True)
-class ProfileExported:
+class ProfileExported(Event):
     path: Path
     num_bytes: int
     with_recall: bool
 
 
 @dataclass(frozen=True, slots=True)
-class ProfileImported:
+class ProfileImported(Event):
     path: Path
     outcome: ImportOutcome
     replaced: bool
 
 
 @dataclass(frozen=True, slots=True)
-class AdapterUsed:
-    """It is in use from the next reply on."""
+class AdapterUsed(Event):
+    """It is used from the next reply on."""
 
     command: UseAdapter
-    before: int | None  # the number of the one that was in use; None: the drafter as it came
+    before: int | None  # number of the one used until now; None: the original drafter
 
 
 @dataclass(frozen=True, slots=True)
-class LearnedForgotten:
+class LearnedForgotten(Event):
     pass
 
 
 @dataclass(frozen=True, slots=True)
-class EverythingForgotten:
+class EverythingForgotten(Event):
     num_conversations: int
 
 
 @dataclass(frozen=True, slots=True)
-class UpdateChecked:
+class UpdateChecked(Event):
     command: CheckForUpdate
-    release: Release | None  # a newer one than this
+    release: Release | None  # None: there is no newer one
 
 
 @dataclass(frozen=True, slots=True)
-class RuntimeRead:
+class RuntimeRead(Event):
     runtime: Runtime
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
-    """A command was carried out. Every command that is begun ends with this or with `Failed`, after its own events."""
+class Finished(Event):
+    """A command was carried out. Every command that is begun ends with this or `Failed`, after its other events."""
 
     command: Command
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
-    """A command failed; the engine goes on with what it had. `sentence` says what to do about it."""
+class Failed(Event):
+    """A command failed; the engine goes on as before. `sentence` says what to do about it."""
 
     sentence: str
     command: Command
-    is_stopped: bool = False  # its signal was set, so that somebody wanted it to end
-
-
-Event = (
-    TargetLoading
-    | TargetReady
-    | SpeculationChanged
-    | DrafterFetching
-    | DrafterFetched
-    | TargetsListed
-    | MemoryEstimated
-    | HubSearched
-    | HubFilesListed
-    | TargetDownloading
-    | TargetDownloaded
-    | DownloadsListed
-    | ConversationsListed
-    | ConversationChanged
-    | ConversationDeleted
-    | ConversationOpened
-    | ConversationForgotten
-    | ConversationsFound
-    | ConversationsExported
-    | ConversationsImported
-    | TextFileRead
-    | PromptKept
-    | ReplyStarted
-    | PromptProgress
-    | ReplyText
-    | ContextTrimmed
-    | ReplyFinished
-    | TokensCounted
-    | DrafterLearned
-    | HistoryRead
-    | CompareText
-    | CompareFinished
-    | LearnedRead
-    | ProfileShown
-    | ProfileExported
-    | ProfileImported
-    | AdapterUsed
-    | LearnedForgotten
-    | EverythingForgotten
-    | UpdateChecked
-    | RuntimeRead
-    | Finished
-    | Failed
-)
-
-Listener = Callable[[Event], None]
+    is_stopped: bool = False  # its stop signal was set

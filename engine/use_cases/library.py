@@ -9,9 +9,9 @@ from pathlib import Path
 
 from engine.config import EngineConfig
 from engine.factory import kept_downloads, make_library, open_repository
-from engine.messages.commands import DownloadTarget
 from engine.messages.events import Listener
 from engine.messages.targets import HubFile
+from engine.services.hub_service import HubService
 from engine.services.library_service import LibraryService
 from engine.stop_signal import StopSignal
 
@@ -32,7 +32,5 @@ def list_hub_files(repository: str) -> tuple[HubFile, ...]:
 
 def download_target(config: EngineConfig, file: HubFile, emit: Listener, stop: StopSignal) -> Path:
     """Downloads a model and adds it to the library. Raises FetchFailed, Cancelled and StoreUnusable."""
-    from engine.services.hub_service import DownloadService
-
     with open_library(config, emit) as library:
-        return DownloadService(kept_downloads(config), library, emit).handle(DownloadTarget(file), stop)
+        return HubService(config, kept_downloads(config), lambda: library, emit).download(file, stop)

@@ -2,24 +2,25 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import get_args
 
 import pytest
 
 from engine.config import EngineConfig
 from engine.errors import StoreUnusable
-from engine.factory import Lazy, Services, by_type
-from engine.messages.commands import Command, ListTargets, LoadTarget, Send
+from engine.factory import Lazy, Services, row_of
+from engine.messages.commands import ChatCommand, Command, LoadTarget, ReplyCommand, Send
+from tests.fakes.commands import ALL_COMMANDS
 
 
 def test_every_command_is_carried_out_by_something(tmp_path: Path) -> None:
     services = Services(EngineConfig(tmp_path), lambda _event: None, lambda _command: None)
-    assert set(services._handlers) == set(get_args(Command))
+    for command in ALL_COMMANDS:
+        assert callable(row_of(services._handlers, command))
 
 
-def test_a_later_row_replaces_an_earlier_one() -> None:
-    table = by_type({LoadTarget | Send: "chat", ListTargets: "library", Send: "mail"})
-    assert table == {LoadTarget: "chat", ListTargets: "library", Send: "mail"}
+def test_the_row_of_the_nearest_type_counts() -> None:
+    table: dict[type, str] = {ReplyCommand: "mail", Command: "any", ChatCommand: "chat"}
+    assert [row_of(table, kind) for kind in (Send, LoadTarget, Command)] == ["mail", "chat", "any"]
 
 
 def test_many_threads_get_the_one_that_was_built() -> None:

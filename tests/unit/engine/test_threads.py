@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import get_args
 
 from engine import Engine, EngineConfig, ExportConversations, ForgetEverything, ImportConversations, ReadTextFile
-from engine.messages.commands import ChatCommand, Command
+from engine.factory import row_of
+from engine.messages.commands import ChatCommand
 from engine.messages.conversations import ExportFormat, Role
 from engine.messages.events import ConversationsExported, EverythingForgotten, TextFileRead
 from engine.storage import Repository
-from engine.threads import _OWED, _THREAD_OF
+from engine.threads import _OWED, _THREADS
+from tests.fakes.commands import ALL_COMMANDS
 from tests.fakes.listener import EventQueue
 
 
 def test_every_command_has_a_thread() -> None:
-    assert set(_THREAD_OF) == set(get_args(Command))
+    for command in ALL_COMMANDS:
+        assert row_of(_THREADS, command)
 
 
 def test_everything_is_forgotten_on_the_thread_that_replies() -> None:
-    on_chat = {kind for kind, thread in _THREAD_OF.items() if thread == "chat"}
-    assert on_chat == {*get_args(ChatCommand), ForgetEverything}
+    on_chat = {kind for kind in ALL_COMMANDS if row_of(_THREADS, kind) == "chat"}
+    assert on_chat == {*(kind for kind in ALL_COMMANDS if issubclass(kind, ChatCommand)), ForgetEverything}
 
 
 def test_only_what_the_store_writes_is_owed() -> None:
-    assert {_THREAD_OF[kind] for kind in _OWED} == {"store"}
+    assert {row_of(_THREADS, kind) for kind in _OWED} == {"store"}
 
 
 def test_what_is_being_imported_when_everything_is_forgotten_is_not_added(tmp_path: Path) -> None:

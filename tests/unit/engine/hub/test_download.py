@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from huggingface_hub import close_session
 
+from engine.config import EngineConfig
 from engine.errors import Cancelled, FetchFailed
 from engine.hub import fetching
 from engine.hub.download import download_target
@@ -19,7 +20,7 @@ from engine.hub.search import list_files, search_models
 from engine.messages.commands import SearchHub
 from engine.messages.events import Event, TargetDownloading
 from engine.messages.targets import HubFile
-from engine.services.hub_service import SearchService
+from engine.services.hub_service import HubService
 from engine.stop_signal import StopSignal
 from tests.fakes.gguf import TINY, gguf
 from tests.fakes.hub import FakeHub, serving
@@ -251,10 +252,11 @@ def test_long_names_in_long_folders_can_be_downloaded(hub: FakeHub, kept: KeptDo
     assert path.read_bytes() == gguf(TINY)
 
 
-def test_a_search_that_was_stopped_asks_nobody(hub: FakeHub) -> None:
+def test_a_search_that_was_stopped_asks_nobody(hub: FakeHub, kept: KeptDownloads, tmp_path: Path) -> None:
     stop = StopSignal()
     stop.set()
     told: list[Event] = []
-    SearchService(told.append).handle(SearchHub("tiny"), stop)
+    service = HubService(EngineConfig(tmp_path), kept, lambda: pytest.fail("it needs no library"), told.append)
+    service.handle(SearchHub("tiny"), stop)
     assert told == []
     assert hub.asked == []
