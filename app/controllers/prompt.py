@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFileDialog
 from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from engine import CountTokens, ReadTextFile
-from engine.messages.attachments import Attachment
+from engine.messages.prompts import Attachment
 from engine.messages.events import Event, TargetReady, TextFileRead, TokensCounted
 
 MOST_FILES = 10  # of one prompt

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QFrame, QPlainTextEdit, QPushButton, QWidget
 from app.theme import ThemeKeeper
 from app.widgets.appearance import code_font
 from app.widgets.attachment_chips import words_of_size
-from engine.messages.attachments import Attachment
+from engine.messages.prompts import Attachment
 
 _GAP_PX = 6
 _LINES = 14  # of an opened file, at most

@@ -11,7 +11,7 @@ from app.theme import ThemeKeeper
 from app.widgets.elided_label import ElidedLabel
 from app.widgets.icon_button import IconButton
 from app.widgets.layouts import Placed, in_row
-from engine.messages.attachments import Attachment
+from engine.messages.prompts import Attachment
 
 _GAP_PX = 6
 _WIDEST_PX = 280

@@ -19,8 +19,8 @@ from app.widgets.prompt_revision import PromptRevision
 from app.widgets.prose import Prose
 from app.widgets.row_view import RowView
 from app.widgets.waiting import Waiting
-from engine.messages.attachments import split_prompt
 from engine.messages.conversations import Message
+from engine.messages.prompts import split_prompt
 from engine.messages.replies import OriginRun
 
 BUBBLE_SHARE = 0.82  # of the column, at most

@@ -13,7 +13,7 @@ from app.widgets.attachment_chips import AttachmentChips
 from app.widgets.icon_button import IconButton
 from app.widgets.layouts import in_column
 from app.widgets.prompt_editor import BUTTON_PX, SHARE_OF_WINDOW, PromptEditor
-from engine.messages.attachments import join_prompt, split_prompt
+from engine.messages.prompts import join_prompt, split_prompt
 
 COUNT_ROOM = 888_888  # tokens whose words have room beside the text, so that nothing moves when a number appears
 COUNT_FROM_PX = 420  # a narrower box has no room for it

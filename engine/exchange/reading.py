@@ -14,7 +14,7 @@ from engine.exchange import json_format, other_formats
 from engine.exchange.json_stream import JsonStream
 from engine.exchange.opening import open_files
 from engine.messages.conversations import ConversationTree, LeftOut
-from engine.messages.titles import shortened
+from engine.messages.prompts import shortened
 
 MOST_CHATS = 100_000  # in a file, those that are left out among them
 MOST_TEXT = 256 * 2**20  # characters of all messages: they are in memory until they are written

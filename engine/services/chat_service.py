@@ -12,7 +12,6 @@ from engine.decoding.speculation import Speculation
 from engine.drafter.choice import BUILT_IN
 from engine.errors import Cancelled, ConversationMissing, NotPossible
 from engine.library.loading import check_memory, effective_system_prompt
-from engine.messages.attachments import split_prompt
 from engine.messages.commands import (
     ChatCommand,
     Command,
@@ -43,10 +42,10 @@ from engine.messages.events import (
     TargetReady,
 )
 from engine.messages.origins import TARGET
+from engine.messages.prompts import title_of
 from engine.messages.replies import OriginRun, StopReason
 from engine.messages.speed import LiveFigures
 from engine.messages.targets import TargetSource
-from engine.messages.titles import shortened
 from engine.replies.reply import PreparedReply, Reply, ReplyWriter
 from engine.services.comparing import compare
 from engine.services.learning_service import LearningService
@@ -61,8 +60,6 @@ _logger = logging.getLogger("slipstream.chat")
 
 LoadSource = Callable[[TargetSource, TargetSettings, Callable[[float], None], StopSignal], Target]
 Speculate = Callable[[Target, StopSignal, str], Speculation]  # the last one is the choice of a drafter
-
-_TITLE_LENGTH = 60
 
 
 class ChatService:
@@ -207,7 +204,7 @@ class ChatService:
             system_prompt = effective_system_prompt(system_prompt, self._target_options())
         prepared = self._prepare_prompt(system_prompt, (), command.prompt, None)
         summary = self._repository.create_conversation(
-            _title(command.prompt), system_prompt, command.incognito, command.sampling
+            title_of(command.prompt), system_prompt, command.incognito, command.sampling
         )
         conversation = Conversation(summary, system_prompt, (), command.sampling)
         self._ask(conversation, (), command.prompt, command.settings, stop, prepared)
@@ -465,8 +462,3 @@ def _joined(before: Message, reply: Reply) -> Reply:
         known = before.statistics.origins if before.statistics is not None else ()
         origins = (known or (OriginRun(len(before.text), TARGET.key),)) + origins
     return replace(reply, text=before.text + reply.text, statistics=replace(reply.statistics, origins=origins))
-
-
-def _title(prompt: str) -> str:
-    attachments, words = split_prompt(prompt)
-    return shortened(words.strip() or ", ".join(attachment.name for attachment in attachments), _TITLE_LENGTH)

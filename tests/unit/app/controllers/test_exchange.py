@@ -24,7 +24,6 @@ from engine import (
     ReadTextFile,
     Send,
 )
-from engine.messages.attachments import Attachment, join_prompt
 from engine.messages.conversations import (
     Conversation,
     ConversationSummary,
@@ -48,6 +47,7 @@ from engine.messages.events import (
     TargetReady,
     TextFileRead,
 )
+from engine.messages.prompts import Attachment, join_prompt
 from tests.fakes.bridge import FakeBridge
 from tests.fakes.chats import Chats
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.messages.attachments import Attachment, join_prompt, split_prompt
+from engine.messages.prompts import Attachment, join_prompt, split_prompt
 
 NAMES = st.from_regex(r"[A-Za-z0-9_ü-]{1,12}(\.[a-z]{1,4})?", fullmatch=True)
 WORDS = st.text(st.sampled_from("ab `\n.~#"), max_size=40)
