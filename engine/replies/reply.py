@@ -1,8 +1,7 @@
-"""One reply of a target, from the turns before it to its last character. Synchronous; whoever calls it drives it."""
+"""Writes one reply of a target, from the turns before it to its last character. Synchronous: the caller drives it."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,67 +20,60 @@ from engine.messages.replies import OriginRun, ProposerCounts, ReplyStatistics, 
 from engine.messages.speed import LiveFigures
 from engine.numerics.likeliest import DistributionNotes
 from engine.replies.prompt import Prompt, PromptBuilder
-from engine.replies.reply_pace import ReplyPace
-from engine.replies.text_kind import text_kind
-from engine.replies.text_origins import TextOrigins, origin_of
-from engine.replies.text_stream import TextStream
+from engine.replies.speed import ReplyClock
+from engine.replies.text import TextOrigins, TextStream, origin_of, text_kind
 from engine.stop_signal import StopSignal
 from engine.target.interface import FloatRows, Interrupted, Target
 
-_SEEN_BEFORE_TOLD = 4  # rounds without a draft, before plain decoding counts as known
-_LONGEST_LOADING = 0.1  # of the time of a reply; when the drafter was loaded for longer, its speed is no measure
-
 
 class ReplyListener(Protocol):
-    """Told about a reply while it is being written, on the thread that writes it."""
+    """Hears about a reply while it is being written, on the thread that writes it."""
 
     def on_prompt(self, num_tokens: int, num_left_out: int) -> None:
-        """The prompt is rendered; so many of the oldest turns did not fit."""
+        """The prompt is rendered, without the oldest turns that did not fit."""
 
     def on_prompt_progress(self, num_evaluated: int, num_total: int) -> None: ...
 
     def on_text(self, text: str, figures: LiveFigures, origins: tuple[OriginRun, ...]) -> None:
-        """Text that is new since it was told last, with who thought of its characters first."""
+        """The next piece of text, with the origins of its characters."""
 
     def on_trimmed(self, num_left_out: int) -> None:
-        """The context filled up during the reply, and so many of the oldest turns are out now."""
+        """The context filled up during the reply; this many of the oldest turns are left out from now on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a target wrote."""
-
     text: str
     statistics: ReplyStatistics
-    failure: Exception | None = None  # what ended it, where the reason is FAILED
+    failure: Exception | None = None  # the error that ended it, if the stop reason is FAILED
     tokens: tuple[int, ...] = ()  # the target's
     figures: DecodingFigures = field(default_factory=DecodingFigures)
-    verified: VerifiedReply | None = None  # where that was asked for
+    verified: VerifiedReply | None = None  # if the settings asked for it
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedReply:
-    """What `ReplyWriter.write` needs; holds as long as nothing else is written."""
+    """The input of `ReplyWriter.write`; valid until something else is written."""
 
     turns: tuple[ChatTurn, ...]
     prompt: Prompt
     conversation: Hashable
-    begun: str = ""  # of the reply, which goes on from there
+    begun: str = ""  # beginning of the reply, which continues from there
 
 
 class ReplyWriter:
-    """Writes replies with one target, keeping what it holds from one reply to the next."""
+    """Writes replies with one target, and reuses the tokens that the target holds from one reply to the next."""
 
     def __init__(self, target: Target, speculation: Speculation | None = None) -> None:
-        """Without `speculation` nobody drafts. Raises TemplateFailed when the target's chat template cannot be used."""
+        """Without `speculation` nobody drafts. Raises TemplateFailed if the target's chat template cannot be used."""
         self._target = target
         self._speculation = speculation
         self._prompts = PromptBuilder(target)
         self._session = Session(target)
-        self._left_out: tuple[Hashable, int] = (None, 0)  # of the conversation that was answered last
+        self._left_out: tuple[Hashable, int] = (None, 0)  # the last conversation, and turns left out of its prompt
 
     def close(self) -> None:
-        """No reply is written any more; a drafter that is still being loaded is given up. The target stays open."""
+        """No more replies are written, and loading a drafter is given up. The target stays open."""
         if self._speculation is not None:
             self._speculation.close()
 
@@ -90,31 +82,32 @@ class ReplyWriter:
         return self._target.description.name
 
     def prepare(self, turns: Sequence[ChatTurn], conversation: Hashable = None, begun: str = "") -> PreparedReply:
-        """The prompt for `turns`, without evaluating it. Raises PromptTooLong or TemplateFailed.
+        """The prompt for `turns`, not evaluated yet. Raises PromptTooLong or TemplateFailed.
 
-        `conversation` is any key that stays the same from reply to reply, so that turns which left once stay out. With
-        `begun` the reply goes on from there, and what is written is only what follows.
+        `conversation` is a key that stays the same from reply to reply, so that turns once left out stay out. The reply
+        continues from `begun`; only its continuation is written.
         """
-        prompt = self._prompts.build(turns, self._session.tokens, self._left_out_of(conversation), begun=begun)
+        known, num_left_out = self._left_out
+        num_left_out = num_left_out if known == conversation else 0
+        prompt = self._prompts.build(turns, self._session.tokens, num_left_out, begun=begun)
         return PreparedReply(tuple(turns), prompt, conversation, begun)
 
     def write(
         self, prepared: PreparedReply, settings: ReplySettings, stop: StopSignal, listener: ReplyListener
     ) -> Reply:
-        """Writes the reply that was prepared last. Stopping is an ordinary end of a reply: what was written until then
-        comes back. A failure on the way is in the reply."""
-        listener.on_prompt(len(prepared.prompt.tokens), prepared.prompt.num_left_out)
+        """Writes the reply that was prepared last. A reply that is stopped or fails is returned as far as it came, with
+        the error in it."""
         speculation = self._speculation if settings.speculate else None
         run = _Run(self._target, self._prompts, self._session, speculation, prepared, settings, stop, listener)
         reply = run.finish()
         if speculation is not None:
             speculation.end_reply()
-        self._left_out = (prepared.conversation, run.num_left_out)
+        self._left_out = (prepared.conversation, reply.statistics.left_out_messages)
         return reply
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """What is written meanwhile belongs to no conversation: the next reply goes on from the one before."""
+        """Replies written inside belong to no conversation: the next one continues from the one before."""
         left_out = self._left_out
         try:
             with self._session.aside():
@@ -127,13 +120,9 @@ class ReplyWriter:
         pieces = (vocabulary.pieces[token] for token in tokens if token not in vocabulary.special)
         return b"".join(pieces).decode("utf-8", "replace")
 
-    def _left_out_of(self, conversation: Hashable) -> int:
-        known, num_left_out = self._left_out
-        return num_left_out if known == conversation else 0
-
 
 class _Run:
-    """What one reply needs to remember while it is written."""
+    """The state of one reply while it is being written."""
 
     def __init__(
         self,
@@ -150,41 +139,32 @@ class _Run:
         self._context_size = target.limits.context_size
         self._prompts = prompts
         self._session = session
-        self._turns = prepared.turns
-        self._prompt = prepared.prompt
-        self._begun = prepared.begun
-        self._num_begun = prepared.prompt.num_begun  # tokens
+        self._prepared = prepared
+        self._prompt = prepared.prompt  # a shorter one when the context filled up
         self._settings = settings
         self._stop = stop
         self._listener = listener
-        self._speculation = speculation
         self._notes = DistributionNotes() if settings.keeps_distributions else None
         self._decoder = Decoder(
             target, session, settings.sampling, prepared.turns, speculation, learns=settings.learns, notes=self._notes
         )
         self._stream = TextStream(settings.stop_strings)
         self._origins = TextOrigins()
+        self._clock = ReplyClock(speculation)
         self._pieces: list[str] = []
         self._tokens: list[int] = []
         self._num_evaluated = 0
-        self._prompt_s = 0.0
-        self._reply_s = 0.0
-        self._began_at = 0.0
-        self._pace = ReplyPace(0.0)
-        self._was_loading = False
-        self._loading_s = 0.0  # of the reply
-        self.num_left_out = prepared.prompt.num_left_out
 
     def finish(self) -> Reply:
+        self._listener.on_prompt(len(self._prompt.tokens), self._prompt.num_left_out)
         failure: Exception | None = None
         try:
             reason = self._write()
         except Interrupted:
             reason = StopReason.STOPPED
-        except Exception as error:  # what was written until now is the user's, whatever happened
+        except Exception as error:  # the text so far is the user's, whatever happened
             reason, failure = StopReason.FAILED, error
-        if self._began_at:
-            self._reply_s = time.perf_counter() - self._began_at
+        self._clock.stop()
         self._show(self._stream.finish())
         statistics = self._statistics(reason)
         num_verified = len(self._tokens) + (reason is StopReason.END)
@@ -192,51 +172,43 @@ class _Run:
         return Reply("".join(self._pieces), statistics, failure, tuple(self._tokens), self._decoder.figures, verified)
 
     def _write(self) -> StopReason:
-        rows = self._read_prompt()
-        self._began_at = time.perf_counter()
-        self._pace = ReplyPace(self._began_at)
-        self._was_loading = self._is_loading
-        while True:
-            reason = self._write_into_room(rows)
+        rows: FloatRows | None = self._read_prompt()
+        while rows is not None:
+            reason = self._fill_context(rows)
             if reason is not None:
                 return reason
-            refreshed = self._make_room()
-            if refreshed is None:
-                return StopReason.CONTEXT_FULL
-            rows = refreshed
+            rows = self._make_room()
+        return StopReason.CONTEXT_FULL
 
     def _read_prompt(self) -> FloatRows:
-        start = time.perf_counter()
         evaluated_before = self._session.num_evaluated
         try:
-            return self._session.read(self._prompt.tokens, self._stop, self._listener.on_prompt_progress)
+            with self._clock.reading():
+                return self._session.read(self._prompt.tokens, self._stop, self._listener.on_prompt_progress)
         finally:
             self._num_evaluated = self._session.num_evaluated - evaluated_before
-            self._prompt_s = time.perf_counter() - start
 
-    def _write_into_room(self, rows: FloatRows) -> StopReason | None:
-        """Writes until the reply ends, or None when the context is full."""
-        most = self._settings.max_tokens
-        rounds = self._decoder.rounds(
-            rows, self._stop, self._num_begun + len(self._tokens), None if most is None else self._num_begun + most
-        )
-        for tokens in rounds:
+    def _fill_context(self, rows: FloatRows) -> StopReason | None:
+        """Writes until the reply ends; None when the context is full."""
+        num_begun, most = self._prompt.num_begun, self._settings.max_tokens
+        most = None if most is None else num_begun + most
+        for tokens in self._decoder.rounds(rows, self._stop, num_begun + len(self._tokens), most):
             text, reason = self._take(tokens)
-            self._note_round()
+            self._clock.note(len(self._tokens))
             self._show(text)
             if reason is not None:
                 return reason
         return None
 
     def _take(self, tokens: Sequence[int]) -> tuple[str, StopReason | None]:
-        """The text that a round has brought, and why the reply ends with it, if it does."""
+        """The text of a round, and why the reply ends with it, if it does."""
         vocabulary, stream, verdict = self._vocabulary, self._stream, self._decoder.verdict
         text = ""
         for place, token in enumerate(tokens):
             if token in vocabulary.end_of_generation:
                 return text, StopReason.END
             self._tokens.append(token)
-            if token not in vocabulary.special:  # a template's own marks are no text
+            if token not in vocabulary.special:  # marks of the chat template are not text
                 num_before = stream.num_decoded
                 text += stream.push(vocabulary.pieces[token])
                 origin = origin_of(verdict.draft, place) if place < verdict.num_accepted else TARGET.key
@@ -247,35 +219,19 @@ class _Run:
                 return text, StopReason.LENGTH
         return text, None
 
-    @property
-    def _is_loading(self) -> bool:
-        return self._speculation is not None and self._speculation.is_loading
-
-    def _note_round(self) -> None:
-        now = time.perf_counter()
-        if len(self._tokens) == 1:  # it was drawn from the prompt's logits
-            self._pace = ReplyPace(now, 1)
-            return
-        self._pace.note(now, len(self._tokens))
-        if self._was_loading:
-            self._loading_s = now - self._began_at
-            if not self._is_loading:
-                self._was_loading = False
-                self._pace.begin_anew()
-
     def _make_room(self) -> FloatRows | None:
-        """Let the oldest turns leave and read the rest with the reply so far anew; None when nothing can leave."""
+        """Leaves out the oldest turns, and reads the others and the reply so far again; None if nothing can leave."""
+        num_left_out = self._prompt.num_left_out
         try:
             prompt = self._prompts.build(
-                self._turns, self._session.tokens, self.num_left_out, len(self._tokens), self._begun
+                self._prepared.turns, self._session.tokens, num_left_out, len(self._tokens), self._prepared.begun
             )
         except PromptTooLong:
             return None
-        if prompt.num_left_out == self.num_left_out:
+        if prompt.num_left_out == num_left_out:
             return None
-        self.num_left_out = prompt.num_left_out
-        self._num_begun = prompt.num_begun
-        self._listener.on_trimmed(self.num_left_out)
+        self._prompt = prompt
+        self._listener.on_trimmed(prompt.num_left_out)
         return self._session.read([*prompt.tokens, *self._tokens], self._stop)
 
     def _show(self, text: str) -> None:
@@ -284,8 +240,8 @@ class _Run:
             self._listener.on_text(text, self._live_figures(), self._origins.release(len(text)))
 
     def _live_figures(self) -> LiveFigures:
-        counts, pace = self._decoder.figures, self._pace
-        plain_tokens_per_s, plain_error = (0.0, 0.0) if self._was_loading else self._plain()
+        figures, pace = self._decoder.figures, self._clock.pace
+        plain_tokens_per_s, plain_error = self._clock.plain_now
         return LiveFigures(
             num_tokens=len(self._tokens),
             tokens_per_s=pace.now,
@@ -294,36 +250,26 @@ class _Run:
             num_measured=pace.num_measured,
             plain_tokens_per_s=plain_tokens_per_s,
             plain_error=plain_error,
-            num_rounds=counts.num_rounds,
-            num_drafted=counts.num_drafted,
-            num_accepted=counts.num_accepted,
+            num_rounds=figures.num_rounds,
+            num_drafted=figures.num_drafted,
+            num_accepted=figures.num_accepted,
             context_used=len(self._session.tokens),
-            is_compared=self._speculation is not None and self._speculation.baseline is not None,
+            is_compared=self._clock.is_compared,
         )
-
-    def _plain(self) -> tuple[float, float]:
-        """How fast this machine writes without drafts, in tokens per second, and the standard error of that as a share
-        of it; zeros while that is not known."""
-        baseline = None if self._speculation is None else self._speculation.baseline
-        if baseline is None or baseline.num_seen < _SEEN_BEFORE_TOLD:
-            return 0.0, 0.0
-        return 1 / baseline.seconds, baseline.error
 
     def _statistics(self, reason: StopReason) -> ReplyStatistics:
         figures = self._decoder.figures
-        plain_tokens_per_s, plain_error = self._plain()
-        if self._loading_s > _LONGEST_LOADING * self._reply_s:
-            plain_tokens_per_s = plain_error = 0.0
+        plain_tokens_per_s, plain_error = self._clock.plain_of_reply
         return ReplyStatistics(
-            prompt_tokens=len(self._prompt.tokens),
+            prompt_tokens=len(self._prepared.prompt.tokens),
             evaluated_tokens=self._num_evaluated,
             reply_tokens=len(self._tokens),
-            prompt_s=self._prompt_s,
-            reply_s=self._reply_s,
+            prompt_s=self._clock.prompt_s,
+            reply_s=self._clock.reply_s,
             stop_reason=reason,
             context_used=len(self._session.tokens),
             context_size=self._context_size,
-            left_out_messages=self.num_left_out,
+            left_out_messages=self._prompt.num_left_out,
             num_rounds=figures.num_rounds,
             num_drafted=figures.num_drafted,
             num_accepted=figures.num_accepted,

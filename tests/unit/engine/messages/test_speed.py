@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from engine.messages.speed import LiveFigures, speedup_of
-from engine.replies.reply_pace import ReplyPace
+from engine.replies.speed import ReplyPace
 
 
 def paced(rounds: list[tuple[float, int]]) -> ReplyPace:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.messages.replies import TextKind
-from engine.replies.text_kind import text_kind
+from engine.replies.text import text_kind
 
 PROSE = "A rainbow appears when sunlight meets raindrops in 1 of 10 showers - roughly. Each drop bends the light.\n"
 CODE = "def distance(first, second):\n    return abs(first - second)\n"

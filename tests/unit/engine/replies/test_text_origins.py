@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from engine.messages.replies import OriginRun
 from engine.numerics.draft import NO_DRAFT, Draft
-from engine.replies.text_origins import TextOrigins, origin_of
-from engine.replies.text_stream import TextStream
+from engine.replies.text import TextOrigins, TextStream, origin_of
 
 ORIGINS = st.sampled_from(("target", "drafter", "recall"))
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.replies.text_stream import TextStream
+from engine.replies.text import TextStream
 
 
 def feed(stream: TextStream, pieces: list[bytes]) -> tuple[list[str], str]:
