@@ -36,7 +36,7 @@ _PUBLIC = {
         RestoreConversation SearchConversations SearchHub Send ShowBranch ShowProfile UseAdapter UseDrafter UseLearning
     """,
     "proposers.catalogue": "origins",
-    "replies.reply": "Reply",
+    "replies.reply": "Reply ReplyListener",
     "services.hub_service": "fetch_drafter",
     "services.worker": "deep_thread",
     "stop_signal": "StopSignal",

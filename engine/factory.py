@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from engine.services.personal_service import PersonalService
     from engine.services.recall import Recall
     from engine.services.store_service import StoreService
-    from engine.services.token_counter import TokenCounter
     from engine.storage import Repository
     from engine.target.interface import Target
 
@@ -94,7 +93,6 @@ class Services:
         self._repository: Lazy[Repository] = Lazy(lambda: open_repository(config), lambda store: store.purge_deleted())
         self._learning = LearningService(self._repository, config.learning, emit, ngrams=self._stored_ngrams)
         self._recall: Lazy[Recall] = Lazy(self._build_recall)
-        self._counter: Lazy[TokenCounter] = Lazy(self._build_counter)
         self._library: Lazy[LibraryService] = Lazy(self._build_library)
         self._chat: Lazy[ChatService] = Lazy(self._build_chat)
         self._handlers: dict[type, _Handle] = {
@@ -114,7 +112,7 @@ class Services:
 
     def close_chat(self) -> None:
         if self._chat.built is not None:
-            self._chat.built.close()
+            self._chat.built.target.close()
 
     def end_learning(self) -> None:
         self._learning.close()
@@ -129,9 +127,9 @@ class Services:
 
     def _count_tokens(self, command: CountTokens, stop: StopSignal) -> None:
         """Unless another command took its place meanwhile."""
-        counter = self._counter.built
-        if counter is not None and counter.is_open and not stop.is_set():
-            self._emit(TokensCounted(command.text, counter.count(command.text)))
+        chat = self._chat.built
+        if chat is not None and chat.target.is_loaded and not stop.is_set():
+            self._emit(TokensCounted(command.text, chat.target.count_tokens(command.text)))
 
     def _change_learning(self, command: UseLearning, _stop: StopSignal) -> None:
         self._learning.change(command.settings)
@@ -148,17 +146,11 @@ class Services:
     def _build_chat(self) -> ChatService:
         from engine.loading import load_target
         from engine.services.chat_service import ChatService
+        from engine.services.target_in_use import TargetInUse
 
-        return ChatService(
-            self._repository(),
-            self._recall(),
-            self._learning,
-            load_target,
-            self._speculate,
-            self._emit,
-            self._post,
-            self._counter(),
-        )
+        shared = self._repository(), self._recall(), self._learning
+        target = TargetInUse(*shared, load_target, self._speculate, self._emit, self._post)
+        return ChatService(*shared, target, self._emit, self._post)
 
     def _build_store(self) -> StoreService:
         from engine.services.store_service import StoreService
@@ -187,11 +179,6 @@ class Services:
         from engine.services.recall import Recall
 
         return Recall(self._repository())
-
-    def _build_counter(self) -> TokenCounter:
-        from engine.services.token_counter import TokenCounter
-
-        return TokenCounter()
 
     def _stored_ngrams(self) -> _StoredNgrams:
         return _StoredNgrams(self._repository(), self._post, self._learning.era.number)

@@ -22,7 +22,7 @@ from engine.config import (
     data_dir,
 )
 from engine.messages.conversations import ChatTurn, Role
-from engine.messages.replies import OriginRun, StopReason
+from engine.messages.replies import OriginRun, ReplyListener, StopReason
 from engine.messages.speed import LiveFigures
 
 _GLANCE_S = 0.05  # between two looks for Ctrl+C
@@ -75,23 +75,16 @@ def chat(
     )
 
 
-class _Terminal:
+class _Terminal(ReplyListener):
     """Writes a reply to standard output as it grows, where it is streamed."""
 
     def __init__(self, streaming: bool) -> None:
         self._streaming = streaming
 
-    def on_prompt(self, num_tokens: int, num_left_out: int) -> None: ...
-
-    def on_prompt_progress(self, num_evaluated: int, num_total: int) -> None: ...
-
     def on_text(self, text: str, figures: LiveFigures, origins: tuple[OriginRun, ...]) -> None:  # noqa: ARG002
         if self._streaming:
             sys.stdout.write(text)
             sys.stdout.flush()
-
-    def on_trimmed(self, num_left_out: int) -> None: ...
-
 
 def _answer(
     config: EngineConfig,

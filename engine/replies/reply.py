@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from engine.config import ReplySettings
 from engine.decoding.figures import DecodingFigures
@@ -26,13 +25,14 @@ from engine.stop_signal import StopSignal
 from engine.target.interface import FloatRows, Interrupted, Target
 
 
-class ReplyListener(Protocol):
+class ReplyListener:
     """Hears about a reply while it is being written, on the thread that writes it."""
 
     def on_prompt(self, num_tokens: int, num_left_out: int) -> None:
         """The prompt is rendered, without the oldest turns that did not fit."""
 
-    def on_prompt_progress(self, num_evaluated: int, num_total: int) -> None: ...
+    def on_prompt_progress(self, num_evaluated: int, num_total: int) -> None:
+        """More of its tokens are evaluated."""
 
     def on_text(self, text: str, figures: LiveFigures, origins: tuple[OriginRun, ...]) -> None:
         """The next piece of text, with the origins of its characters."""

@@ -16,7 +16,7 @@ from engine.messages.learned import VerifiedReply
 from engine.messages.replies import OriginRun, StopReason
 from engine.messages.speed import LiveFigures
 from engine.numerics.prefix import common_prefix_length
-from engine.replies.reply import Reply, ReplyWriter
+from engine.replies.reply import Reply, ReplyListener, ReplyWriter
 from engine.stop_signal import StopSignal
 
 # A machine that grows slower or faster meanwhile does so for both sides alike.
@@ -71,23 +71,15 @@ def _settings(command: Compare) -> ReplySettings:
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
-    """Implements `engine.replies.reply.ReplyListener`."""
-
+class _Run(ReplyListener):
     side: Side
     turn: int
     emit: Listener
-
-    def on_prompt(self, num_tokens: int, num_left_out: int) -> None: ...
-
-    def on_prompt_progress(self, num_evaluated: int, num_total: int) -> None: ...
 
     def on_text(self, text: str, figures: LiveFigures, origins: tuple[OriginRun, ...]) -> None:  # noqa: ARG002
         speed = figures.mean_tokens_per_s
         seconds = (figures.num_tokens - 1) / speed if speed > 0 else 0.0
         self.emit(CompareText(self.side, self.turn, text, RunFigures(figures.num_tokens, seconds, speed)))
-
-    def on_trimmed(self, num_left_out: int) -> None: ...
 
 
 def _figures(reply: Reply) -> RunFigures:

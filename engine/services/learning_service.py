@@ -105,15 +105,15 @@ class LearningService:
             self._settings = settings
             self._changed.notify()
 
-    def put_off(self) -> Drafting | None:
-        """Nobody learns until a drafter is opened again: another one is coming, or another target. Who learned before,
-        to go on with if nothing comes of that."""
+    def detach(self) -> Drafting | None:
+        """Stops learning until a drafter is opened, as another drafter or target is coming. Returns the one that was
+        learning, for `reattach` if that fails."""
         with self._changed:
             before, self._drafting, self._new = self._drafting, None, []
         return before
 
-    def go_on(self, drafting: Drafting | None) -> None:
-        """Unless another one was opened meanwhile."""
+    def reattach(self, drafting: Drafting | None) -> None:
+        """Lets this drafter learn again, unless another one was opened meanwhile."""
         with self._changed:
             self._drafting = self._drafting or drafting
             self._changed.notify()

@@ -8,13 +8,12 @@ from typing import TypeVar
 from engine.messages.events import Event
 from engine.messages.replies import OriginRun
 from engine.messages.speed import LiveFigures
+from engine.replies.reply import ReplyListener
 
 _E = TypeVar("_E")
 
 
-class RecordingListener:
-    """Implements `engine.replies.reply.ReplyListener`."""
-
+class RecordingListener(ReplyListener):
     def __init__(self) -> None:
         self.prompts: list[tuple[int, int]] = []
         self.progress: list[tuple[int, int]] = []

@@ -17,10 +17,9 @@ from engine.lab.measuring.order import SimulatedCosts
 from engine.lab.measuring.prompts import Question
 from engine.messages.conversations import ChatTurn
 from engine.messages.learned import VerifiedReply
-from engine.messages.replies import OriginRun, StopReason
-from engine.messages.speed import LiveFigures
+from engine.messages.replies import StopReason
 from engine.numerics.likeliest import DistributionNotes
-from engine.replies.reply import ReplyWriter
+from engine.replies.reply import ReplyListener, ReplyWriter
 from engine.stop_signal import StopSignal
 from engine.target.interface import Interrupted, Target
 from engine.target.trace import TraceTarget
@@ -60,7 +59,7 @@ class WriterMode:
         self._target.roll_back(0)
         writer = ReplyWriter(self._target, self._speculation)  # knows nothing of what was held
         prepared = writer.prepare(question.turns)
-        reply = writer.write(prepared, self._settings, stop, _Deaf())
+        reply = writer.write(prepared, self._settings, stop, ReplyListener())
         if reply.failure is not None:
             raise reply.failure
         if reply.statistics.stop_reason is StopReason.STOPPED:
@@ -145,15 +144,6 @@ class ReplayMode:
             own_s=max(0.0, real_s - measured.draft_s - measured.target_s),
             verified=verified,
         )
-
-
-class _Deaf:
-    """Implements `engine.replies.reply.ReplyListener`."""
-
-    def on_prompt(self, num_tokens: int, num_left_out: int) -> None: ...
-    def on_prompt_progress(self, num_evaluated: int, num_total: int) -> None: ...
-    def on_text(self, text: str, figures: LiveFigures, origins: tuple[OriginRun, ...]) -> None: ...
-    def on_trimmed(self, num_left_out: int) -> None: ...
 
 
 def _text(turns: Sequence[ChatTurn]) -> str:

@@ -40,6 +40,7 @@ from engine.proposers.recall import RecallProposer
 from engine.services.chat_service import ChatService
 from engine.services.learning_service import LearningService
 from engine.services.recall import Recall
+from engine.services.target_in_use import TargetInUse
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.target.interface import Interrupted, Target
@@ -64,9 +65,10 @@ class Desk:
         self.on_load: Callable[[], None] = lambda: None
         self._folder = folder
         self.learning = LearningService(lambda: repository, LearningSettings(), self.events.append)
-        self.service = ChatService(
-            repository, self.recall, self.learning, self._load, self._speculate, self.events.append, self.posted.append
-        )
+        shared = repository, self.recall, self.learning
+        heard = self.events.append, self.posted.append
+        self.target = TargetInUse(*shared, self._load, self._speculate, *heard)
+        self.service = ChatService(*shared, self.target, *heard)
 
     def add(self, name: str, target: FakeTarget | Exception) -> str:
         path = self._folder / f"{name}.gguf"

@@ -336,11 +336,11 @@ def test_a_reply_is_learned_from_as_it_was_asked_for_whatever_its_chat_is_told_m
 def test_between_two_targets_nothing_is_learned_and_who_learned_before_can_go_on(homes: Callable[..., Home]) -> None:
     home = homes()
     home.service.open(home.drafting)
-    before = home.service.put_off()
+    before = home.service.detach()
     assert not home.service.wants_distributions
     home.talk(FOXES[:2])
     assert home.repository.load_lessons(home.drafting.target_fingerprint) == ()
-    home.service.go_on(before)
+    home.service.reattach(before)
     home.talk(FOXES)
     assert home.hears(1)
 
@@ -590,7 +590,7 @@ def test_ngrams_follow_what_is_exchanged_also_while_a_drafter_is_being_loaded(
             assert memory.asked == []
         assert len(memory.asked) == 1
         before = service.era.number
-        service.put_off()
+        service.detach()
         with service.exchanging():
             pass
         assert len(memory.asked) == 1, "nobody drafts"

@@ -1,0 +1,237 @@
+"""The target in use: loading it, freeing its graphics cards for another, changing its drafter, counting its tokens."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from engine.config import TargetOptions, TargetSettings
+from engine.decoding.speculation import Speculation
+from engine.drafter.choice import BUILT_IN
+from engine.errors import Cancelled, NotPossible
+from engine.library.loading import check_memory
+from engine.messages.commands import Command, LoadTarget, RememberMore
+from engine.messages.events import Listener, SpeculationChanged, TargetInfo, TargetLoading, TargetReady
+from engine.messages.targets import TargetSource
+from engine.replies.reply import ReplyWriter
+from engine.services.learning_service import LearningService
+from engine.services.recall import Recall
+from engine.stop_signal import StopSignal
+from engine.storage import Repository
+from engine.target.interface import Interrupted, Target, TargetFeature, Vocabulary
+from engine.target.sources import resolve_target
+
+LoadSource = Callable[[TargetSource, TargetSettings, Callable[[float], None], StopSignal], Target]
+Speculate = Callable[[Target, StopSignal, str], Speculation]  # the last argument is the choice of a drafter
+
+
+@dataclass(slots=True)
+class _Loaded:
+    source: TargetSource
+    target: Target
+    writer: ReplyWriter
+    command: LoadTarget
+
+
+class TargetInUse:
+    """Owns the loaded target and everything built on it: its speculation, and the writer of its replies.
+
+    The chat thread calls all methods but `count_tokens`. A target that cannot be loaded changes nothing, except that
+    the one before may have left its graphics cards; `require` then loads that again.
+    """
+
+    def __init__(
+        self,
+        repository: Repository,
+        recall: Recall,
+        learning: LearningService,
+        load_source: LoadSource,
+        speculate: Speculate,
+        emit: Listener,
+        post: Callable[[Command], object],
+    ) -> None:
+        self._repository = repository
+        self._recall = recall
+        self._learning = learning
+        self._load_source = load_source
+        self._speculate = speculate
+        self._emit = emit
+        self._post = post
+        self._counting = threading.Lock()  # the target is not closed in the middle of it
+        self._loaded: _Loaded | None = None
+        self._unloaded: LoadTarget | None = None  # what loaded the target that left its graphics cards for another
+        self._drafter = BUILT_IN
+
+    @property
+    def is_loaded(self) -> bool:
+        return self._loaded is not None
+
+    @property
+    def source(self) -> TargetSource:
+        return self._required.source
+
+    @property
+    def writer(self) -> ReplyWriter:
+        return self._required.writer
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        return self._required.target.vocabulary
+
+    @property
+    def options(self) -> TargetOptions:
+        """What the user set for this target."""
+        record = self._repository.target_of(self.source)
+        return record.options if record else TargetOptions()
+
+    def count_tokens(self, text: str) -> int | None:
+        """None if no target is loaded, or the text is too long for its context. Any thread may call it, as tokenizing
+        reads only the vocabulary, which never changes."""
+        with self._counting:
+            if self._loaded is None:
+                return None
+            target = self._loaded.target
+            limit = target.limits.max_bytes
+            if len(text) > limit or len(text.encode("utf-8", "replace")) > limit:
+                return None
+            return len(target.tokenize(text))
+
+    def load(self, command: LoadTarget, stop: StopSignal) -> None:
+        """Raises MendableError."""
+        _check_cancelled(command, stop)
+        source = resolve_target(command.target, self._repository, command.identity)
+        record = self._repository.target_of(source)
+        has_changed = command.identity not in ("", source.identity)
+        settings = TargetSettings() if has_changed else command.settings
+        settings = settings.filled_up(record.options.settings) if record else settings
+        settings = settings.filled_up(command.for_all)
+        if not command.anyway:
+            check_memory(source.path, settings, record.facts if record else "")
+        self._emit(TargetLoading(source.name, 0.0))
+        self._leave_cards()
+        target = self._load_source(source, settings, _in_percents(source.name, self._emit), stop)
+        speculation, writer = self._open_writer(target, command, stop)
+        self.close()
+        self._loaded, self._unloaded = _Loaded(source, target, writer, command), None
+        self._recall.open(target)
+        self._emit(TargetReady(_describe(source, target, speculation, settings), command))
+        self._repository.remember_target(source)
+        self._post(RememberMore())
+
+    def require(self, stop: StopSignal) -> None:
+        """Loads the target again that left its graphics cards for one that could not be loaded: the window still shows
+        it. Raises NotPossible if there is none."""
+        if self._loaded is None and self._unloaded is not None:
+            self.load(replace(self._unloaded, anyway=True), stop)
+        if self._loaded is None:
+            raise NotPossible("No model is loaded yet; choose one, or wait until it is ready.")
+
+    def use_drafter(self, drafter: str, stop: StopSignal) -> None:
+        """The target stays loaded, and reads the next prompt from its beginning."""
+        self._drafter = drafter
+        loaded = self._loaded
+        if loaded is None:
+            return
+        loaded.writer.close()
+        self._learning.detach()
+        loaded.target.roll_back(0)
+        loaded.writer = ReplyWriter(loaded.target)  # stays if the costs of the new drafter cannot be measured
+        try:
+            speculation = self._speculate(loaded.target, stop, drafter)
+        except Interrupted:
+            return  # the app is closing
+        loaded.writer = ReplyWriter(loaded.target, speculation)
+        name = loaded.target.description.name
+        self._emit(SpeculationChanged(name, speculation.state, speculation.is_drafting))
+
+    def close(self) -> None:
+        loaded = self._loaded
+        if loaded is not None:
+            loaded.writer.close()
+            with self._counting:
+                self._loaded = None
+            loaded.target.close()
+
+    @property
+    def _required(self) -> _Loaded:
+        assert self._loaded is not None, "call `require` first"
+        return self._loaded
+
+    def _leave_cards(self) -> None:
+        """Graphics cards rarely have room for two targets."""
+        if self._loaded is not None and self._loaded.target.description.num_gpu_layers:
+            self._unloaded = self._loaded.command
+            self._learning.detach()
+            self.close()
+
+    def _open_writer(self, target: Target, command: LoadTarget, stop: StopSignal) -> tuple[Speculation, ReplyWriter]:
+        """Closes the target if that fails."""
+        try:
+            with ExitStack() as undo:
+                undo.callback(target.close)
+                undo.callback(self._learning.reattach, self._learning.detach())
+                speculation = self._speculate(target, stop, self._drafter)
+                undo.callback(speculation.close)
+                writer = ReplyWriter(target, speculation)
+                _check_cancelled(command, stop)
+                undo.pop_all()
+        except Interrupted:
+            _check_cancelled(command, stop)
+            raise
+        return speculation, writer
+
+
+def _in_percents(name: str, emit: Listener) -> Callable[[float], None]:
+    """Reports the progress of loading in whole percents; llama.cpp reports every tensor."""
+    reported = 0
+
+    def report(progress: float) -> None:
+        nonlocal reported
+        if int(progress * 100) > reported:
+            reported = int(progress * 100)
+            emit(TargetLoading(name, progress))
+
+    return report
+
+
+def _check_cancelled(command: LoadTarget, stop: StopSignal) -> None:
+    if stop.is_set():
+        raise Cancelled(f"Loading {Path(command.target).name} was cancelled.")
+
+
+def _describe(source: TargetSource, target: Target, speculation: Speculation, settings: TargetSettings) -> TargetInfo:
+    description = target.description
+    return TargetInfo(
+        name=description.name,
+        path=str(source.path),
+        description=description.summary,
+        context_size=target.limits.context_size,
+        size_bytes=description.size_bytes,
+        threads=description.threads,
+        notice=" ".join(_notices(target, settings)),
+        speculation=speculation.state,
+        awaits_drafter=speculation.is_loading,
+        num_gpu_layers=description.num_gpu_layers,
+        gpu=description.gpu,
+        identity=source.identity,
+    )
+
+
+def _notices(target: Target, settings: TargetSettings) -> Iterator[str]:
+    description = target.description
+    if settings.gpu_layers is None and description.gpu and description.num_gpu_layers < description.num_layers:
+        some = f"Only {description.num_gpu_layers} of its {description.num_layers} layers fit"
+        yield (
+            f"{some if description.num_gpu_layers else 'None of its layers fits'} on {description.gpu}; the rest is "
+            "computed by the CPU, which takes longer. A smaller context size or quantization leaves room for more."
+        )
+    if not description.chat_template:
+        yield "This model brings no chat template; ChatML is used, which may not suit it."
+    if TargetFeature.ROLLBACK not in target.features:
+        yield (
+            "This model cannot take back what it has read: writing a reply again reads the whole chat anew, and "
+            "nothing can be drafted ahead of it."
+        )

@@ -1,0 +1,71 @@
+"""Counting tokens beside a reply, and while a target is being closed. How targets are loaded is in
+`test_chat_service.py`."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engine.messages.commands import LoadTarget
+from engine.storage import Repository
+from tests.fakes.target import FakeTarget
+from tests.unit.engine.services.test_chat_service import Desk
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    repository = Repository.open(tmp_path / "store")
+    yield Desk(repository, tmp_path)
+    repository.close()
+
+
+def load(desk: Desk, target: FakeTarget) -> None:
+    desk.do(LoadTarget(desk.add("fake", target)))
+
+
+def test_it_counts_as_the_target_in_use_reads(desk: Desk) -> None:
+    assert desk.target.count_tokens("the ") is None
+    assert not desk.target.is_loaded
+    load(desk, FakeTarget())
+    assert desk.target.is_loaded
+    assert desk.target.count_tokens("the end") == 4
+    assert desk.target.count_tokens("") == 0
+    load(desk, FakeTarget(more_pieces=(b"the end",)))
+    assert desk.target.count_tokens("the end") == 1
+    desk.target.close()
+    assert desk.target.count_tokens("the end") is None
+
+
+def test_a_text_that_cannot_fit_is_not_even_tokenized(desk: Desk) -> None:
+    load(desk, FakeTarget(context_size=4))
+    assert desk.target.count_tokens("x" * 64) == 64
+    assert desk.target.count_tokens("x" * 65) is None
+    assert desk.target.count_tokens("€" * 22) is None
+
+
+def test_a_target_is_not_closed_in_the_middle_of_counting(desk: Desk) -> None:
+    began, go_on = threading.Event(), threading.Event()
+
+    class SlowTarget(FakeTarget):
+        def tokenize(self, text: str) -> list[int]:
+            began.set()
+            assert go_on.wait(10)
+            assert not self.closed
+            return super().tokenize(text)
+
+    target = SlowTarget()
+    load(desk, target)
+    counted: list[int | None] = []
+    counting = threading.Thread(target=lambda: counted.append(desk.target.count_tokens("abc")))
+    counting.start()
+    assert began.wait(10)
+    closing = threading.Thread(target=desk.target.close)
+    closing.start()
+    go_on.set()
+    counting.join(10)
+    closing.join(10)
+    assert counted == [3]
+    assert target.closed
