@@ -7,7 +7,7 @@ load on the engine's own threads.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
@@ -20,7 +20,6 @@ from engine.messages.commands import (
     CountTokens,
     FileCommand,
     HubCommand,
-    KeepNgrams,
     LibraryCommand,
     PersonalCommand,
     ReadRuntime,
@@ -28,6 +27,7 @@ from engine.messages.commands import (
     UseLearning,
 )
 from engine.messages.events import Event, Listener, RuntimeRead, SpeculationChanged, TokensCounted
+from engine.services.era import StoredNgrams
 from engine.services.learning_service import LearningService
 from engine.stop_signal import StopSignal
 from engine.target.loaded import LoadedTarget
@@ -35,7 +35,6 @@ from engine.target.loaded import LoadedTarget
 if TYPE_CHECKING:
     from engine.decoding.speculation import Speculation
     from engine.hub.kept import KeptDownloads
-    from engine.messages.learned import NgramRecord
     from engine.messages.targets import GpuSupport
     from engine.services.chat_service import ChatService
     from engine.services.file_service import FileService
@@ -180,8 +179,8 @@ class Services:
 
         return Recall(self._repository())
 
-    def _stored_ngrams(self) -> _StoredNgrams:
-        return _StoredNgrams(self._repository(), self._post, self._learning.era.number)
+    def _stored_ngrams(self) -> StoredNgrams:
+        return StoredNgrams(self._repository(), self._post, self._learning.era.number)
 
     def _speculate(self, target: Target, stop: StopSignal, drafter: str) -> Speculation:
         from engine.decoding.speculation import Speculation
@@ -207,21 +206,6 @@ class Services:
             show,
             on_drafting=lambda drafting: self._learning.open(drafting, ngrams.era),
         )
-
-
-class _StoredNgrams:
-    """Implements `engine.proposers.drafting.NgramMemory`: read on the caller's thread, written by that of the store."""
-
-    def __init__(self, repository: Repository, post: Callable[[Command], object], era: int) -> None:
-        self._repository = repository
-        self._post = post
-        self.era = era  # in which they are loaded
-
-    def load(self, target_fingerprint: str, drafter_fingerprint: str) -> Sequence[NgramRecord]:
-        return self._repository.load_ngrams(target_fingerprint, drafter_fingerprint)
-
-    def save(self, target_fingerprint: str, drafter_fingerprint: str, changed: Sequence[NgramRecord]) -> None:
-        self._post(KeepNgrams(target_fingerprint, drafter_fingerprint, tuple(changed), self.era))
 
 
 def open_repository(config: EngineConfig) -> Repository:

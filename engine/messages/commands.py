@@ -301,7 +301,7 @@ class KeepNgrams(StoreCommand):
     target_fingerprint: str
     drafter_fingerprint: str
     changed: tuple[NgramRecord, ...]  # count 0: to be removed
-    era: int = 0  # in which they were learned; those of an earlier one are dropped, see `engine.services.learner.Era`
+    era: int = 0  # in which they were learned; those of an earlier one are dropped, see `engine.services.era`
 
 
 @dataclass(frozen=True, slots=True)

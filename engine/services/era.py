@@ -1,16 +1,22 @@
-"""For how long what is learned holds, while the app runs."""
+"""Eras: how long what was learned stays valid while the app runs, and the n-grams of one."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from engine.messages.commands import Command, KeepNgrams
+
+if TYPE_CHECKING:
+    from engine.messages.learned import NgramRecord
+    from engine.storage import Repository
 
 
 class Era:
-    """An era ends when what is learned is forgotten, or exchanged for something else. What was learned in one era must
-    not be kept in the next: whoever keeps something notes the number of the era that it was learned in, and asks
-    whether that lasts. Any thread may call any method.
+    """An era ends when the user forgets or replaces what was learned. What was learned in one era must not be stored in
+    the next, so it carries the number of its era until it is stored. Any thread may call any method.
     """
 
     def __init__(self) -> None:
@@ -20,13 +26,14 @@ class Era:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """It does not end meanwhile; waits where it is about to."""
+        """The era does not end inside; waits for one that is ending."""
         with self._lock:
             yield
 
     @contextmanager
     def lasting(self, number: int) -> Iterator[bool]:
-        """Whether it is this era still, which then does not end meanwhile. Never waits for one that is about to end."""
+        """Whether this era is still the current one, which then does not end inside. False for one that is ending,
+        without waiting."""
         if self._is_ending:
             yield False
             return
@@ -35,7 +42,7 @@ class Era:
 
     @contextmanager
     def ending(self) -> Iterator[None]:
-        """Nobody keeps anything meanwhile. The next era begins with `begin_next`."""
+        """Nobody stores anything learned inside. `begin_next` begins the next era."""
         self._is_ending = True
         with self._lock:
             self._is_ending = True
@@ -45,5 +52,20 @@ class Era:
                 self._is_ending = False
 
     def begin_next(self) -> None:
-        """To be called within `ending`."""
+        """To be called inside `ending`."""
         self.number += 1
+
+
+class StoredNgrams:
+    """Implements `engine.proposers.drafting.NgramMemory`: reads on the caller's thread, writes on that of the store."""
+
+    def __init__(self, repository: Repository, post: Callable[[Command], object], era: int) -> None:
+        self._repository = repository
+        self._post = post
+        self.era = era
+
+    def load(self, target_fingerprint: str, drafter_fingerprint: str) -> Sequence[NgramRecord]:
+        return self._repository.load_ngrams(target_fingerprint, drafter_fingerprint)
+
+    def save(self, target_fingerprint: str, drafter_fingerprint: str, changed: Sequence[NgramRecord]) -> None:
+        self._post(KeepNgrams(target_fingerprint, drafter_fingerprint, tuple(changed), self.era))

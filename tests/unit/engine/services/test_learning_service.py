@@ -19,7 +19,7 @@ from engine.messages.conversations import ChatTurn, Message, Role
 from engine.messages.events import DrafterLearned, Event
 from engine.messages.learned import Learned, NgramRecord
 from engine.proposers.drafting import Drafting, open_drafting
-from engine.services import learning_service
+from engine.services import learning_service, pupil
 from engine.services.learning_service import LearningService
 from engine.storage import Repository
 from tests.unit.engine.learning.made import TARGET, drafter_folder
@@ -371,7 +371,7 @@ def test_what_is_forgotten_elsewhere_is_not_learned_again(homes: Callable[..., H
 def test_at_a_start_only_the_latest_lessons_are_work(
     homes: Callable[..., Home], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(learning_service, "_MOST_DUE", 1)
+    monkeypatch.setattr(pupil, "_MAX_DUE", 1)
     home = homes(LearningSettings(enabled=False))
     home.service.open(home.drafting)
     home.talk(FOXES[:6])
