@@ -36,7 +36,7 @@ _PUBLIC = {
         RestoreConversation SearchConversations SearchHub Send ShowBranch ShowProfile UseAdapter UseDrafter UseLearning
     """,
     "proposers.catalogue": "origins",
-    "replies.reply": "Reply ReplyListener",
+    "replies.reply": "Reply",
     "services.hub_service": "fetch_drafter",
     "services.worker": "deep_thread",
     "stop_signal": "StopSignal",
@@ -44,9 +44,9 @@ _PUBLIC = {
     "threads": "Engine",
     "use_cases.chat": "open_writer",
     "use_cases.lab": "distill open_bench",
-    "use_cases.library": "download_target list_hub_files open_library",
-    "use_cases.profile": """
-        export_profile forget_learned import_profile summarize_learned summarize_profile use_adapter
+    "use_cases.store": """
+        download_target export_profile forget_learned import_profile list_hub_files open_library summarize_learned
+        summarize_profile use_adapter
     """,
 }
 
@@ -66,8 +66,7 @@ if TYPE_CHECKING:  # the same modules for mypy, which finds more in them than is
     from engine.threads import *
     from engine.use_cases.chat import *
     from engine.use_cases.lab import *
-    from engine.use_cases.library import *
-    from engine.use_cases.profile import *
+    from engine.use_cases.store import *
 else:
     _HOMES = {name: home for home, names in _PUBLIC.items() for name in names.split()}
     __all__ = [*_HOMES]  # noqa: PLE0604

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from engine.messages.speed import Speedup, speedup_of
+from engine.messages.speed import LiveFigures, Speedup, speedup_of
 
 
 class StopReason(StrEnum):
@@ -109,3 +109,19 @@ class ReplyStatistics:
         reply, its end was one more."""
         num_passes = self.reply_tokens if self.stop_reason is StopReason.END else self.reply_tokens - 1
         return num_passes / self.reply_s if self.reply_s > 0 and num_passes > 0 else 0.0
+
+
+class ReplyListener:
+    """Hears about a reply while it is being written, on the thread that writes it."""
+
+    def on_prompt(self, num_tokens: int, num_left_out: int) -> None:
+        """The prompt is rendered, without the oldest turns that did not fit."""
+
+    def on_prompt_progress(self, num_evaluated: int, num_total: int) -> None:
+        """More of its tokens are evaluated."""
+
+    def on_text(self, text: str, figures: LiveFigures, origins: tuple[OriginRun, ...]) -> None:
+        """The next piece of text, with the origins of its characters."""
+
+    def on_trimmed(self, num_left_out: int) -> None:
+        """The context filled up during the reply; this many of the oldest turns are left out from now on."""

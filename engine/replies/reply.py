@@ -15,7 +15,7 @@ from engine.errors import PromptTooLong
 from engine.messages.conversations import ChatTurn
 from engine.messages.learned import VerifiedReply
 from engine.messages.origins import TARGET
-from engine.messages.replies import OriginRun, ProposerCounts, ReplyStatistics, StopReason
+from engine.messages.replies import ProposerCounts, ReplyListener, ReplyStatistics, StopReason
 from engine.messages.speed import LiveFigures
 from engine.numerics.likeliest import DistributionNotes
 from engine.replies.prompt import Prompt, PromptBuilder
@@ -23,22 +23,6 @@ from engine.replies.speed import ReplyClock
 from engine.replies.text import TextOrigins, TextStream, origin_of, text_kind
 from engine.stop_signal import StopSignal
 from engine.target.interface import FloatRows, Interrupted, Target
-
-
-class ReplyListener:
-    """Hears about a reply while it is being written, on the thread that writes it."""
-
-    def on_prompt(self, num_tokens: int, num_left_out: int) -> None:
-        """The prompt is rendered, without the oldest turns that did not fit."""
-
-    def on_prompt_progress(self, num_evaluated: int, num_total: int) -> None:
-        """More of its tokens are evaluated."""
-
-    def on_text(self, text: str, figures: LiveFigures, origins: tuple[OriginRun, ...]) -> None:
-        """The next piece of text, with the origins of its characters."""
-
-    def on_trimmed(self, num_left_out: int) -> None:
-        """The context filled up during the reply; this many of the oldest turns are left out from now on."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,9 +36,9 @@ from engine.messages.events import (
 )
 from engine.messages.origins import TARGET
 from engine.messages.prompts import title_of
-from engine.messages.replies import OriginRun, StopReason
+from engine.messages.replies import OriginRun, ReplyListener, StopReason
 from engine.messages.speed import LiveFigures
-from engine.replies.reply import PreparedReply, Reply, ReplyListener
+from engine.replies.reply import PreparedReply, Reply
 from engine.services.comparing import compare
 from engine.services.learning_service import LearningService
 from engine.services.recall import Recall
@@ -209,12 +209,12 @@ class ChatService:
         self, prepared: PreparedReply, prompt: Message, message: Message, reply: Reply, before: Message | None
     ) -> None:
         if before is None:
-            self._recall.remember(prompt)
-            self._recall.remember(message, reply.tokens)
+            self._recall.add(prompt)
+            self._recall.add(message, reply.tokens)
         else:
             tokens, num_begun = prepared.prompt.tokens, prepared.prompt.num_begun
             begun = tokens[len(tokens) - num_begun :]
-            self._recall.remember_longer(before, message, (*begun, *reply.tokens), len(reply.tokens))
+            self._recall.add_continuation(before, message, (*begun, *reply.tokens), len(reply.tokens))
 
     def _compare(self, command: Compare, stop: StopSignal) -> None:
         """Chats that already have an answer to this prompt are not recalled: repeating it would prove nothing."""

@@ -1,4 +1,4 @@
-"""Answers one prompt without guesses and with them, by turns."""
+"""Answers one prompt in turns without and with drafts, to compare the speed."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from engine.messages.comparison import Comparison, RunFigures, Side, TextFork
 from engine.messages.conversations import ChatTurn
 from engine.messages.events import CompareText, Listener
 from engine.messages.learned import VerifiedReply
-from engine.messages.replies import OriginRun, StopReason
+from engine.messages.replies import OriginRun, ReplyListener, StopReason
 from engine.messages.speed import LiveFigures
 from engine.numerics.prefix import common_prefix_length
-from engine.replies.reply import Reply, ReplyListener, ReplyWriter
+from engine.replies.reply import Reply, ReplyWriter
 from engine.stop_signal import StopSignal
 
-# A machine that grows slower or faster meanwhile does so for both sides alike.
+# In this order, a machine that becomes slower or faster meanwhile does so for both sides alike.
 TURNS = (Side.PLAIN, Side.SPED_UP, Side.SPED_UP, Side.PLAIN)
-_SHOWN_TOKENS = 3  # of either side, behind a fork
+_SHOWN_TOKENS = 3  # of each side, from the fork on
 
 
 def compare(
     writer: ReplyWriter, turns: Sequence[ChatTurn], command: Compare, stop: StopSignal, emit: Listener
 ) -> Comparison:
-    """Writes every reply of `TURNS`, or as many as there is time for until `stop` is set.
+    """Writes the replies of `TURNS`, until `stop` is set.
 
-    Raises PromptTooLong or TemplateFailed, and whatever ends a reply by an error.
+    Raises PromptTooLong or TemplateFailed, and the error that ends a reply.
     """
     finished: dict[Side, list[Reply]] = {Side.PLAIN: [], Side.SPED_UP: []}
     settings = _settings(command)
@@ -56,8 +56,8 @@ def compare(
 
 
 def _settings(command: Compare) -> ReplySettings:
-    """With the same dice for all, so that at least the plain replies are the same; where nothing is left to dice, with
-    what the target thought, to tell a near-tie by."""
+    """One seed for all replies, so that at least the plain ones are the same. Greedy replies carry the target's
+    distributions, which show whether a fork is a near-tie."""
     sampling = command.settings.sampling
     if sampling.seed is None:
         sampling = replace(sampling, seed=secrets.randbits(63))
@@ -83,19 +83,19 @@ class _Run(ReplyListener):
 
 
 def _figures(reply: Reply) -> RunFigures:
-    told = reply.statistics
+    figures = reply.statistics
     return RunFigures(
-        num_tokens=told.reply_tokens,
-        seconds=told.reply_s,
-        tokens_per_s=told.tokens_per_s,
-        num_rounds=told.num_rounds,
-        num_drafted=told.num_drafted,
-        num_accepted=told.num_accepted,
+        num_tokens=figures.reply_tokens,
+        seconds=figures.reply_s,
+        tokens_per_s=figures.tokens_per_s,
+        num_rounds=figures.num_rounds,
+        num_drafted=figures.num_drafted,
+        num_accepted=figures.num_accepted,
     )
 
 
 def _find_fork(writer: ReplyWriter, plain: Sequence[Reply], sped_up: Sequence[Reply]) -> TextFork | None:
-    """The first reply that is not the first plain one."""
+    """Of the first reply that differs from the first plain one."""
     for reply in sped_up:
         if plain and reply.tokens != plain[0].tokens:
             return _fork(writer, plain[0], reply)
@@ -117,7 +117,7 @@ def _fork(writer: ReplyWriter, plain: Reply, sped_up: Reply) -> TextFork:
 
 
 def _chance(plain: VerifiedReply, place: int, token: Sequence[int]) -> float | None:
-    """Of the token at that place; None where it is not among the likeliest, or there is none."""
+    """Of the token at that place; None if it is not among the likeliest, or there is none."""
     if not token or place >= len(plain.top_tokens):
         return None
     among = (plain.top_tokens[place] == token[0]).nonzero()[0]

@@ -1,4 +1,4 @@
-"""Carries out what is asked of files beside the store: import, export, and text to attach."""
+"""Carries out commands for the user's files: import, export, and text to attach."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from engine.storage import Repository
 
 
 class FileService:
-    """On a thread of its own: a large file must not hold up the list of conversations."""
+    """Has its own thread: a large file must not delay the list of conversations."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class FileService:
         emit: Listener,
         post: Callable[[Command], object],
     ) -> None:
-        """`post` has a command of the engine's own carried out."""
+        """`post` queues a command of the engine's own."""
         self._open_repository = open_repository
         self._learning = learning
         self._emit = emit

@@ -1,4 +1,4 @@
-"""Carries out what a user asks of all that was learned: show it, carry it away or here, go back, forget."""
+"""Carries out commands for everything that was learned: show, export, import, go back, forget."""
 
 from __future__ import annotations
 
@@ -37,8 +37,7 @@ from engine.storage import Repository
 
 
 class PersonalService:
-    """Any thread may call `handle`. Those who draft and learn take up what has changed by themselves: they go on with
-    what they had until the reply under way has ended."""
+    """Any thread may call `handle`. A change takes effect after the reply in progress."""
 
     def __init__(
         self,
@@ -48,7 +47,7 @@ class PersonalService:
         emit: Listener,
         post: Callable[[Command], object],
     ) -> None:
-        """`post` has a command of the engine's own carried out after those that wait already."""
+        """`post` queues a command of the engine's own."""
         self._repository = repository
         self._recall = recall
         self._learning = learning
@@ -56,7 +55,7 @@ class PersonalService:
         self._post = post
 
     def handle(self, command: PersonalCommand, stop: StopSignal | None = None) -> None:
-        """Raises MendableError; what was changed until then is taken up all the same."""
+        """Raises MendableError; what was changed until then takes effect."""
         match command:
             case ReadLearned():
                 self._tell()
@@ -82,7 +81,7 @@ class PersonalService:
                 self._tell()
 
     def _import(self, command: ImportProfile, stop: StopSignal | None) -> None:
-        learned = read_profile(command.path).learned  # before anybody has to wait
+        learned = read_profile(command.path).learned  # before anybody must wait
         with self._exchanging():
             if stop is not None and stop.is_set():
                 raise Cancelled("The import was cancelled; nothing was added.")

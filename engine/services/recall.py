@@ -1,4 +1,4 @@
-"""Keeps what recall remembers true to the store: what chats bring, what is deleted, what another target should know."""
+"""Texts to recall, in step with the store: what chats add, what is deleted, and what was written with other targets."""
 
 from __future__ import annotations
 
@@ -20,33 +20,31 @@ from engine.target.interface import Target, vocabulary_fingerprint
 
 _logger = logging.getLogger("slipstream.recall")
 
-_LATER_THAN_ALL = 2**62  # than any id of a message
+_BEYOND_ALL = 2**62  # no message has such an id
 _SLICE_S = 0.02  # of tokenizing, before others may have the thread
 _MESSAGES_AT_ONCE = 8
-_RUN_UP = 32  # tokens before what is new: where the one leads into the other is found, too
+_OVERLAP = 32  # old tokens indexed with a continuation, so that the place where it begins is found, too
 
-_Text = tuple[int, int, Sequence[int]]  # the numbers of message and conversation, and the tokens
+_Text = tuple[int, int, Sequence[int]]  # ids of message and conversation, and the tokens
 
 
 class Recall:
-    """For the target in use. The thread of the target calls `open`, `remember`, `catch_up` and `begin_anew`, any
-    thread the rest.
-
-    Nobody asked for it and nobody misses it: where the store fails it says so in the log alone.
+    """Texts to recall for the target in use. The chat thread calls `open`, `add`, `add_continuation`, `catch_up` and
+    `begin_anew`, any thread the other methods. Failures of the store are only logged, since nobody waits for them.
     """
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
-        self._lock = threading.RLock()  # of whoever keeps something, or exchanges all of it
-        self._remembered = RecallTexts()
+        self._lock = threading.RLock()  # for adding texts, or replacing all of them
+        self._texts = RecallTexts()
         self._fingerprint = ""
         self._num_tokens = 0  # of the vocabulary
         self._tokenize: Callable[[str], list[int]] = lambda _text: []
-        self._forgotten: set[int] = set()  # conversations; a reply may still come to one
+        self._forgotten: set[int] = set()  # conversations; a reply may still be added to one
         self._before_id = 0  # messages from here on are known, or were tried
 
     def open(self, target: Target) -> None:
-        """From now on the memory is in this target's tokens."""
+        """Recalls texts in this target's tokens from now on."""
         vocabulary = target.vocabulary
         self._tokenize = target.tokenize
         self._num_tokens = len(vocabulary)
@@ -55,76 +53,69 @@ class Recall:
             if name != self._fingerprint:
                 self._fingerprint = name
                 if not self._load():
-                    self._fingerprint = ""  # the next time it is tried again
+                    self._fingerprint = ""  # so that the next time tries again
 
     def reload(self) -> None:
-        """What is remembered was exchanged in the store, or forgotten."""
+        """The texts in the store were replaced or forgotten."""
         with self._lock:
             if self._fingerprint:
                 self._load()
 
-    def _load(self) -> bool:
-        self._remembered = RecallTexts()  # what is no token of this target must not be found, whatever happens
-        self._before_id = _LATER_THAN_ALL
-        texts = self._loaded(None)
-        if texts is None:
-            return False
-        self._remembered = RecallTexts(texts)
-        self._remembered.forget(*tuple(self._forgotten))  # meanwhile, on another thread
-        return True
-
     def indexes(self) -> Sequence[SuffixIndex]:
-        return self._remembered.indexes
+        return self._texts.indexes
 
-    def remember(self, message: Message, tokens: Sequence[int] | None = None) -> None:
-        """A message that has been kept; its tokens, where the target wrote them."""
-        self._keep([(message.id, message.conversation_id, self._tokenize(message.text) if tokens is None else tokens)])
+    def add(self, message: Message, tokens: Sequence[int] | None = None) -> None:
+        """A stored message, and its tokens if the target wrote it."""
+        self._save([(message.id, message.conversation_id, self._tokenize(message.text) if tokens is None else tokens)])
 
-    def remember_longer(self, before: Message, message: Message, tokens: Sequence[int], num_new: int) -> None:
-        """A reply that has been kept and begins with the text of another, which it goes on from: from now on that is
-        remembered as a part of it. The last `num_new` of its tokens are new."""
-        found = tokens[-(num_new + _RUN_UP) :] if self._remembered.knows(before.id) else tokens
-        self._keep(
+    def add_continuation(self, before: Message, message: Message, tokens: Sequence[int], num_new: int) -> None:
+        """A stored reply that continues another one by `num_new` tokens, and replaces it."""
+        new = tokens[-(num_new + _OVERLAP) :] if self._texts.knows(before.id) else tokens
+        self._save(
             [(before.id, before.conversation_id, ()), (message.id, message.conversation_id, tokens)],
-            [(message.id, message.conversation_id, found)],
+            [(message.id, message.conversation_id, new)],
         )
 
     def catch_up(self) -> bool:
-        """Goes on, for a moment, with telling this memory of messages that it does not know, latest first: those of
-        chats with other targets. False when there are none left."""
-        with self._lock:
-            return self._catch_up()
-
-    def _catch_up(self) -> bool:
+        """Adds a few messages of chats with other targets, latest first. False when there are no more."""
         began = time.monotonic()
         texts: list[_Text] = []
-        try:
-            missing = self._repository.messages_without_recall(self._fingerprint, self._before_id, _MESSAGES_AT_ONCE)
-        except MendableError as error:
-            _logger.warning("recall was not brought up to date: %s", error)
-            return False
-        if not missing:
-            self._before_id = 0
-            return False
-        for message_id, conversation_id, text in missing:
-            texts.append((message_id, conversation_id, self._tokenize(text)))
-            self._before_id = message_id
-            if time.monotonic() - began > _SLICE_S:
-                break
-        return self._keep(texts) and self._remembered.num_tokens < MOST_TOKENS
+        with self._lock:
+            try:
+                missing = self._repository.messages_without_recall(
+                    self._fingerprint, self._before_id, _MESSAGES_AT_ONCE
+                )
+            except MendableError as error:
+                _logger.warning("recall was not brought up to date: %s", error)
+                return False
+            if not missing:
+                self._before_id = 0
+                return False
+            for message_id, conversation_id, text in missing:
+                texts.append((message_id, conversation_id, self._tokenize(text)))
+                self._before_id = message_id
+                if time.monotonic() - began > _SLICE_S:
+                    break
+            return self._save(texts) and self._texts.num_tokens < MOST_TOKENS
 
     def begin_anew(self) -> None:
-        """Messages have come that `catch_up` passed by."""
-        self._before_id = _LATER_THAN_ALL
+        """Lets `catch_up` begin again with the latest message, as older ones have been added."""
+        self._before_id = _BEYOND_ALL
 
     def forget(self, conversation_id: int) -> None:
         self._forgotten.add(conversation_id)
-        self._remembered.forget(conversation_id)
+        self._texts.forget(conversation_id)
+
+    def restore(self, conversation_id: int) -> None:
+        self._forgotten.discard(conversation_id)
+        with self._lock:
+            self._texts.add(self._loaded(conversation_id) or ())
+            self.begin_anew()  # some of it may be in the tokens of other targets only
 
     @contextmanager
     def without(self, conversation_ids: Sequence[int]) -> Iterator[None]:
-        """Meanwhile none of their texts is found. Takes no longer for many than for one."""
-        self._remembered.forget(*conversation_ids)
+        """Recalls nothing from these conversations inside. Takes no longer for many than for one."""
+        self._texts.forget(*conversation_ids)
         try:
             yield
         finally:
@@ -132,32 +123,16 @@ class Recall:
                 wanted = set(conversation_ids) - self._forgotten  # meanwhile, on another thread
                 if wanted:
                     loaded = self._loaded(None) or ()
-                    self._remembered.add([text for text in loaded if text.conversation_id in wanted])
+                    self._texts.add([text for text in loaded if text.conversation_id in wanted])
 
-    def restore(self, conversation_id: int) -> None:
-        self._forgotten.discard(conversation_id)
-        with self._lock:
-            self._remembered.add(self._loaded(conversation_id) or ())
-            self._before_id = _LATER_THAN_ALL  # some of it may never have been in this vocabulary
-
-    def _keep(self, texts: Sequence[_Text], found: Sequence[_Text] | None = None) -> bool:
-        """Whether the store takes more. Until the next start `found` is remembered instead."""
-        with self._lock:
-            return self._keep_all(texts, found)
-
-    def _keep_all(self, texts: Sequence[_Text], found: Sequence[_Text] | None) -> bool:
-        try:
-            self._repository.save_recall(self._fingerprint, {number: tokens for number, _, tokens in texts})
-        except ConversationMissing:
-            return True  # deleted meanwhile
-        except MendableError as error:
-            _logger.warning("recall was not kept: %s", error)
+    def _load(self) -> bool:
+        self._texts = RecallTexts()  # tokens of another target must not be found, even if loading fails
+        self.begin_anew()
+        texts = self._loaded(None)
+        if texts is None:
             return False
-        self._remembered.add(
-            RecallText(number, conversation, np.asarray(tokens, np.int32))
-            for number, conversation, tokens in (texts if found is None else found)
-            if conversation not in self._forgotten
-        )
+        self._texts = RecallTexts(texts)
+        self._texts.forget(*tuple(self._forgotten))  # meanwhile, on another thread
         return True
 
     def _loaded(self, conversation_id: int | None) -> list[RecallText] | None:
@@ -171,3 +146,20 @@ class Recall:
     def _is_sound(self, text: RecallText) -> bool:
         """A damaged file must not make the target evaluate what is no token."""
         return not len(text.tokens) or (int(text.tokens.min()) >= 0 and int(text.tokens.max()) < self._num_tokens)
+
+    def _save(self, texts: Sequence[_Text], indexed: Sequence[_Text] | None = None) -> bool:
+        """Whether the store accepts more. Until the next start, `indexed` are found instead of `texts`."""
+        with self._lock:
+            try:
+                self._repository.save_recall(self._fingerprint, {number: tokens for number, _, tokens in texts})
+            except ConversationMissing:
+                return True  # deleted meanwhile
+            except MendableError as error:
+                _logger.warning("recall was not stored: %s", error)
+                return False
+            self._texts.add(
+                RecallText(number, conversation, np.asarray(tokens, np.int32))
+                for number, conversation, tokens in (texts if indexed is None else indexed)
+                if conversation not in self._forgotten
+            )
+            return True

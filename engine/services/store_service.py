@@ -1,4 +1,4 @@
-"""Carries out what is asked of the store beside a reply that is being written."""
+"""Carries out commands for stored conversations, also while a reply is being written."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class StoreService:
             case KeepNgrams(target_fingerprint, drafter_fingerprint, changed, era):
                 with self._learning.era.lasting(era) as lasts:
                     if lasts:
-                        self._keep_ngrams(target_fingerprint, drafter_fingerprint, changed)
+                        self._save_ngrams(target_fingerprint, drafter_fingerprint, changed)
             case ReadHistory():
                 self._emit(HistoryRead(self._repository.read_history()))
 
@@ -88,7 +88,7 @@ class StoreService:
         self._repository.erase_forgotten()
 
     def _search(self, words: str, stop: StopSignal | None) -> None:
-        """A search that is stopped has no answer: another one has been asked for."""
+        """Not answered if it is stopped: another search replaces it."""
 
         def stopped() -> bool:
             return stop is not None and stop.is_set()
@@ -97,10 +97,9 @@ class StoreService:
         if not stopped():
             self._emit(ConversationsFound(words, hits))
 
-    def _keep_ngrams(self, target_fingerprint: str, drafter_fingerprint: str, changed: Sequence[NgramRecord]) -> None:
-        """Nobody asked for it and nobody misses it: a store that cannot be written speaks up when a message is to be
-        kept."""
+    def _save_ngrams(self, target_fingerprint: str, drafter_fingerprint: str, changed: Sequence[NgramRecord]) -> None:
+        """A failure is only logged: the user learns about a broken store when a message is to be stored."""
         try:
             self._repository.save_ngrams(target_fingerprint, drafter_fingerprint, changed)
         except StoreUnusable as error:
-            _logger.warning("n-grams were not kept: %s", error)
+            _logger.warning("n-grams were not stored: %s", error)

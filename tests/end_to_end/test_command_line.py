@@ -86,6 +86,51 @@ def test_ctrl_c_ends_the_reply_in_good_order() -> None:
     assert json.loads(out)["stop_reason"] == "stopped"
 
 
+INTERRUPTED_IMPORT = """
+import os, signal, sys
+from importlib.abc import MetaPathFinder
+
+class Interrupting(MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name == interrupted:
+            os.kill(os.getpid(), signal.SIGINT)
+
+interrupted = sys.argv.pop(1)
+sys.meta_path.insert(0, Interrupting())
+from app.commands import cli
+cli.main()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+@pytest.mark.parametrize(
+    ("module", "arguments", "sentence"),
+    [
+        ("engine.use_cases.chat", ("chat", "--prompt", "Hi"), ""),
+        ("engine.use_cases.lab", ("bench", "--prompts", "prompts.jsonl"), ""),
+        (
+            "engine.use_cases.lab",
+            ("distill", "--out", "drafter"),
+            "Stopped. The same command goes on where this ended.\n",
+        ),
+    ],
+)
+def test_ctrl_c_ends_a_command_in_good_order_while_it_imports_slow_libraries(
+    module: str, arguments: tuple[str, ...], sentence: str, tmp_path: Path
+) -> None:
+    (tmp_path / "prompts.jsonl").write_text('{"id": "a", "turns": ["Hi"]}\n')
+    result = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_IMPORT, module, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+    )
+    assert (result.returncode, result.stderr) == (130, sentence)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 def test_ctrl_c_closes_the_window() -> None:
     process = subprocess.Popen([sys.executable, "-m", "app"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -6,9 +6,8 @@ import queue
 from typing import TypeVar
 
 from engine.messages.events import Event
-from engine.messages.replies import OriginRun
+from engine.messages.replies import OriginRun, ReplyListener
 from engine.messages.speed import LiveFigures
-from engine.replies.reply import ReplyListener
 
 _E = TypeVar("_E")
 

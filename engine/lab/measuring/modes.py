@@ -17,9 +17,9 @@ from engine.lab.measuring.order import SimulatedCosts
 from engine.lab.measuring.prompts import Question
 from engine.messages.conversations import ChatTurn
 from engine.messages.learned import VerifiedReply
-from engine.messages.replies import StopReason
+from engine.messages.replies import ReplyListener, StopReason
 from engine.numerics.likeliest import DistributionNotes
-from engine.replies.reply import ReplyListener, ReplyWriter
+from engine.replies.reply import ReplyWriter
 from engine.stop_signal import StopSignal
 from engine.target.interface import Interrupted, Target
 from engine.target.trace import TraceTarget

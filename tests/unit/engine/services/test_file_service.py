@@ -155,7 +155,7 @@ def test_recall_takes_up_what_was_imported(desk: Desk, tmp_path: Path) -> None:
 def test_a_forgotten_conversation_is_remembered_by_nobody(desk: Desk) -> None:
     desk.recall.open(FakeTarget())
     number = desk.chat("chat")
-    desk.recall.remember(desk.repository.add_message(number, None, Role.USER, "one two three"))
+    desk.recall.add(desk.repository.add_message(number, None, Role.USER, "one two three"))
     assert desk.num_remembered(b"one") == 1
     desk.store.handle(ForgetConversation(number))
     assert desk.num_remembered(b"one") == 0

@@ -68,7 +68,7 @@ class Desk:
         self.recall.open(target)
         chat = self.repository.create_conversation("chat", "")
         prompt = self.repository.add_message(chat.id, None, Role.USER, "one two three")
-        self.recall.remember(prompt)
+        self.recall.add(prompt)
         self.repository.save_ngrams(TARGET, TOKENIZER, [NGRAM])
         for number, weights in enumerate(WEIGHTS):
             self.repository.save_adapter(TARGET, DRAFTER, 1.0, 1.5 + number, 20, 40, weights)

@@ -130,7 +130,7 @@ def test_what_was_said_is_found_at_once_and_after_the_next_start(
 ) -> None:
     repository = open_store()
     recall = opened(repository)
-    recall.remember(say(repository, "one two three"))
+    recall.add(say(repository, "one two three"))
     assert found(recall, "one t") == ["wo three"]
     repository.close()
     assert found(opened(open_store()), "one t") == ["wo three"]
@@ -138,9 +138,9 @@ def test_what_was_said_is_found_at_once_and_after_the_next_start(
 
 def test_what_is_forgotten_in_the_store_is_found_no_more_and_read_again(repository: FallibleRepository) -> None:
     recall = opened(repository)
-    recall.remember(say(repository, "one two three"))
+    recall.add(say(repository, "one two three"))
     gone = say(repository, "one too many")
-    recall.remember(gone)
+    recall.add(gone)
     recall.forget(gone.conversation_id)
     recall.reload()
     assert found(recall, "one t") == ["wo three"]
@@ -168,7 +168,7 @@ def test_a_reply_of_one_chat_is_drafted_in_the_next(repository: FallibleReposito
     assert first.statistics.num_accepted == 0
     conversation_id = repository.create_conversation("chat", "").id
     message = repository.add_message(conversation_id, None, Role.ASSISTANT, first.text)
-    recall.remember(message, first.tokens)
+    recall.add(message, first.tokens)
     again = write(recall, target, "And again?")
     assert again.text == first.text
     assert again.statistics.num_accepted > len(first.text) / 2
@@ -182,7 +182,7 @@ def test_tokens_that_the_target_wrote_are_kept_as_they_are(repository: FallibleR
     spelled = list(b"the thing")
     assert len(target.tokenize("the thing")) < len(spelled)
     message = say(repository, "the thing")
-    recall.remember(message, spelled)
+    recall.add(message, spelled)
     assert kept(repository, target) == {message.id: spelled}
     assert found(recall, "the") == [" thing"]
     assert caught_up(recall) == 1  # it is known
@@ -191,14 +191,14 @@ def test_tokens_that_the_target_wrote_are_kept_as_they_are(repository: FallibleR
 
 def test_a_reply_that_failed_before_its_first_token_is_known(repository: FallibleRepository) -> None:
     recall = opened(repository)
-    recall.remember(say(repository, ""), ())
+    recall.add(say(repository, ""), ())
     assert caught_up(recall) == 1
 
 
 def test_what_was_said_to_another_target_is_found_in_the_tokens_of_this_one(repository: FallibleRepository) -> None:
     old, new = FakeTarget(), FakeTarget(more_pieces=MORE)
     message = say(repository, "say hello world")
-    opened(repository, old).remember(message)
+    opened(repository, old).add(message)
     recall = opened(repository, new)
     assert list(recall.indexes()[0].find([ord("y"), ord(" ")], 8)) == []
     caught_up(recall)
@@ -210,7 +210,7 @@ def test_what_was_said_to_another_target_is_found_in_the_tokens_of_this_one(repo
 
 def test_the_same_vocabulary_under_another_target_is_the_same_memory(repository: FallibleRepository) -> None:
     recall = opened(repository)
-    recall.remember(say(repository, "one two three"))
+    recall.add(say(repository, "one two three"))
     before = recall.indexes()
     recall.open(FakeTarget(context_size=64))
     assert recall.indexes() is before
@@ -220,7 +220,7 @@ def test_the_same_vocabulary_under_another_target_is_the_same_memory(repository:
 def test_each_target_finds_its_own_memory_again(repository: FallibleRepository) -> None:
     old, new = FakeTarget(), FakeTarget(more_pieces=MORE)
     recall = opened(repository, old)
-    recall.remember(say(repository, "to the moon"), [*b"to the moon"])
+    recall.add(say(repository, "to the moon"), [*b"to the moon"])
     recall.open(new)
     assert found(recall, "to") == []
     recall.open(old)
@@ -290,7 +290,7 @@ def test_messages_that_come_while_it_catches_up_are_remembered_once(
         say(repository, f"message {number}")
     recall = opened(repository)
     recall.catch_up()
-    recall.remember(say(repository, "message 3"))
+    recall.add(say(repository, "message 3"))
     caught_up(recall)
     assert found(recall, "message ") == ["0", "1", "2", "3"]
 
@@ -298,8 +298,8 @@ def test_messages_that_come_while_it_catches_up_are_remembered_once(
 def test_a_deleted_conversation_is_not_found_until_it_is_restored(repository: FallibleRepository) -> None:
     recall = opened(repository)
     gone, other = say(repository, "one two three"), say(repository, "one two four")
-    recall.remember(gone)
-    recall.remember(other)
+    recall.add(gone)
+    recall.add(other)
     repository.delete_conversation(gone.conversation_id)
     recall.forget(gone.conversation_id)
     assert found(recall, "two ") == ["four"]
@@ -317,10 +317,10 @@ def test_a_reply_to_a_conversation_that_was_deleted_meanwhile_is_not_found_until
     repository.delete_conversation(prompt.conversation_id)
     recall.forget(prompt.conversation_id)
     reply = repository.add_message(prompt.conversation_id, prompt.id, Role.ASSISTANT, "four five six")
-    recall.remember(prompt)
-    recall.remember(reply, list(b"four five six"))
+    recall.add(prompt)
+    recall.add(reply, list(b"four five six"))
     assert found(recall, "one ") == found(recall, "four ") == []
-    recall.remember(say(repository, "four fives"))
+    recall.add(say(repository, "four fives"))
     assert found(recall, "four ") == ["fives"]
 
     repository.restore_conversation(prompt.conversation_id)
@@ -336,7 +336,7 @@ def test_a_restored_conversation_takes_further_replies(repository: FallibleRepos
     recall.forget(prompt.conversation_id)
     repository.restore_conversation(prompt.conversation_id)
     recall.restore(prompt.conversation_id)
-    recall.remember(say(repository, "four five six", prompt.conversation_id))
+    recall.add(say(repository, "four five six", prompt.conversation_id))
     assert found(recall, "four ") == ["five six"]
 
 
@@ -355,7 +355,7 @@ def test_a_message_that_was_purged_meanwhile_is_left_out(repository: FallibleRep
     message = say(repository, "one two three")
     repository.delete_conversation(message.conversation_id)
     repository.purge_deleted()
-    recall.remember(message)
+    recall.add(message)
     assert found(recall, "one ") == []
 
 
@@ -376,7 +376,7 @@ def test_a_chat_that_is_deleted_while_the_memory_is_loaded_stays_forgotten(
     assert isinstance(repository, Racing)
     recall = opened(repository)
     message = say(repository, "one two three")
-    recall.remember(message)
+    recall.add(message)
     recall.open(FakeTarget(more_pieces=MORE))
 
     def delete() -> None:
@@ -395,7 +395,7 @@ def test_however_many_chats_are_not_recalled_for_a_while_the_memory_is_read_once
     recall = opened(repository)
     messages = [say(repository, f"see what {place}") for place in range(5)]
     for message in messages:
-        recall.remember(message)
+        recall.add(message)
     *aside, last = [message.conversation_id for message in messages]
     before = repository.num_loaded
     with recall.without(aside):
@@ -446,7 +446,7 @@ def test_what_was_hidden_while_the_memory_caught_up_is_caught_up_with_after_its_
 def test_a_memory_that_could_not_be_loaded_is_loaded_with_the_target_the_next_time(
     repository: FallibleRepository,
 ) -> None:
-    opened(repository).remember(say(repository, "one two three"))
+    opened(repository).add(say(repository, "one two three"))
     repository.is_broken = True
     recall = opened(repository)
     repository.is_broken = False
@@ -458,7 +458,7 @@ def test_nothing_of_another_vocabulary_is_found_when_loading_fails_unexpectedly(
     repository: FallibleRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recall = opened(repository, FakeTarget(more_pieces=MORE))
-    recall.remember(say(repository, "one two three"))
+    recall.add(say(repository, "one two three"))
 
     def fail(*_arguments: object) -> tuple[RecallText, ...]:
         raise ZeroDivisionError
@@ -486,10 +486,10 @@ def test_a_store_that_fails_is_a_word_in_the_log_and_nothing_else(
 ) -> None:
     recall = opened(repository)
     first, second = say(repository, "one two three"), say(repository, "four five six")
-    recall.remember(first)
+    recall.add(first)
     repository.is_broken = True
     with caplog.at_level(logging.WARNING, "slipstream.recall"):
-        recall.remember(second)
+        recall.add(second)
         assert not recall.catch_up()
         recall.forget(first.conversation_id)
         recall.restore(first.conversation_id)
@@ -497,7 +497,7 @@ def test_a_store_that_fails_is_a_word_in_the_log_and_nothing_else(
         recall.open(FakeTarget(more_pieces=MORE))
     reason = "The disk that holds the store is full; free some space and try again."
     assert [record.message for record in caplog.records] == [
-        f"recall was not kept: {reason}",
+        f"recall was not stored: {reason}",
         f"recall was not brought up to date: {reason}",
         f"recall was not loaded: {reason}",
         f"recall was not loaded: {reason}",
@@ -513,8 +513,8 @@ def test_a_store_that_fails_is_a_word_in_the_log_and_nothing_else(
 def test_what_is_no_token_is_never_looked_in(repository: FallibleRepository, tmp_path: Path, wrong: int) -> None:
     recall = opened(repository)
     damaged, sound = say(repository, "one two three"), say(repository, "one two four")
-    recall.remember(damaged)
-    recall.remember(sound)
+    recall.add(damaged)
+    recall.add(sound)
     blob = np.array([*b"one two ", wrong, ord("x")], "<i4").tobytes()
     with closing(sqlite3.connect(tmp_path / FILE_NAME)) as connection, connection:
         connection.execute("UPDATE recall SET tokens = ? WHERE message_id = ?", (blob, damaged.id))
@@ -526,6 +526,6 @@ def test_what_is_no_token_is_never_looked_in(repository: FallibleRepository, tmp
 
 def test_the_highest_token_of_the_vocabulary_is_one(repository: FallibleRepository) -> None:
     recall = opened(repository)
-    recall.remember(say(repository, "one"), [1, 2, END])
+    recall.add(say(repository, "one"), [1, 2, END])
     (place,) = opened(repository).indexes()[0].find([1, 2], 8)
     assert place.continuation(8) == [END]

@@ -78,7 +78,7 @@ def test_a_deleted_conversation_is_forgotten_and_comes_back_restored(repository:
     recall.open(FakeTarget())
     service = StoreService(repository, recall, resting(repository), events.append)
     summary = repository.create_conversation("chat", "")
-    recall.remember(repository.add_message(summary.id, None, Role.USER, "one two three"))
+    recall.add(repository.add_message(summary.id, None, Role.USER, "one two three"))
 
     def num_found() -> int:
         return sum(len(index.find(list(b"one"), 8)) for index in recall.indexes())

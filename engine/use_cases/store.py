@@ -1,0 +1,80 @@
+"""The library and everything that was learned, from the command line. What opens the store raises StoreUnusable.
+
+A function that asks the hub imports it: huggingface_hub takes half a second, for which the others need not wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from engine.config import EngineConfig
+from engine.errors import AdapterMissing
+from engine.factory import kept_downloads, make_library, open_repository
+from engine.messages.events import Listener
+from engine.messages.learned import ImportOutcome, LearnedSummary
+from engine.messages.targets import HubFile
+from engine.profile import transfer
+from engine.services.hub_service import HubService
+from engine.services.library_service import LibraryService
+from engine.stop_signal import StopSignal
+
+summarize_profile = transfer.summarize_profile
+
+
+@contextmanager
+def open_library(config: EngineConfig, emit: Listener = lambda _event: None) -> Iterator[LibraryService]:
+    with closing(open_repository(config)) as repository:
+        yield make_library(config, repository, emit)
+
+
+def list_hub_files(repository: str) -> tuple[HubFile, ...]:
+    """The models in a repository of the hub, smallest first. Raises FetchFailed."""
+    from engine.hub.search import list_files
+
+    return list_files(repository)
+
+
+def download_target(config: EngineConfig, file: HubFile, emit: Listener, stop: StopSignal) -> Path:
+    """Downloads a model and adds it to the library. Raises FetchFailed and FetchCancelled."""
+    with open_library(config, emit) as library:
+        return HubService(config, kept_downloads(config), lambda: library, emit).download(file, stop)
+
+
+def summarize_learned(config: EngineConfig) -> LearnedSummary:
+    """How much was learned from chats."""
+    with closing(open_repository(config)) as repository:
+        return repository.summarize_learned()
+
+
+def export_profile(config: EngineConfig, path: Path, with_recall: bool = False, overwrite: bool = False) -> None:
+    """Writes everything that was learned into one file, all or nothing; texts to recall, which contain what the user
+    typed, only `with_recall`. Raises ProfileUnusable if the file cannot be written."""
+    with closing(open_repository(config)) as repository:
+        transfer.export_profile(repository, path, with_recall, overwrite)
+
+
+def import_profile(config: EngineConfig, path: Path, replace: bool = False) -> ImportOutcome:
+    """Merges a profile with what was learned here, or replaces that; all or nothing. Raises ProfileUnusable unless the
+    whole file is valid."""
+    with closing(open_repository(config)) as repository:
+        return transfer.import_profile(repository, path, replace)
+
+
+def use_adapter(config: EngineConfig, number: int | None) -> None:
+    """Publishes an earlier adapter again; None: all drafters do without one. Raises AdapterMissing."""
+    with closing(open_repository(config)) as repository:
+        found = False
+        for pair, adapters in repository.summarize_learned().adapters.items():
+            if number is None or any(adapter.number == number for adapter in adapters):
+                repository.publish_adapter(*pair, number)
+                found = True
+        if number is not None and not found:
+            raise AdapterMissing(f"There is no adapter {number}; `slipstream profile show` lists those that are kept.")
+
+
+def forget_learned(config: EngineConfig) -> None:
+    """Removes everything that was learned, for good; chats stay."""
+    with closing(open_repository(config)) as repository:
+        repository.forget_learned()
