@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QFileDialog
 from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from engine import CountTokens, ReadTextFile
-from engine.messages.prompts import Attachment
 from engine.messages.events import Event, TargetReady, TextFileRead, TokensCounted
+from engine.messages.prompts import Attachment
 
 MOST_FILES = 10  # of one prompt
 _PAUSE_MS = 250  # in typing
