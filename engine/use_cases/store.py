@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from engine.config import EngineConfig
-from engine.errors import AdapterMissing
+from engine.errors import AdapterUnusable
 from engine.factory import kept_downloads, make_library, open_repository
 from engine.messages.events import Listener
 from engine.messages.learned import ImportOutcome, LearnedSummary
@@ -37,7 +37,7 @@ def list_hub_files(repository: str) -> tuple[HubFile, ...]:
 
 
 def download_target(config: EngineConfig, file: HubFile, emit: Listener, stop: StopSignal) -> Path:
-    """Downloads a model and adds it to the library. Raises FetchFailed and FetchCancelled."""
+    """Downloads a model and adds it to the library. Raises FetchFailed and Cancelled."""
     with open_library(config, emit) as library:
         return HubService(config, kept_downloads(config), lambda: library, emit).download(file, stop)
 
@@ -50,20 +50,20 @@ def summarize_learned(config: EngineConfig) -> LearnedSummary:
 
 def export_profile(config: EngineConfig, path: Path, with_recall: bool = False, overwrite: bool = False) -> None:
     """Writes everything that was learned into one file, all or nothing; texts to recall, which contain what the user
-    typed, only `with_recall`. Raises ProfileUnusable if the file cannot be written."""
+    typed, only `with_recall`. Raises FileUnusable if the file cannot be written."""
     with closing(open_repository(config)) as repository:
         transfer.export_profile(repository, path, with_recall, overwrite)
 
 
 def import_profile(config: EngineConfig, path: Path, replace: bool = False) -> ImportOutcome:
-    """Merges a profile with what was learned here, or replaces that; all or nothing. Raises ProfileUnusable unless the
+    """Merges a profile with what was learned here, or replaces that; all or nothing. Raises FileUnusable unless the
     whole file is valid."""
     with closing(open_repository(config)) as repository:
         return transfer.import_profile(repository, path, replace)
 
 
 def use_adapter(config: EngineConfig, number: int | None) -> None:
-    """Publishes an earlier adapter again; None: all drafters do without one. Raises AdapterMissing."""
+    """Publishes an earlier adapter again; None: all drafters do without one. Raises AdapterUnusable."""
     with closing(open_repository(config)) as repository:
         found = False
         for pair, adapters in repository.summarize_learned().adapters.items():
@@ -71,7 +71,7 @@ def use_adapter(config: EngineConfig, number: int | None) -> None:
                 repository.publish_adapter(*pair, number)
                 found = True
         if number is not None and not found:
-            raise AdapterMissing(f"There is no adapter {number}; `slipstream profile show` lists those that are kept.")
+            raise AdapterUnusable(f"There is no adapter {number}; `slipstream profile show` lists those that are kept.")
 
 
 def forget_learned(config: EngineConfig) -> None:
