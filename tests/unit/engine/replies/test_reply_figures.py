@@ -21,7 +21,7 @@ from tests.fakes.drafter import guesses
 from tests.fakes.listener import RecordingListener
 from tests.fakes.proposers import FakeRecall, choosing, drafting, neural_proposer
 from tests.fakes.target import FakeTarget, says
-from tests.unit.engine.replies.test_text_origins import spelled
+from tests.unit.engine.replies.test_text import spelled
 
 TURNS = [ChatTurn(Role.USER, "Say it.")]
 GREEDY = SamplingSettings(temperature=0)
