@@ -1,4 +1,4 @@
-"""What came of answering one prompt without guesses and with them; plain values."""
+"""The result of answering one prompt without and with drafts."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from enum import StrEnum
 
 
 class Side(StrEnum):
-    PLAIN = "plain"  # nobody guesses
+    PLAIN = "plain"  # without drafts
     SPED_UP = "sped_up"
 
 
 @dataclass(frozen=True, slots=True)
 class RunFigures:
-    """One reply, or what there is of it. Tokens are the target's; reading the prompt is not counted."""
+    """Figures of one reply, or of its beginning. Tokens are the target's; the time of the prompt is not included."""
 
     num_tokens: int
     seconds: float
@@ -27,18 +27,17 @@ class RunFigures:
 
 @dataclass(frozen=True, slots=True)
 class TextFork:
-    """Where two greedy replies part. Chances are the target's, by its plain passes; None where it held the word for
-    very unlikely, or they are not known."""
+    """Where two greedy replies diverge. Chances are those of the target's plain passes; None if unknown, or very low."""
 
-    num_tokens: int  # that are the same
-    plain: str  # the word that followed without guesses; empty: the reply ended
+    num_tokens: int  # before the fork
+    plain: str  # the next word without drafts; empty: the reply ended
     sped_up: str  # and with them
     plain_chance: float | None
     sped_up_chance: float | None
 
     @property
     def logit_gap(self) -> float | None:
-        """How much likelier the one was than the other; None where that is not known."""
+        """Of the two words; None if unknown."""
         if not self.plain_chance or not self.sped_up_chance:
             return None
         return abs(math.log(self.plain_chance / self.sped_up_chance))
@@ -46,23 +45,23 @@ class TextFork:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Replies that were broken off are left out."""
+    """Only of replies that were finished."""
 
     plain: tuple[RunFigures, ...]
     sped_up: tuple[RunFigures, ...]
     is_greedy: bool
-    is_stopped: bool  # before all replies were written
-    fork: TextFork | None  # of greedy replies; None where all are the same
+    is_stopped: bool  # before all replies were finished
+    fork: TextFork | None  # of greedy replies; None if all are the same
 
     @property
     def ratio(self) -> float | None:
-        """How many times as fast; None where one side has not been measured."""
+        """Of the speeds with and without drafts; None until both are measured."""
         plain, sped_up = speed(self.plain), speed(self.sped_up)
         return sped_up / plain if plain and sped_up else None
 
     @property
     def range(self) -> tuple[float, float] | None:
-        """The least and the largest ratio of a reply on either side; None with less than two on each."""
+        """The smallest and the largest ratio of two replies; None with fewer than two on each side."""
         if min(len(self.plain), len(self.sped_up)) < 2 or self.ratio is None:
             return None
         plain = [run.tokens_per_s for run in self.plain]
@@ -71,6 +70,6 @@ class Comparison:
 
 
 def speed(runs: Sequence[RunFigures]) -> float:
-    """Tokens per second over all of them; 0 where there are none."""
+    """Tokens per second over all of them; 0 if there are none."""
     seconds = sum(run.seconds for run in runs)
     return sum(run.tokens_per_s * run.seconds for run in runs) / seconds if seconds > 0 else 0.0

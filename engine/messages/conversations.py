@@ -1,4 +1,4 @@
-"""Conversations as frozen values: trees of messages, search hits, and what files hold of them."""
+"""Conversations: trees of messages, search hits, and their form in files."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Message:
     role: Role
     text: str
     created_at: datetime
-    target_name: str | None = None  # who wrote it, for replies
+    target_name: str | None = None  # of a reply
     statistics: ReplyStatistics | None = None  # None for prompts
 
 
@@ -45,7 +45,7 @@ class ConversationSummary:
     id: int
     title: str
     updated_at: datetime
-    incognito: bool = False  # held in memory only, and gone when the app is closed
+    incognito: bool = False  # held in memory only, until the app is closed
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,55 +56,55 @@ class Conversation:
     system_prompt: str
     messages: tuple[Message, ...]
     sampling: OwnSampling = OwnSampling()
-    draft: str = ""  # a prompt that was begun and not sent
-    siblings: Mapping[int, tuple[int, ...]] = field(default_factory=dict)  # ids, oldest first and its own among them,
+    draft: str = ""  # the unsent prompt
+    siblings: Mapping[int, tuple[int, ...]] = field(default_factory=dict)  # of messages with any; ids, oldest first
 
 
 @dataclass(frozen=True, slots=True)
 class SearchHit:
-    """A conversation in which all words of a search occur."""
+    """A conversation that contains all words of a search."""
 
     conversation: ConversationSummary
-    message_id: int | None  # that has the words, rather one of the current branch; None: only the title has them
-    snippet: str  # of that message, in one line; else empty
-    marks: tuple[tuple[int, int], ...]  # where words stand in the snippet: first character, number of characters
+    message_id: int | None  # of a message with the words, preferably on the current branch; None: only the title
+    snippet: str  # of that message, in one line; empty without one
+    marks: tuple[tuple[int, int], ...]  # the words in the snippet: first character, number of characters
 
 
 @dataclass(frozen=True, slots=True)
 class TreeMessage:
-    """A message of a tree that is read from a file, or written to one."""
+    """A message of a tree in a file."""
 
     number: int  # within its tree
     parent: int | None
     role: Role
     text: str
-    created_at: datetime | None  # None: not known
-    target_name: str | None = None  # who wrote it, for replies
+    created_at: datetime | None  # None: unknown
+    target_name: str | None = None  # of a reply
 
 
 @dataclass(frozen=True, slots=True)
 class ConversationTree:
-    """A whole conversation with all its branches, as it travels between stores."""
+    """A conversation with all its branches, as exported and imported."""
 
     title: str
     system_prompt: str
-    created_at: datetime | None  # None: not known
+    created_at: datetime | None  # None: unknown
     updated_at: datetime | None
     messages: tuple[TreeMessage, ...]  # parents before their children
     head: int | None  # number of the leaf of the current branch
 
 
 class ExportFormat(StrEnum):
-    JSON = "json"  # everything, to be imported again
-    MARKDOWN = "markdown"  # the current branch, to be read
+    JSON = "json"  # everything, to import again
+    MARKDOWN = "markdown"  # the current branch, to read
 
 
 class LeftOut(StrEnum):
     """Why a conversation of a file was not imported."""
 
-    KNOWN = "known"  # it is in the store already
-    EMPTY = "empty"  # it holds no messages
-    UNREADABLE = "unreadable"  # it is damaged, or in no format that is known
+    KNOWN = "known"  # it is already in the store
+    EMPTY = "empty"  # it has no messages
+    UNREADABLE = "unreadable"  # it is damaged, or in an unknown format
 
 
 @dataclass(frozen=True, slots=True)

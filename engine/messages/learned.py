@@ -1,4 +1,4 @@
-"""All that is learned from chats, as values: what travels in a profile, and how much of it there is."""
+"""What was learned from chats: the contents of a profile, and how much of it there is."""
 
 from __future__ import annotations
 
@@ -16,24 +16,22 @@ if TYPE_CHECKING:  # the window is up before numpy is needed
 
 @dataclass(frozen=True, slots=True)
 class VerifiedReply:
-    """A reply to learn from: what was written, and the target's likeliest tokens before each of them."""
+    """The tokens of a reply, with the target's likeliest tokens in the place of each."""
 
-    tokens: npt.NDArray[np.int32]  # shape (n,), the one that ended it included
+    tokens: npt.NDArray[np.int32]  # shape (n,), with the one that ended it
     top_tokens: npt.NDArray[np.int32]  # shape (n, k), likeliest first
-    top_logs: npt.NDArray[
-        np.float16
-    ]  # shape (n, k): natural logarithms of their probabilities at temperature 1, others left out
+    top_logs: npt.NDArray[np.float16]  # shape (n, k), natural logarithms of their probabilities at temperature 1
 
 
 @dataclass(frozen=True, slots=True)
 class NgramRecord:
-    """A string of a drafter's tokens that one token of a target was seen to be made of."""
+    """A string of drafter tokens that spelled one target token."""
 
     string: tuple[int, ...]  # the drafter's tokens, shape (n,), n >= 1
     token: int  # the target's
-    count: int  # how often the target wrote it, one more for what the bytes alone tell; 0: the n-gram is gone
-    doubts: int  # how often the target wrote other tokens in its place
-    last_use: int  # in the cache's own time, which counts what it learned; larger is later
+    count: int  # how often the target wrote it, plus one if the bytes alone match; 0: it was removed
+    doubts: int  # how often the target wrote other tokens instead
+    last_use: int  # in the cache's own time, which counts its lessons; larger is later
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +57,16 @@ class Lesson:
 
 @dataclass(frozen=True, slots=True)
 class AdapterSummary:
-    """What a drafter has learned for one target, judged by replies that it did not learn from."""
+    """What a drafter learned for one target, judged by held-back replies."""
 
     number: int  # never given twice in a store; larger is later
     created_at: datetime
-    before: float  # tokens accepted per round on the replies it was judged by, without it
+    before: float  # tokens accepted per round on held-back replies, without it
     after: float  # and with it
-    num_replies: int  # it was judged by
-    num_learned: int  # replies it has learned from so far
+    num_replies: int  # held back
+    num_learned: int  # replies learned from so far
     is_published: bool  # in use
-    ordinal: int = field(default=0, kw_only=True)  # among all that its target ever had here, from 1; 0: not counted
+    ordinal: int = field(default=0, kw_only=True)  # among all adapters its target ever had here, from 1; 0: unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,19 +79,19 @@ FingerprintPair = tuple[str, str]  # of a target's vocabulary, then of a drafter
 
 @dataclass(frozen=True, slots=True)
 class TargetStatistics:
-    """How a target wrote the replies that are kept."""
+    """The stored replies of a target."""
 
     name: str
     num_replies: int
     num_tokens: int
-    seconds: float  # of writing them
+    seconds: float  # spent writing them
     tokens_per_round: float  # 0 = no rounds were counted
-    speedup: float | None  # over plain decoding, of the replies where that is known; a longer one weighs more
+    speedup: float | None  # over plain decoding, weighted by length, where it is known
 
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What travels in a profile. Lessons do not: they hold what was typed."""
+    """The contents of a profile. Lessons stay out of it: they contain what the user typed."""
 
     ngrams: Mapping[FingerprintPair, tuple[NgramRecord, ...]]
     adapters: Mapping[FingerprintPair, tuple[AdapterRecord, ...]]  # oldest first, at most one of them in use
@@ -109,7 +107,7 @@ class RecallSize:
 
 @dataclass(frozen=True, slots=True)
 class LearnedSummary:
-    """How much is learned. What there is nothing of is not named."""
+    """How much was learned. A pair or vocabulary without anything has no entry."""
 
     ngrams: Mapping[FingerprintPair, int]
     adapters: Mapping[FingerprintPair, tuple[AdapterSummary, ...]]  # newest first
@@ -122,25 +120,23 @@ class LearnedSummary:
 
     @property
     def vocabularies(self) -> tuple[str, ...]:
-        """The fingerprints of all targets' vocabularies that something is known for."""
+        """The fingerprints of all target vocabularies with an entry."""
         of_pairs = {target for target, _ in (*self.ngrams, *self.adapters)}
         return tuple(sorted(of_pairs | set(self.recall) | set(self.lessons)))
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileSummary:
-    """What a profile holds."""
-
     created_at: datetime
-    program: str  # the version that wrote it
+    program: str  # version that wrote it
     learned: LearnedSummary
 
 
 @dataclass(frozen=True, slots=True)
 class ImportOutcome:
-    """What a profile changed in the store."""
+    """What the import of a profile changed."""
 
     num_ngrams: int  # new or changed
     num_adapters: int  # new
-    num_published: int  # pairs that have an adapter in use now, and had none
-    num_texts: int  # to recall, new
+    num_published: int  # pairs that use an adapter now, and used none before
+    num_texts: int  # new ones to recall

@@ -1,20 +1,20 @@
-"""How fast a reply is being written, and how that compares with writing it without drafts. Plain values."""
+"""The speed of a reply while it is being written, and its ratio to plain decoding."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 
-FEWEST_TOKENS = 24  # of which a reply must have more, before anything is said of its speed
-LARGEST_ERROR = 0.25  # as a share of a ratio; one that is known no better is not told
+FEWEST_TOKENS = 24  # a reply must be longer, before its ratio is shown
+LARGEST_ERROR = 0.25  # as a share of a ratio that is shown
 
 
 @dataclass(frozen=True, slots=True)
 class Speedup:
-    """How many times as fast as without drafts."""
+    """A ratio to the speed of plain decoding."""
 
     value: float
-    error: float  # standard error, in the same unit
+    error: float  # its standard error
 
 
 def speedup_of(
@@ -25,7 +25,7 @@ def speedup_of(
     num_tokens: int,
     largest_error: float = LARGEST_ERROR,
 ) -> Speedup | None:
-    """Errors are standard errors, as shares of the speeds. None where too little is known to say anything."""
+    """Errors are standard errors, as shares of the speeds. None while too little is known."""
     if num_tokens <= FEWEST_TOKENS or tokens_per_s <= 0 or plain_tokens_per_s <= 0:
         return None
     share = math.hypot(error, plain_error)
@@ -37,31 +37,29 @@ def speedup_of(
 
 @dataclass(frozen=True, slots=True)
 class LiveFigures:
-    """Of a reply that is being written. Counts are tokens of the target; those of rounds are as in `ReplyStatistics`.
-
-    The mean leaves out what was written while the drafter was still being loaded, which holds the machine up.
-    """
+    """Figures of a reply in progress, as in `ReplyStatistics`. The mean leaves out the tokens written while the drafter
+    was being loaded, which slows down the machine."""
 
     num_tokens: int = 0
-    tokens_per_s: float = 0.0  # of late, about a second; 0 = not known yet
+    tokens_per_s: float = 0.0  # in the last second or so; 0 = not known yet
     mean_tokens_per_s: float = 0.0  # of the reply so far; 0 = not known yet
     mean_error: float = 0.0  # standard error of that, as a share of it
-    num_measured: int = 0  # tokens that the mean is made of
-    plain_tokens_per_s: float = 0.0  # what this machine writes without drafts, measured meanwhile; 0 = not known
+    num_measured: int = 0  # tokens in the mean
+    plain_tokens_per_s: float = 0.0  # of plain decoding on this machine; 0 = not known
     plain_error: float = 0.0  # standard error of that, as a share of it
     num_rounds: int = 0
     num_drafted: int = 0
     num_accepted: int = 0
     context_used: int = 0
-    is_compared: bool = False  # whether plain decoding is measured at all; not where nobody may draft
+    is_compared: bool = False  # whether plain decoding is measured: not if nobody may draft
 
     @property
     def speedup(self) -> Speedup | None:
-        """None until there is something to say."""
+        """None while too little is known."""
         return self.speedup_within(LARGEST_ERROR)
 
     def speedup_within(self, largest_error: float) -> Speedup | None:
-        """None where it is known no better than that, as a share of it."""
+        """None if its error may be larger than that, as a share of it."""
         return speedup_of(
             self.mean_tokens_per_s,
             self.mean_error,
@@ -77,5 +75,5 @@ class LiveFigures:
 
     @property
     def accepted_share(self) -> float | None:
-        """Of the drafted tokens; None where none was drafted."""
+        """Of the drafted tokens; None if there are none."""
         return self.num_accepted / self.num_drafted if self.num_drafted else None
