@@ -27,7 +27,7 @@ class RunFigures:
 
 @dataclass(frozen=True, slots=True)
 class TextFork:
-    """Where two greedy replies diverge. Chances are those of the target's plain passes; None if unknown, or very low."""
+    """Where two greedy replies diverge. Chances are those of the plain passes; None if unknown or very low."""
 
     num_tokens: int  # before the fork
     plain: str  # the next word without drafts; empty: the reply ended
