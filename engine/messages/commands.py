@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import dataclass_transform
 
 from engine.config import LearningSettings, OwnSampling, ReplySettings, TargetOptions, TargetSettings
 from engine.messages.conversations import ExportFormat
@@ -11,8 +12,12 @@ from engine.messages.learned import NgramRecord
 from engine.messages.targets import HubFile
 
 
+@dataclass_transform(frozen_default=True)
 class Command:
-    """Its base class says which service carries a command out."""
+    """Commands are frozen dataclasses; their base classes say which service carries them out."""
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True)(cls)
 
 
 class ChatCommand(Command):
@@ -43,7 +48,6 @@ class FileCommand(Command):
     """Reads or writes a file that the user chose."""
 
 
-@dataclass(frozen=True, slots=True)
 class LoadTarget(ChatCommand):
     """`target` is `starter`, the name of a target loaded before, or a path."""
 
@@ -56,7 +60,6 @@ class LoadTarget(ChatCommand):
     identity: str = ""
 
 
-@dataclass(frozen=True, slots=True)
 class Send(ReplyCommand):
     """Add a turn and answer it. Without a conversation a new one begins, titled after the prompt."""
 
@@ -69,7 +72,6 @@ class Send(ReplyCommand):
     has_own_system_prompt: bool = False  # whether it was written for this conversation; if not, the target's is used
 
 
-@dataclass(frozen=True, slots=True)
 class Regenerate(ReplyCommand):
     """Write a reply again, beside the old one, or answer a prompt that has no reply yet."""
 
@@ -78,7 +80,6 @@ class Regenerate(ReplyCommand):
     message_id: int | None = None  # of the reply or the prompt; None: the last of the current branch
 
 
-@dataclass(frozen=True, slots=True)
 class EditPrompt(ReplyCommand):
     """Replace a prompt: on a branch beside it, with its own reply."""
 
@@ -88,7 +89,6 @@ class EditPrompt(ReplyCommand):
     settings: ReplySettings
 
 
-@dataclass(frozen=True, slots=True)
 class ContinueReply(ReplyCommand):
     """Continue the last reply of the current branch. The longer reply is stored beside it."""
 
@@ -96,63 +96,53 @@ class ContinueReply(ReplyCommand):
     settings: ReplySettings
 
 
-@dataclass(frozen=True, slots=True)
 class UseDrafter(ChatCommand):
     """Draft with another drafter, also for the target in use: `built-in`, a folder, or a name that was fetched."""
 
     drafter: str
 
 
-@dataclass(frozen=True, slots=True)
 class RememberMore(ChatCommand):
     """Posted by the engine when it is idle: add a few messages from chats with other targets to recall."""
 
     anew: bool = False  # older messages were imported
 
 
-@dataclass(frozen=True, slots=True)
 class FetchDrafter(HubCommand):
     """Download a drafter from the hub, unless it is there already. Stopping keeps what was downloaded."""
 
     name: str  # `owner/name`
 
 
-@dataclass(frozen=True, slots=True)
 class UseLearning(Command):
     """Change how the drafter learns, or whether it does."""
 
     settings: LearningSettings
 
 
-@dataclass(frozen=True, slots=True)
 class ListConversations(StoreCommand):
     pass
 
 
-@dataclass(frozen=True, slots=True)
 class OpenConversation(StoreCommand):
     conversation_id: int
 
 
-@dataclass(frozen=True, slots=True)
 class RenameConversation(StoreCommand):
     conversation_id: int
     title: str
 
 
-@dataclass(frozen=True, slots=True)
 class DeleteConversation(StoreCommand):
     """Hides the conversation; it can be restored until the next start."""
 
     conversation_id: int
 
 
-@dataclass(frozen=True, slots=True)
 class RestoreConversation(StoreCommand):
     conversation_id: int
 
 
-@dataclass(frozen=True, slots=True)
 class ShowBranch(StoreCommand):
     """Make the branch through this message the current one, down to its leaf that was used last. Answered with
     `ConversationOpened`."""
@@ -161,7 +151,6 @@ class ShowBranch(StoreCommand):
     message_id: int
 
 
-@dataclass(frozen=True, slots=True)
 class ChangeConversation(StoreCommand):
     """Takes effect with its next reply. Answered with `ConversationChanged`."""
 
@@ -170,7 +159,6 @@ class ChangeConversation(StoreCommand):
     sampling: OwnSampling
 
 
-@dataclass(frozen=True, slots=True)
 class KeepDraft(StoreCommand):
     """Save an unsent prompt, without an event; even while the app is closing."""
 
@@ -178,28 +166,24 @@ class KeepDraft(StoreCommand):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
 class CountTokens(Command):
     """Answered with `TokensCounted` if a target is loaded; does not wait for the reply in progress."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
 class ForgetConversation(StoreCommand):
     """Removes the conversation for good, whether it was deleted or not. Answered with `ConversationForgotten`."""
 
     conversation_id: int
 
 
-@dataclass(frozen=True, slots=True)
 class SearchConversations(StoreCommand):
     """Answered with `ConversationsFound` unless stopped."""
 
     words: str
 
 
-@dataclass(frozen=True, slots=True)
 class ExportConversations(FileCommand):
     """Writes conversations to a file, all or none. Answered with `ConversationsExported`."""
 
@@ -209,33 +193,28 @@ class ExportConversations(FileCommand):
     overwrite: bool = False  # an existing file
 
 
-@dataclass(frozen=True, slots=True)
 class ImportConversations(FileCommand):
     """Adds the conversations of a file, all or none. Answered with `ConversationsImported`."""
 
     path: Path
 
 
-@dataclass(frozen=True, slots=True)
 class ReadTextFile(FileCommand):
     """Answered with `TextFileRead`."""
 
     path: Path
 
 
-@dataclass(frozen=True, slots=True)
 class ListTargets(LibraryCommand):
     """Answered with `TargetsListed`."""
 
 
-@dataclass(frozen=True, slots=True)
 class AddTargets(LibraryCommand):
     """Add model files, or those in folders, without copying them. Answered with `TargetsListed`."""
 
     paths: tuple[Path, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class RemoveTarget(LibraryCommand):
     """Takes a target out of the library. Answered with `TargetsListed`."""
 
@@ -243,7 +222,6 @@ class RemoveTarget(LibraryCommand):
     delete_file: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class ChangeTargetOptions(LibraryCommand):
     """Settings take effect when the target is loaded next, sampling with the next reply, and the system prompt in
     new conversations. Answered with `TargetsListed`."""
@@ -252,7 +230,6 @@ class ChangeTargetOptions(LibraryCommand):
     options: TargetOptions
 
 
-@dataclass(frozen=True, slots=True)
 class EstimateMemory(LibraryCommand):
     """Answered with `MemoryEstimated`."""
 
@@ -260,21 +237,18 @@ class EstimateMemory(LibraryCommand):
     settings: TargetSettings
 
 
-@dataclass(frozen=True, slots=True)
 class SearchHub(HubCommand):
     """Answered with `HubSearched`; without words, with the most downloaded models."""
 
     words: str
 
 
-@dataclass(frozen=True, slots=True)
 class ListHubFiles(HubCommand):
     """Answered with `HubFilesListed`."""
 
     repository: str
 
 
-@dataclass(frozen=True, slots=True)
 class DownloadTarget(HubCommand):
     """Downloads a model file into the folder of models and adds it to the library. Stopping pauses: the next download
     of the file resumes."""
@@ -282,19 +256,16 @@ class DownloadTarget(HubCommand):
     file: HubFile
 
 
-@dataclass(frozen=True, slots=True)
 class DiscardDownload(LibraryCommand):
     """Deletes the partial file of a paused download. Answered with `DownloadsListed`."""
 
     file: HubFile
 
 
-@dataclass(frozen=True, slots=True)
 class ListDownloads(LibraryCommand):
     """Answered with `DownloadsListed`: all unfinished downloads, also of earlier runs."""
 
 
-@dataclass(frozen=True, slots=True)
 class KeepNgrams(StoreCommand):
     """Posted by the engine: store what was learned about this pair of vocabularies, without an event."""
 
@@ -304,19 +275,16 @@ class KeepNgrams(StoreCommand):
     era: int = 0  # in which they were learned; those of an earlier one are dropped, see `engine.services.era`
 
 
-@dataclass(frozen=True, slots=True)
 class ReadLearned(PersonalCommand):
     """Answered with `LearnedRead`, as are commands that change what was learned, after their own event."""
 
 
-@dataclass(frozen=True, slots=True)
 class ShowProfile(PersonalCommand):
     """Answered with `ProfileShown`; nothing is imported."""
 
     path: Path
 
 
-@dataclass(frozen=True, slots=True)
 class ExportProfile(PersonalCommand):
     """Overwrites an existing file. Answered with `ProfileExported`."""
 
@@ -324,7 +292,6 @@ class ExportProfile(PersonalCommand):
     with_recall: bool = False  # its texts contain what the user typed
 
 
-@dataclass(frozen=True, slots=True)
 class ImportProfile(PersonalCommand):
     """Merge a profile with what was learned here, or replace it; all or nothing. Answered with `ProfileImported`."""
 
@@ -332,7 +299,6 @@ class ImportProfile(PersonalCommand):
     replace: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class UseAdapter(PersonalCommand):
     """Draft with this adapter from the next reply on; None: with the original drafter. Learning continues from there.
     Answered with `AdapterUsed`."""
@@ -342,18 +308,15 @@ class UseAdapter(PersonalCommand):
     number: int | None
 
 
-@dataclass(frozen=True, slots=True)
 class ForgetLearned(PersonalCommand):
     """Removes everything that was learned, for good; chats stay. Answered with `LearnedForgotten`."""
 
 
-@dataclass(frozen=True, slots=True)
 class ForgetEverything(PersonalCommand):
     """Removes all chats with their unsent prompts, and everything that was learned, for good. Waits for the reply in
     progress and cancels imports. Answered with `EverythingForgotten` and `ConversationsListed`."""
 
 
-@dataclass(frozen=True, slots=True)
 class ReadHistory(StoreCommand):
     """Answered with `HistoryRead`."""
 
@@ -366,7 +329,6 @@ class ChatSampling:
     own: OwnSampling = OwnSampling()  # of a chat that does not exist yet
 
 
-@dataclass(frozen=True, slots=True)
 class Compare(ChatCommand):
     """Answer a prompt in turns without and with drafts, to compare the speed. Nothing of it is stored, recalled or
     learned from. Reported with `CompareText` and, also when it is stopped, `CompareFinished`."""
@@ -380,13 +342,11 @@ class Compare(ChatCommand):
     sampled_as: ChatSampling | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class CheckForUpdate(HubCommand):
     """Look up the newest version on the site of this build. Answered with `UpdateChecked`."""
 
     by_hand: bool = False  # the user asked for it and waits
 
 
-@dataclass(frozen=True, slots=True)
 class ReadRuntime(Command):
     """Answered with `RuntimeRead`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import dataclass_transform
 
 from engine.messages.commands import CheckForUpdate, Command, Compare, EstimateMemory, LoadTarget, UseAdapter
 from engine.messages.comparison import Comparison, RunFigures, Side
@@ -16,8 +17,12 @@ from engine.messages.speed import LiveFigures
 from engine.messages.targets import HubFile, HubModel, LibraryTarget, MemoryEstimate, Runtime
 
 
+@dataclass_transform(frozen_default=True)
 class Event:
-    """Something happened in the engine."""
+    """Something happened in the engine. Events are frozen dataclasses."""
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True)(cls)
 
 
 Listener = Callable[[Event], None]
@@ -49,19 +54,16 @@ class TargetInfo:
     identity: str = ""  # as in `TargetSource`
 
 
-@dataclass(frozen=True, slots=True)
 class TargetLoading(Event):
     name: str
     progress: float  # 0 … 1
 
 
-@dataclass(frozen=True, slots=True)
 class TargetReady(Event):
     target: TargetInfo
     command: LoadTarget
 
 
-@dataclass(frozen=True, slots=True)
 class SpeculationChanged(Event):
     """The drafter of a target is ready, or could not be loaded."""
 
@@ -70,7 +72,6 @@ class SpeculationChanged(Event):
     is_drafting: bool
 
 
-@dataclass(frozen=True, slots=True)
 class DrafterFetching(Event):
     """How much of a drafter is downloaded, earlier downloads included."""
 
@@ -80,14 +81,12 @@ class DrafterFetching(Event):
     total_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
 class DrafterFetched(Event):
     """The drafter is downloaded, and needs the network no more."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
 class TargetsListed(Event):
     """The whole library, on request or after a change: the starter first, then last used first."""
 
@@ -95,25 +94,21 @@ class TargetsListed(Event):
     left_out: tuple[str, ...] = ()  # a sentence for each file that could not be added
 
 
-@dataclass(frozen=True, slots=True)
 class MemoryEstimated(Event):
     command: EstimateMemory
     estimate: MemoryEstimate
 
 
-@dataclass(frozen=True, slots=True)
 class HubSearched(Event):
     words: str
     models: tuple[HubModel, ...]  # most downloaded first
 
 
-@dataclass(frozen=True, slots=True)
 class HubFilesListed(Event):
     repository: str
     files: tuple[HubFile, ...]  # smallest first
 
 
-@dataclass(frozen=True, slots=True)
 class TargetDownloading(Event):
     """How much of a model file is downloaded, earlier downloads included."""
 
@@ -122,7 +117,6 @@ class TargetDownloading(Event):
     bytes_per_s: float  # 0: not known yet
 
 
-@dataclass(frozen=True, slots=True)
 class TargetDownloaded(Event):
     """The file is complete, verified, and in the library."""
 
@@ -130,67 +124,56 @@ class TargetDownloaded(Event):
     path: Path
 
 
-@dataclass(frozen=True, slots=True)
 class DownloadsListed(Event):
     """Unfinished downloads, with the number of bytes downloaded so far."""
 
     downloads: tuple[tuple[HubFile, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
 class ConversationsListed(Event):
     conversations: tuple[ConversationSummary, ...]  # last used first
 
 
-@dataclass(frozen=True, slots=True)
 class ConversationChanged(Event):
     """It was created, renamed, restored or used."""
 
     conversation: ConversationSummary
 
 
-@dataclass(frozen=True, slots=True)
 class ConversationDeleted(Event):
     conversation: ConversationSummary
 
 
-@dataclass(frozen=True, slots=True)
 class ConversationOpened(Event):
     conversation: Conversation
 
 
-@dataclass(frozen=True, slots=True)
 class ConversationForgotten(Event):
     """It was removed for good."""
 
     conversation: ConversationSummary
 
 
-@dataclass(frozen=True, slots=True)
 class ConversationsFound(Event):
     words: str
     hits: tuple[SearchHit, ...]  # last used conversations first; no more than a list can show
 
 
-@dataclass(frozen=True, slots=True)
 class ConversationsExported(Event):
     path: Path
     num_conversations: int
 
 
-@dataclass(frozen=True, slots=True)
 class ConversationsImported(Event):
     path: Path
     num_conversations: int  # that were added
     left_out: tuple[tuple[LeftOut, str], ...]  # the others: why, and their titles (empty: not known)
 
 
-@dataclass(frozen=True, slots=True)
 class TextFileRead(Event):
     file: TextFile
 
 
-@dataclass(frozen=True, slots=True)
 class PromptKept(Event):
     """The user's turn is stored; its reply is being prepared."""
 
@@ -198,7 +181,6 @@ class PromptKept(Event):
     siblings: tuple[int, ...] = ()  # as in `Conversation.siblings`, if it has any
 
 
-@dataclass(frozen=True, slots=True)
 class ReplyStarted(Event):
     """The prompt is rendered."""
 
@@ -208,14 +190,12 @@ class ReplyStarted(Event):
     left_out_messages: int  # oldest messages that no longer fit into the context
 
 
-@dataclass(frozen=True, slots=True)
 class PromptProgress(Event):
     conversation_id: int
     num_evaluated: int
     num_total: int
 
 
-@dataclass(frozen=True, slots=True)
 class ReplyText(Event):
     """The next piece of the reply; never half a character."""
 
@@ -225,7 +205,6 @@ class ReplyText(Event):
     origins: tuple[OriginRun, ...] = ()  # of `text`, in order
 
 
-@dataclass(frozen=True, slots=True)
 class ContextTrimmed(Event):
     """The context filled up in the middle of a reply, and the oldest messages were left out."""
 
@@ -233,7 +212,6 @@ class ContextTrimmed(Event):
     left_out_messages: int
 
 
-@dataclass(frozen=True, slots=True)
 class ReplyFinished(Event):
     """The stored reply. Its text is final and replaces what was streamed."""
 
@@ -241,13 +219,11 @@ class ReplyFinished(Event):
     siblings: tuple[int, ...] = ()  # as in `Conversation.siblings`, if it has any
 
 
-@dataclass(frozen=True, slots=True)
 class TokensCounted(Event):
     text: str
     num_tokens: int | None  # None: the text is too long for the context
 
 
-@dataclass(frozen=True, slots=True)
 class DrafterLearned(Event):
     """From the next reply on the drafter uses another adapter, or the stored one after a start."""
 
@@ -258,12 +234,10 @@ class DrafterLearned(Event):
     is_return: bool  # to an earlier adapter that did better
 
 
-@dataclass(frozen=True, slots=True)
 class HistoryRead(Event):
     history: History
 
 
-@dataclass(frozen=True, slots=True)
 class CompareText(Event):
     """The next piece of one of the compared replies."""
 
@@ -274,13 +248,11 @@ class CompareText(Event):
     is_finished: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class CompareFinished(Event):
     command: Compare
     comparison: Comparison
 
 
-@dataclass(frozen=True, slots=True)
 class LearnedRead(Event):
     """How much is learned, on request or after a change."""
 
@@ -288,27 +260,23 @@ class LearnedRead(Event):
     in_use: FingerprintPair | None  # of the loaded target and drafter
 
 
-@dataclass(frozen=True, slots=True)
 class ProfileShown(Event):
     path: Path
     summary: ProfileSummary
 
 
-@dataclass(frozen=True, slots=True)
 class ProfileExported(Event):
     path: Path
     num_bytes: int
     with_recall: bool
 
 
-@dataclass(frozen=True, slots=True)
 class ProfileImported(Event):
     path: Path
     outcome: ImportOutcome
     replaced: bool
 
 
-@dataclass(frozen=True, slots=True)
 class AdapterUsed(Event):
     """It is used from the next reply on."""
 
@@ -316,35 +284,29 @@ class AdapterUsed(Event):
     before: int | None  # number of the one used until now; None: the original drafter
 
 
-@dataclass(frozen=True, slots=True)
 class LearnedForgotten(Event):
     pass
 
 
-@dataclass(frozen=True, slots=True)
 class EverythingForgotten(Event):
     num_conversations: int
 
 
-@dataclass(frozen=True, slots=True)
 class UpdateChecked(Event):
     command: CheckForUpdate
     release: Release | None  # None: there is no newer one
 
 
-@dataclass(frozen=True, slots=True)
 class RuntimeRead(Event):
     runtime: Runtime
 
 
-@dataclass(frozen=True, slots=True)
 class Finished(Event):
     """A command was carried out. Every command that is begun ends with this or `Failed`, after its other events."""
 
     command: Command
 
 
-@dataclass(frozen=True, slots=True)
 class Failed(Event):
     """A command failed; the engine goes on as before. `sentence` says what to do about it."""
 
