@@ -7,26 +7,20 @@ import time
 from engine.config import EngineConfig
 from engine.factory import Services, row_of
 from engine.messages.commands import (
-    ChangeConversation,
     ChatCommand,
     Command,
     CountTokens,
-    DeleteConversation,
     DownloadTarget,
     FetchDrafter,
     FileCommand,
-    ForgetConversation,
     ForgetEverything,
     HubCommand,
     ImportConversations,
     ImportProfile,
-    KeepDraft,
     LibraryCommand,
+    OwedCommand,
     PersonalCommand,
     ReadRuntime,
-    RenameConversation,
-    RestoreConversation,
-    ShowBranch,
     StoreCommand,
     UseLearning,
 )
@@ -54,16 +48,6 @@ _THREADS: dict[type, str] = {
 }
 # What these commands end on other threads: imports that began before are forgotten with the rest.
 _ENDED_BY: dict[type, tuple[type, ...]] = {ForgetEverything: (ImportConversations, ImportProfile)}
-# Carried out even when the app is being closed.
-_OWED = {
-    KeepDraft,
-    RenameConversation,
-    DeleteConversation,
-    RestoreConversation,
-    ForgetConversation,
-    ChangeConversation,
-    ShowBranch,
-}
 
 
 class Engine:
@@ -82,7 +66,7 @@ class Engine:
                 self._services.handle,
                 listener,
                 on_end=self._services.close_chat if name == "chat" else lambda: None,
-                is_owed=lambda command: type(command) in _OWED,
+                is_owed=lambda command: isinstance(command, OwedCommand),
             )
             for name in (*_STORE_THREADS, *_NETWORK_THREADS)
         }

@@ -32,6 +32,10 @@ class StoreCommand(Command):
     """Reads or changes stored conversations."""
 
 
+class OwedCommand(StoreCommand):
+    """Is carried out even if it is still waiting when the app is closed."""
+
+
 class LibraryCommand(Command):
     """Reads or changes the library of targets."""
 
@@ -128,22 +132,22 @@ class OpenConversation(StoreCommand):
     conversation_id: int
 
 
-class RenameConversation(StoreCommand):
+class RenameConversation(OwedCommand):
     conversation_id: int
     title: str
 
 
-class DeleteConversation(StoreCommand):
+class DeleteConversation(OwedCommand):
     """Hides the conversation; it can be restored until the next start."""
 
     conversation_id: int
 
 
-class RestoreConversation(StoreCommand):
+class RestoreConversation(OwedCommand):
     conversation_id: int
 
 
-class ShowBranch(StoreCommand):
+class ShowBranch(OwedCommand):
     """Make the branch through this message the current one, down to its leaf that was used last. Answered with
     `ConversationOpened`."""
 
@@ -151,7 +155,7 @@ class ShowBranch(StoreCommand):
     message_id: int
 
 
-class ChangeConversation(StoreCommand):
+class ChangeConversation(OwedCommand):
     """Takes effect with its next reply. Answered with `ConversationChanged`."""
 
     conversation_id: int
@@ -159,8 +163,8 @@ class ChangeConversation(StoreCommand):
     sampling: OwnSampling
 
 
-class KeepDraft(StoreCommand):
-    """Save an unsent prompt, without an event; even while the app is closing."""
+class KeepDraft(OwedCommand):
+    """Save an unsent prompt, without an event."""
 
     conversation_id: int
     text: str
@@ -172,7 +176,7 @@ class CountTokens(Command):
     text: str
 
 
-class ForgetConversation(StoreCommand):
+class ForgetConversation(OwedCommand):
     """Removes the conversation for good, whether it was deleted or not. Answered with `ConversationForgotten`."""
 
     conversation_id: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from engine.config import OwnSampling, ReplySettings
 from engine.errors import ConversationMissing, NotPossible
@@ -49,25 +49,16 @@ from engine.storage import Repository
 _logger = logging.getLogger("slipstream.chat")
 
 
+@dataclass(frozen=True)
 class ChatService:
-    """Carries out what needs the target. All methods run on one thread."""
+    """Carries out commands that need the target: prompts, replies, comparisons. All methods run on one thread."""
 
-    def __init__(
-        self,
-        repository: Repository,
-        recall: Recall,
-        learning: LearningService,
-        target: TargetInUse,
-        emit: Listener,
-        post: Callable[[Command], object],
-    ) -> None:
-        """`post` queues a command of the engine's own behind those that are waiting."""
-        self._repository = repository
-        self._recall = recall
-        self._learning = learning
-        self.target = target
-        self._emit = emit
-        self._post = post
+    _repository: Repository
+    _recall: Recall
+    _learning: LearningService
+    target: TargetInUse
+    _emit: Listener
+    _post: Callable[[Command], object]  # queues a command of the engine's own
 
     def handle(self, command: ChatCommand, stop: StopSignal) -> None:
         if isinstance(command, RememberMore):  # nobody waits for it
@@ -257,25 +248,24 @@ class ChatService:
             _logger.debug("conversation %d was deleted while it was being answered", conversation_id)
 
 
+@dataclass(frozen=True)
 class _ReplyEvents(ReplyListener):
     """Turns what it hears into events of one conversation."""
 
-    def __init__(self, prompt: Message, emit: Listener) -> None:
-        self._conversation_id = prompt.conversation_id
-        self._prompt_id = prompt.id
-        self._emit = emit
+    prompt: Message
+    emit: Listener
 
     def on_prompt(self, num_tokens: int, num_left_out: int) -> None:
-        self._emit(ReplyStarted(self._conversation_id, self._prompt_id, num_tokens, num_left_out))
+        self.emit(ReplyStarted(self.prompt.conversation_id, self.prompt.id, num_tokens, num_left_out))
 
     def on_prompt_progress(self, num_evaluated: int, num_total: int) -> None:
-        self._emit(PromptProgress(self._conversation_id, num_evaluated, num_total))
+        self.emit(PromptProgress(self.prompt.conversation_id, num_evaluated, num_total))
 
     def on_text(self, text: str, figures: LiveFigures, origins: tuple[OriginRun, ...]) -> None:
-        self._emit(ReplyText(self._conversation_id, text, figures, origins))
+        self.emit(ReplyText(self.prompt.conversation_id, text, figures, origins))
 
     def on_trimmed(self, num_left_out: int) -> None:
-        self._emit(ContextTrimmed(self._conversation_id, num_left_out))
+        self.emit(ContextTrimmed(self.prompt.conversation_id, num_left_out))
 
 
 def _turns(system_prompt: str, branch: Sequence[Message]) -> list[ChatTurn]:

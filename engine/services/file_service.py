@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from engine.errors import Cancelled, ConversationMissing, FileUnusable
 from engine.exchange import read_chats, read_text, write_chats
@@ -21,21 +22,14 @@ from engine.stop_signal import StopSignal
 from engine.storage import Repository
 
 
+@dataclass(frozen=True)
 class FileService:
     """Has its own thread: a large file must not delay the list of conversations."""
 
-    def __init__(
-        self,
-        open_repository: Callable[[], Repository],
-        learning: LearningService,
-        emit: Listener,
-        post: Callable[[Command], object],
-    ) -> None:
-        """`post` queues a command of the engine's own."""
-        self._open_repository = open_repository
-        self._learning = learning
-        self._emit = emit
-        self._post = post
+    _open_repository: Callable[[], Repository]
+    _learning: LearningService
+    _emit: Listener
+    _post: Callable[[Command], object]  # queues a command of the engine's own
 
     def handle(self, command: FileCommand, stop: StopSignal) -> None:
         match command:

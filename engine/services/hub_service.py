@@ -7,6 +7,7 @@ downloaded nor the check for updates need wait.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,16 +32,14 @@ if TYPE_CHECKING:
     from engine.services.library_service import LibraryService
 
 
+@dataclass(frozen=True)
 class HubService:
     """Three threads call it: one searches, one downloads targets, one downloads drafters."""
 
-    def __init__(
-        self, config: EngineConfig, downloads: KeptDownloads, library: Callable[[], LibraryService], emit: Listener
-    ) -> None:
-        self._config = config
-        self._downloads = downloads
-        self._library = library
-        self._emit = emit
+    _config: EngineConfig
+    _downloads: KeptDownloads
+    _library: Callable[[], LibraryService]
+    _emit: Listener
 
     def handle(self, command: HubCommand, stop: StopSignal) -> None:
         match command:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from engine.errors import Cancelled
 from engine.messages.commands import (
@@ -36,23 +37,15 @@ from engine.stop_signal import StopSignal
 from engine.storage import Repository
 
 
+@dataclass(frozen=True)
 class PersonalService:
     """Any thread may call `handle`. A change takes effect after the reply in progress."""
 
-    def __init__(
-        self,
-        repository: Repository,
-        recall: Recall,
-        learning: LearningService,
-        emit: Listener,
-        post: Callable[[Command], object],
-    ) -> None:
-        """`post` queues a command of the engine's own."""
-        self._repository = repository
-        self._recall = recall
-        self._learning = learning
-        self._emit = emit
-        self._post = post
+    _repository: Repository
+    _recall: Recall
+    _learning: LearningService
+    _emit: Listener
+    _post: Callable[[Command], object]  # queues a command of the engine's own
 
     def handle(self, command: PersonalCommand, stop: StopSignal | None = None) -> None:
         """Raises MendableError; what was changed until then takes effect."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from engine.errors import StoreUnusable
 from engine.messages.commands import (
@@ -40,12 +41,12 @@ from engine.storage import Repository
 _logger = logging.getLogger("slipstream.store")
 
 
+@dataclass(frozen=True)
 class StoreService:
-    def __init__(self, repository: Repository, recall: Recall, learning: LearningService, emit: Listener) -> None:
-        self._repository = repository
-        self._recall = recall
-        self._learning = learning
-        self._emit = emit
+    _repository: Repository
+    _recall: Recall
+    _learning: LearningService
+    _emit: Listener
 
     def handle(self, command: StoreCommand, stop: StopSignal | None = None) -> None:
         match command:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from engine import Engine, EngineConfig, ExportConversations, ForgetEverything, ImportConversations, ReadTextFile
 from engine.factory import row_of
-from engine.messages.commands import ChatCommand
+from engine.messages.commands import ChatCommand, OwedCommand
 from engine.messages.conversations import ExportFormat, Role
 from engine.messages.events import ConversationsExported, EverythingForgotten, TextFileRead
 from engine.storage import Repository
-from engine.threads import _OWED, _THREADS
+from engine.threads import _THREADS
 from tests.fakes.commands import ALL_COMMANDS
 from tests.fakes.listener import EventQueue
 
@@ -26,7 +26,7 @@ def test_everything_is_forgotten_on_the_thread_that_replies() -> None:
 
 
 def test_only_what_the_store_writes_is_owed() -> None:
-    assert {row_of(_THREADS, kind) for kind in _OWED} == {"store"}
+    assert {row_of(_THREADS, kind) for kind in ALL_COMMANDS if issubclass(kind, OwedCommand)} == {"store"}
 
 
 def test_what_is_being_imported_when_everything_is_forgotten_is_not_added(tmp_path: Path) -> None:
