@@ -1,10 +1,11 @@
-"""From the turns of a conversation to the tokens of a prompt that fits, reusing what the target already holds."""
+"""Makes a prompt that fits out of the turns of a conversation, reusing the tokens that the target holds."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import accumulate
 
 from engine.errors import PromptTooLong
@@ -13,21 +14,20 @@ from engine.numerics.prefix import common_prefix_length
 from engine.target.chat_template import ChatTemplate
 from engine.target.interface import Target, Vocabulary
 
-# A prompt must leave this much of the context for its reply, or the oldest turns leave.
-_REPLY_SHARE = 8
+# A prompt must leave this much of the context for its reply: one of so many parts, or so many tokens if that is less.
+# Otherwise the oldest turns are left out, and then the prompt fills at most half of the context, so that not every
+# following turn evaluates it again. The last turn alone must leave room for a sentence.
+_REPLY_PARTS = 8
 _REPLY_TOKENS = 256
-# After turns had to leave, the prompt fills at most this share, so that not every following turn evaluates all of it
-# anew.
 _ROOMY_SHARE = 0.5
-# Without older turns a prompt may fill all but this; it must leave room for a sentence.
-_MIN_REPLY_TOKENS = 16
+_SENTENCE_TOKENS = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
     tokens: tuple[int, ...]
-    num_left_out: int  # of the oldest turns, the system prompt never among them
-    num_begun: int = 0  # of the tokens, at their end: those of a reply that is to go on
+    num_left_out: int  # of the oldest turns; the system prompt is never left out
+    num_begun: int = 0  # of the tokens, at their end: those of the reply to continue
 
 
 class PromptBuilder:
@@ -53,67 +53,64 @@ class PromptBuilder:
         num_extra: int = 0,
         begun: str = "",
     ) -> Prompt:
-        """The prompt of as many turns as fit, oldest out first.
+        """The prompt of as many turns as fit.
 
-        `held` is what the target holds, `num_left_out` how many turns had to leave before (they stay out, so that the
-        held tokens stay useful), `num_extra` how many tokens will follow the prompt at once, and `begun` the beginning
-        of the reply, where it is to go on from there. Raises PromptTooLong when the last turn alone is too long.
+        `held` are the target's tokens; `num_left_out` turns were left out before, and stay out, so that the held tokens
+        stay useful; `num_extra` tokens follow the prompt at once; `begun` is the reply to continue. Raises
+        PromptTooLong if the last turn alone is too long.
         """
-        starts = self._starts_worth_trying(turns)
-        built: dict[int, tuple[tuple[int, ...], int]] = {}
+        system = [turn for turn in turns if turn.role is Role.SYSTEM]
+        others = [turn for turn in turns if turn.role is not Role.SYSTEM]
+        starts = self._possible_starts(others)
 
-        def tokens_from(start: int) -> tuple[int, ...]:
-            if start not in built:
-                built[start] = self._tokens(turns, start, held, begun)
-            return built[start][0]
+        @cache
+        def prompt_from(start: int) -> Prompt:
+            tokens, num_begun = self._tokens([*system, *others[start:]], held, begun)
+            return Prompt(tokens, start, num_begun)
 
         def first_within(limit: float) -> int:
-            """Place in `starts` of the longest prompt of at most `limit` tokens; beyond the end when there is none."""
-            return bisect_left(starts, True, key=lambda start: len(tokens_from(start)) <= limit)
+            """Place in `starts` of the longest prompt of at most `limit` tokens; beyond the end if there is none."""
+            return bisect_left(starts, True, key=lambda start: len(prompt_from(start).tokens) <= limit)
 
         size = self._target.limits.context_size
         room = size - num_extra
-        usual_limit = room - min(_REPLY_TOKENS, size // _REPLY_SHARE)
+        usual_limit = room - min(_REPLY_TOKENS, size // _REPLY_PARTS)
         start = max(start for start in starts if start <= max(num_left_out, starts[0]))
-        if len(tokens_from(start)) > usual_limit:
+        if len(prompt_from(start).tokens) > usual_limit:
             starts = starts[starts.index(start) :]
             place = first_within(_ROOMY_SHARE * size - num_extra)
             if place == len(starts):
                 place = first_within(usual_limit)
             start = starts[min(place, len(starts) - 1)]
-        tokens = tokens_from(start)
-        if len(tokens) > room - min(_MIN_REPLY_TOKENS, size // _REPLY_SHARE):
+        prompt = prompt_from(start)
+        if len(prompt.tokens) > room - min(_SENTENCE_TOKENS, size // _REPLY_PARTS):
             if begun:
                 raise PromptTooLong(
                     f"This reply fills the context of {size:,} tokens; it can go on with a bigger context size."
                 )
             raise PromptTooLong(
-                f"This message takes {len(tokens):,} tokens, but {self._target.description.name} reads at most "
+                f"This message takes {len(prompt.tokens):,} tokens, but {self._target.description.name} reads at most "
                 f"{size:,} at once; shorten it, or choose a bigger context size."
             )
-        return Prompt(tokens, start, built[start][1])
+        return prompt
 
-    def _starts_worth_trying(self, turns: Sequence[ChatTurn]) -> list[int]:
-        """Those of the possible starts whose text can fit at all. Raises PromptTooLong when not even the last can."""
+    def _possible_starts(self, turns: Sequence[ChatTurn]) -> list[int]:
+        """How many of the oldest turns can be left out: a turn of the user comes first, and the text is not too long to
+        tokenize. Raises PromptTooLong if there is no such number."""
         limit = self._target.limits.max_bytes
-        others = [turn for turn in turns if turn.role is not Role.SYSTEM]
-        sizes = [len(turn.text.encode("utf-8", "replace")) for turn in others]
+        sizes = [len(turn.text.encode("utf-8", "replace")) for turn in turns]
         size_from = list(accumulate(reversed(sizes)))[::-1]  # of each turn and all after it
-        starts = [start for start in _possible_starts(turns) if size_from[start] <= limit]
+        starts = [i for i, turn in enumerate(turns) if turn.role is Role.USER and size_from[i] <= limit]
         if not starts:
             raise PromptTooLong(
-                f"This message has {len(others[-1].text):,} characters, more than {self._target.description.name} can "
+                f"This message has {len(turns[-1].text):,} characters, more than {self._target.description.name} can "
                 f"read at once ({self._target.limits.context_size:,} tokens); shorten it."
             )
         return starts
 
-    def _tokens(
-        self, turns: Sequence[ChatTurn], num_left_out: int, held: Sequence[int], begun: str
-    ) -> tuple[tuple[int, ...], int]:
-        """And how many of them, at the end, spell what is begun."""
-        system = [turn for turn in turns if turn.role is Role.SYSTEM]
-        others = [turn for turn in turns if turn.role is not Role.SYSTEM]
-        text = self._template.render([*system, *others[num_left_out:]])
+    def _tokens(self, turns: Sequence[ChatTurn], held: Sequence[int], begun: str) -> tuple[tuple[int, ...], int]:
+        """And how many of them, at the end, spell `begun`."""
+        text = self._template.render(turns)
         tokens = _continued(self._target, text, held, self._with_begin(self._target.tokenize(text)))
         if not begun:
             return tuple(tokens), 0
@@ -125,57 +122,57 @@ class PromptBuilder:
         return tuple(whole), _num_spelling(self._target.vocabulary, whole, len(begun.encode("utf-8", "replace")))
 
     def _with_begin(self, tokens: list[int]) -> list[int]:
-        """Some templates write the first token themselves, some leave it to the tokenizer."""
+        """Some templates write the first token themselves, others leave it to the tokenizer."""
         return tokens if self._begin is None or tokens[:1] == [self._begin] else [self._begin, *tokens]
 
 
 def _continued(target: Target, text: str, held: Sequence[int], tokens: list[int]) -> list[int]:
     """`tokens` of `text`, or other tokens of the same text that share more with `held`.
 
-    A reply is not always written in the tokens its text would be tokenized into. As far as the held tokens spell the
-    text, up to a special token (a border that no tokenizer merges across), they are kept as they are.
+    A reply is not always written in the tokens into which its text is tokenized. As far as the held tokens spell the
+    text, up to a special token (no tokenizer merges across one), they are reused.
     """
     shared = common_prefix_length(held, tokens)
     if shared == len(held) or shared == len(tokens):
         return tokens
     data = text.encode("utf-8", "replace")
-    for num_kept, num_bytes in _borders(target.vocabulary, held, data):
-        if num_kept <= shared:
+    for num_reused, num_bytes in _borders(target.vocabulary, held, data):
+        if num_reused <= shared:
             break
         rest = target.tokenize(data[num_bytes:].decode("utf-8", "replace"))
         # A tokenizer that puts a space before every text, SentencePiece's, must not do so in the middle of one.
-        if b"".join(target.vocabulary.pieces[token] for token in rest) == data[num_bytes:] or num_kept < len(held):
-            return [*held[:num_kept], *rest]
+        if b"".join(target.vocabulary.pieces[token] for token in rest) == data[num_bytes:] or num_reused < len(held):
+            return [*held[:num_reused], *rest]
     return tokens
 
 
 def _written(target: Target, text: str, held: Sequence[int]) -> list[int] | None:
-    """Tokens of a text that follows others: those held, as far as they spell it up to the end of a character. None
-    where the tokenizer puts a space before the rest, SentencePiece's."""
+    """Tokens of a text that follows others: those held, as far as they spell it up to the end of a character. None if
+    the tokenizer puts a space before the rest, as SentencePiece's does."""
     pieces = target.vocabulary.pieces
     data = text.encode("utf-8", "replace")
-    num_kept = num_bytes = place = 0
+    num_reused = num_bytes = place = 0
     for index, token in enumerate(held):
         if not pieces[token] or not data.startswith(pieces[token], place):
             break
         place += len(pieces[token])
         if data[place : place + 1] < b"\x80" or data[place : place + 1] >= b"\xc0":
-            num_kept, num_bytes = index + 1, place
+            num_reused, num_bytes = index + 1, place
     rest = target.tokenize(data[num_bytes:].decode("utf-8")) if num_bytes < len(data) else []
     if b"".join(pieces[token] for token in rest) != data[num_bytes:]:
         return None
-    return [*held[:num_kept], *rest]
+    return [*held[:num_reused], *rest]
 
 
 def _num_spelling(vocabulary: Vocabulary, tokens: Sequence[int], num_bytes: int) -> int:
-    """How many tokens at the end it takes for so many bytes."""
+    """How many tokens at the end spell that many bytes."""
     sizes = accumulate(len(vocabulary.pieces[token]) for token in reversed(tokens))
     return next((index + 1 for index, size in enumerate(sizes) if size >= num_bytes), len(tokens))
 
 
 def _borders(vocabulary: Vocabulary, held: Sequence[int], data: bytes) -> Iterator[tuple[int, int]]:
-    """Where the held tokens may be left for newly tokenized text, as numbers of tokens and of bytes, best first: at
-    their end if they spell the text so far, and after the last special token up to where they do."""
+    """Where newly tokenized text may replace the held tokens, as numbers of tokens and of bytes, best first: at their
+    end if they spell the text so far, and after the last special token before they stop to."""
     place = 0
     after_special = (0, 0)
     at_start = True  # of the text, or right after a special token: there SentencePiece puts a space into the token
@@ -194,12 +191,6 @@ def _borders(vocabulary: Vocabulary, held: Sequence[int], data: bytes) -> Iterat
     else:
         yield len(held), place
     yield after_special
-
-
-def _possible_starts(turns: Sequence[ChatTurn]) -> list[int]:
-    """How many of the oldest turns can be left out so that a prompt of the user comes first."""
-    others = [turn for turn in turns if turn.role is not Role.SYSTEM]
-    return [index for index, turn in enumerate(others) if turn.role is Role.USER]
 
 
 def _piece(target: Target, token: int | None) -> str:
