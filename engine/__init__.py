@@ -31,9 +31,9 @@ _PUBLIC = {
         AddTargets ChangeConversation ChangeTargetOptions ChatSampling CheckForUpdate Command Compare ContinueReply
         CountTokens DeleteConversation DiscardDownload DownloadTarget EditPrompt EstimateMemory ExportConversations
         ExportProfile FetchDrafter ForgetConversation ForgetEverything ForgetLearned ImportConversations ImportProfile
-        KeepDraft ListConversations ListDownloads ListHubFiles ListTargets LoadTarget OpenConversation PersonalCommand
-        ReadHistory ReadLearned ReadRuntime ReadTextFile Regenerate RemoveTarget RenameConversation ReplyCommand
-        RestoreConversation SearchConversations SearchHub Send ShowBranch ShowProfile UseAdapter UseDrafter UseLearning
+        ListConversations ListDownloads ListHubFiles ListTargets LoadTarget OpenConversation PersonalCommand ReadHistory
+        ReadLearned ReadRuntime ReadTextFile Regenerate RemoveTarget RenameConversation ReplyCommand RestoreConversation
+        SaveDraft SearchConversations SearchHub Send ShowBranch ShowProfile UseAdapter UseDrafter UseLearning
     """,
     "proposers.catalogue": "origins",
     "replies.reply": "Reply",

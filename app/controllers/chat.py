@@ -20,8 +20,8 @@ from engine.messages.events import (
     Event,
     EverythingForgotten,
     Failed,
-    PromptKept,
     PromptProgress,
+    PromptStored,
     ReplyFinished,
     ReplyStarted,
     ReplyText,
@@ -157,7 +157,7 @@ class ChatController(QObject):
             case EverythingForgotten():
                 self._last_finished = None
                 self.next_chat = None
-            case PromptKept(message, siblings):
+            case PromptStored(message, siblings):
                 self._on_prompt_stored(message, siblings)
             case ReplyStarted():
                 if self._reply is not None:

@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, QTimer, Slot
 from app.controllers.conversations import ConversationsController
 from app.engine_bridge import EngineBridge
 from app.widgets.prompt_box import PromptBox
-from engine import KeepDraft
+from engine import SaveDraft
 from engine.messages.conversations import Conversation
 from engine.messages.events import ConversationForgotten, ConversationOpened, Event, EverythingForgotten
 
@@ -65,7 +65,7 @@ class DraftKeeper(QObject):
         if self._place is None:
             self._save_new(text)
         else:
-            self._bridge.post(KeepDraft(self._place, text), quiet=True)
+            self._bridge.post(SaveDraft(self._place, text), quiet=True)
 
     @Slot()
     def _on_edited(self) -> None:

@@ -14,7 +14,7 @@ from app.settings.keeper import SettingsKeeper
 from app.widgets.desktop_notice import DesktopNotice
 from engine import ReplyCommand
 from engine.messages.conversations import Message
-from engine.messages.events import Event, Failed, PromptKept, ReplyFinished, ReplyStarted
+from engine.messages.events import Event, Failed, PromptStored, ReplyFinished, ReplyStarted
 from engine.messages.replies import StopReason
 
 
@@ -40,7 +40,7 @@ class Notifier(QObject):
     @Slot(object)
     def _on_event(self, event: Event) -> None:
         match event:
-            case PromptKept():
+            case PromptStored():
                 self._begun_s = monotonic()
             case ReplyStarted() if self._begun_s is None:  # of one that is written again
                 self._begun_s = monotonic()

@@ -18,7 +18,7 @@ from app.startup.open_request import OpenRequest
 from app.widgets.dropped_files import DroppedFiles
 from engine import STARTER, ListConversations
 from engine.messages.conversations import ConversationSummary
-from engine.messages.events import ConversationsListed, Event, Failed, PromptKept, TargetReady
+from engine.messages.events import ConversationsListed, Event, Failed, PromptStored, TargetReady
 
 
 class FirstStart(QObject):
@@ -41,7 +41,7 @@ class FirstStart(QObject):
             case ConversationsListed(conversations) if not self._was_listed:
                 self._was_listed = True
                 self._on_first_list(conversations)
-            case PromptKept():
+            case PromptStored():
                 self._end_introduction()
             case TargetReady(_, command):
                 self._is_starter = command.target == STARTER

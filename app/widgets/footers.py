@@ -89,7 +89,7 @@ def facts(message: Message) -> str:
         parts.append(Facts.tr("{number} token(s)", "", num).format(number=f"{num:,}"))
         if statistics.tokens_per_s:
             parts.append(speed_words(statistics.tokens_per_s))
-        speedup = statistics.told_speedup
+        speedup = statistics.shown_speedup
         if speedup is not None:
             parts.append(Facts.tr("{ratio}× of plain").format(ratio=f"{speedup.value:.1f}"))
         if statistics.num_drafted:
@@ -125,7 +125,7 @@ def details(statistics: ReplyStatistics) -> str:
         lines.append(
             words.format(speed=speed_words(statistics.plain_tokens_per_s), error=error_words(statistics.plain_error))
         )
-    speedup = statistics.told_speedup
+    speedup = statistics.shown_speedup
     if speedup is not None:
         lines.append(Facts.tr("This reply: {ratio} of that").format(ratio=ratio_number(speedup)))
     if statistics.left_out_messages == 1:

@@ -55,7 +55,7 @@ class MeterFigures:
             statistics.tokens_per_s,
             statistics.tokens_per_s,
             statistics.reply_tokens,
-            statistics.told_speedup,
+            statistics.shown_speedup,
             statistics.plain_tokens_per_s,
             statistics.plain_error,
             statistics.num_rounds,

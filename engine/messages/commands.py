@@ -106,7 +106,7 @@ class UseDrafter(ChatCommand):
     drafter: str
 
 
-class RememberMore(ChatCommand):
+class UpdateRecall(ChatCommand):
     """Posted by the engine when it is idle: add a few messages from chats with other targets to recall."""
 
     anew: bool = False  # older messages were imported
@@ -163,7 +163,7 @@ class ChangeConversation(OwedCommand):
     sampling: OwnSampling
 
 
-class KeepDraft(OwedCommand):
+class SaveDraft(OwedCommand):
     """Save an unsent prompt, without an event."""
 
     conversation_id: int
@@ -270,7 +270,7 @@ class ListDownloads(LibraryCommand):
     """Answered with `DownloadsListed`: all unfinished downloads, also of earlier runs."""
 
 
-class KeepNgrams(StoreCommand):
+class SaveNgrams(StoreCommand):
     """Posted by the engine: store what was learned about this pair of vocabularies, without an event."""
 
     target_fingerprint: str

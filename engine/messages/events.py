@@ -174,7 +174,7 @@ class TextFileRead(Event):
     file: TextFile
 
 
-class PromptKept(Event):
+class PromptStored(Event):
     """The user's turn is stored; its reply is being prepared."""
 
     message: Message

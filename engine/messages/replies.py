@@ -92,7 +92,7 @@ class ReplyStatistics:
         return self.tokens_per_s / self.plain_tokens_per_s
 
     @property
-    def told_speedup(self) -> Speedup | None:
+    def shown_speedup(self) -> Speedup | None:
         """The ratio to show to a user: None also where nothing was drafted, the reply is short, or the plain speed is
         not known well. The error is that of the plain speed alone."""
         if not self.num_drafted:

@@ -17,9 +17,9 @@ from engine.messages.commands import (
     EditPrompt,
     LoadTarget,
     Regenerate,
-    RememberMore,
     ReplyCommand,
     Send,
+    UpdateRecall,
     UseDrafter,
 )
 from engine.messages.conversations import ChatTurn, Conversation, Message, Role
@@ -28,8 +28,8 @@ from engine.messages.events import (
     ContextTrimmed,
     ConversationChanged,
     Listener,
-    PromptKept,
     PromptProgress,
+    PromptStored,
     ReplyFinished,
     ReplyStarted,
     ReplyText,
@@ -61,11 +61,11 @@ class ChatService:
     _post: Callable[[Command], object]  # queues a command of the engine's own
 
     def handle(self, command: ChatCommand, stop: StopSignal) -> None:
-        if isinstance(command, RememberMore):  # nobody waits for it
+        if isinstance(command, UpdateRecall):  # nobody waits for it
             if command.anew:
                 self._recall.begin_anew()
             if self.target.is_loaded and self._recall.catch_up():
-                self._post(RememberMore())
+                self._post(UpdateRecall())
             return
         with self._learning.pause():
             if isinstance(command, ReplyCommand | Compare):
@@ -123,7 +123,7 @@ class ChatService:
         parent_id = branch[-1].id if branch else None
         prompt = self._repository.add_message(conversation_id, parent_id, Role.USER, text)
         self._announce(conversation_id)
-        self._emit(PromptKept(prompt, self._repository.find_siblings(prompt)))
+        self._emit(PromptStored(prompt, self._repository.find_siblings(prompt)))
         self._reply(replace(prepared, conversation=conversation_id), prompt, conversation, settings, stop)
 
     def _prepare_prompt(
@@ -192,7 +192,7 @@ class ChatService:
             self._recall_reply(prepared, prompt, message, reply, before)
             if before is None:
                 self._learning.take(message, prepared.turns, reply.verified, self.target.vocabulary)
-            self._post(RememberMore())
+            self._post(UpdateRecall())
         if reply.failure is not None:
             raise reply.failure
 

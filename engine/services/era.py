@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from engine.messages.commands import Command, KeepNgrams
+from engine.messages.commands import Command, SaveNgrams
 
 if TYPE_CHECKING:
     from engine.messages.learned import NgramRecord
@@ -68,4 +68,4 @@ class StoredNgrams:
         return self._repository.load_ngrams(target_fingerprint, drafter_fingerprint)
 
     def save(self, target_fingerprint: str, drafter_fingerprint: str, changed: Sequence[NgramRecord]) -> None:
-        self._post(KeepNgrams(target_fingerprint, drafter_fingerprint, tuple(changed), self.era))
+        self._post(SaveNgrams(target_fingerprint, drafter_fingerprint, tuple(changed), self.era))

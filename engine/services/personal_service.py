@@ -15,8 +15,8 @@ from engine.messages.commands import (
     ImportProfile,
     PersonalCommand,
     ReadLearned,
-    RememberMore,
     ShowProfile,
+    UpdateRecall,
     UseAdapter,
 )
 from engine.messages.events import (
@@ -97,7 +97,7 @@ class PersonalService:
                 yield
         finally:
             self._recall.reload()
-            self._post(RememberMore())
+            self._post(UpdateRecall())
 
     def _tell(self) -> None:
         self._emit(LearnedRead(self._repository.summarize_learned(), self._learning.pair))

@@ -11,13 +11,13 @@ from engine.messages.commands import (
     ChangeConversation,
     DeleteConversation,
     ForgetConversation,
-    KeepDraft,
-    KeepNgrams,
     ListConversations,
     OpenConversation,
     ReadHistory,
     RenameConversation,
     RestoreConversation,
+    SaveDraft,
+    SaveNgrams,
     SearchConversations,
     ShowBranch,
     StoreCommand,
@@ -69,13 +69,13 @@ class StoreService:
             case ChangeConversation(conversation_id, system_prompt, sampling):
                 changed = self._repository.change_conversation(conversation_id, system_prompt, sampling)
                 self._emit(ConversationChanged(changed))
-            case KeepDraft(conversation_id, text):
+            case SaveDraft(conversation_id, text):
                 self._repository.save_draft(conversation_id, text)
             case ForgetConversation(conversation_id):
                 self._forget(conversation_id)
             case SearchConversations(words):
                 self._search(words, stop)
-            case KeepNgrams(target_fingerprint, drafter_fingerprint, changed, era):
+            case SaveNgrams(target_fingerprint, drafter_fingerprint, changed, era):
                 with self._learning.era.lasting(era) as lasts:
                     if lasts:
                         self._save_ngrams(target_fingerprint, drafter_fingerprint, changed)

@@ -13,7 +13,7 @@ from engine.decoding.speculation import Speculation
 from engine.drafter.choice import BUILT_IN
 from engine.errors import Cancelled, NotPossible
 from engine.library.loading import check_memory
-from engine.messages.commands import Command, LoadTarget, RememberMore
+from engine.messages.commands import Command, LoadTarget, UpdateRecall
 from engine.messages.events import Listener, SpeculationChanged, TargetInfo, TargetLoading, TargetReady
 from engine.messages.targets import TargetSource
 from engine.replies.reply import ReplyWriter
@@ -119,7 +119,7 @@ class TargetInUse:
         self._recall.open(target)
         self._emit(TargetReady(_describe(source, target, speculation, settings), command))
         self._repository.remember_target(source)
-        self._post(RememberMore())
+        self._post(UpdateRecall())
 
     def require(self, stop: StopSignal) -> None:
         """Loads the target again that left its graphics cards for one that could not be loaded: the window still shows

@@ -24,7 +24,6 @@ from engine import (
     EstimateMemory,
     ExportConversations,
     FetchDrafter,
-    KeepDraft,
     LearningSettings,
     ListConversations,
     ListTargets,
@@ -35,6 +34,7 @@ from engine import (
     ReadTextFile,
     RenameConversation,
     RestoreConversation,
+    SaveDraft,
     SearchConversations,
     SearchHub,
     Send,
@@ -43,7 +43,7 @@ from engine import (
     UseLearning,
 )
 from engine.config import SpeculationSettings
-from engine.messages.commands import RememberMore
+from engine.messages.commands import UpdateRecall
 from engine.messages.conversations import Conversation, ConversationSummary, Message, Role
 from engine.messages.events import (
     ConversationDeleted,
@@ -183,7 +183,7 @@ CASES: tuple[tuple[type[Command], Callable[[Desk], object], Outcome], ...] = (
     (FetchDrafter, lambda desk: desk.app.drafters.dialog.chosen.emit("owner/name"), SAID),
     (ListTargets, lambda _desk: None, SAID),
     (Send, Desk.send, SAID),
-    (KeepDraft, Desk.begin_a_prompt_and_leave, SILENT),
+    (SaveDraft, Desk.begin_a_prompt_and_leave, SILENT),
     (CountTokens, Desk.pause_in_typing, SILENT),
     (ReadLearned, lambda desk: desk.window.personal_action.trigger(), SILENT),
     (EstimateMemory, lambda desk: desk.window.target_bar.picker.estimate_wanted.emit(QWEN.path), SILENT),
@@ -231,4 +231,4 @@ def test_a_store_that_cannot_be_opened_is_shown_in_one_place(desk: Desk) -> None
 
 
 def test_what_the_engine_asked_of_itself_is_shown_too(ready: Desk) -> None:
-    assert ready.fail(RememberMore()) == ["No."]
+    assert ready.fail(UpdateRecall()) == ["No."]

@@ -30,7 +30,7 @@ from engine.messages.events import (
     ConversationOpened,
     Event,
     Failed,
-    PromptKept,
+    PromptStored,
     ReplyFinished,
     ReplyStarted,
     ReplyText,
@@ -133,7 +133,7 @@ def test_an_earlier_prompt_is_asked_in_other_words(desk: Desk) -> None:
     new = prompt(5, None, "One more")
     answer = reply(6, 5, "Anew")
     told = ReplyText(7, "Anew", LiveFigures(2, 5.0, context_used=10))
-    desk.tell(PromptKept(new, (1, 5)), ReplyStarted(7, 5, 9, 0), told)
+    desk.tell(PromptStored(new, (1, 5)), ReplyStarted(7, 5, 9, 0), told)
     assert desk.shown == ["One more"]
     flipper = desk.view(new).flipper
     assert flipper is not None
@@ -274,7 +274,7 @@ def test_the_conversation_that_is_being_answered_stays_on_its_branch(desk: Desk)
 def test_another_branch_can_be_read_while_another_conversation_is_answered(desk: Desk) -> None:
     desk.window.prompt_box.set_text("And?")
     desk.window.prompt_box.submit()
-    desk.tell(PromptKept(prompt(5, 4, "And?")))
+    desk.tell(PromptStored(prompt(5, 4, "And?")))
     desk.window.conversations.chosen.emit(9)
     there = replace(ONE, conversation_id=9)
     siblings = {1: (1, 2)}
@@ -293,7 +293,7 @@ def test_a_branch_that_arrives_late_does_not_mix_with_a_reply(desk: Desk) -> Non
     desk.take()
     desk.show((prompt(8, None, "Elsewhere"),))  # asked for before
     asked = prompt(5, 4, "And?")
-    desk.tell(PromptKept(asked))
+    desk.tell(PromptStored(asked))
     assert desk.take() == [OpenConversation(7)]
     desk.show((*ALL, asked))
     desk.tell(ReplyText(7, "Well", LiveFigures(1, 0.0, context_used=10)), ReplyFinished(reply(6, 5, "Well.")))

@@ -42,7 +42,7 @@ from engine.messages.events import (
     Event,
     EverythingForgotten,
     Failed,
-    PromptKept,
+    PromptStored,
     ReplyFinished,
     ReplyStarted,
     ReplyText,
@@ -134,7 +134,7 @@ def answered(desk: Desk, conversation_id: int = 7) -> tuple[Message, Message]:
     desk.write("Hi")
     desk.tell(
         ConversationChanged(summary(conversation_id, "Hi")),
-        PromptKept(asked),
+        PromptStored(asked),
         ReplyStarted(conversation_id, asked.id, 10, 0),
         ReplyText(conversation_id, "Hello.", figures(3, 6.0, 13)),
         ReplyFinished(answer),
@@ -153,7 +153,7 @@ def test_a_prompt_goes_to_a_new_conversation_which_is_then_the_open_one(ready: D
     ready.write("Hi")
     assert ready.take() == [Send("Hi", None, ready.settings, "Be kind.")]
     asked = prompt(70, 7)
-    ready.tell(ConversationChanged(summary(7, "Hi")), PromptKept(asked))
+    ready.tell(ConversationChanged(summary(7, "Hi")), PromptStored(asked))
     assert ready.window.conversations.chosen_id == 7
     assert ready.shown == ["Hi"]
     ready.tell(ReplyText(7, "Hel", figures(1, 5.0, 11)), ReplyFinished(reply(71, asked)))
@@ -183,7 +183,7 @@ def test_a_prompt_that_could_not_be_kept_comes_back_into_the_box(ready: Desk) ->
 def test_another_conversation_can_be_read_while_a_reply_is_written(ready: Desk) -> None:
     ready.write("Hi")
     asked = prompt(70, 7)
-    ready.tell(ConversationChanged(summary(7)), PromptKept(asked), ReplyText(7, "Hel", figures(1, 5.0, 11)))
+    ready.tell(ConversationChanged(summary(7)), PromptStored(asked), ReplyText(7, "Hel", figures(1, 5.0, 11)))
     ready.take()
     ready.window.conversations.chosen.emit(1)
     assert ready.take() == [OpenConversation(1)]
@@ -294,7 +294,7 @@ def test_an_error_leaves_when_something_works_again(ready: Desk) -> None:
     ready.tell(Failed("This message is too long; shorten it.", ready.take()[-1]))
     assert ready.window.toasts.shown
     ready.write("Short")
-    ready.tell(ConversationChanged(summary(7)), PromptKept(prompt(70, 7, "Short")))
+    ready.tell(ConversationChanged(summary(7)), PromptStored(prompt(70, 7, "Short")))
     assert ready.window.toasts.shown == ()
 
 
@@ -308,7 +308,7 @@ def test_a_prompt_that_stayed_unanswered_can_be_answered(ready: Desk) -> None:
 
 def test_deleting_the_conversation_of_a_reply_stops_it(ready: Desk) -> None:
     ready.write("Hi")
-    ready.tell(ConversationChanged(summary(7)), PromptKept(prompt(70, 7)))
+    ready.tell(ConversationChanged(summary(7)), PromptStored(prompt(70, 7)))
     stop = ready.bridge.stops[-1]
     ready.window.conversations.deleted.emit(7)
     assert stop.is_set()
@@ -369,7 +369,7 @@ def test_a_prompt_that_the_store_told_first_is_seen_to_be_answered(ready: Desk) 
     asked, answer = answered(ready)
     second = replace(prompt(72, 7, "And?"), parent_id=answer.id)
     ready.write("And?")
-    ready.tell(ConversationOpened(Conversation(summary(7), "", (asked, answer, second))), PromptKept(second))
+    ready.tell(ConversationOpened(Conversation(summary(7), "", (asked, answer, second))), PromptStored(second))
     ready.tell(ReplyStarted(7, second.id, 10, 0), ReplyText(7, "Yes", figures(1, 0.0, 11)))
     assert ready.grows
 
@@ -406,7 +406,7 @@ def test_what_the_store_told_first_is_not_shown_twice(ready: Desk) -> None:
     ready.write("And?")
     ready.window.conversations.chosen.emit(1)
     ready.window.conversations.chosen.emit(7)
-    ready.tell(ConversationOpened(Conversation(summary(7), "", (asked, answer, second))), PromptKept(second))
+    ready.tell(ConversationOpened(Conversation(summary(7), "", (asked, answer, second))), PromptStored(second))
     assert ready.shown == ["Hi", "Hello.", "And?"]
     last = reply(73, second, "Yes.")
     ready.window.conversations.chosen.emit(1)
@@ -418,7 +418,7 @@ def test_what_the_store_told_first_is_not_shown_twice(ready: Desk) -> None:
 def test_a_failure_after_the_prompt_was_kept_shows_what_was_kept(ready: Desk) -> None:
     ready.write("Hi")
     command = ready.take()[-1]
-    ready.tell(ConversationChanged(summary(7)), PromptKept(prompt(70, 7)), ReplyText(7, "Hel", figures(1, 0.0, 11)))
+    ready.tell(ConversationChanged(summary(7)), PromptStored(prompt(70, 7)), ReplyText(7, "Hel", figures(1, 0.0, 11)))
     ready.tell(Failed("The disk is full; free some space.", command))
     assert ready.take() == [OpenConversation(7)]
     ready.tell(ConversationOpened(Conversation(summary(7), "", (prompt(70, 7),))))
@@ -504,7 +504,7 @@ def test_the_meter_tells_of_the_open_chat_alone(ready: Desk) -> None:
     assert meter.speed.text() == "6.0 tok/s"
     assert meter.property("live") is False
     ready.write("And?")
-    ready.tell(PromptKept(prompt(72, 7)), ReplyText(7, "Hel", figures(40, 50.0, 60)))
+    ready.tell(PromptStored(prompt(72, 7)), ReplyText(7, "Hel", figures(40, 50.0, 60)))
     assert meter.property("live") is True
     assert (meter.speed.text(), meter.context.text()) == ("50.0 tok/s", "60 / 1,000")
     ready.window.conversations.chosen.emit(1)
@@ -515,7 +515,7 @@ def test_the_meter_tells_of_the_open_chat_alone(ready: Desk) -> None:
 
 def test_a_reply_that_fails_leaves_the_meter_at_rest(ready: Desk) -> None:
     ready.write("Hi")
-    ready.tell(PromptKept(prompt(70, 7)), ReplyText(7, "Hel", figures(40, 50.0, 60)))
+    ready.tell(PromptStored(prompt(70, 7)), ReplyText(7, "Hel", figures(40, 50.0, 60)))
     ready.tell(Failed("It broke.", Send("Hi", None, ready.settings, "Be kind.")))
     assert ready.window.meter.property("live") is False
 
@@ -524,7 +524,7 @@ def test_a_growing_reply_that_is_opened_again_keeps_its_colours(ready: Desk) -> 
     ready.window.origins_action.setChecked(True)
     asked = prompt(70, 7)
     ready.write("Hi")
-    ready.tell(PromptKept(asked))
+    ready.tell(PromptStored(asked))
     for text, origin in (("red ", "drafter"), ("and blue", "recall")):
         ready.tell(ReplyText(7, text, figures(2, 5.0, 12), (OriginRun(len(text), origin),)))
     ready.window.conversations.chosen.emit(1)
@@ -558,7 +558,7 @@ def test_what_the_next_chat_was_to_have_ends_with_it_also_if_the_user_leaves_it(
     ready.chats.chat.next_chat = NextChat("Speak French.", OwnSampling())
     ready.write("Hi")
     ready.window.conversations.chosen.emit(1)
-    ready.tell(PromptKept(prompt(70, 7)), ReplyFinished(reply(71, prompt(70, 7))))
+    ready.tell(PromptStored(prompt(70, 7)), ReplyFinished(reply(71, prompt(70, 7))))
     ready.window.conversations.new_requested.emit()
     ready.take()
     ready.write("Hi")

@@ -22,7 +22,7 @@ from engine import (
     Send,
 )
 from engine.messages.conversations import Conversation, ConversationSummary, Message, Role
-from engine.messages.events import ConversationOpened, Event, PromptKept, TargetInfo, TargetReady
+from engine.messages.events import ConversationOpened, Event, PromptStored, TargetInfo, TargetReady
 from tests.fakes.bridge import FakeBridge
 from tests.fakes.chats import Chats
 
@@ -122,7 +122,7 @@ def test_what_is_set_before_a_chat_holds_for_the_next_one_alone(desk: Desk) -> N
         desk.window.prompt_box.set_text("Hi")
         desk.window.prompt_box.submit()
         assert desk.take() == [expected]
-        desk.tell(PromptKept(Message(1, 7, None, Role.USER, "Hi", NOW)))
+        desk.tell(PromptStored(Message(1, 7, None, Role.USER, "Hi", NOW)))
         desk.chat._end_reply()
 
 

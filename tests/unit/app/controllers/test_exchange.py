@@ -41,7 +41,7 @@ from engine.messages.events import (
     ConversationsListed,
     Event,
     Failed,
-    PromptKept,
+    PromptStored,
     ReplyFinished,
     TargetInfo,
     TargetReady,
@@ -265,7 +265,7 @@ def test_an_incognito_chat_is_begun_and_said_to_be_one(window: MainWindow, bridg
     assert isinstance(sent, Send)
     assert sent.incognito
     prompt = Message(5, SECRET.id, None, Role.USER, "Psst", NOW)
-    tell(bridge, PromptKept(prompt), ReplyFinished(Message(6, SECRET.id, 5, Role.ASSISTANT, "Yes?", NOW)))
+    tell(bridge, PromptStored(prompt), ReplyFinished(Message(6, SECRET.id, 5, Role.ASSISTANT, "Yes?", NOW)))
     assert window.incognito_banner.isVisible()
     window.prompt_box.set_text("More")
     window.prompt_box.submit()
@@ -325,7 +325,7 @@ def test_a_reply_under_way_goes_with_its_chat(window: MainWindow, bridge: FakeBr
     window.prompt_box.set_text("Hi")
     window.prompt_box.submit()
     stop = bridge.stops[-1]
-    tell(bridge, PromptKept(Message(5, 1, None, Role.USER, "Hi", NOW)))
+    tell(bridge, PromptStored(Message(5, 1, None, Role.USER, "Hi", NOW)))
     window.conversations.forget_requested.emit(1)
     answer(window, "Forget at once")
     assert bridge.posted[-1] == ForgetConversation(1)

@@ -20,7 +20,7 @@ from app.theme import ThemeKeeper
 from app.widgets.desktop_notice import DesktopNotice
 from engine import Command, ContinueReply, EditPrompt, ReplySettings
 from engine.messages.conversations import ConversationSummary
-from engine.messages.events import Event, Failed, PromptKept, ReplyFinished, ReplyStarted
+from engine.messages.events import Event, Failed, PromptStored, ReplyFinished, ReplyStarted
 from engine.messages.replies import StopReason
 from tests.fakes.bridge import FakeBridge
 from tests.unit.app.widgets.messages import STATISTICS, prompt, reply
@@ -69,7 +69,7 @@ def desk(qtbot: QtBot, keeper: ThemeKeeper, tmp_path: Path, monkeypatch: pytest.
 
 
 def answer(desk: Desk, seconds: float) -> None:
-    desk.tell(PromptKept(prompt(1)))
+    desk.tell(PromptStored(prompt(1)))
     desk.now_s += seconds
     desk.tell(ReplyFinished(reply(2)))
 
@@ -129,7 +129,7 @@ def test_nothing_of_a_private_chat_is_shown(desk: Desk) -> None:
 
 
 def test_a_reply_that_broke_off_is_told_as_such(desk: Desk) -> None:
-    desk.tell(PromptKept(prompt(1)))
+    desk.tell(PromptStored(prompt(1)))
     desk.now_s += 60
     desk.tell(ReplyFinished(replace(reply(2), statistics=replace(STATISTICS, stop_reason=StopReason.FAILED))))
     assert desk.notice.shown == [("A reply was broken off", "Rainbows")]
@@ -157,7 +157,7 @@ def test_an_icon_is_in_the_tray_only_while_a_message_waits(
 
 @pytest.mark.parametrize("command", [ContinueReply(1, ReplySettings()), EditPrompt(1, 1, "Hi", ReplySettings())])
 def test_time_that_a_failed_reply_took_is_not_the_next_ones(desk: Desk, command: Command) -> None:
-    desk.tell(PromptKept(prompt(1)))
+    desk.tell(PromptStored(prompt(1)))
     desk.tell(Failed("It broke; try again.", command))
     desk.now_s += 100
     desk.tell(ReplyStarted(1, 1, 10, 0))

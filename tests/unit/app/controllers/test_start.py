@@ -23,7 +23,7 @@ from app.startup.open_request import OpenRequest
 from app.theme import ThemeKeeper
 from engine import EngineConfig, ListConversations, LoadTarget
 from engine.messages.conversations import ConversationSummary
-from engine.messages.events import ConversationsListed, Event, Failed, PromptKept, TargetInfo, TargetReady
+from engine.messages.events import ConversationsListed, Event, Failed, PromptStored, TargetInfo, TargetReady
 from tests.fakes.bridge import FakeBridge
 from tests.fakes.ear import Ear
 from tests.unit.app.widgets.messages import prompt
@@ -67,7 +67,7 @@ def test_the_app_says_what_it_is_until_the_first_chat(sit_down: Callable[..., De
     desk.tell(ConversationsListed(()))
     assert desk.is_introduced
     assert len(desk.window.transcript.welcome.example_buttons) == 4
-    desk.tell(PromptKept(prompt(1)))
+    desk.tell(PromptStored(prompt(1)))
     assert not desk.is_introduced
     assert desk.keeper.settings.has_chatted
     assert not sit_down(desk.keeper.settings).is_introduced

@@ -138,7 +138,7 @@ def test_without_speculation_nothing_is_compared() -> None:
         reply, listener = write(FakeTarget(says("b" * 60)), speculation)
         assert not listener.figures[-1].is_compared
         assert listener.figures[-1].speedup is None
-        assert reply.statistics.told_speedup is None
+        assert reply.statistics.shown_speedup is None
 
 
 def test_a_reply_is_not_compared_while_the_drafter_is_being_loaded() -> None:

@@ -12,7 +12,7 @@ from engine.config import OwnSampling, ReplySettings, SamplingSettings
 from engine.errors import ConversationMissing, NotPossible, PromptTooLong
 from engine.messages.commands import ContinueReply, EditPrompt, LoadTarget, Regenerate, Send
 from engine.messages.conversations import Message, Role
-from engine.messages.events import PromptKept, ReplyFinished, ReplyText
+from engine.messages.events import PromptStored, ReplyFinished, ReplyText
 from engine.messages.replies import StopReason
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
@@ -54,8 +54,8 @@ def test_an_edited_prompt_is_asked_beside_the_old_one(desk: Desk, incognito: boo
     one, _, two, _ = desk.repository.open_conversation(number).messages
     desk.do(EditPrompt(number, one.id, "Uno", GREEDY))
     assert texts(desk, number) == ["Uno", "Hello, world."]
-    (kept,) = desk.told(PromptKept)
-    assert isinstance(kept, PromptKept)
+    (kept,) = desk.told(PromptStored)
+    assert isinstance(kept, PromptStored)
     assert kept.message.parent_id is None
     assert kept.siblings == (one.id, kept.message.id)
     desk.do(EditPrompt(number, two.id, "Due", GREEDY))

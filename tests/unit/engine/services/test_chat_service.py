@@ -18,12 +18,12 @@ from engine.errors import (
     TargetUnusable,
     TemplateFailed,
 )
-from engine.messages.commands import ChatCommand, Command, LoadTarget, Regenerate, RememberMore, Send, UseDrafter
+from engine.messages.commands import ChatCommand, Command, LoadTarget, Regenerate, Send, UpdateRecall, UseDrafter
 from engine.messages.conversations import ConversationSummary, Role
 from engine.messages.events import (
     ConversationChanged,
     Event,
-    PromptKept,
+    PromptStored,
     ReplyFinished,
     ReplyStarted,
     ReplyText,
@@ -212,7 +212,7 @@ def test_a_missing_file_is_named(desk: Desk) -> None:
 def test_the_first_prompt_begins_a_conversation_named_after_it(talking: Desk) -> None:
     talking.do(Send("What is\nthe " + "very " * 20 + "end?", None, GREEDY, system_prompt="Be kind."))
     kinds = [type(event) for event in talking.events if not isinstance(event, ReplyText)]
-    assert kinds[:3] == [ConversationChanged, PromptKept, ReplyStarted]
+    assert kinds[:3] == [ConversationChanged, PromptStored, ReplyStarted]
     assert kinds[-2:] == [ReplyFinished, ConversationChanged]
     (summary,) = talking.repository.list_conversations()
     assert summary.title.startswith("What is the very very")
@@ -298,7 +298,7 @@ def test_of_a_reply_whose_conversation_is_forgotten_meanwhile_nothing_is_kept(ta
         talking.do(Regenerate(conversation_id, GREEDY))
     assert forgotten
     assert talking.repository.list_conversations() == ()
-    assert not any(isinstance(command, RememberMore) for command in talking.posted), "nor remembered or learned from"
+    assert not any(isinstance(command, UpdateRecall) for command in talking.posted), "nor remembered or learned from"
 
 
 def test_a_reply_is_kept_though_its_conversation_was_deleted_meanwhile(talking: Desk) -> None:
@@ -424,7 +424,7 @@ def test_what_was_said_in_one_conversation_is_drafted_in_the_next(desk: Desk) ->
 
 def test_a_loaded_target_is_to_remember_more(desk: Desk) -> None:
     desk.do(LoadTarget(desk.add("fake", FakeTarget())))
-    assert desk.posted == [RememberMore()]
+    assert desk.posted == [UpdateRecall()]
 
 
 def test_a_target_that_fails_to_load_leaves_the_memory_of_the_one_in_use(talking: Desk) -> None:
@@ -441,7 +441,7 @@ def test_a_target_that_fails_to_load_leaves_the_memory_of_the_one_in_use(talking
 
 
 def test_without_a_target_there_is_nothing_to_remember(desk: Desk) -> None:
-    desk.do(RememberMore())
+    desk.do(UpdateRecall())
     assert desk.posted == []
     assert desk.events == []
 
@@ -455,17 +455,17 @@ def test_another_targets_chats_are_remembered_little_by_little_until_there_are_n
     assert talking.remembered(new) == []
     num_slices = 0
     while talking.posted:
-        assert talking.posted == [RememberMore()]
+        assert talking.posted == [UpdateRecall()]
         talking.posted.clear()
         before = talking.remembered(new)
-        talking.do(RememberMore())
+        talking.do(UpdateRecall())
         assert talking.events == []
         assert talking.remembered(new)[-len(before) :] == before or not before  # older ones join
         num_slices += 1
     assert num_slices > 2  # of eight messages at most, for twenty
     assert talking.remembered(new) == [text for number in range(10) for text in (f"Prompt {number}", "Hello.")]
     assert sum(index.num_tokens for index in talking.recall.indexes()) == 10 * len(new.tokenize("Prompt 0Hello."))
-    talking.do(RememberMore())
+    talking.do(UpdateRecall())
     assert talking.posted == []
 
 

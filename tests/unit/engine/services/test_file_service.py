@@ -16,8 +16,8 @@ from engine.messages.commands import (
     ForgetConversation,
     ImportConversations,
     ReadTextFile,
-    RememberMore,
     SearchConversations,
+    UpdateRecall,
 )
 from engine.messages.conversations import ExportFormat, LeftOut, Role, TextFile
 from engine.messages.events import (
@@ -77,7 +77,7 @@ def test_all_chats_go_out_and_come_in_elsewhere(desk: Desk, tmp_path: Path) -> N
     desk.repository.forget_conversation(kept)
     desk.files.handle(ImportConversations(path), StopSignal())
     assert desk.events[-1] == ConversationsImported(path, 1, ())
-    assert desk.posted == [RememberMore(anew=True)]
+    assert desk.posted == [UpdateRecall(anew=True)]
 
 
 def test_recall_does_not_catch_up_at_once_where_learning_is_off(desk: Desk, tmp_path: Path) -> None:

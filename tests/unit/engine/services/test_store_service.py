@@ -13,10 +13,10 @@ from engine.errors import ConversationMissing
 from engine.messages.commands import (
     ChangeConversation,
     DeleteConversation,
-    KeepDraft,
-    KeepNgrams,
     ListConversations,
     RestoreConversation,
+    SaveDraft,
+    SaveNgrams,
     ShowBranch,
 )
 from engine.messages.conversations import Role
@@ -51,8 +51,8 @@ def test_ngrams_are_kept_without_an_event(repository: Repository) -> None:
     events: list[Event] = []
     service = StoreService(repository, Recall(repository), resting(repository), events.append)
     kept, gone = (NgramRecord((token,), token, count=1, doubts=0, last_use=0) for token in (1, 2))
-    service.handle(KeepNgrams("target", "drafter", (kept, gone)))
-    service.handle(KeepNgrams("target", "drafter", (replace(gone, count=0),)))
+    service.handle(SaveNgrams("target", "drafter", (kept, gone)))
+    service.handle(SaveNgrams("target", "drafter", (replace(gone, count=0),)))
     assert repository.load_ngrams("target", "drafter") == (kept,)
     assert events == []
 
@@ -65,10 +65,10 @@ def test_ngrams_of_an_era_that_has_ended_are_not_kept(repository: Repository) ->
     service = StoreService(repository, Recall(repository), learning, lambda _event: None)
     ngram = NgramRecord((1,), 1, count=1, doubts=0, last_use=0)
     with learning.exchanging():
-        service.handle(KeepNgrams("target", "drafter", (ngram,), learning.era.number))  # and waits for nobody
-    service.handle(KeepNgrams("target", "drafter", (ngram,), learning.era.number - 1))
+        service.handle(SaveNgrams("target", "drafter", (ngram,), learning.era.number))  # and waits for nobody
+    service.handle(SaveNgrams("target", "drafter", (ngram,), learning.era.number - 1))
     assert repository.load_ngrams("target", "drafter") == ()
-    service.handle(KeepNgrams("target", "drafter", (ngram,), learning.era.number))
+    service.handle(SaveNgrams("target", "drafter", (ngram,), learning.era.number))
     assert repository.load_ngrams("target", "drafter") == (ngram,)
 
 
@@ -109,7 +109,7 @@ def test_branch_settings_and_draft_of_a_conversation_are_changed(repository: Rep
     first = repository.add_message(summary.id, None, Role.USER, "first")
     second = repository.add_message(summary.id, None, Role.USER, "second")
     service.handle(ChangeConversation(summary.id, "Be brief.", OwnSampling(seed=1)))
-    service.handle(KeepDraft(summary.id, "begun"))
+    service.handle(SaveDraft(summary.id, "begun"))
     changed = repository.find_conversation(summary.id)
     assert events == [ConversationChanged(changed)]
     service.handle(ShowBranch(summary.id, first.id))
