@@ -86,6 +86,7 @@ class _Terminal(ReplyListener):
             sys.stdout.write(text)
             sys.stdout.flush()
 
+
 def _answer(
     config: EngineConfig,
     target: str,

@@ -59,8 +59,8 @@ class LoadTarget(ChatCommand):
     settings: TargetSettings = TargetSettings()  # override what the user set for this target, which overrides `for_all`
     anyway: bool = False  # even if it needs more memory than is available
     for_all: TargetSettings = TargetSettings()  # what the user set for all targets
-    # That `target` and `settings` are meant for; empty: any. If the file is gone, another one of this identity is loaded;
-    # if it has changed, `settings` are ignored
+    # That `target` and `settings` are meant for; empty: any. If the file is gone, another one with this identity is
+    # loaded; if it has changed, `settings` are ignored
     identity: str = ""
 
 
