@@ -31,23 +31,23 @@ lint: $(VENV)/.installed-dev ## style and import contracts
 types: $(VENV)/.installed-dev ## mypy --strict
 	$(BIN)/mypy
 
-format: $(VENV)/.installed-dev ## what ruff can mend by itself
+format: $(VENV)/.installed-dev ## what ruff can correct by itself
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 house: $(VENV)/.installed-dev ## how large the code is, against its limits; ARGS=--small names the small files
 	$(BIN)/python -m tests.house $(ARGS)
 
-translations: $(VENV)/.installed-dev ## collect the words of the window for translators, and make what Qt reads from what is translated
+translations: $(VENV)/.installed-dev ## collect the words of the window for translators, and compile translations for Qt
 	$(BIN)/python packaging/translations.py resources/translations
 
-bench: $(VENV)/.installed-dev ## the figures of README's section on measuring
+bench: $(VENV)/.installed-dev ## the figures in README's section on measuring
 	$(BIN)/python -m tests.benchmarks.plain_decoding
 	$(BIN)/python -m tests.benchmarks.interface
 	$(BIN)/python -m tests.benchmarks.end_to_end
 	$(BIN)/python -m tests.benchmarks.exactness
 
-bundle: ## the app for people without Python, in dist/: a folder, and what it is installed from (a .deb and a .tar.gz on Linux)
+bundle: ## the app for people without Python, in dist/: a folder, and installers of it (a .deb and a .tar.gz on Linux)
 	$(PYTHON) packaging/bundle.py $(ARGS)
 
 clean: ## remove what make made

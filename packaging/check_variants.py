@@ -1,9 +1,9 @@
-"""Tries every library for a kind of CPU that this machine can run: the same text, and how long passes take.
+"""Tries every CPU library that this machine can run: whether the text is the same, and how long passes take.
 
     python packaging/check_variants.py LIBRARIES [OTHER...]
 
-LIBRARIES is the folder of a build for all CPUs, dist/slipstream/_internal/llama_cpp/lib; each OTHER that of another
-build to compare with. They take turns, so that all meet the same machine. Runs with Slipstream's packages installed.
+LIBRARIES is the folder of a build for all CPUs, dist/slipstream/_internal/llama_cpp/lib; each OTHER is that of another
+build to compare with. They take turns, so that all meet the same machine. Needs Slipstream's packages installed.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ import sys
 
 
 def announce_on_windows() -> None:
-    """The installer asks to close the app while somebody holds this mutex; the taskbar joins windows to its icon by the
-    other name. Both are as in packaging/windows/slipstream.iss."""
+    """The installer asks to close the app while a process holds this mutex; the taskbar matches windows to its icon by
+    the other name. Both are as in packaging/windows/slipstream.iss."""
     import ctypes
 
     ctypes.windll.kernel32.CreateMutexW(None, False, "SlipstreamIsRunning")  # held until the process ends
@@ -17,21 +17,21 @@ def announce_on_windows() -> None:
 
 
 def leave_other_programs_alone() -> None:
-    """A browser that the app opens is to find the system's libraries, not those inside the bundle.
+    """Gives programs that the app opens, such as a browser, the system's libraries in place of the bundle's.
 
-    This process looks for libraries as it was told at its start; what is changed here counts for those that it starts.
+    This process has read its library path at its start; the change applies to the processes that it starts.
     """
     before = os.environ.pop("LD_LIBRARY_PATH_ORIG", None)
     os.environ.pop("LD_LIBRARY_PATH", None)
     if before is not None:
         os.environ["LD_LIBRARY_PATH"] = before
-    # When this program itself is started once more, it sets all that up anew.
+    # When this program starts itself again, the new process sets all of this up anew.
     os.environ["PYINSTALLER_RESET_ENVIRONMENT"] = "1"
 
 
 if __name__ == "__main__":
     leave_other_programs_alone()
-    # The first look at a model file happens in a process of its own, which is this program once more.
+    # An unknown model file is first opened in a process of its own, which runs this program again.
     multiprocessing.freeze_support()
     if sys.platform == "win32":
         announce_on_windows()

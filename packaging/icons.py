@@ -25,7 +25,7 @@ _ICNS_KINDS = (
 
 
 def draw(svg: Path, sizes: tuple[int, ...]) -> dict[int, bytes]:
-    """PNG files by size in pixels, with a transparent ground."""
+    """PNG files by size in pixels, with a transparent background."""
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     from PySide6.QtCore import QBuffer, QByteArray, QIODevice, Qt
     from PySide6.QtGui import QGuiApplication, QImage, QPainter
@@ -52,7 +52,7 @@ def draw(svg: Path, sizes: tuple[int, ...]) -> dict[int, bytes]:
 
 
 def ico(pictures: Mapping[int, bytes]) -> bytes:
-    """A directory of pictures, then the pictures, as Windows reads them since Vista."""
+    """A directory of pictures, then the pictures; Windows reads PNGs in it since Vista."""
     entries, bodies = b"", b""
     start = 6 + 16 * len(_ICO_SIZES)
     for size in _ICO_SIZES:

@@ -2,8 +2,8 @@
 
     python3 packaging/licences.py FOLDER
 
-FOLDER is dist/slipstream; the text becomes LICENCES.txt in it. Python packages bring theirs along in `*.dist-info`;
-those of system libraries are read from the Debian packages that they were taken from.
+FOLDER is dist/slipstream; the text becomes LICENCES.txt in it. Licences of Python packages are in their `*.dist-info`,
+those of system libraries in the Debian packages that the libraries were taken from.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ ROOT = Path(__file__).parents[1]
 HEAD = """\
 Slipstream is the work of its authors, under the Apache License 2.0, which comes first below.
 
-Everything else in here is the work of others, under the licences that follow it.
+Everything else in here is the work of others, under the licences that follow.
 
-Qt (the libraries libQt6*, and PySide6 and shiboken6, which lead from Python to it) is used under the GNU Lesser General
+Qt (the libraries libQt6*, and PySide6 and shiboken6, its bindings for Python) is used under the GNU Lesser General
 Public License, version 3. They are separate files, which you may replace with your own builds; their source is at
 https://download.qt.io. The starter model, SmolLM2-135M-Instruct, is the work of Hugging Face under the Apache License
 2.0. llama.cpp, inside llama-cpp-python, is the work of the ggml authors under the MIT License.
@@ -66,7 +66,7 @@ def python_packages(inside: Path) -> list[str]:
 
 
 def system_libraries(inside: Path) -> list[str]:
-    """Of libraries taken from Debian packages; nothing elsewhere."""
+    """Licences of the libraries that were taken from Debian packages; empty on other systems."""
     if not shutil.which("dpkg-query"):
         return []
     names = sorted(path.name for path in inside.glob("*.so*") if path.is_file())

@@ -1,4 +1,4 @@
-"""A store as the first release writes it, to try an upgrade on. Runs with Slipstream's packages installed.
+"""A store as the first release writes it, to try an upgrade on. Needs Slipstream's packages installed.
 
 python packaging/older_store.py STORE          makes it
 python packaging/older_store.py --check STORE  succeeds if it is migrated and its chat is there

@@ -2,10 +2,10 @@
 # Makes a virtual environment with everything Slipstream needs, on a fresh machine too. Run by `make setup`.
 #   packaging/setup.sh VENV [dev|bundle]
 # dev          also what tests need
-# bundle       also what a bundle is made with, and a llama.cpp that chooses its kernels for the CPU it finds itself on
+# bundle       also what a bundle is made with, and a llama.cpp that chooses its kernels for the CPU it runs on
 # PYTHON       the interpreter to use (3.11 or newer; default python3)
 # TORCH_INDEX  another index to take torch from, e.g. https://download.pytorch.org/whl/cpu for the small build without CUDA,
-#              which a bundle for Linux takes unless this is set (also to nothing)
+#              the default of a bundle for Linux (set it to nothing for PyPI's)
 # CMAKE_ARGS   further options for llama.cpp, e.g. -DGGML_CUDA=on
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -26,7 +26,7 @@ fail() { printf '%s\n' "$*" >&2; exit 2; }
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null ||
     fail "Slipstream needs Python 3.11 or newer; install it, or name it with: make setup PYTHON=/path/to/python3"
 
-# System libraries: installed where that needs no question (root on Debian or Ubuntu), named otherwise.
+# System libraries: installed where nobody need be asked (root on Debian or Ubuntu), named otherwise.
 missing=$("$python" app/startup/system_libraries.py)
 [ -n "$on_windows" ] || command -v c++ >/dev/null || missing="$missing g++"
 if [ -n "${missing// /}" ]; then
@@ -48,13 +48,13 @@ fi
 pip() { "$bin/python" -m pip --disable-pip-version-check -q "$@"; }
 pip install pip==26.3
 
-# llama.cpp for any x86-64 CPU with AVX2 (or any other architecture): a build for this very CPU crashes on some
-# (llama.cpp PR 26954), and is no faster for the batches used here. Compiled once, then kept for the next checkout.
+# llama.cpp for any x86-64 CPU with AVX2 (or any other architecture): a native build crashes on some CPUs
+# (llama.cpp PR 26954), and is no faster for the batches used here. Compiled once, then stored for the next checkout.
 options="-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF"
 if [ "$also" = bundle ]; then # see docs/decisions/0017-bundle.md
     # A library for every kind of CPU, beside llama.cpp's others.
     every_cpu="-DGGML_BACKEND_DL=ON -DGGML_CPU_ALL_VARIANTS=ON -DCMAKE_INSTALL_BINDIR=llama_cpp/lib"
-    no_openmp="-DGGML_OPENMP=OFF" # where a second one beside torch's ends the process
+    no_openmp="-DGGML_OPENMP=OFF" # where a second OpenMP beside torch's ends the process
     case $(uname -s)-$(uname -m) in
         Linux-x86_64) options="$options $every_cpu" ;;
         Linux-*) ;;
@@ -75,7 +75,7 @@ if ! ls "$wheels"/llama_cpp_python-*.whl >/dev/null 2>&1; then
     mkdir -p "$wheels"
     unfinished=$(mktemp -d)
     trap 'rm -rf "$unfinished"' EXIT
-    # SOURCE_DATE_EPOCH would switch the instruction sets above off again. pip's own cache knows nothing of CMAKE_ARGS.
+    # SOURCE_DATE_EPOCH would switch off the instruction sets above. pip's own cache knows nothing of CMAKE_ARGS.
     env -u SOURCE_DATE_EPOCH "$bin/python" -m pip --disable-pip-version-check -q wheel --no-cache-dir --no-deps \
         --no-binary llama-cpp-python --build-constraint packaging/build-constraints.txt -w "$unfinished" "$llama"
     mv "$unfinished"/*.whl "$wheels/"
@@ -85,9 +85,9 @@ if [ "$also" = bundle ] && [ "$(uname -s)" = Linux ]; then
     TORCH_INDEX=${TORCH_INDEX-https://download.pytorch.org/whl/cpu}
 fi
 say "Installing packages"
-pip install --no-deps --force-reinstall "$wheels"/llama_cpp_python-*.whl # with other options it has the same version
+pip install --no-deps --force-reinstall "$wheels"/llama_cpp_python-*.whl # a build with other options has the same version
 # shellcheck disable=SC2086 # no argument when unset
 pip install ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} -r packaging/requirements.txt ${also:+-r "packaging/requirements-$also.txt"}
-pip install --no-deps "$starter" # only its GGUF file is used, so none of what it depends on
+pip install --no-deps "$starter" # only its GGUF file is used, so none of its dependencies
 pip install --no-deps --no-build-isolation -e .
 say "Ready: $bin/slipstream"

@@ -1,4 +1,4 @@
-"""Collects the words of the window for translators, and makes what Qt reads from what is translated.
+"""Collects the words of the window for translators, and compiles translations for Qt.
 
     python3 packaging/translations.py FOLDER
 
@@ -42,7 +42,7 @@ def main(folder: Path) -> None:
 
 
 def declared_words() -> set[str]:
-    """Of settings and of the engine's parameters; they stand in no call that Qt's tool knows."""
+    """Those of settings and of the engine's parameters, which are in no call that Qt's tool knows."""
     words = {group.value for group in Group}
     for setting in shown_settings(AppSettings):
         words |= {

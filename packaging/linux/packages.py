@@ -28,9 +28,9 @@ APP_ID = "app.slipstream.Slipstream"
 INSTALLED = Path("opt/slipstream")
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 _ELF = b"\x7fELF"
-# Without any, Qt draws empty boxes.
+# Without any font, Qt draws empty boxes.
 FONTS = "fonts-dejavu-core | fonts-noto-core | fonts-liberation"
-# Wanted only where the desktop runs on Wayland, and there on every desktop.
+# Needed only on Wayland, where every desktop has them.
 WAYLAND = {
     "libwayland-client.so.0": "libwayland-client0",
     "libwayland-cursor.so.0": "libwayland-cursor0",
@@ -55,7 +55,7 @@ def main(folder: Path, icons: Path, out: Path, version: str) -> None:
 
 
 def made_at() -> int:
-    """Seconds since 1970 that every file is dated with: of the last commit, unless SOURCE_DATE_EPOCH says otherwise."""
+    """The date of every file, in seconds since 1970: that of the last commit, unless SOURCE_DATE_EPOCH is set."""
     if "SOURCE_DATE_EPOCH" in os.environ:
         return int(os.environ["SOURCE_DATE_EPOCH"])
     command = ["git", "log", "-1", "--format=%ct"]
@@ -64,8 +64,8 @@ def made_at() -> int:
 
 
 def stage(folder: Path, icons: Path, root: Path, version: str) -> None:
-    """Lays out everything as it will lie on the user's disk."""
-    # Hard links where possible: the folder is large, and only read.
+    """Lays out the files as they will be on the user's disk."""
+    # Hard links where possible: the folder is large and only read.
     shutil.copytree(folder, root / INSTALLED, symlinks=True, copy_function=_link_or_copy)
     launcher = root / "usr/bin/slipstream"
     launcher.parent.mkdir(parents=True)
@@ -94,9 +94,9 @@ def stage(folder: Path, icons: Path, root: Path, version: str) -> None:
 
 
 def dependencies(folder: Path) -> list[str]:
-    """The packages with the libraries that files in `folder` ask for and that do not lie there.
+    """The packages with the libraries that files in `folder` need and that are not in it.
 
-    Not by dpkg-shlibdeps: it knows nothing of folders with libraries of their own, and gives up at Wayland's.
+    dpkg-shlibdeps will not do: it does not know folders with libraries of their own, and fails at Wayland's.
     """
     inside = {path.name for path in folder.rglob("*.so*")}
     wanted: set[str] = set()

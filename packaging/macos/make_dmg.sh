@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Makes a disk image to install Slipstream.app from: the app, and a link to the folder it is dragged to.
+# Makes a disk image to install Slipstream.app from: the app, and a link to the folder to drag it to.
 #   packaging/macos/make_dmg.sh APP OUT VERSION        (run by packaging/bundle.py on macOS)
 # Signing and notarizing are left out unless these are set:
 # CODESIGN_IDENTITY   as in "Developer ID Application: Name (TEAM)"; without it PyInstaller's ad-hoc signature stays,
 #                     and people open the app the first time by System Settings > Privacy & Security > Open Anyway
-# NOTARY_PROFILE      name of credentials kept by `xcrun notarytool store-credentials`
+# NOTARY_PROFILE      name of credentials stored by `xcrun notarytool store-credentials`
 #
 # Not run on a Mac yet. Checked: bash -n and shellcheck, the paths, and that its property lists parse.
 set -euo pipefail
@@ -15,7 +15,7 @@ image=$out/Slipstream-$version-macos-$(uname -m).dmg
 
 say() { printf '\033[1m%s\033[0m\n' "$*" >&2; }
 
-# From the inside out: the signature of a folder seals those of what is in it.
+# From the inside out: the signature of a folder covers those of its contents.
 sign() {
     local file
     find "$app/Contents" -type f -print0 | while IFS= read -r -d '' file; do

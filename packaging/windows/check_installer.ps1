@@ -30,7 +30,7 @@ Test-App
 Invoke-Program $Installer ($silent + "/DIR=`"$app`"") # an upgrade in place
 Test-App
 Invoke-Program (Join-Path $app "unins000.exe") $silent
-# The uninstaller goes on in a copy of itself for a moment.
+# The uninstaller continues in a copy of itself for a moment.
 for ($i = 0; $i -lt 60 -and (Test-Path (Join-Path $app "slipstream.exe")); $i++) { Start-Sleep -Seconds 1 }
 if (Test-Path (Join-Path $app "slipstream.exe")) { throw "The app was not removed." }
 if (-not (Get-ChildItem $data)) { throw "What the user had is gone." }

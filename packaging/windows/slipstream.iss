@@ -3,11 +3,11 @@
 ; Not run on Windows yet. Checked: that the files it takes are those that packaging/slipstream.spec makes, and that its
 ; names agree with the app's (tests/unit/packaging/test_recipes.py).
 ;
-; Into the user's own folder, without an administrator; who wants it for all users is asked for one (or gives /ALLUSERS).
-; A newer version goes over an older one. What the user has (chats, models, what was learned) lies in
-; %LOCALAPPDATA%\slipstream, which is not touched by installing or removing.
+; Installs into the user's own folder, without an administrator; an installation for all users asks for one (or takes
+; /ALLUSERS). A newer version is installed over an older one. The user's data (chats, models, what was learned) is in
+; %LOCALAPPDATA%\slipstream, which installing and removing do not touch.
 ;
-; No vcomp140.dll is needed: llama.cpp is built with GGML_OPENMP=OFF. PyInstaller brings the Visual C++ runtime.
+; No vcomp140.dll is needed: llama.cpp is built with GGML_OPENMP=OFF. PyInstaller includes the Visual C++ runtime.
 
 #ifndef Version
   #error Tell the version: iscc /DVersion=0.1.0
@@ -45,7 +45,7 @@ Name: "desktopicon"; Description: "{cm:CreateDesktopIcon}"; Flags: unchecked
 Name: "openmodels"; Description: "Offer Slipstream for model files (.gguf)"
 
 [InstallDelete]
-; Of an older version: what the newer one has no more would be found by it nevertheless.
+; Of an older version: the newer one would still find files that it no longer has.
 Type: filesandordirs; Name: "{app}\_internal"
 
 [Files]

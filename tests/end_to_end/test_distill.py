@@ -69,6 +69,7 @@ def test_a_drafter_is_made_that_can_be_used_and_trained_on(corpus: Path, tmp_pat
     card = (folder / "README.md").read_text()
     assert "layer 0" in card
     assert "known (100% of the tokens" in card
+    assert all(line[0] == line[-1] == "|" for line in card.splitlines() if "|" in line)  # rows of tables are whole
     code, output = distill(folder, *given(corpus))
     assert (code, "exists already" in output) == (2, True)
 

@@ -49,8 +49,8 @@ A small Llama-type model that guesses ahead of a target. It is not meant to be t
 | vocabulary | {shape.vocab_size:,} tokens to read, the {cut.num_outputs:,} most frequent of them to guess |
 | size | {sum(weight.numel() for weight in cut.model.parameters()) / 1e6:.1f} million weights, int8 |
 | data | conversations that the target wrote whole itself ({origin}): {num_learned:,} reply tokens |
-| loss | the target's own distribution where it is known ({labelled:.0%} of the tokens, the {labels.tokens.shape[1]}
-likeliest \\ each) and the token it wrote; loops weighted down |
+| loss | the target's own distribution where it is known ({labelled:.0%} of the tokens, \
+the {labels.tokens.shape[1]} likeliest each) and the token it wrote; loops weighted down |
 | training | {state.step:,} steps in {state.seconds / 60:.0f} minutes, {state.epoch + 1} epochs begun; AdamW, \
 {settings.learning_rate:g}, cosine |
 | machine | {platform.machine()}, {torch.get_num_threads()} threads, {next(cut.model.parameters()).device.type} |
