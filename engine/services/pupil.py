@@ -81,7 +81,8 @@ class Pupil:
         """One step, which ends early if `check` raises. Raises Forgotten and Outdated."""
         if self._waiting:
             check()
-            self._learn_from(*self._waiting.popleft())
+            self._learn_from(*self._waiting[0])
+            self._waiting.popleft()  # not before the learner has it: `has_work` is read meanwhile
         elif self._learner.has_work:
             trial = self._learner.work(check)
             if trial is not None and trial.adapter is not None:
