@@ -79,15 +79,11 @@ class WiredWindow(QObject):
         self.chat_settings = ChatSettingsController(window, bridge, self.conversations, chat)
         self.prompt = PromptController(window, bridge)
         self.keeper = SettingsKeeper(settings_file, settings, self)
-        self._drafts = DraftKeeper(
-            window.prompt_box, bridge, self.conversations, settings.draft, self.keeper.keep_draft
-        )
+        self._drafts = DraftKeeper(window, bridge, self.conversations, settings.draft, self.keeper.keep_draft)
         self.drafters = DrafterController(window, bridge, folder, settings.drafter)
         self.personal = PersonalController(window, bridge, settings.learning_settings())
         self.history = HistoryController(window, bridge, self.theme)
-        self.comparing = CompareController(
-            window, bridge, lambda: chat.reply_settings, lambda: chat.system_prompt, lambda: chat.sampling
-        )
+        self.comparing = CompareController(window, bridge, chat)
         self.history.compare_requested.connect(self.comparing.open)
         self.target.loading_begun.connect(self.comparing.stop)
         SearchController(window, bridge, self.conversations)

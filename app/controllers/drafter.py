@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import Signal, Slot
 
+from app.controllers.controller import Controller
 from app.dialogs.drafter_dialog import DrafterDialog
 from app.dialogs.parts import show_in_front
 from app.engine_bridge import EngineBridge, Request
@@ -24,7 +25,7 @@ from engine.messages.events import (
 _MB = 1_000_000
 
 
-class DrafterController(QObject):
+class DrafterController(Controller):
     """Has drafters downloaded and used, and shows in the dialog how that goes. `choice` is the one in use. Nothing is
     downloaded unless the user asks.
 
@@ -35,9 +36,7 @@ class DrafterController(QObject):
     changed = Signal()
 
     def __init__(self, window: MainWindow, bridge: EngineBridge, data_dir: Path, choice: str) -> None:
-        super().__init__(window)
-        self._window = window
-        self._bridge = bridge
+        super().__init__(window, bridge)
         self._data_dir = data_dir
         self._fetch: Request | None = None  # the download under way
         self._state = ""  # what the drafter in use does, in a sentence
@@ -46,7 +45,6 @@ class DrafterController(QObject):
         self.dialog.chosen.connect(self._choose)
         self.dialog.cancel_requested.connect(self._cancel)
         window.drafter_action.triggered.connect(self._open)
-        bridge.happened.connect(self._on_event)
 
     def start(self) -> None:
         """Has the engine use the stored choice; to be called before a target is loaded."""
@@ -85,7 +83,6 @@ class DrafterController(QObject):
 
     # What the engine says
 
-    @Slot(object)
     def _on_event(self, event: Event) -> None:
         match event:
             case DrafterFetching(name, _, num_bytes, total_bytes):

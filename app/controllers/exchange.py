@@ -8,9 +8,10 @@ from datetime import date
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QStandardPaths, Qt, Slot
+from PySide6.QtCore import QStandardPaths, Qt, Slot
 from PySide6.QtWidgets import QFileDialog
 
+from app.controllers.controller import Controller
 from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from app.text.translation import Words
@@ -28,14 +29,12 @@ _RESULT_MS = 15_000
 Exchange = Words("Exchange")
 
 
-class ExchangeController(QObject):
+class ExchangeController(Controller):
     """Asks for the file, has the engine write or read it, and shows in toasts how that went. `attach` takes the paths
     of files that turn out to hold no conversations."""
 
     def __init__(self, window: MainWindow, bridge: EngineBridge, attach: Callable[[list[str]], None]) -> None:
-        super().__init__(window)
-        self._window = window
-        self._bridge = bridge
+        super().__init__(window, bridge)
         self._attach = attach
         self._folder = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation)
         self._underway: dict[Path, tuple[Request, Toast]] = {}  # imports
@@ -43,7 +42,6 @@ class ExchangeController(QObject):
         window.export_all_action.triggered.connect(self._choose_for_all)
         window.import_action.triggered.connect(self._choose_import)
         window.chats_dropped.connect(self.import_chats)
-        bridge.happened.connect(self._on_event)
 
     @Slot(str)
     def import_chats(self, name: str) -> None:
@@ -97,7 +95,6 @@ class ExchangeController(QObject):
         dialog.fileSelected.connect(self.import_chats)
         dialog.open()
 
-    @Slot(object)
     def _on_event(self, event: Event) -> None:
         match event:
             case ConversationsExported(path, num_conversations):

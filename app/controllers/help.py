@@ -6,9 +6,10 @@ import platform
 from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Qt, QUrl, Slot, qVersion
+from PySide6.QtCore import Qt, QUrl, Slot, qVersion
 from PySide6.QtGui import QDesktopServices
 
+from app.controllers.controller import Controller
 from app.crash.watch import log_file
 from app.dialogs.about_dialog import AboutDialog, Fact
 from app.engine_bridge import EngineBridge
@@ -19,20 +20,17 @@ from engine.messages.events import Event, Failed, RuntimeRead
 from engine.messages.targets import Runtime
 
 
-class HelpController(QObject):
+class HelpController(Controller):
     """Opens the dialog about this program and the folder of logs. `data_dir` holds all files of the program."""
 
     def __init__(self, window: MainWindow, theme: ThemeKeeper, bridge: EngineBridge, data_dir: Path) -> None:
-        super().__init__(window)
-        self._window = window
+        super().__init__(window, bridge)
         self._theme = theme
-        self._bridge = bridge
         self._data_dir = data_dir
         self._runtime: Runtime | None = None
         self.dialog: AboutDialog | None = None  # while it is open
         window.about_action.triggered.connect(self._show_about)
         window.logs_action.triggered.connect(self._open_logs)
-        bridge.happened.connect(self._on_event)
 
     @Slot()
     def _open_logs(self) -> None:
@@ -64,7 +62,6 @@ class HelpController(QObject):
     def _forget_dialog(self) -> None:
         self.dialog = None
 
-    @Slot(object)
     def _on_event(self, event: Event) -> None:
         match event:
             case RuntimeRead(runtime):

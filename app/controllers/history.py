@@ -8,9 +8,10 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal, Slot
 from shiboken6 import isValid
 
+from app.controllers.controller import Controller
 from app.dialogs.parts import show_in_front
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from app.dialogs.history.page import HistoryPage
 
 
-class HistoryController(QObject):
+class HistoryController(Controller):
     """Reads the statistics when the page is opened and whenever they change while it is visible.
 
     Signals:
@@ -57,9 +58,7 @@ class HistoryController(QObject):
     _imported = Signal()
 
     def __init__(self, window: MainWindow, bridge: EngineBridge, keeper: ThemeKeeper) -> None:
-        super().__init__(window)
-        self._window = window
-        self._bridge = bridge
+        super().__init__(window, bridge)
         self._keeper = keeper
         self._is_reading = False
         self._is_stale = False  # something has changed since the reading began
@@ -67,7 +66,6 @@ class HistoryController(QObject):
         self.page: HistoryPage | None = None
         self._imported.connect(self._show, Qt.ConnectionType.QueuedConnection)
         window.history_action.triggered.connect(self._open)
-        bridge.happened.connect(self._on_event)
 
     @Slot()
     def _open(self) -> None:
@@ -111,7 +109,6 @@ class HistoryController(QObject):
         else:
             self.page.show_notice(self.tr("The table was saved as {file}.").format(file=Path(path).name))
 
-    @Slot(object)
     def _on_event(self, event: Event) -> None:
         if self.page is None:
             return

@@ -8,8 +8,9 @@ from functools import partial
 from pathlib import Path
 
 import psutil
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import Signal, Slot
 
+from app.controllers.controller import Controller
 from app.dialogs.library.library_dialog import LibraryDialog
 from app.dialogs.library.questions import ask_discard
 from app.engine_bridge import EngineBridge, Request
@@ -36,7 +37,7 @@ from engine.messages.targets import HubFile
 _UNDER_WAY = (DownloadState.WAITING, DownloadState.RUNNING, DownloadState.PAUSING)
 
 
-class HubController(QObject):
+class HubController(Controller):
     """Decides what the page of the hub shows, and knows all downloads. Uses the network only when the user presses
     something.
 
@@ -48,11 +49,9 @@ class HubController(QObject):
 
     def __init__(self, window: MainWindow, dialog: LibraryDialog, bridge: EngineBridge, folder: Path) -> None:
         """`folder` is on the disk where models are stored."""
-        super().__init__(window)
-        self._window = window
+        super().__init__(window, bridge)
         self._dialog = dialog
         self._page = dialog.hub
-        self._bridge = bridge
         self._folder = folder
         self._search_command: SearchHub | None = None  # whose answer is shown, or awaited
         self._search_request: Request | None = None
@@ -70,7 +69,6 @@ class HubController(QObject):
         panel.use_requested.connect(self._use)
         panel.dismissed.connect(self._forget)
         dialog.opened.connect(self._list_downloads)
-        bridge.happened.connect(self._on_event)
 
     # What the user wants
 
@@ -146,7 +144,6 @@ class HubController(QObject):
 
     # What the engine says
 
-    @Slot(object)
     def _on_event(self, event: Event) -> None:
         match event:
             case HubSearched(words, models):

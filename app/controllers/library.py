@@ -8,10 +8,11 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from PySide6.QtCore import QObject, QUrl, Signal, Slot
+from PySide6.QtCore import QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QFileDialog, QWidget
 
+from app.controllers.controller import Controller
 from app.controllers.hub import HubController
 from app.controllers.target import TargetController
 from app.dialogs.library.library_dialog import LibraryDialog
@@ -40,7 +41,7 @@ from engine.messages.targets import LibraryTarget, MemoryEstimate
 _HUB = "https://huggingface.co"
 
 
-class LibraryController(QObject):
+class LibraryController(Controller):
     """Decides what the picker and the dialog of the library show. Estimates how much memory a model takes before it is
     loaded, and asks the user about one that may not fit.
 
@@ -56,9 +57,7 @@ class LibraryController(QObject):
     def __init__(
         self, window: MainWindow, dialog: LibraryDialog, bridge: EngineBridge, settings_for_all: TargetSettings
     ) -> None:
-        super().__init__(window)
-        self._window = window
-        self._bridge = bridge
+        super().__init__(window, bridge)
         self._settings_for_all = settings_for_all
         self._targets: tuple[LibraryTarget, ...] | None = None  # with options that the engine may not have stored yet
         self._in_use: Path | None = None
@@ -185,7 +184,6 @@ class LibraryController(QObject):
 
     # What the engine says
 
-    @Slot(object)
     def _on_event(self, event: Event) -> None:
         match event:
             case TargetsListed(targets, left_out):

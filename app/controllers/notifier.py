@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from time import monotonic
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QApplication, QWidget
 
+from app.controllers.controller import Controller
 from app.engine_bridge import EngineBridge
 from app.icons import app_icon
 from app.main_window import MainWindow
@@ -18,14 +19,13 @@ from engine.messages.events import Event, Failed, PromptStored, ReplyFinished, R
 from engine.messages.replies import StopReason
 
 
-class Notifier(QObject):
+class Notifier(Controller):
     """Shows a notice of the desktop while no window of the app is active, and only then. A click leads to the chat."""
 
     def __init__(
         self, window: MainWindow, bridge: EngineBridge, keeper: SettingsKeeper, notice: DesktopNotice | None = None
     ) -> None:
-        super().__init__(window)
-        self._window = window
+        super().__init__(window, bridge)
         self._keeper = keeper
         self._notice = notice or DesktopNotice(window, app_icon())
         self._begun_s: float | None = None
@@ -35,9 +35,7 @@ class Notifier(QObject):
         application = QApplication.instance()
         if isinstance(application, QApplication):
             application.focusChanged.connect(self._on_focus_changed)
-        bridge.happened.connect(self._on_event)
 
-    @Slot(object)
     def _on_event(self, event: Event) -> None:
         match event:
             case PromptStored():

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import Slot
 
+from app.controllers.controller import Controller
 from app.dialogs.parts import show_in_front
 from app.dialogs.personal_dialog import PersonalDialog
 from app.engine_bridge import EngineBridge
@@ -42,14 +43,12 @@ from engine.messages.learned import LearnedSummary, ProfileSummary
 _NOTHING_KNOWN = LearnedRead(LearnedSummary({}, {}, {}, {}, {}, ()), None)
 
 
-class PersonalController(QObject):
+class PersonalController(Controller):
     """Decides what the dialog of personalization shows. Commands that change what is learned are carried out one at a
     time. The engine was made with `settings`."""
 
     def __init__(self, window: MainWindow, bridge: EngineBridge, settings: LearningSettings) -> None:
-        super().__init__(window)
-        self._window = window
-        self._bridge = bridge
+        super().__init__(window, bridge)
         self._learned: LearnedRead | None = None
         self._loaded = ""  # the name of the model
         self._profile: tuple[Path, ProfileSummary] | None = None  # that is shown
@@ -70,7 +69,6 @@ class PersonalController(QObject):
         dialog.forget.forget_everything.connect(self._forget_everything)
         window.personal_action.triggered.connect(self._open)
         window.profile_dropped.connect(self._open_profile)
-        bridge.happened.connect(self._on_event)
 
     # What the user wants
 
@@ -139,7 +137,6 @@ class PersonalController(QObject):
 
     # What the engine says
 
-    @Slot(object)
     def _on_event(self, event: Event) -> None:
         match event:
             case LearnedRead():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, Slot
 
 from app.controllers.chat import ChatController
+from app.controllers.controller import Controller
 from app.controllers.drafter import DrafterController
 from app.controllers.personal import PersonalController
 from app.controllers.target import TargetController
@@ -178,7 +179,7 @@ class SettingsController(QObject):
         self._window.toasts.show_error(sentence)
 
 
-class LastChoices(QObject):
+class LastChoices(Controller):
     """Saves what the app remembers by itself, as soon as it changes: the model and the drafter in use, how it learns,
     and where the window was."""
 
@@ -191,8 +192,7 @@ class LastChoices(QObject):
         drafters: DrafterController,
         personal: PersonalController,
     ) -> None:
-        super().__init__(window)
-        self._window = window
+        super().__init__(window, bridge)
         self._keeper = keeper
         self._target = target
         self._drafters = drafters
@@ -200,7 +200,6 @@ class LastChoices(QObject):
         drafters.changed.connect(self.save)
         personal.dialog.learning.changed.connect(self.save)
         window.origins_action.toggled.connect(self.save)
-        bridge.happened.connect(self._on_event)
 
     @Slot()
     def save(self) -> None:
@@ -217,7 +216,6 @@ class LastChoices(QObject):
         settings.window = self._window.state()
         self._keeper.keep(settings)
 
-    @Slot(object)
     def _on_event(self, event: Event) -> None:
         if isinstance(event, TargetReady):
             self.save()

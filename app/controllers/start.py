@@ -10,6 +10,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QUrl, Slot
 from PySide6.QtGui import QDesktopServices
 
+from app.controllers.controller import Controller
 from app.dialogs.store_dialog import StoreDialog
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
@@ -21,21 +22,18 @@ from engine.messages.conversations import ConversationSummary
 from engine.messages.events import ConversationsListed, Event, Failed, PromptStored, TargetReady
 
 
-class FirstStart(QObject):
+class FirstStart(Controller):
     """Shows a welcome until the first chat, and after that the last chat if that is wanted."""
 
     def __init__(self, window: MainWindow, bridge: EngineBridge, keeper: SettingsKeeper) -> None:
-        super().__init__(window)
-        self._window = window
+        super().__init__(window, bridge)
         self._keeper = keeper
         self._was_listed = False
         self._is_starter = False  # the model in use
         self._welcome = window.transcript.welcome
         self._welcome.show_introduction(not keeper.settings.has_chatted)
         self._welcome.starter_requested.connect(self._use_starter)
-        bridge.happened.connect(self._on_event)
 
-    @Slot(object)
     def _on_event(self, event: Event) -> None:
         match event:
             case ConversationsListed(conversations) if not self._was_listed:
@@ -66,20 +64,17 @@ class FirstStart(QObject):
         self._window.prompt_box.setFocus()
 
 
-class StoreTrouble(QObject):
+class StoreTrouble(Controller):
     """Shows a dialog while the store of chats cannot be opened: until the conversations are listed for the first time.
     `begin` starts the app once more."""
 
     def __init__(self, window: MainWindow, bridge: EngineBridge, data_dir: Path, begin: Callable[[], None]) -> None:
-        super().__init__(window)
-        self._window = window
+        super().__init__(window, bridge)
         self._data_dir = data_dir
         self._begin = begin
         self._was_listed = False
         self.dialog: StoreDialog | None = None
-        bridge.happened.connect(self._on_event)
 
-    @Slot(object)
     def _on_event(self, event: Event) -> None:
         match event:
             case Failed(sentence, ListConversations()) if not self._was_listed:

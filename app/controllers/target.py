@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import Signal, Slot
 
+from app.controllers.controller import Controller
 from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from engine import STARTER, LoadTarget, TargetSettings
@@ -21,7 +22,7 @@ class _Loading:
     is_chosen: bool  # by the user, in the window
 
 
-class TargetController(QObject):
+class TargetController(Controller):
     """Has targets loaded, one at a time, and shows in the window which one is in use. When the first one cannot be
     loaded, the starter is loaded in its place.
 
@@ -34,15 +35,12 @@ class TargetController(QObject):
     refused = Signal(object)
 
     def __init__(self, window: MainWindow, bridge: EngineBridge, settings: TargetSettings) -> None:
-        super().__init__(window)
+        super().__init__(window, bridge)
         self.settings = settings  # of all targets, from the next loading on
         self.in_use: TargetInfo | None = None
         self.chosen: str | None = None  # in this window; None: what was chosen in an earlier one is still in use
-        self._window = window
-        self._bridge = bridge
         self._library: dict[str, LibraryTarget] = {}  # by path; the starter also by its name
         self._loading: _Loading | None = None
-        bridge.happened.connect(self._on_event)
         window.starter_action.triggered.connect(self._choose_starter)
         window.target_bar.target_chosen.connect(self.choose)
         window.target_bar.cancel_requested.connect(self._cancel)
@@ -100,7 +98,6 @@ class TargetController(QObject):
 
     # What the engine says
 
-    @Slot(object)
     def _on_event(self, event: Event) -> None:
         match event:
             case TargetLoading(name, progress):

@@ -6,9 +6,10 @@ import time
 from functools import partial
 from urllib.parse import urlsplit
 
-from PySide6.QtCore import QObject, QTimer, QUrl, Slot
+from PySide6.QtCore import QTimer, QUrl, Slot
 from PySide6.QtGui import QDesktopServices
 
+from app.controllers.controller import Controller
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
@@ -35,14 +36,12 @@ def update_description(url: str) -> str:
     return words.format(site=urlsplit(url).netloc)
 
 
-class UpdateController(QObject):
+class UpdateController(Controller):
     """Has the engine ask the site of this build, at most once a day by itself, and shows a notice when there is a newer
     version. Without an address nothing is asked or offered."""
 
     def __init__(self, window: MainWindow, bridge: EngineBridge, keeper: SettingsKeeper, url: str) -> None:
-        super().__init__(window)
-        self._window = window
-        self._bridge = bridge
+        super().__init__(window, bridge)
         self._keeper = keeper
         self._url = url
         self._under_way: CheckForUpdate | None = None
@@ -52,7 +51,6 @@ class UpdateController(QObject):
             return
         window.update_action.triggered.connect(self._ask_by_hand)
         keeper.changed.connect(self._ask_if_due)
-        bridge.happened.connect(self._on_event)
         self._again = QTimer(self)
         self._again.setInterval(_AGAIN_MS)
         self._again.timeout.connect(self._ask_if_due)
@@ -79,7 +77,6 @@ class UpdateController(QObject):
         self._keeper.keep(self._keeper.settings.model_copy(update={"update_checked_at": time.time()}))
         self._bridge.post(command).failed.connect(self._on_failed)
 
-    @Slot(object)
     def _on_event(self, event: Event) -> None:
         match event:
             case UpdateChecked(command, release):
