@@ -84,7 +84,6 @@ class WiredWindow(QObject):
         self.personal = PersonalController(window, bridge, settings.learning_settings())
         self.history = HistoryController(window, bridge, self.theme)
         self.comparing = CompareController(window, bridge, chat)
-        self.history.compare_requested.connect(self.comparing.open)
         self.target.loading_begun.connect(self.comparing.stop)
         SearchController(window, bridge, self.conversations)
         ExchangeController(window, bridge, self.prompt.attach)

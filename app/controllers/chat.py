@@ -296,16 +296,12 @@ class ChatController(Controller):
         if conversation_id != self._conversations.open_id or num_left_out <= self._shown_left_out:
             return
         self._shown_left_out = num_left_out
-        if num_left_out == 1:
-            words = self.tr(
-                "The oldest message no longer fits into the model's context; it does not see them any more."
-            )
-        else:
-            words = self.tr(
-                "The %n oldest messages no longer fit into the model's context; it does not see them any more.",
-                "",
-                num_left_out,
-            )
+        words = self.tr(
+            "The (oldest message no longer fits|%n oldest messages no longer fit) into the model's context; "
+            "it does not see them any more.",
+            "",
+            num_left_out,
+        )
         self._window.transcript.show_note(words)
 
     def _show_statistics(self, message: Message | None) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, Slot
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QUrl, Slot
+from PySide6.QtGui import QDesktopServices
 
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
@@ -23,4 +26,9 @@ class Controller(QObject):
 
     @Slot(object)
     def _on_event(self, event: Event) -> None:
-        """For those that care."""
+        """Nothing, unless a controller says so."""
+
+
+def open_folder(folder: Path) -> None:
+    """In the file manager of the desktop."""
+    QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))

@@ -1,4 +1,4 @@
-"""Which drafter the engine uses, as the user chooses it in a dialog."""
+"""The choice of the drafter, made in a dialog."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MB = 1_000_000
 
 
 class DrafterController(Controller):
-    """Has drafters downloaded and used, and shows in the dialog how that goes. `choice` is the one in use. Nothing is
+    """Has drafters downloaded and used, and shows the progress in the dialog. `choice` is the one in use. Nothing is
     downloaded unless the user asks.
 
     Signals:
@@ -39,7 +39,7 @@ class DrafterController(Controller):
         super().__init__(window, bridge)
         self._data_dir = data_dir
         self._fetch: Request | None = None  # the download under way
-        self._state = ""  # what the drafter in use does, in a sentence
+        self._state = ""  # of the drafter in use, in a sentence
         self.choice = choice
         self.dialog = DrafterDialog(BUILT_IN, HUB_EXAMPLES, window)
         self.dialog.chosen.connect(self._choose)
@@ -87,9 +87,10 @@ class DrafterController(Controller):
         match event:
             case DrafterFetching(name, _, num_bytes, total_bytes):
                 self.dialog.show_progress(num_bytes / total_bytes if total_bytes else 1.0)
-                words = self.tr("Downloading {name}: {done} of {total} MB.")
-                done, total = f"{num_bytes / _MB:,.1f}", f"{total_bytes / _MB:,.1f}"
-                self.dialog.show_words(words.format(name=name, done=done, total=total))
+                words = self.tr("Downloading {name}: {done} of {total} MB.").format(
+                    name=name, done=f"{num_bytes / _MB:,.1f}", total=f"{total_bytes / _MB:,.1f}"
+                )
+                self.dialog.show_words(words)
             case DrafterFetched(name):
                 self._end_fetch()
                 self._use(name)

@@ -48,13 +48,8 @@ if TYPE_CHECKING:
 
 
 class HistoryController(Controller):
-    """Reads the statistics when the page is opened and whenever they change while it is visible.
+    """Reads the statistics when the page is opened, and whenever they change while it is visible."""
 
-    Signals:
-        compare_requested(): the user wants to compare decoding with and without drafts.
-    """
-
-    compare_requested = Signal()
     _imported = Signal()
 
     def __init__(self, window: MainWindow, bridge: EngineBridge, keeper: ThemeKeeper) -> None:
@@ -69,7 +64,7 @@ class HistoryController(Controller):
 
     @Slot()
     def _open(self) -> None:
-        """The first time, the page is imported on another thread, so that the window does not stand still."""
+        """The first time, the page is imported on another thread, so that the window does not freeze."""
         if _PAGE in sys.modules and self._importing is None:
             self._show()
         elif self._importing is None:
@@ -93,7 +88,7 @@ class HistoryController(Controller):
             from app.dialogs.history.page import HistoryPage
 
             self.page = HistoryPage(self._keeper, self._window)
-            self.page.compare_requested.connect(self.compare_requested)
+            self.page.compare_requested.connect(self._window.compare_action.trigger)
             self.page.export_requested.connect(self._export)
         self._read()
         show_in_front(self.page)

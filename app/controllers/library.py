@@ -8,11 +8,10 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from PySide6.QtCore import QUrl, Signal, Slot
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QFileDialog, QWidget
 
-from app.controllers.controller import Controller
+from app.controllers.controller import Controller, open_folder
 from app.controllers.hub import HubController
 from app.controllers.target import TargetController
 from app.dialogs.library.library_dialog import LibraryDialog
@@ -152,7 +151,7 @@ class LibraryController(Controller):
 
     @Slot(object)
     def _open_folder(self, path: Path) -> None:
-        QDesktopServices.openUrl(QUrl.fromLocalFile(str(path.parent)))
+        open_folder(path.parent)
 
     @Slot(object)
     def _ask_remove(self, path: Path) -> None:

@@ -7,10 +7,9 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QUrl, Slot
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtCore import QObject, Slot
 
-from app.controllers.controller import Controller
+from app.controllers.controller import Controller, open_folder
 from app.dialogs.store_dialog import StoreDialog
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
@@ -102,7 +101,7 @@ class StoreTrouble(Controller):
     @Slot()
     def _open_folder(self) -> None:
         folder = self._data_dir if self._data_dir.is_dir() else self._data_dir.parent
-        QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))
+        open_folder(folder)
 
 
 class FileOpening(QObject):
