@@ -120,7 +120,7 @@ class WiredWindow(QObject):
             sampling = self.keeper.settings.reply_settings().sampling
             self.library = connect_library(self.window, self.theme, self.bridge, self.target, self._folder, sampling)
             self.keeper.changed.connect(self._follow)
-        self.library.start()
+        self.library.list_all()
 
     def _use_model(self, path: Path) -> None:
         """As if it had been chosen in the library, or dropped where there is none yet."""
@@ -131,9 +131,8 @@ class WiredWindow(QObject):
 
     @Slot()
     def _follow(self) -> None:
-        settings = self.keeper.settings
         if self.library is not None:
-            self.library.set_for_all(settings.target_settings(), settings.reply_settings().sampling)
+            self.library.dialog.library.set_for_all(self.keeper.settings.reply_settings().sampling)
 
     @Slot()
     def _on_closing(self) -> None:
