@@ -1,4 +1,4 @@
-"""Notifies the user, who is in another program, that a long reply is ready."""
+"""Notifies users in another program that a long reply is ready."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from engine.messages.replies import StopReason
 
 
 class Notifier(Controller):
-    """Shows a notice of the desktop while no window of the app is active, and only then. A click leads to the chat."""
+    """Shows a notice of the desktop, and only while no window of the app is active. A click leads to the chat."""
 
     def __init__(
         self, window: MainWindow, bridge: EngineBridge, keeper: SettingsKeeper, notice: DesktopNotice | None = None
@@ -40,7 +40,7 @@ class Notifier(Controller):
         match event:
             case PromptStored():
                 self._begun_s = monotonic()
-            case ReplyStarted() if self._begun_s is None:  # of one that is written again
+            case ReplyStarted() if self._begun_s is None:  # it is written again
                 self._begun_s = monotonic()
             case ReplyFinished(message):
                 self._on_finished(message)
@@ -62,11 +62,10 @@ class Notifier(Controller):
 
     def _text(self, conversation_id: int) -> str:
         """The title of the chat; nothing of what was written is shown where others may see it."""
-        model = self._window.conversations.model
-        row = model.row_of(conversation_id)
-        if row is None or model.summary(row).incognito:
+        summary = self._window.conversations.model.find(conversation_id)
+        if summary is None or summary.incognito:
             return self.tr("Slipstream has answered you.")
-        return model.summary(row).title
+        return summary.title
 
     @Slot()
     def _open(self) -> None:

@@ -1,4 +1,4 @@
-"""What goes with the prompt that is being written: text files, and the number of its tokens."""
+"""Text files that are attached to a prompt, and the number of its tokens."""
 
 from __future__ import annotations
 
@@ -26,9 +26,7 @@ class PromptController(Controller):
         self._box = window.prompt_box
         self._context_size: int | None = None  # tokens; None while no target is loaded
         self._counting: Request | None = None
-        self._pause = QTimer(self)
-        self._pause.setSingleShot(True)
-        self._pause.setInterval(_PAUSE_MS)
+        self._pause = QTimer(self, singleShot=True, interval=_PAUSE_MS)
         self._pause.timeout.connect(self._count)
         self._box.attach_requested.connect(self._choose_files)
         self._box.edited.connect(self._on_edited)

@@ -1,4 +1,4 @@
-"""Finding words in all conversations, and showing the place that was chosen."""
+"""Finds words in all conversations, and shows the place that was chosen."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _AGAIN_MS = 500  # between searches for the same words, when conversations chang
 
 
 class SearchController(Controller):
-    """Searches while the user types, and reveals the message that was found. To be made after the chat controller,
-    which has to show the conversation first."""
+    """Searches while the user types, and reveals the message that was found. Made after the chat controller, which has
+    to show the conversation first."""
 
     def __init__(self, window: MainWindow, bridge: EngineBridge, conversations: ConversationsController) -> None:
         super().__init__(window, bridge)
@@ -63,9 +63,8 @@ class SearchController(Controller):
 
     def _on_event(self, event: Event) -> None:
         match event:
-            case ConversationsFound(words, hits):
-                if words == self._words and words:
-                    self._window.conversations.show_hits(hits)
+            case ConversationsFound(words, hits) if words and words == self._words:
+                self._window.conversations.show_hits(hits)
             case ConversationOpened(conversation):
                 self._reveal(conversation.summary.id)
             case ConversationChanged() | ConversationDeleted() | ConversationForgotten() | ConversationsImported():

@@ -37,7 +37,7 @@ def update_description(url: str) -> str:
 
 
 class UpdateController(Controller):
-    """Has the engine ask the site of this build, at most once a day by itself, and shows a notice when there is a newer
+    """Has the engine ask the site of this build, at most once a day by itself, and shows a notice if there is a newer
     version. Without an address nothing is asked or offered."""
 
     def __init__(self, window: MainWindow, bridge: EngineBridge, keeper: SettingsKeeper, url: str) -> None:
@@ -51,10 +51,9 @@ class UpdateController(Controller):
             return
         window.update_action.triggered.connect(self._ask_by_hand)
         keeper.changed.connect(self._ask_if_due)
-        self._again = QTimer(self)
-        self._again.setInterval(_AGAIN_MS)
-        self._again.timeout.connect(self._ask_if_due)
-        self._again.start()
+        again = QTimer(self, interval=_AGAIN_MS)
+        again.timeout.connect(self._ask_if_due)
+        again.start()
         QTimer.singleShot(_FIRST_MS, self, self._ask_if_due)
 
     @Slot()
@@ -109,13 +108,10 @@ class UpdateController(Controller):
             SUBJECT,
             words.format(newer=release.version, version=self._window.version),
             (
-                (self.tr("Open the download page"), partial(self._open, release)),
+                (self.tr("Open the download page"), partial(QDesktopServices.openUrl, QUrl(release.page))),
                 (self.tr("Skip this version"), partial(self._skip, release)),
             ),
         )
-
-    def _open(self, release: Release) -> None:
-        QDesktopServices.openUrl(QUrl(release.page))
 
     def _skip(self, release: Release) -> None:
         self._keeper.keep(self._keeper.settings.model_copy(update={"skipped_version": release.version}))
