@@ -79,7 +79,9 @@ class WiredWindow(QObject):
         self.chat_settings = ChatSettingsController(window, bridge, self.conversations, chat)
         self.prompt = PromptController(window, bridge)
         self.keeper = SettingsKeeper(settings_file, settings, self)
-        self._drafts = DraftKeeper(window, bridge, self.conversations, settings.draft, self.keeper.keep_draft)
+        self._drafts = DraftKeeper(
+            window, bridge, self.conversations, settings.draft, lambda text: self.keeper.note(draft=text)
+        )
         self.drafters = DrafterController(window, bridge, folder, settings.drafter)
         self.personal = PersonalController(window, bridge, settings.learning_settings())
         self.history = HistoryController(window, bridge, self.theme)

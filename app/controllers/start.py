@@ -53,7 +53,7 @@ class FirstStart(Controller):
 
     def _end_introduction(self) -> None:
         if not self._keeper.settings.has_chatted:
-            self._keeper.keep(self._keeper.settings.model_copy(update={"has_chatted": True}))
+            self._keeper.note(has_chatted=True)
             self._welcome.show_introduction(False)
 
     @Slot()

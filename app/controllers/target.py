@@ -24,8 +24,8 @@ class _Loading:
 
 
 class TargetController(Controller):
-    """Has targets loaded, one at a time, and shows in the window which one is in use. If the first cannot be loaded, the
-    starter is loaded instead.
+    """Has targets loaded, one at a time, and shows in the window which one is in use: the starter, if the first one
+    cannot be loaded.
 
     Signals:
         loading_begun(TargetSettings): a target is being loaded, with these settings for all targets.

@@ -73,7 +73,7 @@ class UpdateController(Controller):
     def _ask(self, command: CheckForUpdate) -> None:
         """Failed checks count too: no site is to be asked more than once a day."""
         self._under_way = command
-        self._keeper.keep(self._keeper.settings.model_copy(update={"update_checked_at": time.time()}))
+        self._keeper.note(update_checked_at=time.time())
         self._bridge.post(command).failed.connect(self._on_failed)
 
     def _on_event(self, event: Event) -> None:
@@ -114,5 +114,5 @@ class UpdateController(Controller):
         )
 
     def _skip(self, release: Release) -> None:
-        self._keeper.keep(self._keeper.settings.model_copy(update={"skipped_version": release.version}))
+        self._keeper.note(skipped_version=release.version)
         self._window.notices.dismiss(SUBJECT)

@@ -138,11 +138,6 @@ class AppSettings(BaseModel):
     def learning_settings(self) -> LearningSettings:
         return LearningSettings(self.learning, self.learning_share, self.learning_on_battery)
 
-    def keep_learning(self, settings: LearningSettings) -> None:
-        self.learning = settings.enabled
-        self.learning_share = settings.share
-        self.learning_on_battery = settings.on_battery
-
 
 class SettingsFile:
     """Reads and writes the settings of one data folder. A file that cannot be read is set aside, never lost."""
