@@ -70,10 +70,10 @@ class SettingsKeeper(QObject):
 
     @Slot()
     def _save(self) -> None:
-        self._writer.submit(self._write, self.settings.model_dump_json(indent=2))
+        self._writer.submit(self._write, self.settings)  # which nobody changes: a change makes other ones
 
-    def _write(self, content: str) -> None:
+    def _write(self, settings: AppSettings) -> None:
         try:
-            self._file.write(content)
+            self._file.save(settings)
         except OSError as error:
             self.failed.emit(not_saved(error))
