@@ -13,14 +13,7 @@ from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from engine import BUILT_IN, HUB_EXAMPLES, FetchDrafter, UseDrafter, drafter_folder, hub_name
 from engine.errors import DrafterUnusable
-from engine.messages.events import (
-    DrafterFetched,
-    DrafterFetching,
-    Event,
-    Failed,
-    SpeculationChanged,
-    TargetReady,
-)
+from engine.messages.events import DrafterFetched, DrafterFetching, Event, Failed, SpeculationChanged, TargetReady
 
 _MB = 1_000_000
 

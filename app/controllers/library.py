@@ -42,7 +42,7 @@ _HUB = "https://huggingface.co"
 
 class LibraryController(Controller):
     """Decides what the picker and the dialog of the library show. Estimates the memory of a model before `target` loads
-    it, and asks the user about one that may not fit."""
+    it, and asks the user if it may not fit."""
 
     def __init__(
         self, window: MainWindow, dialog: LibraryDialog, bridge: EngineBridge, target: TargetController
@@ -54,7 +54,7 @@ class LibraryController(Controller):
         self._loaded_with: TargetSettings | None = None  # its own settings when it was loaded; None: not known yet
         self._chosen: EstimateMemory | None = None  # for a target that is loaded as soon as the answer comes
         self._refused: EstimateMemory | None = None  # for a target that could not be loaded
-        self._adding: frozenset[Path] | None = None  # what was there before models were added
+        self._adding: frozenset[Path] | None = None  # the library before models were added
         self.dialog = dialog
         picker, page = window.target_bar.picker, dialog.library
         picker.chosen.connect(self.choose)
@@ -70,8 +70,8 @@ class LibraryController(Controller):
         page.use_requested.connect(self.choose)
         page.load_again_requested.connect(self._load)
         page.options_changed.connect(self._change_options)
-        page.estimate_wanted.connect(self._estimate_with)
-        page.folder_requested.connect(self._open_folder)
+        page.estimate_wanted.connect(self._estimate)
+        page.folder_requested.connect(lambda path: open_folder(path.parent))
         page.remove_requested.connect(self._ask_remove)
         page.add_files_requested.connect(self._add_files)
         page.add_folder_requested.connect(self._add_folder)
@@ -125,16 +125,12 @@ class LibraryController(Controller):
         self._show_in_use()
 
     @Slot(object)
-    def _estimate(self, path: Path) -> None:
-        self._post_estimate(self._estimate_command(path))
-
     @Slot(object, TargetSettings)
-    def _estimate_with(self, path: Path, settings: TargetSettings) -> None:
-        self._post_estimate(EstimateMemory(path, settings.filled_up(self._target.settings)))
-
-    @Slot(object)
-    def _open_folder(self, path: Path) -> None:
-        open_folder(path.parent)
+    def _estimate(self, path: Path, settings: TargetSettings | None = None) -> EstimateMemory:
+        """With other settings than its own, if there are any."""
+        command = EstimateMemory(path, (settings or self._own_settings(path)).filled_up(self._target.settings))
+        self._bridge.post(command).failed.connect(self._on_estimate_failed)
+        return command
 
     @Slot(object)
     def _ask_remove(self, path: Path) -> None:
@@ -148,21 +144,16 @@ class LibraryController(Controller):
     @Slot(object)
     def _load(self, path: Path) -> None:
         self._refused = None  # another target is wanted now
-        self._chosen = self._estimate_command(path)
-        self._post_estimate(self._chosen)
+        self._chosen = self._estimate(path)
 
     def _post(self, command: Command) -> None:
         self._bridge.post(command).failed.connect(self._on_failed)
-
-    def _post_estimate(self, command: EstimateMemory) -> None:
-        self._bridge.post(command).failed.connect(self._on_estimate_failed)
 
     @Slot(object)
     def _on_refused(self, command: LoadTarget) -> None:
         """A target could not be loaded: was there too little memory?"""
         if not command.anyway and command.target != STARTER:
-            self._refused = self._estimate_command(Path(command.target))
-            self._post_estimate(self._refused)
+            self._refused = self._estimate(Path(command.target))
 
     # What the engine says
 
@@ -220,16 +211,16 @@ class LibraryController(Controller):
 
     def _on_estimated(self, command: EstimateMemory, estimate: MemoryEstimate) -> None:
         self._window.target_bar.picker.show_estimate(command.path, estimate)
-        if command == self._estimate_command(command.path):
-            self.dialog.library.show_estimate(command.path, self._own_settings(command.path), estimate)
+        own = self._own_settings(command.path)
+        if command.settings == own.filled_up(self._target.settings):
+            self.dialog.library.show_estimate(command.path, own, estimate)
         is_chosen, is_refused = command == self._chosen, command == self._refused
         if is_chosen or is_refused:
             self._chosen = self._refused = None
         if (is_chosen or is_refused) and estimate.is_too_much:
             target = self._find(command.path)
             name = command.path.stem if target is None else target_title(target)
-            begin = partial(self._begin_loading, command.path, True)
-            ask_load_anyway(name, estimate, self._front(), begin)
+            ask_load_anyway(name, estimate, self._front(), partial(self._begin_loading, command.path, anyway=True))
         elif is_chosen:
             self._begin_loading(command.path)
 
@@ -255,9 +246,6 @@ class LibraryController(Controller):
         target = self._find(path)
         name = STARTER if target is not None and target.is_starter else str(path)
         self._target.choose(name, anyway)
-
-    def _estimate_command(self, path: Path) -> EstimateMemory:
-        return EstimateMemory(path, self._own_settings(path).filled_up(self._target.settings))
 
     def _own_settings(self, path: Path) -> TargetSettings:
         target = self._find(path)
