@@ -1,6 +1,8 @@
 """Start-up of the app, step by step: check what Qt needs, show the window, and only then wake the engine.
 
-llama.cpp, SQLAlchemy and torch are never imported here: the engine does that on its own threads, after the first paint.
+Imports stand inside functions because Qt comes after the check of what it needs, and everything that the first window
+can do without comes after that window is painted. llama.cpp, SQLAlchemy and torch are never imported here: the engine
+does that on its own threads.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
     from app.wiring import WiredWindow
 
 _SIGNAL_INTERVAL_MS = 250
-LOCK_INTERVAL_S = 0.001  # after which a thread that computes in Python lets another one on; see 0016-window.md
+LOCK_INTERVAL_S = 0.001  # after which a thread that computes in Python gives way to others; see 0016-window.md
 _HEADLESS_PLATFORMS = ("offscreen", "minimal", "vnc")
 
 
@@ -37,27 +40,38 @@ class CannotOpenWindow(MendableError):
     """This machine lacks something that a window needs."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """What was asked for, and where everything is kept."""
+
+    folder: Path
+    speculation: SpeculationSettings
+    target: str | None = None  # None: the user's own choice
+    request: OpenRequest = OpenRequest()
+    smoke: Path | None = None  # the picture of a smoke run
+    lock: InstanceLock | None = None  # None for a smoke run
+
+
 def run(
     target: str | None, smoke: Path | None, speculation: SpeculationSettings, request: OpenRequest | None = None
 ) -> int:
-    """Opens the window and returns the exit code when it is closed; or has the window that is open already take over
-    what was asked for. Raises CannotOpenWindow, InstanceSilent and FileUnusable."""
+    """Opens the window and returns the exit code when it is closed; or hands the request over to one that is open
+    already. Raises CannotOpenWindow, InstanceSilent and FileUnusable."""
     check_machine()
     logging.raiseExceptions = False  # a full disk is no reason to fill the terminal
     sys.setswitchinterval(LOCK_INTERVAL_S)
     if smoke is not None:  # leaves nothing in the user's own folder
         with tempfile.TemporaryDirectory(prefix="slipstream-") as folder:
-            return _run(Path(folder), target, smoke, speculation, OpenRequest(), None)
-    with _said_to_somebody():
-        return _run_alone(data_dir(), target, speculation, request or OpenRequest.of(()))
+            return _run(_Start(Path(folder), speculation, target, smoke=smoke))
+    with _shown_without_terminal():
+        return _run_alone(_Start(data_dir(), speculation, target, request or OpenRequest.of(())))
 
 
 def check_machine() -> None:
     """Qt itself would end the process with a message for developers."""
     if not sys.platform.startswith("linux"):
         return
-    platform = os.environ.get("QT_QPA_PLATFORM", "").split(":")[0]
-    headless = platform in _HEADLESS_PLATFORMS
+    headless = _is_headless()
     missing = system_libraries.missing_packages()
     if missing and (not headless or system_libraries.cannot_import_qt()):
         raise CannotOpenWindow(f"Slipstream's window needs these system packages: sudo apt install {' '.join(missing)}")
@@ -68,69 +82,54 @@ def check_machine() -> None:
         )
 
 
+def _is_headless() -> bool:
+    return os.environ.get("QT_QPA_PLATFORM", "").split(":")[0] in _HEADLESS_PLATFORMS
+
+
 @contextmanager
-def _said_to_somebody() -> Iterator[None]:
-    """Whoever started the app by a click sees no terminal: a sentence is shown in a window as well."""
+def _shown_without_terminal() -> Iterator[None]:
+    """Users who started the app by a click see no terminal: a sentence is shown in a window as well."""
     try:
         yield
     except MendableError as error:
         in_terminal = sys.stderr is not None and sys.stderr.isatty()
-        if not in_terminal and os.environ.get("QT_QPA_PLATFORM", "").split(":")[0] not in _HEADLESS_PLATFORMS:
+        if not in_terminal and not _is_headless():
             from app.startup.desktop_application import show_sentence
 
             show_sentence(str(error))
         raise
 
 
-def _run_alone(folder: Path, target: str | None, speculation: SpeculationSettings, request: OpenRequest) -> int:
-    with closing(InstanceLock(folder)) as lock:
+def _run_alone(start: _Start) -> int:
+    with closing(InstanceLock(start.folder)) as lock:
         if not lock.take():
             from app.startup.single_instance import hand_over
 
-            if hand_over(lock, folder, request):
+            if hand_over(lock, start.folder, start.request):
                 print("Slipstream is open already; its window comes to the front.")
-                if target is not None or not speculation.enabled:
+                if start.target is not None or not start.speculation.enabled:
                     print("--target and --no-speculation hold for a new start; close that window first.")
                 return 0
-        return _run(folder, target, None, speculation, request, lock)
+        return _run(replace(start, lock=lock))
 
 
-def _run(
-    folder: Path,
-    target: str | None,
-    smoke: Path | None,
-    speculation: SpeculationSettings,
-    request: OpenRequest,
-    lock: InstanceLock | None,
-) -> int:
+def _run(start: _Start) -> int:
     from app.crash.reports import CrashFolder
     from app.crash.watch import log_to_file, watching
 
-    log_to_file(folder)
-    with watching(CrashFolder(folder)) as watch:
-        return _show(folder, target, smoke, speculation, request, lock, watch)
+    log_to_file(start.folder)
+    with watching(CrashFolder(start.folder)) as watch:
+        return _show(start, watch)
 
 
-def _show(
-    folder: Path,
-    target: str | None,
-    smoke: Path | None,
-    speculation: SpeculationSettings,
-    request: OpenRequest,
-    lock: InstanceLock | None,
-    watch: CrashWatch,
-) -> int:
-    from PySide6.QtCore import QTimer
-
+def _show(start: _Start, watch: CrashWatch) -> int:
     from app.startup.desktop_application import DesktopApplication
     from app.startup.first_paint import import_in_pieces, open_window
-    from app.startup.garbage import InterfaceGarbage
     from app.text.translation import install_translations
 
     application = DesktopApplication()
-    InterfaceGarbage(application)
     install_translations(application)
-    opened = open_window(application, folder)
+    opened = open_window(application, start.folder)
     painted_at = time.time()
     import_in_pieces()
 
@@ -138,21 +137,13 @@ def _show(
     from app.startup.smoke import SmokeRun, smoke_settings
     from app.wiring import WiredWindow
 
-    # Imported and made when the window is seen already.
-    wired = WiredWindow(opened, folder, speculation, target, smoke_settings() if smoke else None)
-    check = SmokeRun(wired.window, wired.bridge, smoke, painted_at) if smoke else None
-    if lock is not None:
+    reply_settings = smoke_settings() if start.smoke else None
+    wired = WiredWindow(opened, start.folder, start.speculation, start.target, reply_settings)
+    check = SmokeRun(wired.window, wired.bridge, start.smoke, painted_at) if start.smoke else None
+    if start.lock is not None:
         CrashController(wired.window, wired.keeper, watch)
-        _listen(application, wired, request, lock, folder)
-
-    def close_soon(_number: int, _frame: FrameType | None) -> None:
-        """Not here and now: this runs in the middle of whatever Python does."""
-        QTimer.singleShot(0, wired.window, wired.window.close)
-
-    signal.signal(signal.SIGINT, close_soon)
-    awake = QTimer(wired)
-    awake.timeout.connect(lambda: None)  # Python looks at signals only when Python code runs, however little
-    awake.start(_SIGNAL_INTERVAL_MS)
+        _listen(application, wired, start.lock, start)
+    _close_on_interrupt(wired)
     try:
         code = application.exec()
     finally:
@@ -162,17 +153,28 @@ def _show(
     return code
 
 
-def _listen(
-    application: DesktopApplication, wired: WiredWindow, request: OpenRequest, lock: InstanceLock, folder: Path
-) -> None:
+def _listen(application: DesktopApplication, wired: WiredWindow, lock: InstanceLock, start: _Start) -> None:
     """Opens the files of this start, and from then on those of further starts."""
     from PySide6.QtCore import QTimer
 
     from app.startup.single_instance import OpenRequests
 
-    others = OpenRequests(lock, folder, wired)
+    others = OpenRequests(lock, start.folder, wired)
     wired.window.closing.connect(others.close)
     others.asked.connect(wired.opening.answer)
     application.opened.connect(wired.opening.answer)
-    files = (*request.files, *application.take_early())
+    files = (*start.request.files, *application.take_early())
     QTimer.singleShot(0, wired, lambda: wired.opening.open(files))  # when the engine is awake
+
+
+def _close_on_interrupt(wired: WiredWindow) -> None:
+    from PySide6.QtCore import QTimer
+
+    def close_soon(_number: int, _frame: FrameType | None) -> None:
+        """Not here and now: this runs in the middle of whatever Python does."""
+        QTimer.singleShot(0, wired.window, wired.window.close)
+
+    signal.signal(signal.SIGINT, close_soon)
+    awake = QTimer(wired)
+    awake.timeout.connect(lambda: None)  # Python looks at signals only when Python code runs, however little
+    awake.start(_SIGNAL_INTERVAL_MS)

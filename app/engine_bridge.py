@@ -11,12 +11,12 @@ from engine.messages.events import Event, Failed, Finished, Listener
 
 
 class Request(QObject):
-    """A command that was posted, until it ends. A listener must not hold the request itself: that would be a circle
-    through Qt, which nobody collects.
+    """A command that was posted, until it ends. A listener must not refer to the request itself: such a cycle through
+    Qt is never collected.
 
     Signals, one of the two, after all other events of the command:
         finished(): it was carried out.
-        failed(Failed): it was not, or not to its end. The window shows the sentence where nobody listens.
+        failed(Failed): it was not, or not completely. The window shows the sentence if nothing is connected.
     """
 
     finished = Signal()
@@ -25,8 +25,8 @@ class Request(QObject):
     def __init__(self, command: Command, stop: StopSignal, is_quiet: bool = False) -> None:
         super().__init__()
         self.command = command
-        self.is_quiet = is_quiet
         self._stop = stop
+        self._is_quiet = is_quiet
 
     def stop(self) -> None:
         """Ends the command early, also when it has not begun yet."""
@@ -34,20 +34,19 @@ class Request(QObject):
 
     @property
     def is_stopped(self) -> bool:
-        """Whether it was told to end early."""
         return self._stop.is_set()
 
     @property
     def is_failure_handled(self) -> bool:
-        return self.is_quiet or self.isSignalConnected(QMetaMethod.fromSignal(self.failed))
+        return self._is_quiet or self.isSignalConnected(QMetaMethod.fromSignal(self.failed))
 
 
 class EngineBridge(QObject):
-    """Owns the engine, and brings what it says to the interface thread. After `close` nothing is emitted any more.
+    """Owns the engine, and brings its events to the interface thread. After `close` nothing is emitted any more.
 
     Signals, on the interface thread and in the engine's order:
         happened(Event): any event but `Finished`, which ends a request and says nothing else.
-        unhandled(str): the sentence of a failure that no request listens to.
+        unhandled(str): the sentence of a failure that is not shown anywhere else.
     """
 
     happened = Signal(object)
@@ -62,12 +61,12 @@ class EngineBridge(QObject):
     ) -> None:
         super().__init__(parent)
         self._is_closed = False
-        self._requests: list[Request] = []  # that have not ended, in the order in which they were posted
+        self._requests: list[Request] = []  # that have not ended, first posted first
         self._received.connect(self._deliver, Qt.ConnectionType.QueuedConnection)
         self._engine = make_engine(config, self._receive)
 
     def post(self, command: Command, quiet: bool = False) -> Request:
-        """Have the engine carry out the command. `quiet`: nobody misses it if it fails."""
+        """Has the engine carry out the command. If a quiet one fails, nothing is shown."""
         request = Request(command, self._engine.post(command), quiet)
         self._requests.append(request)
         return request
@@ -88,8 +87,7 @@ class EngineBridge(QObject):
             return
         match event:
             case Finished(command):
-                request = self._take(command)
-                if request is not None:
+                if request := self._take(command):
                     request.finished.emit()
                 return
             case Failed(sentence, command):
@@ -101,8 +99,8 @@ class EngineBridge(QObject):
         self.happened.emit(event)
 
     def _take(self, command: Command) -> Request | None:
-        """The first that was posted: equal commands end in that order. None for what the engine asked of itself."""
-        for place, request in enumerate(self._requests):
-            if request.command == command:
-                return self._requests.pop(place)
-        return None
+        """The first that was posted, as equal commands end in that order. None if the engine asked itself."""
+        request = next((request for request in self._requests if request.command == command), None)
+        if request is not None:
+            self._requests.remove(request)
+        return request

@@ -80,15 +80,12 @@ class WiredWindow(QObject):
         self.prompt = PromptController(window, bridge)
         self.keeper = SettingsKeeper(settings_file, settings, self)
         self._drafts = DraftKeeper(
-            window.prompt_box, bridge, self.conversations, settings.draft, self.keeper.keep_draft
+            window, bridge, self.conversations, settings.draft, lambda text: self.keeper.note(draft=text)
         )
         self.drafters = DrafterController(window, bridge, folder, settings.drafter)
         self.personal = PersonalController(window, bridge, settings.learning_settings())
         self.history = HistoryController(window, bridge, self.theme)
-        self.comparing = CompareController(
-            window, bridge, lambda: chat.reply_settings, lambda: chat.system_prompt, lambda: chat.sampling
-        )
-        self.history.compare_requested.connect(self.comparing.open)
+        self.comparing = CompareController(window, bridge, chat)
         self.target.loading_begun.connect(self.comparing.stop)
         SearchController(window, bridge, self.conversations)
         ExchangeController(window, bridge, self.prompt.attach)
@@ -125,7 +122,7 @@ class WiredWindow(QObject):
             sampling = self.keeper.settings.reply_settings().sampling
             self.library = connect_library(self.window, self.theme, self.bridge, self.target, self._folder, sampling)
             self.keeper.changed.connect(self._follow)
-        self.library.start()
+        self.library.list_all()
 
     def _use_model(self, path: Path) -> None:
         """As if it had been chosen in the library, or dropped where there is none yet."""
@@ -136,9 +133,8 @@ class WiredWindow(QObject):
 
     @Slot()
     def _follow(self) -> None:
-        settings = self.keeper.settings
         if self.library is not None:
-            self.library.set_for_all(settings.target_settings(), settings.reply_settings().sampling)
+            self.library.dialog.library.set_for_all(self.keeper.settings.reply_settings().sampling)
 
     @Slot()
     def _on_closing(self) -> None:

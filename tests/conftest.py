@@ -43,9 +43,9 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, object, object]:
-    """As in the app (`app/startup/garbage.py`): what Qt owns is freed on the interface thread only. Here, and not in a
-    fixture, because pytest holds the values of all fixtures until their end: windows and engines would outlive the
-    whole run."""
+    """As in the app (`app/startup/desktop_application.py`): what Qt owns is freed on the interface thread only. Here,
+    and not in a fixture, because pytest holds the values of all fixtures until their end: windows and engines would
+    outlive the whole run."""
     result = yield
     qt = sys.modules.get("PySide6.QtCore")
     if qt is not None and qt.QCoreApplication.instance() is not None:  # what is to go would keep what it knows

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -23,12 +23,9 @@ from app.commands.options import (
     SeedOption,
     TemperatureOption,
 )
-from app.commands.terminal import INTERRUPTED, chosen_drafter, stopped_by_ctrl_c
+from app.commands.terminal import INTERRUPTED, chosen_drafter, progress_bar, stopped_by_ctrl_c
 from engine.config import STARTER, SpeculationSettings, data_dir
 from engine.errors import SettingInvalid
-
-if TYPE_CHECKING:
-    from rich.progress import Progress
 
 
 def bench(
@@ -133,6 +130,8 @@ def replay(
 def _measure(order: engine.BenchOrder, out: Path | None) -> None:
     """Prints a table, and writes the whole report to `out`. Ctrl+C ends it early, with the figures so far. Raises what
     reading the prompts, loading the target and answering raise."""
+    from rich.progress import MofNCompleteColumn, TimeElapsedColumn
+
     from app.commands.bench_table import print_report
 
     config = engine.EngineConfig(data_dir(), order.speculation)
@@ -141,7 +140,7 @@ def _measure(order: engine.BenchOrder, out: Path | None) -> None:
     with stopped_by_ctrl_c() as stop:
         measurement = engine.open_bench(config, order, stop)
         try:
-            with _progress() as progress:
+            with progress_bar(MofNCompleteColumn(), TimeElapsedColumn()) as progress:
                 task = progress.add_task("answering", total=measurement.num_questions)
                 report = measurement.run(stop, lambda _id: progress.advance(task))
         finally:
@@ -151,14 +150,6 @@ def _measure(order: engine.BenchOrder, out: Path | None) -> None:
         _write(out, json.dumps(report, indent=2, ensure_ascii=False) + "\n")
     if report["interrupted"]:
         sys.exit(INTERRUPTED)
-
-
-def _progress() -> Progress:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    return Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
 
 
 def _check_writable(out: Path) -> None:

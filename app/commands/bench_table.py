@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
-_WIDE = 10_000  # columns
+from app.commands.terminal import wide_console
+
 _MOST_PLACES = 8  # of a draft that are shown
 
 
 def print_report(report: dict[str, Any]) -> None:
     """`report` is what `engine.lab.measuring.report.make_report` makes."""
-    console = Console()
-    if not console.is_terminal:  # whole lines for other programs
-        console = Console(width=_WIDE)
+    console = wide_console()
     label = ", simulated: all seconds are computed from counts" if report["simulated"] else ""
     console.print(f"{report['target']}{label}", markup=False, highlight=False)
     console.print(_speeds(report))

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import engine
-from app.commands.terminal import INTERRUPTED, download_bar, stopped_by_ctrl_c
+from app.commands.terminal import download_bar, stopped_by_ctrl_c, wide_console
 from engine.config import STARTER, EngineConfig, data_dir
-from engine.errors import Cancelled, FetchFailed, TargetMissing
+from engine.errors import FetchFailed, TargetMissing
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from engine.messages.events import Event
     from engine.messages.targets import HubFile, LibraryTarget
 
-_WIDE = 10_000  # columns
 _SHOWN = 20  # files of a repository
 
 models = typer.Typer(help="The models you can use as a target.", no_args_is_help=True)
@@ -45,7 +44,7 @@ def list_models() -> None:
     table = Table("name", "parameters", "quantization", "size", "last used", "file", box=None, pad_edge=False)
     for target in targets:
         table.add_row(*_row(target))
-    _print(table)
+    wide_console().print(table)
     if not any(target.is_starter for target in targets):
         print(f"{STARTER} is missing; run `make setup` to install it.", file=sys.stderr)
     for target in targets:
@@ -102,8 +101,7 @@ def download_model(
     Example: slipstream models download bartowski/Llama-3.2-1B-Instruct-GGUF Q4_K_M
     """
     found = _chosen(engine.list_hub_files(repository), repository, file)
-    with stopped_by_ctrl_c() as stop:
-        path = _download(found, stop)
+    path = _download(found)
     print(f"{found.repository} ({found.quantization or found.name}) is in the library: {path}")
 
 
@@ -120,22 +118,17 @@ def remove_model(
     print(f"{target.name} is no longer in the library{gone}")
 
 
-def _download(file: HubFile, stop: engine.StopSignal) -> Path:
+def _download(file: HubFile) -> Path:
     from engine.messages.events import TargetDownloading
 
-    with download_bar() as bar:
+    with stopped_by_ctrl_c(says_so=True) as stop, download_bar() as bar:
         task = bar.add_task(Path(file.name).name, total=file.size_bytes)
 
         def receive(event: Event) -> None:
             if isinstance(event, TargetDownloading):
                 bar.update(task, completed=event.num_bytes)
 
-        try:
-            return engine.download_target(EngineConfig(data_dir()), file, receive, stop)
-        except Cancelled as error:
-            bar.stop()
-            print(error, file=sys.stderr)
-            sys.exit(INTERRUPTED)
+        return engine.download_target(EngineConfig(data_dir()), file, receive, stop)
 
 
 def _chosen(files: tuple[HubFile, ...], repository: str, wanted: str | None) -> HubFile:
@@ -147,7 +140,7 @@ def _chosen(files: tuple[HubFile, ...], repository: str, wanted: str | None) -> 
     found = names or kinds
     if len(found) == 1:
         return found[0]
-    _print(_files_table((found or files)[:_SHOWN]))
+    wide_console().print(_files_table((found or files)[:_SHOWN]))
     if found:
         raise FetchFailed(f"{repository} has several files of {wanted}; name one of those above.")
     problem = f"{repository} has no {wanted}" if wanted else f"{repository} has {len(files)} models"
@@ -185,15 +178,6 @@ def _files_table(files: Sequence[HubFile]) -> Table:
     for file in files:
         table.add_row(file.name, file.quantization, _in_gib(file.size_bytes))
     return table
-
-
-def _print(table: Table) -> None:
-    from rich.console import Console
-
-    console = Console()
-    if not console.is_terminal:  # whole paths for other programs
-        console = Console(width=_WIDE)
-    console.print(table)
 
 
 def _rounded(number: int) -> str:

@@ -1,4 +1,4 @@
-"""What commands share in the terminal: Ctrl+C, the bar of a download, and the drafter that `--drafter` names."""
+"""What commands share in the terminal: Ctrl+C, bars, tables, and the drafter that `--drafter` names."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ import engine
 from engine.errors import Cancelled
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
+    from rich.console import Console
+    from rich.progress import Progress, ProgressColumn
 
     from engine.messages.events import DrafterFetching
 
 INTERRUPTED = 130  # the exit code of a program that Ctrl+C ended
+_WIDE = 10_000  # columns
 
 
 @contextmanager
-def stopped_by_ctrl_c() -> Iterator[engine.StopSignal]:
-    """A signal that Ctrl+C sets; a second one ends the program, and so does a loading that the first one cancelled."""
+def stopped_by_ctrl_c(says_so: bool = False) -> Iterator[engine.StopSignal]:
+    """A signal that Ctrl+C sets; a second one ends the program, and so does a command that the first one cancelled."""
     stop = engine.StopSignal()
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
@@ -33,25 +35,41 @@ def stopped_by_ctrl_c() -> Iterator[engine.StopSignal]:
     before = signal.signal(signal.SIGINT, interrupt)
     try:
         yield stop
-    except Cancelled:
+    except Cancelled as error:
+        if says_so:
+            print(error, file=sys.stderr)
         sys.exit(INTERRUPTED)
     finally:
         signal.signal(signal.SIGINT, before)
 
 
-def download_bar() -> Progress:
-    """On standard error, and gone when it is done; nothing where that is no terminal."""
+def progress_bar(*columns: ProgressColumn) -> Progress:
+    """With these columns after the bar. On standard error, and gone when it is done; nothing if that is no terminal."""
     from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+    from rich.progress import BarColumn, Progress, TextColumn
 
-    columns = (
+    return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        TimeRemainingColumn(),
+        *columns,
+        console=Console(stderr=True),
+        transient=True,
+        disable=not sys.stderr.isatty(),
     )
-    return Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
+
+
+def download_bar() -> Progress:
+    from rich.progress import DownloadColumn, TimeRemainingColumn, TransferSpeedColumn
+
+    return progress_bar(DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+
+
+def wide_console() -> Console:
+    """For tables: other programs get whole lines."""
+    from rich.console import Console
+
+    console = Console()
+    return console if console.is_terminal else Console(width=_WIDE)
 
 
 def chosen_drafter(choice: str, data_dir: Path) -> Path | None:
@@ -67,15 +85,10 @@ def chosen_drafter(choice: str, data_dir: Path) -> Path | None:
 
 
 def _fetch(name: str, data_dir: Path) -> None:
-    with stopped_by_ctrl_c() as stop, download_bar() as bar:
+    with stopped_by_ctrl_c(says_so=True) as stop, download_bar() as bar:
         task = bar.add_task(name, total=None, visible=False)  # nothing to show for what is here already
 
         def show(progress: DrafterFetching) -> None:
             bar.update(task, completed=progress.num_bytes, total=progress.total_bytes, visible=True)
 
-        try:
-            engine.fetch_drafter(engine.EngineConfig(data_dir), name, show, stop)
-        except Cancelled as error:
-            bar.stop()
-            print(error, file=sys.stderr)
-            sys.exit(INTERRUPTED)
+        engine.fetch_drafter(engine.EngineConfig(data_dir), name, show, stop)

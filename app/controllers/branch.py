@@ -1,11 +1,12 @@
-"""Walks the tree of a conversation: other words for earlier prompts, replies written again or continued, and the way
-between branches."""
+"""Moves through the tree of a conversation: edited prompts, replies written again or continued, and the way between
+branches."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import Slot
 
 from app.controllers.chat import ChatController
+from app.controllers.controller import Controller
 from app.controllers.conversations import ConversationsController
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
@@ -14,46 +15,42 @@ from engine.messages.conversations import Message, Role
 from engine.messages.events import Failed
 
 
-class BranchController(QObject):
-    """Turns what is pressed beside messages of the transcript into commands; `chat` has replies written."""
+class BranchController(Controller):
+    """Turns what is pressed beside messages of the transcript into commands; `chat` has the replies written."""
 
     def __init__(
         self, window: MainWindow, bridge: EngineBridge, conversations: ConversationsController, chat: ChatController
     ) -> None:
-        super().__init__(window)
-        self._transcript = window.transcript
-        self._bridge = bridge
+        super().__init__(window, bridge)
         self._conversations = conversations
         self._chat = chat
+        self._transcript = window.transcript
         self._transcript.regenerate_requested.connect(self._regenerate)
         self._transcript.continue_requested.connect(self._continue)
-        self._transcript.revision_submitted.connect(self._ask_anew)
+        self._transcript.revision_submitted.connect(self._edit_prompt)
         self._transcript.branch_chosen.connect(self._show_branch)
 
     @Slot(int)
     def _regenerate(self, message_id: int) -> None:
-        message = self._shown(message_id)
-        if message is None:
-            return
-        command = Regenerate(message.conversation_id, self._chat.reply_settings, message_id)
-        prompt_id = message.id if message.role == Role.USER else message.parent_id
-        if self._chat.answer(command, prompt_id):
-            self._transcript.cut_after(prompt_id)
-            self._transcript.begin_reply()
+        if message := self._shown(message_id):
+            command = Regenerate(message.conversation_id, self._chat.reply_settings, message_id)
+            self._write(command, message.id if message.role == Role.USER else message.parent_id)
 
     @Slot()
     def _continue(self) -> None:
         messages = self._transcript.messages
-        if not messages or messages[-1].role == Role.USER:
-            return
-        last = messages[-1]
-        command = ContinueReply(last.conversation_id, self._chat.reply_settings)
-        if self._chat.answer(command, last.parent_id, last.text):
-            self._transcript.cut_after(last.parent_id)
-            self._transcript.begin_reply(last.text)
+        if messages and messages[-1].role != Role.USER:
+            last = messages[-1]
+            command = ContinueReply(last.conversation_id, self._chat.reply_settings)
+            self._write(command, last.parent_id, last.text)
+
+    def _write(self, command: Regenerate | ContinueReply, prompt_id: int | None, begun: str = "") -> None:
+        if self._chat.answer(command, prompt_id, begun):
+            self._transcript.cut_after(prompt_id)
+            self._transcript.begin_reply(begun)
 
     @Slot(int, str)
-    def _ask_anew(self, message_id: int, prompt: str) -> None:
+    def _edit_prompt(self, message_id: int, prompt: str) -> None:
         message = self._shown(message_id)
         if message is None:
             return
@@ -69,7 +66,7 @@ class BranchController(QObject):
     def _revise_again(self, failed: Failed) -> None:
         """The prompt was not stored: nothing the user wrote is lost."""
         command = failed.command
-        if isinstance(command, EditPrompt) and self._shown(command.message_id) is not None:
+        if isinstance(command, EditPrompt) and self._shown(command.message_id):
             self._transcript.revise(command.message_id, command.prompt)
 
     @Slot(int)

@@ -1,12 +1,13 @@
-"""Sends what the user writes, and shows the reply as it grows."""
+"""Sends prompts, and shows the replies as they grow."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import Slot
 from PySide6.QtGui import QGuiApplication
 
+from app.controllers.controller import Controller
 from app.controllers.conversations import UNDO_MS, ConversationsController
 from app.controllers.target import TargetController
 from app.engine_bridge import EngineBridge, Request
@@ -33,26 +34,26 @@ from engine.messages.replies import OriginRun
 class _GrowingReply:
     request: Request
     conversation_id: int | None  # None until a new conversation is stored
-    incognito: bool = False  # where it begins a conversation
-    prompt: str | None = None  # that was sent; None where another reply is written to an earlier one
+    incognito: bool = False  # if it begins a conversation
+    prompt: str | None = None  # that was sent; None if an earlier one is answered
     prompt_id: int | None = None  # of the message being answered, once it is known
-    is_forgotten: bool = False  # with its conversation
     begun: str = ""  # the reply that it continues
+    is_forgotten: bool = False  # with its conversation
     pieces: list[str] = field(default_factory=list)
     origins: list[OriginRun] = field(default_factory=list)  # of the pieces
 
 
 @dataclass(frozen=True)
 class NextChat:
-    """What a chat that is not begun yet is to have of its own."""
+    """The settings of a chat that is not begun yet."""
 
     system_prompt: str
-    sampling: OwnSampling
+    sampling: OwnSampling = OwnSampling()
 
 
-class ChatController(QObject):
-    """Has prompts answered, one at a time, and shows the conversation that is open with the reply that is written in
-    it. Which conversation is open, and which target answers, is decided by two other controllers."""
+class ChatController(Controller):
+    """Has prompts answered, one at a time, and shows the open conversation with the reply that is written in it. Two
+    other controllers decide which conversation is open and which target answers."""
 
     def __init__(
         self,
@@ -63,56 +64,55 @@ class ChatController(QObject):
         reply_settings: ReplySettings,
         system_prompt: str,
     ) -> None:
-        super().__init__(window)
+        super().__init__(window, bridge)
         self.reply_settings = reply_settings  # from the next reply on
         self.system_prompt = system_prompt  # of chats that begin from now on
-        self.next_chat: NextChat | None = None  # for one new chat; None: as all
-        self._window = window
-        self._bridge = bridge
+        self.next_chat: NextChat | None = None  # of the next one alone; None: the same as for all
         self._conversations = conversations
         self._target = target
         self._reply: _GrowingReply | None = None
         self._last_finished: Message | None = None
-        self._shown_left_out = 0  # messages of the open conversation that the user knows to be left out
-        bridge.happened.connect(self._on_event)
+        self._shown_left_out = 0  # messages of the open conversation, as the user was shown
         conversations.moved.connect(self._on_moved)
         window.prompt_box.submitted.connect(self._send)
         window.prompt_box.stop_requested.connect(self._stop)
         window.conversations.deleted.connect(self._stop_reply_in)
 
     @property
+    def new_chat(self) -> NextChat:
+        """What the next chat begins with."""
+        return self.next_chat or NextChat(self.system_prompt)
+
+    @property
     def sampling(self) -> ChatSampling:
-        """Where the chat that is shown has its own sampling from."""
-        return ChatSampling(self._conversations.open_id, self.next_chat.sampling if self.next_chat else OwnSampling())
+        """Where the open chat has its own sampling from."""
+        return ChatSampling(self._conversations.open_id, self.new_chat.sampling)
 
     @property
     def is_answering(self) -> bool:
-        """Whether the conversation that is shown is being answered."""
+        """Whether a reply is being written in the open conversation."""
         return self._reply is not None and self._reply.conversation_id == self._conversations.open_id
 
     def answer(
         self, command: Regenerate | EditPrompt | ContinueReply, prompt_id: int | None = None, begun: str = ""
     ) -> Request | None:
-        """Has a reply written in the conversation that is shown; None if one is under way or no model is loaded.
-        `prompt_id` is of the message that is answered, where it is stored already, and `begun` the reply that it
-        continues."""
+        """Has a reply written in the open conversation; None if one is under way or no model is loaded. `prompt_id` is
+        the message that is answered, if it is stored already, and `begun` the reply that is continued."""
         if self._reply is not None:
             self._window.toasts.show_info(self.tr("Wait for the reply to end, or stop it with Esc."))
             return None
         if self._target.in_use is None:
             self._window.toasts.show_info(self.tr("The model is still loading; try again when it is ready."))
             return None
-        request = self._bridge.post(command)
         open_id = self._conversations.open_id
-        self._begin_reply(_GrowingReply(request, open_id, prompt_id=prompt_id, begun=begun))
-        return request
+        return self._begin_reply(_GrowingReply(self._bridge.post(command), open_id, prompt_id=prompt_id, begun=begun))
 
     # What the user wants
 
     @Slot(str)
     def _send(self, prompt: str) -> None:
         open_id = self._conversations.open_id
-        new = self.next_chat or NextChat(self.system_prompt, OwnSampling())
+        new = self.new_chat
         incognito = self._conversations.is_incognito and open_id is None
         command = Send(
             prompt,
@@ -144,7 +144,6 @@ class ChatController(QObject):
 
     # What the engine says
 
-    @Slot(object)
     def _on_event(self, event: Event) -> None:
         match event:
             case ConversationOpened(conversation):
@@ -247,10 +246,11 @@ class ChatController(QObject):
 
     # Helpers
 
-    def _begin_reply(self, reply: _GrowingReply) -> None:
+    def _begin_reply(self, reply: _GrowingReply) -> Request:
         self._reply = reply
         reply.request.failed.connect(self._on_failed)
         self._window.set_busy(True)
+        return reply.request
 
     def _end_reply(self) -> None:
         self._reply = None
@@ -258,22 +258,19 @@ class ChatController(QObject):
         self._window.set_busy(False)
 
     def _show_stored(self, reply: _GrowingReply) -> None:
-        """After a failure: the prompt at least, and after regenerating the reply that was there before. What was not
-        stored is still the user's."""
+        """After a failure: the prompt at least, and the reply that was there before regenerating."""
         if reply.prompt is not None and reply.prompt_id is None:
-            self._give_back(reply.prompt, reply)
+            self._give_back(reply, reply.prompt)
         if reply.pieces:
             self._offer_copy(self.tr("The unfinished reply was not kept."), "".join(reply.pieces))
         if reply.conversation_id is not None and reply.conversation_id == self._conversations.open_id:
             self._conversations.read(reply.conversation_id)
 
-    def _give_back(self, prompt: str, reply: _GrowingReply) -> None:
-        """Nothing the user wrote is lost, and nothing gets into another chat."""
+    def _give_back(self, reply: _GrowingReply, prompt: str) -> None:
+        """Never to another chat."""
         open_id = self._conversations.open_id
-        is_same = reply.conversation_id == open_id and (
-            open_id is not None or reply.incognito == self._conversations.is_incognito
-        )
-        if is_same and not self._window.prompt_box.text:
+        is_same_kind = open_id is not None or reply.incognito == self._conversations.is_incognito
+        if reply.conversation_id == open_id and is_same_kind and not self._window.prompt_box.text:
             self._window.prompt_box.set_text(prompt)
         else:
             self._offer_copy(self.tr("A message was not sent."), prompt)
@@ -299,16 +296,12 @@ class ChatController(QObject):
         if conversation_id != self._conversations.open_id or num_left_out <= self._shown_left_out:
             return
         self._shown_left_out = num_left_out
-        if num_left_out == 1:
-            words = self.tr(
-                "The oldest message no longer fits into the model's context; it does not see them any more."
-            )
-        else:
-            words = self.tr(
-                "The %n oldest messages no longer fit into the model's context; it does not see them any more.",
-                "",
-                num_left_out,
-            )
+        words = self.tr(
+            "The (oldest message no longer fits|%n oldest messages no longer fit) into the model's context; "
+            "it does not see them any more.",
+            "",
+            num_left_out,
+        )
         self._window.transcript.show_note(words)
 
     def _show_statistics(self, message: Message | None) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import Slot
 
 from app.controllers.chat import ChatController, NextChat
+from app.controllers.controller import Controller
 from app.controllers.conversations import ConversationsController
 from app.dialogs.conversation_dialog import ConversationDialog
 from app.dialogs.parts import show_in_front
@@ -15,23 +16,21 @@ from engine.messages.conversations import Conversation
 from engine.messages.events import ConversationOpened, Event
 
 
-class ChatSettingsController(QObject):
+class ChatSettingsController(Controller):
     """Shows and changes the settings of the open conversation; before it is begun, those of the next one."""
 
     def __init__(
         self, window: MainWindow, bridge: EngineBridge, conversations: ConversationsController, chat: ChatController
     ) -> None:
-        super().__init__(window)
-        self._bridge = bridge
+        super().__init__(window, bridge)
         self._conversations = conversations
         self._chat = chat
-        self._wanted: int | None = None  # the conversation that the dialog waits for
-        self._shown: int | None = None  # whose values the dialog shows; None: those of the next chat
+        self._awaited: int | None = None  # the conversation that the dialog waits for
+        self._shown: int | None = None  # the conversation that the dialog shows; None: the next one
         self.dialog = ConversationDialog(window)
         self.dialog.saved.connect(self._save)
         window.conversation_action.triggered.connect(self._open)
         conversations.moved.connect(self._on_moved)
-        bridge.happened.connect(self._on_event)
 
     @Slot()
     def _open(self) -> None:
@@ -39,29 +38,24 @@ class ChatSettingsController(QObject):
             show_in_front(self.dialog)
             return
         if self._conversations.open_id is not None:
-            self._wanted = self._conversations.open_id
-            self._conversations.read(self._wanted)  # it may have changed since it was opened
+            self._awaited = self._conversations.open_id
+            self._conversations.read(self._awaited)  # it may have changed since it was opened
             return
         self._shown = None
-        chat = self._chat
-        new = chat.next_chat or NextChat(chat.system_prompt, OwnSampling())
         about = self.tr("This holds for the chat that you begin next, and for no other.")
-        self._show(self.tr("Settings of the next chat"), about, new.system_prompt, new.sampling)
+        self._show(self.tr("Settings of the next chat"), about, self._chat.new_chat)
 
-    @Slot(object)
     def _on_event(self, event: Event) -> None:
         match event:
-            case ConversationOpened(Conversation() as conversation) if conversation.summary.id == self._wanted:
-                self._wanted = None
-                self._shown = conversation.summary.id
+            case ConversationOpened(conversation) if conversation.summary.id == self._awaited:
+                self._awaited, self._shown = None, self._awaited
                 about = self.tr("This holds for the chat “{title}” alone, from its next reply on.")
                 about = about.format(title=conversation.summary.title)
-                self._show(self.tr("Settings of this chat"), about, conversation.system_prompt, conversation.sampling)
+                self._show(self.tr("Settings of this chat"), about, conversation)
 
     @Slot()
     def _on_moved(self) -> None:
-        """Another conversation is open."""
-        self._wanted = None
+        self._awaited = None
         self.dialog.reject()
 
     @Slot(str, OwnSampling)
@@ -71,7 +65,7 @@ class ChatSettingsController(QObject):
         else:
             self._chat.next_chat = NextChat(system_prompt, sampling)
 
-    def _show(self, title: str, about: str, system_prompt: str, sampling: OwnSampling) -> None:
+    def _show(self, title: str, about: str, own: Conversation | NextChat) -> None:
         chat = self._chat
-        self.dialog.show_values(title, about, system_prompt, sampling, chat.reply_settings, chat.system_prompt)
+        self.dialog.show_values(title, about, own.system_prompt, own.sampling, chat.reply_settings, chat.system_prompt)
         show_in_front(self.dialog)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from PySide6.QtCore import Slot
 
-from PySide6.QtCore import QObject, Slot
-
+from app.controllers.chat import ChatController
+from app.controllers.controller import Controller
 from app.dialogs.compare_dialog import CompareDialog
 from app.dialogs.compare_wording import NUM_REPLIES, progress_words, reasons, result, running_words, side_words
 from app.dialogs.parts import show_in_front
@@ -13,7 +13,7 @@ from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from engine import ChatSampling, Compare, ReplySettings, SamplingSettings
 from engine.messages.comparison import Side
-from engine.messages.conversations import Role
+from engine.messages.conversations import Message, Role
 from engine.messages.events import (
     CompareFinished,
     CompareText,
@@ -26,25 +26,13 @@ from engine.messages.events import (
 _GREEDY = ReplySettings(SamplingSettings(temperature=0))
 
 
-class CompareController(QObject):
-    """Decides what the dialog of a comparison shows, and stops one that something else would have to wait for."""
+class CompareController(Controller):
+    """Decides what the dialog of a comparison shows, and stops a comparison when the model is needed for something
+    else. The settings are those of `chat`."""
 
-    def __init__(
-        self,
-        window: MainWindow,
-        bridge: EngineBridge,
-        reply_settings: Callable[[], ReplySettings],
-        system_prompt: Callable[[], str],
-        chat_sampling: Callable[[], ChatSampling],
-    ) -> None:
-        """`reply_settings` and `system_prompt` return what the user has set for all chats, and `chat_sampling` returns
-        that of the open chat."""
-        super().__init__(window)
-        self._window = window
-        self._bridge = bridge
-        self._reply_settings = reply_settings
-        self._system_prompt = system_prompt
-        self._chat_sampling = chat_sampling
+    def __init__(self, window: MainWindow, bridge: EngineBridge, chat: ChatController) -> None:
+        super().__init__(window, bridge)
+        self._chat = chat
         self._conversation_id: int | None = None  # from which the prompt was taken
         self._request: Request | None = None  # the comparison under way
         self._num_finished = 0  # replies of it
@@ -58,23 +46,29 @@ class CompareController(QObject):
         window.transcript.regenerate_requested.connect(self.stop)
         window.transcript.continue_requested.connect(self.stop)
         window.transcript.revision_submitted.connect(self.stop)
-        bridge.happened.connect(self._on_event)
 
     @Slot()
     def open(self) -> None:
         """With the last prompt of the open chat."""
         if not self.dialog.isVisible() and self._request is None:
             prompts = [message for message in self._window.transcript.messages if message.role is Role.USER]
-            self._conversation_id = prompts[-1].conversation_id if prompts else None
-            self.dialog.show_prompt(prompts[-1].text if prompts else self._example(), bool(prompts))
-            self.dialog.clear()
+            self._offer(prompts[-1] if prompts else None)
         show_in_front(self.dialog)
+
+    def _offer(self, prompt: Message | None) -> None:
+        """An example, if there is no prompt."""
+        self._conversation_id = prompt.conversation_id if prompt else None
+        example = self.tr(
+            "Write a Python class for a stack with push, pop and peek, and then the same class with type hints."
+        )
+        self.dialog.show_prompt(prompt.text if prompt else example, prompt is not None)
+        self.dialog.clear()
 
     @Slot()
     def _start(self) -> None:
-        dialog = self.dialog
         if self._request is not None:
             return
+        dialog, chat = self.dialog, self._chat
         self._num_finished = 0
         dialog.clear()
         dialog.show_running(True)
@@ -87,21 +81,19 @@ class CompareController(QObject):
             Compare(
                 prompt=dialog.prompt.toPlainText().strip(),
                 conversation_id=in_chat,
-                settings=self._reply_settings() if own else _GREEDY,
+                settings=chat.reply_settings if own else _GREEDY,
                 num_tokens=dialog.num_tokens,
-                system_prompt=self._system_prompt(),
-                sampled_as=(self._chat_sampling() if in_chat is None else ChatSampling(in_chat)) if own else None,
+                system_prompt=chat.system_prompt,
+                sampled_as=(chat.sampling if in_chat is None else ChatSampling(in_chat)) if own else None,
             )
         )
         self._request.failed.connect(self._on_failed)
 
     @Slot()
     def stop(self) -> None:
-        """For instance because something else needs the model."""
         if self._request is not None:
             self._request.stop()
 
-    @Slot(object)
     def _on_event(self, event: Event) -> None:
         match event:
             case CompareText():
@@ -112,9 +104,9 @@ class CompareController(QObject):
                 self.dialog.show_figures(Side.SPED_UP, side_words(comparison.sped_up))
                 self.dialog.show_result(result(comparison), reasons(comparison))
             case ConversationForgotten(summary) if summary.id == self._conversation_id:
-                self._forget()
+                self._drop_prompt()
             case EverythingForgotten():
-                self._forget()
+                self._drop_prompt()
 
     @Slot(object)
     def _on_failed(self, failed: Failed) -> None:
@@ -134,18 +126,11 @@ class CompareController(QObject):
         written = 0.0 if event.is_finished else min(1.0, event.figures.num_tokens / dialog.num_tokens)
         dialog.show_progress((self._num_finished + written) / NUM_REPLIES)
 
-    def _forget(self) -> None:
-        """The chat that the prompt came from is gone."""
+    def _drop_prompt(self) -> None:
+        """The chat that it came from is gone."""
         self.stop()
-        self._conversation_id = None
-        self.dialog.show_prompt(self._example(), False)
-        self.dialog.clear()
+        self._offer(None)
 
     def _end(self) -> None:
         self._request = None
         self.dialog.show_running(False)
-
-    def _example(self) -> str:
-        return self.tr(
-            "Write a Python class for a stack with push, pop and peek, and then the same class with type hints."
-        )

@@ -1,11 +1,12 @@
-"""The conversations in the sidebar: opened, renamed, deleted, restored and forgotten."""
+"""The conversations of the sidebar: opened, renamed, deleted, restored and forgotten."""
 
 from __future__ import annotations
 
 from functools import partial
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import Signal, Slot
 
+from app.controllers.controller import Controller
 from app.dialogs.parts import ask, question_box
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
@@ -18,7 +19,7 @@ from engine import (
     RenameConversation,
     RestoreConversation,
 )
-from engine.messages.conversations import Conversation, ConversationSummary
+from engine.messages.conversations import ConversationSummary
 from engine.messages.events import (
     ConversationChanged,
     ConversationDeleted,
@@ -34,9 +35,8 @@ from engine.messages.events import (
 UNDO_MS = 20_000  # after that, the menu still restores a deleted conversation
 
 
-class ConversationsController(QObject):
-    """Keeps the list of conversations as the store has it, and knows which of them is open. What is said in the open
-    one is shown by the chat controller.
+class ConversationsController(Controller):
+    """Keeps the list of conversations as it is in the store, and knows which one is open; the chat controller shows it.
 
     Signals:
         moved(int | None): another conversation is open, or None: a new chat.
@@ -47,16 +47,13 @@ class ConversationsController(QObject):
     begun = Signal(int)
 
     def __init__(self, window: MainWindow, bridge: EngineBridge) -> None:
-        super().__init__(window)
+        super().__init__(window, bridge)
         self.open_id: int | None = None  # None: a new chat
-        self.is_incognito = False  # what is open, or begins with the next prompt
-        self._window = window
-        self._bridge = bridge
-        self._deleted: list[ConversationSummary] = []  # can be restored until the next start
+        self.is_incognito = False  # the open one, also if it begins with the next prompt
+        self._deleted: list[ConversationSummary] = []  # that can be restored, until the next start
         self._was_listed = False
-        bridge.happened.connect(self._on_event)
         window.conversations.new_requested.connect(self.begin_chat)
-        window.conversations.incognito_requested.connect(self._begin_incognito)
+        window.conversations.incognito_requested.connect(partial(self.begin_chat, incognito=True))
         window.conversations.chosen.connect(self._open)
         window.conversations.renamed.connect(self._rename)
         window.conversations.deleted.connect(self._delete)
@@ -71,7 +68,7 @@ class ConversationsController(QObject):
         self._bridge.post(OpenConversation(conversation_id)).failed.connect(self._on_reading_failed)
 
     def name_chat(self, conversation_id: int, incognito: bool) -> None:
-        """The new chat that is open is stored, under this id."""
+        """The new chat that is open was stored."""
         self.open_id = conversation_id
         self._show_incognito(incognito)
         self._window.conversations.set_chosen(conversation_id)
@@ -85,10 +82,6 @@ class ConversationsController(QObject):
         self.moved.emit(None)
 
     # What the user wants
-
-    @Slot()
-    def _begin_incognito(self) -> None:
-        self.begin_chat(incognito=True)
 
     @Slot(int)
     def _open(self, conversation_id: int) -> None:
@@ -120,11 +113,10 @@ class ConversationsController(QObject):
 
     @Slot(int)
     def _ask_to_forget(self, conversation_id: int) -> None:
-        row = self._window.conversations.model.row_of(conversation_id)
-        if row is None:
+        summary = self._window.conversations.model.find(conversation_id)
+        if summary is None:
             return
-        title = self._window.conversations.model.summary(row).title
-        text = self.tr("Forget “{title}” for good?").format(title=title)
+        text = self.tr("Forget “{title}” for good?").format(title=summary.title)
         goes = self.tr(
             "Its text is removed from this computer now, with what recall and learning keep of it. "
             "This cannot be undone."
@@ -142,7 +134,6 @@ class ConversationsController(QObject):
 
     # What the engine says
 
-    @Slot(object)
     def _on_event(self, event: Event) -> None:
         match event:
             case ConversationsListed(conversations):
@@ -152,41 +143,36 @@ class ConversationsController(QObject):
                 self.list_all()
             case ConversationChanged(summary):
                 self._window.conversations.upsert(summary)
-            case ConversationOpened(Conversation(summary=summary)) if summary.id == self.open_id:
-                self._show_incognito(summary.incognito)
-                self._window.conversations.set_chosen(summary.id)
+            case ConversationOpened(conversation) if conversation.summary.id == self.open_id:
+                self._show_incognito(conversation.summary.incognito)
+                self._window.conversations.set_chosen(self.open_id)
             case ConversationDeleted(summary):
                 self._on_deleted(summary)
             case ConversationForgotten(summary):
                 self._remove(summary)
                 self._window.toasts.show_info(self.tr("“{title}” is gone for good.").format(title=summary.title))
             case EverythingForgotten():
-                self._on_everything_forgotten()
+                self._deleted.clear()
+                self._window.restore_action.setEnabled(False)
+                self._window.toasts.clear()  # some of them would restore a conversation
+                self._window.prompt_box.set_text("")
+                self.begin_chat()
 
     def _on_deleted(self, summary: ConversationSummary) -> None:
         self._remove(summary)
         self._deleted.append(summary)
         self._window.restore_action.setEnabled(True)
-        undo = partial(self._restore, summary)
         words = self.tr("“{title}” was deleted.").format(title=summary.title)
-        self._window.toasts.show_info(words, self.tr("Undo"), undo, UNDO_MS)
-
-    def _on_everything_forgotten(self) -> None:
-        self._deleted.clear()
-        self._window.restore_action.setEnabled(False)
-        self._window.toasts.clear()  # some of them would restore a conversation
-        self._window.prompt_box.set_text("")
-        self.begin_chat()
+        self._window.toasts.show_info(words, self.tr("Undo"), partial(self._restore, summary), UNDO_MS)
 
     def _remove(self, summary: ConversationSummary) -> None:
-        was_open = summary.id == self.open_id
         self._window.conversations.remove(summary.id)
-        if was_open:
+        if summary.id == self.open_id:
             self.begin_chat()
 
     @Slot(object)
     def _on_listing_failed(self, failed: Failed) -> None:
-        if self._was_listed:  # before, a window of its own says so
+        if self._was_listed:  # before, a dialog shows it
             self._window.toasts.show_error(failed.sentence)
 
     @Slot(object)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Qt, QTimer, QUrl, Signal, Slot
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
+from app.controllers.controller import open_folder
 from app.crash.reports import settings_text
 from app.crash.watch import CrashWatch
 from app.main_window import MainWindow
@@ -16,8 +16,10 @@ SUBJECT = "crash"
 
 
 class CrashController(QObject):
-    """Signals:
-    reported(Path): something has just gone wrong. Emitted on any thread.
+    """Shows a notice for each report that the user does not know of.
+
+    Signals:
+        reported(Path): an error has just been reported. Emitted on any thread.
     """
 
     reported = Signal(object)
@@ -51,7 +53,7 @@ class CrashController(QObject):
 
     @Slot()
     def _show_folder(self) -> None:
-        QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._watch.folder.path)))
+        open_folder(self._watch.folder.path)
 
     @Slot()
     def _close(self) -> None:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject, QTimer, Slot
+from PySide6.QtCore import QTimer, Slot
 
+from app.controllers.controller import Controller
 from app.controllers.conversations import ConversationsController
 from app.engine_bridge import EngineBridge
-from app.widgets.prompt_box import PromptBox
+from app.main_window import MainWindow
 from engine import SaveDraft
-from engine.messages.conversations import Conversation
 from engine.messages.events import ConversationForgotten, ConversationOpened, Event, EverythingForgotten
 
 _PAUSE_MS = 1_000  # in typing
 _NEW_INCOGNITO = -1  # the place of a new chat that leaves no trace
 
 
-class DraftKeeper(QObject):
-    """Has the prompt box show what was begun in the conversation that is open.
+class DraftKeeper(Controller):
+    """Shows in the prompt box what was begun in the open conversation.
 
     `new_draft` is what was begun in the new chat; `save_new` is called with it after a pause in typing. What is begun
     in a new incognito chat is never saved.
@@ -26,40 +26,34 @@ class DraftKeeper(QObject):
 
     def __init__(
         self,
-        prompt_box: PromptBox,
+        window: MainWindow,
         bridge: EngineBridge,
         conversations: ConversationsController,
         new_draft: str,
         save_new: Callable[[str], None],
     ) -> None:
-        super().__init__(prompt_box)
-        self._prompt_box = prompt_box
-        self._bridge = bridge
+        super().__init__(window, bridge)
+        self._box = window.prompt_box
+        self._conversations = conversations
         self._save_new = save_new
         self._place: int | None = conversations.open_id  # the conversation that the text in the box belongs to
-        self._drafts: dict[int | None, str] = {None: new_draft}  # as far as they are known
-        self._saved: dict[int | None, str] = {None: new_draft}  # as the store knows them
+        self._drafts: dict[int | None, str] = {None: new_draft}  # that are known
+        self._saved: dict[int | None, str] = {None: new_draft}  # as they are in the store
         self._awaited: int | None = None  # the conversation whose draft is still being read
-        self._conversations = conversations
-        self._pause = QTimer(self)
-        self._pause.setSingleShot(True)
-        self._pause.setInterval(_PAUSE_MS)
+        self._pause = QTimer(self, singleShot=True, interval=_PAUSE_MS)
         self._pause.timeout.connect(self.save)
-        if new_draft and not prompt_box.text:
-            prompt_box.set_text(new_draft)
-        prompt_box.edited.connect(self._on_edited)
+        if new_draft and not self._box.text:
+            self._box.set_text(new_draft)
+        self._box.edited.connect(self._on_edited)
         conversations.moved.connect(self._on_moved)
         conversations.begun.connect(self._on_begun)
-        bridge.happened.connect(self._on_event)
 
     @Slot()
     def save(self) -> None:
         """Now, for instance because the app is being closed."""
         self._pause.stop()
         text = self._drafts.get(self._place, "")
-        if text == self._saved.get(self._place, ""):
-            return
-        if self._place == _NEW_INCOGNITO:
+        if self._place == _NEW_INCOGNITO or text == self._saved.get(self._place, ""):
             return
         self._saved[self._place] = text
         if self._place is None:
@@ -69,17 +63,15 @@ class DraftKeeper(QObject):
 
     @Slot()
     def _on_edited(self) -> None:
-        self._drafts[self._place] = self._prompt_box.text
+        self._drafts[self._place] = self._box.text
         self._awaited = None  # what is written now counts
         self._pause.start()
 
     @Slot(object)
     def _on_moved(self, place: int | None) -> None:
         self.save()
-        if place is None and self._conversations.is_incognito:
-            place = _NEW_INCOGNITO
-        self._place = place
-        known = self._drafts.get(place)
+        self._place = _NEW_INCOGNITO if place is None and self._conversations.is_incognito else place
+        known = self._drafts.get(self._place)
         self._show(known or "")
         self._awaited = place if known is None else None
 
@@ -93,16 +85,15 @@ class DraftKeeper(QObject):
         self._place = conversation_id
         self._pause.start()
 
-    @Slot(object)
     def _on_event(self, event: Event) -> None:
         match event:
-            case ConversationOpened(Conversation() as conversation):
+            case ConversationOpened(conversation):
                 number = conversation.summary.id
                 self._saved.setdefault(number, conversation.draft)
                 if number == self._awaited:
                     self._show(conversation.draft)
                     self._awaited = None
-            case ConversationForgotten(conversation=summary):
+            case ConversationForgotten(summary):
                 self._drafts.pop(summary.id, None)
                 self._saved.pop(summary.id, None)
             case EverythingForgotten():
@@ -112,6 +103,6 @@ class DraftKeeper(QObject):
                 self.save()  # the new chat's is on the disk, too
 
     def _show(self, text: str) -> None:
-        if text != self._prompt_box.text:
-            self._prompt_box.set_text(text)
+        if text != self._box.text:
+            self._box.set_text(text)
             self._pause.stop()  # nobody has written

@@ -1,31 +1,25 @@
-"""Which drafter the engine uses, as the user chooses it in a dialog."""
+"""The choice of the drafter, made in a dialog."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import Signal, Slot
 
+from app.controllers.controller import Controller
 from app.dialogs.drafter_dialog import DrafterDialog
 from app.dialogs.parts import show_in_front
 from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from engine import BUILT_IN, HUB_EXAMPLES, FetchDrafter, UseDrafter, drafter_folder, hub_name
 from engine.errors import DrafterUnusable
-from engine.messages.events import (
-    DrafterFetched,
-    DrafterFetching,
-    Event,
-    Failed,
-    SpeculationChanged,
-    TargetReady,
-)
+from engine.messages.events import DrafterFetched, DrafterFetching, Event, Failed, SpeculationChanged, TargetReady
 
 _MB = 1_000_000
 
 
-class DrafterController(QObject):
-    """Has drafters downloaded and used, and shows in the dialog how that goes. `choice` is the one in use. Nothing is
+class DrafterController(Controller):
+    """Has drafters downloaded and used, and shows the progress in the dialog. `choice` is the one in use. Nothing is
     downloaded unless the user asks.
 
     Signals:
@@ -35,18 +29,15 @@ class DrafterController(QObject):
     changed = Signal()
 
     def __init__(self, window: MainWindow, bridge: EngineBridge, data_dir: Path, choice: str) -> None:
-        super().__init__(window)
-        self._window = window
-        self._bridge = bridge
+        super().__init__(window, bridge)
         self._data_dir = data_dir
         self._fetch: Request | None = None  # the download under way
-        self._state = ""  # what the drafter in use does, in a sentence
+        self._state = ""  # of the drafter in use, in a sentence
         self.choice = choice
         self.dialog = DrafterDialog(BUILT_IN, HUB_EXAMPLES, window)
         self.dialog.chosen.connect(self._choose)
         self.dialog.cancel_requested.connect(self._cancel)
         window.drafter_action.triggered.connect(self._open)
-        bridge.happened.connect(self._on_event)
 
     def start(self) -> None:
         """Has the engine use the stored choice; to be called before a target is loaded."""
@@ -85,14 +76,14 @@ class DrafterController(QObject):
 
     # What the engine says
 
-    @Slot(object)
     def _on_event(self, event: Event) -> None:
         match event:
             case DrafterFetching(name, _, num_bytes, total_bytes):
                 self.dialog.show_progress(num_bytes / total_bytes if total_bytes else 1.0)
-                words = self.tr("Downloading {name}: {done} of {total} MB.")
-                done, total = f"{num_bytes / _MB:,.1f}", f"{total_bytes / _MB:,.1f}"
-                self.dialog.show_words(words.format(name=name, done=done, total=total))
+                words = self.tr("Downloading {name}: {done} of {total} MB.").format(
+                    name=name, done=f"{num_bytes / _MB:,.1f}", total=f"{total_bytes / _MB:,.1f}"
+                )
+                self.dialog.show_words(words)
             case DrafterFetched(name):
                 self._end_fetch()
                 self._use(name)

@@ -1,4 +1,4 @@
-"""Exports conversations to files and imports them again."""
+"""Exports conversations to files, and imports them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from datetime import date
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QStandardPaths, Qt, Slot
+from PySide6.QtCore import QStandardPaths, Qt, Slot
 from PySide6.QtWidgets import QFileDialog
 
+from app.controllers.controller import Controller
 from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from app.text.translation import Words
@@ -19,23 +20,21 @@ from engine import ExportConversations, ImportConversations
 from engine.messages.conversations import ExportFormat, LeftOut
 from engine.messages.events import ConversationsExported, ConversationsImported, Event, Failed
 
-_SUFFIXES = {ExportFormat.JSON: ".json", ExportFormat.MARKDOWN: ".md"}
+_FORMATS = {".json": ExportFormat.JSON, ".md": ExportFormat.MARKDOWN}
 _MOST_TITLES = 3  # that are named
-_NOT_IN_NAMES = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]+')  # which some system forbids in the name of a file
+_NOT_IN_NAMES = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]+')  # some system forbids these in the name of a file
 _NAME_LENGTH = 80
 _IMPORT_MS = 30 * 60_000
 _RESULT_MS = 15_000
 Exchange = Words("Exchange")
 
 
-class ExchangeController(QObject):
-    """Asks for the file, has the engine write or read it, and shows in toasts how that went. `attach` takes the paths
-    of files that turn out to hold no conversations."""
+class ExchangeController(Controller):
+    """Asks for the file, has the engine write or read it, and shows the outcome in toasts. `attach` takes the paths of
+    files that turn out to hold no conversations."""
 
     def __init__(self, window: MainWindow, bridge: EngineBridge, attach: Callable[[list[str]], None]) -> None:
-        super().__init__(window)
-        self._window = window
-        self._bridge = bridge
+        super().__init__(window, bridge)
         self._attach = attach
         self._folder = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation)
         self._underway: dict[Path, tuple[Request, Toast]] = {}  # imports
@@ -43,7 +42,6 @@ class ExchangeController(QObject):
         window.export_all_action.triggered.connect(self._choose_for_all)
         window.import_action.triggered.connect(self._choose_import)
         window.chats_dropped.connect(self.import_chats)
-        bridge.happened.connect(self._on_event)
 
     @Slot(str)
     def import_chats(self, name: str) -> None:
@@ -58,10 +56,8 @@ class ExchangeController(QObject):
 
     @Slot(int)
     def _choose_for_one(self, conversation_id: int) -> None:
-        row = self._window.conversations.model.row_of(conversation_id)
-        if row is not None:
-            title = self._window.conversations.model.summary(row).title
-            self._choose(self.tr("Export this chat"), _file_name(title), (conversation_id,))
+        if summary := self._window.conversations.model.find(conversation_id):
+            self._choose(self.tr("Export this chat"), _file_name(summary.title), (conversation_id,))
 
     @Slot()
     def _choose_for_all(self) -> None:
@@ -72,21 +68,19 @@ class ExchangeController(QObject):
         dialog = QFileDialog(self._window, caption, self._folder)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setNameFilters(list(_filters().values()))
-        dialog.selectFile(f"{name}{_SUFFIXES[ExportFormat.JSON]}")
-        dialog.filterSelected.connect(lambda _filter: _fit_suffix(dialog))
+        dialog.setNameFilters(list(_suffixes()))
+        dialog.selectFile(f"{name}.json")
+        dialog.filterSelected.connect(partial(_fit_suffix, dialog))
         dialog.fileSelected.connect(lambda path: self._export(path, dialog.selectedNameFilter(), conversation_ids))
         dialog.open()
 
     def _export(self, chosen: str, name_filter: str, conversation_ids: tuple[int, ...] | None) -> None:
         path = Path(chosen)
-        form = next((form for form, suffix in _SUFFIXES.items() if path.suffix.lower() == suffix), None)
-        overwrite = form is not None  # the dialog has asked, but about the name that was written there
-        if form is None:
-            form = next(form for form, words in _filters().items() if words == name_filter)
-            path = path.with_name(path.name + _SUFFIXES[form])
+        overwrite = path.suffix.lower() in _FORMATS  # the dialog has asked, but about the name that was written there
+        if not overwrite:
+            path = path.with_name(path.name + _suffixes()[name_filter])
         self._folder = str(path.parent)
-        self._bridge.post(ExportConversations(path, conversation_ids, form, overwrite))
+        self._bridge.post(ExportConversations(path, conversation_ids, _FORMATS[path.suffix.lower()], overwrite))
 
     @Slot()
     def _choose_import(self) -> None:
@@ -97,7 +91,6 @@ class ExchangeController(QObject):
         dialog.fileSelected.connect(self.import_chats)
         dialog.open()
 
-    @Slot(object)
     def _on_event(self, event: Event) -> None:
         match event:
             case ConversationsExported(path, num_conversations):
@@ -105,8 +98,7 @@ class ExchangeController(QObject):
                 self._window.toasts.show_info(words.format(number=f"{num_conversations:,}", file=path.name))
             case ConversationsImported(path, num_conversations, left_out):
                 self._end(path)
-                words = words_of_import(num_conversations, left_out)
-                self._window.toasts.show_info(words, time_ms=_RESULT_MS)
+                self._window.toasts.show_info(words_of_import(num_conversations, left_out), time_ms=_RESULT_MS)
 
     def _on_import_failed(self, path: Path, failed: Failed) -> None:
         if self._end(path):
@@ -157,10 +149,11 @@ def _words_of_left_out(why: LeftOut, titles: list[str]) -> str:
     return f"{words} ({names})"
 
 
-def _filters() -> dict[ExportFormat, str]:
+def _suffixes() -> dict[str, str]:
+    """By the words for them in a dialog."""
     return {
-        ExportFormat.JSON: Exchange.tr("Chats, to be imported again (*.json)"),
-        ExportFormat.MARKDOWN: Exchange.tr("Text to read, in Markdown (*.md)"),
+        Exchange.tr("Chats, to be imported again (*.json)"): ".json",
+        Exchange.tr("Text to read, in Markdown (*.md)"): ".md",
     }
 
 
@@ -168,9 +161,8 @@ def _file_name(title: str) -> str:
     return " ".join(_NOT_IN_NAMES.sub(" ", title).split())[:_NAME_LENGTH].strip(" .") or Exchange.tr("Chat")
 
 
-def _fit_suffix(dialog: QFileDialog) -> None:
+def _fit_suffix(dialog: QFileDialog, name_filter: str) -> None:
     """The name in the dialog follows the kind of file that is chosen."""
-    form = next(form for form, words in _filters().items() if words == dialog.selectedNameFilter())
     path = Path(next(iter(dialog.selectedFiles()), ""))
-    if path.suffix.lower() in _SUFFIXES.values():
-        dialog.selectFile(path.with_suffix(_SUFFIXES[form]).name)
+    if path.suffix.lower() in _FORMATS:
+        dialog.selectFile(path.with_suffix(_suffixes()[name_filter]).name)

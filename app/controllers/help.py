@@ -1,4 +1,4 @@
-"""The help menu: what this program is, and where its log is."""
+"""What the help menu offers: facts about this program, and its log."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import platform
 from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Qt, QUrl, Slot, qVersion
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtCore import Qt, Slot, qVersion
 
+from app.controllers.controller import Controller, open_folder
 from app.crash.watch import log_file
-from app.dialogs.about_dialog import AboutDialog, Fact
+from app.dialogs.about_dialog import AboutDialog
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
@@ -19,32 +19,26 @@ from engine.messages.events import Event, Failed, RuntimeRead
 from engine.messages.targets import Runtime
 
 
-class HelpController(QObject):
-    """Opens the dialog about this program and the folder of logs. `data_dir` holds all files of the program."""
+class HelpController(Controller):
+    """Opens the dialog about this program, and the folder of its log. All its files are in `data_dir`."""
 
     def __init__(self, window: MainWindow, theme: ThemeKeeper, bridge: EngineBridge, data_dir: Path) -> None:
-        super().__init__(window)
-        self._window = window
+        super().__init__(window, bridge)
         self._theme = theme
-        self._bridge = bridge
         self._data_dir = data_dir
         self._runtime: Runtime | None = None
         self.dialog: AboutDialog | None = None  # while it is open
         window.about_action.triggered.connect(self._show_about)
         window.logs_action.triggered.connect(self._open_logs)
-        bridge.happened.connect(self._on_event)
 
     @Slot()
     def _open_logs(self) -> None:
         folder = log_file(self._data_dir).parent
-        if not folder.is_dir():
-            self._window.toasts.show_error(
-                self.tr("There is no log: {folder} cannot be written; make room, or allow it to be written.").format(
-                    folder=folder
-                )
-            )
+        if folder.is_dir():
+            open_folder(folder)
         else:
-            QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))
+            words = self.tr("There is no log: {folder} cannot be written; make room, or allow it to be written.")
+            self._window.toasts.show_error(words.format(folder=folder))
 
     @Slot()
     def _show_about(self) -> None:
@@ -53,44 +47,39 @@ class HelpController(QObject):
             return
         self.dialog = AboutDialog(self._theme, self._window.version, self._window)
         self.dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.dialog.finished.connect(self._forget_dialog)
-        waiting = self.tr("Being asked…")
-        self.dialog.show_facts(self._facts(waiting if self._runtime is None else ""))
+        self.dialog.finished.connect(self._on_closed)
+        self._show_facts(self.tr("Being asked…"))
         if self._runtime is None:
             self._bridge.post(ReadRuntime()).failed.connect(self._on_failed)
         self.dialog.open()
 
     @Slot()
-    def _forget_dialog(self) -> None:
+    def _on_closed(self) -> None:
         self.dialog = None
 
-    @Slot(object)
     def _on_event(self, event: Event) -> None:
         match event:
             case RuntimeRead(runtime):
                 self._runtime = runtime
-                self._show("")
+                self._show_facts()
 
     @Slot(object)
     def _on_failed(self, failed: Failed) -> None:
-        self._show(failed.sentence)
+        self._show_facts(failed.sentence)
 
-    def _show(self, instead: str) -> None:
-        if self.dialog is not None:
-            self.dialog.show_facts(self._facts(instead))
-
-    def _facts(self, instead: str) -> tuple[Fact, ...]:
-        """`instead` is shown until the build of llama.cpp is known."""
-        runtime = self._runtime
-        build = instead if runtime is None else runtime.build
-        facts = [
+    def _show_facts(self, until_known: str = "") -> None:
+        """`until_known` is shown in the place of llama.cpp's build."""
+        if self.dialog is None:
+            return
+        runtime = self._runtime or Runtime(until_known, ())
+        facts = (
             (self.tr("Licence"), _licence()),
-            (self.tr("Models run with"), build),
-            (self.tr("Features in use"), "" if runtime is None else ", ".join(runtime.features)),
+            (self.tr("Models run with"), runtime.build),
+            (self.tr("Features in use"), ", ".join(runtime.features)),
             (self.tr("Built on"), f"Python {platform.python_version()}, Qt {qVersion()}"),
             (self.tr("Everything is kept in"), str(self._data_dir)),
-        ]
-        return tuple(fact for fact in facts if fact[1])
+        )
+        self.dialog.show_facts(tuple(fact for fact in facts if fact[1]))
 
 
 def _licence() -> str:

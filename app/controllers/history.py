@@ -8,9 +8,10 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal, Slot
 from shiboken6 import isValid
 
+from app.controllers.controller import Controller
 from app.dialogs.parts import show_in_front
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
@@ -46,20 +47,13 @@ if TYPE_CHECKING:
     from app.dialogs.history.page import HistoryPage
 
 
-class HistoryController(QObject):
-    """Reads the statistics when the page is opened and whenever they change while it is visible.
+class HistoryController(Controller):
+    """Reads the statistics when the page is opened, and whenever they change while it is visible."""
 
-    Signals:
-        compare_requested(): the user wants to compare decoding with and without drafts.
-    """
-
-    compare_requested = Signal()
     _imported = Signal()
 
     def __init__(self, window: MainWindow, bridge: EngineBridge, keeper: ThemeKeeper) -> None:
-        super().__init__(window)
-        self._window = window
-        self._bridge = bridge
+        super().__init__(window, bridge)
         self._keeper = keeper
         self._is_reading = False
         self._is_stale = False  # something has changed since the reading began
@@ -67,11 +61,10 @@ class HistoryController(QObject):
         self.page: HistoryPage | None = None
         self._imported.connect(self._show, Qt.ConnectionType.QueuedConnection)
         window.history_action.triggered.connect(self._open)
-        bridge.happened.connect(self._on_event)
 
     @Slot()
     def _open(self) -> None:
-        """The first time, the page is imported on another thread, so that the window does not stand still."""
+        """The first time, the page is imported on another thread, so that the window does not freeze."""
         if _PAGE in sys.modules and self._importing is None:
             self._show()
         elif self._importing is None:
@@ -95,7 +88,7 @@ class HistoryController(QObject):
             from app.dialogs.history.page import HistoryPage
 
             self.page = HistoryPage(self._keeper, self._window)
-            self.page.compare_requested.connect(self.compare_requested)
+            self.page.compare_requested.connect(self._window.compare_action.trigger)
             self.page.export_requested.connect(self._export)
         self._read()
         show_in_front(self.page)
@@ -111,7 +104,6 @@ class HistoryController(QObject):
         else:
             self.page.show_notice(self.tr("The table was saved as {file}.").format(file=Path(path).name))
 
-    @Slot(object)
     def _on_event(self, event: Event) -> None:
         if self.page is None:
             return

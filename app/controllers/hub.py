@@ -1,4 +1,4 @@
-"""Finding models on the hub and downloading them."""
+"""Finds models on the hub, and downloads them."""
 
 from __future__ import annotations
 
@@ -8,20 +8,15 @@ from functools import partial
 from pathlib import Path
 
 import psutil
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import Signal, Slot
 
+from app.controllers.controller import Controller
 from app.dialogs.library.library_dialog import LibraryDialog
 from app.dialogs.library.questions import ask_discard
 from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from app.text.hub_files import Download, DownloadState, advise
-from engine import (
-    DiscardDownload,
-    DownloadTarget,
-    ListDownloads,
-    ListHubFiles,
-    SearchHub,
-)
+from engine import DiscardDownload, DownloadTarget, ListDownloads, ListHubFiles, SearchHub
 from engine.messages.events import (
     DownloadsListed,
     Event,
@@ -34,11 +29,11 @@ from engine.messages.events import (
 from engine.messages.targets import HubFile
 
 _UNDER_WAY = (DownloadState.WAITING, DownloadState.RUNNING, DownloadState.PAUSING)
+_BUSY = (*_UNDER_WAY, DownloadState.FINISHED)
 
 
-class HubController(QObject):
-    """Decides what the page of the hub shows, and knows all downloads. Uses the network only when the user presses
-    something.
+class HubController(Controller):
+    """Decides what the page of the hub shows, and knows all downloads. Uses the network only if the user asks.
 
     Signals:
         use_requested(object): the model with this path is to be used.
@@ -48,17 +43,14 @@ class HubController(QObject):
 
     def __init__(self, window: MainWindow, dialog: LibraryDialog, bridge: EngineBridge, folder: Path) -> None:
         """`folder` is on the disk where models are stored."""
-        super().__init__(window)
-        self._window = window
+        super().__init__(window, bridge)
         self._dialog = dialog
         self._page = dialog.hub
-        self._bridge = bridge
         self._folder = folder
-        self._search_command: SearchHub | None = None  # whose answer is shown, or awaited
-        self._search_request: Request | None = None
-        self._repository = ""
+        self._last_search: Request | None = None  # whose answer is shown, or awaited
+        self._repository = ""  # whose files are shown, or awaited
         self._downloads: dict[HubFile, Download] = {}
-        self._under_way: dict[HubFile, Request] = {}
+        self._under_way: dict[HubFile, Request] = {}  # of the downloads
         self._has_listed = False
         self._page.search_requested.connect(self._search)
         self._page.files_requested.connect(self._list_files)
@@ -70,19 +62,17 @@ class HubController(QObject):
         panel.use_requested.connect(self._use)
         panel.dismissed.connect(self._forget)
         dialog.opened.connect(self._list_downloads)
-        bridge.happened.connect(self._on_event)
 
     # What the user wants
 
     @Slot(str)
     def _search(self, words: str) -> None:
-        if self._search_request is not None:
-            self._search_request.stop()
+        if self._last_search is not None:
+            self._last_search.stop()
         self._repository = ""
-        self._search_command = SearchHub(words)
         self._page.show_searching()
-        self._search_request = self._bridge.post(self._search_command)
-        self._search_request.failed.connect(self._on_search_failed)
+        self._last_search = self._bridge.post(SearchHub(words))
+        self._last_search.failed.connect(self._on_search_failed)
 
     @Slot(str)
     def _list_files(self, repository: str) -> None:
@@ -92,24 +82,23 @@ class HubController(QObject):
 
     @Slot(HubFile)
     def _download(self, file: HubFile) -> None:
-        before = self._downloads.get(file)
-        if before is not None and before.state in _UNDER_WAY:
+        before = self._downloads.get(file, Download(file, DownloadState.PAUSED, 0))
+        if before.state in _UNDER_WAY:
             return
         self._under_way[file] = self._bridge.post(DownloadTarget(file))
         self._under_way[file].failed.connect(self._on_download_failed)
-        self._set(Download(file, DownloadState.WAITING, before.num_bytes if before else 0))
+        self._set(Download(file, DownloadState.WAITING, before.num_bytes))
 
     @Slot(Download)
     def _pause(self, download: Download) -> None:
         if download.file not in self._under_way:
             return
         self._under_way[download.file].stop()
-        now = self._downloads[download.file]
-        if now.state is DownloadState.WAITING:  # the request ends only when its turn comes
+        state = DownloadState.PAUSING
+        if self._downloads[download.file].state is DownloadState.WAITING:  # the request ends only when its turn comes
             del self._under_way[download.file]
-            self._set(replace(now, state=DownloadState.PAUSED))
-        else:
-            self._set(replace(now, state=DownloadState.PAUSING))
+            state = DownloadState.PAUSED
+        self._set(replace(self._downloads[download.file], state=state))
 
     @Slot(Download)
     def _resume(self, download: Download) -> None:
@@ -146,29 +135,22 @@ class HubController(QObject):
 
     # What the engine says
 
-    @Slot(object)
     def _on_event(self, event: Event) -> None:
         match event:
             case HubSearched(words, models):
-                if self._search_command is not None and self._search_command.words == words:
+                if self._last_search is not None and self._last_search.command == SearchHub(words):
                     self._page.show_models(models, words)
-            case HubFilesListed(repository, files):
-                if repository == self._repository:
-                    memory = psutil.virtual_memory().total
-                    self._page.show_files(advise(files, memory, _free_disk(self._folder)))
-            case TargetDownloading(file, num_bytes, bytes_per_s):
-                self._on_progress(file, num_bytes, bytes_per_s)
+            case HubFilesListed(repository, files) if repository == self._repository:
+                memory = psutil.virtual_memory().total
+                self._page.show_files(advise(files, memory, _free_disk(self._folder)))
+            case TargetDownloading(file, num_bytes, bytes_per_s) if file in self._downloads:  # else it was discarded
+                is_pausing = self._downloads[file].state is DownloadState.PAUSING
+                state = DownloadState.PAUSING if is_pausing else DownloadState.RUNNING
+                self._set(Download(file, state, num_bytes, bytes_per_s))
             case TargetDownloaded(file, path):
                 self._on_downloaded(file, path)
             case DownloadsListed(downloads):
                 self._on_listed(downloads)
-
-    def _on_progress(self, file: HubFile, num_bytes: int, bytes_per_s: float) -> None:
-        before = self._downloads.get(file)
-        if before is None:  # it was discarded
-            return
-        state = before.state if before.state is DownloadState.PAUSING else DownloadState.RUNNING
-        self._set(Download(file, state, num_bytes, bytes_per_s))
 
     def _on_downloaded(self, file: HubFile, path: Path) -> None:
         self._under_way.pop(file, None)
@@ -179,7 +161,7 @@ class HubController(QObject):
             self._window.toasts.show_info(words, self.tr("Use it now"), partial(self._use, download))
 
     def _on_listed(self, downloads: tuple[tuple[HubFile, int], ...]) -> None:
-        """Downloads that wait to go on. Those under way here are left alone: more is known of them."""
+        """Downloads that wait to be resumed. Those under way are left alone: more is known of them here."""
         waiting = dict(downloads)
         for file, known in list(self._downloads.items()):
             if known.state is DownloadState.PAUSED and known.num_bytes and file not in waiting:
@@ -190,7 +172,7 @@ class HubController(QObject):
 
     @Slot(object)
     def _on_search_failed(self, failed: Failed) -> None:
-        if failed.command is self._search_command:
+        if self._last_search is not None and self._last_search.command is failed.command:
             self._page.show_search_failed(failed.sentence)
 
     @Slot(object)
@@ -204,14 +186,14 @@ class HubController(QObject):
         assert isinstance(failed.command, DownloadTarget)
         file = failed.command.file
         request = self._under_way.get(file)
-        if request is None or request.command is not failed.command:  # an earlier try, which is shown as paused already
+        if request is None or request.command is not failed.command:  # an earlier one, which is shown as paused
             return
         del self._under_way[file]
-        before = replace(self._downloads[file], bytes_per_s=0.0)
+        stopped = replace(self._downloads[file], state=DownloadState.PAUSED, bytes_per_s=0.0)
         if request.is_stopped:
-            self._set(replace(before, state=DownloadState.PAUSED))
+            self._set(stopped)
             return
-        self._set(replace(before, state=DownloadState.FAILED, problem=failed.sentence))
+        self._set(replace(stopped, state=DownloadState.FAILED, problem=failed.sentence))
         if not self._dialog.isVisible():
             self._window.toasts.show_error(failed.sentence)
 
@@ -231,14 +213,9 @@ class HubController(QObject):
         self._show()
 
     def _show(self) -> None:
-        self._page.downloads.show_downloads(tuple(self._downloads.values()))
-        self._page.set_busy_files(
-            frozenset(
-                file
-                for file, download in self._downloads.items()
-                if download.state in _UNDER_WAY or download.state is DownloadState.FINISHED
-            )
-        )
+        downloads = tuple(self._downloads.values())
+        self._page.downloads.show_downloads(downloads)
+        self._page.set_busy_files(frozenset(download.file for download in downloads if download.state in _BUSY))
 
 
 def _free_disk(folder: Path) -> int:

@@ -8,10 +8,10 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from PySide6.QtCore import QObject, QUrl, Signal, Slot
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QFileDialog, QWidget
 
+from app.controllers.controller import Controller, open_folder
 from app.controllers.hub import HubController
 from app.controllers.target import TargetController
 from app.dialogs.library.library_dialog import LibraryDialog
@@ -40,82 +40,63 @@ from engine.messages.targets import LibraryTarget, MemoryEstimate
 _HUB = "https://huggingface.co"
 
 
-class LibraryController(QObject):
-    """Decides what the picker and the dialog of the library show. Estimates how much memory a model takes before it is
-    loaded, and asks the user about one that may not fit.
-
-    Signals:
-        load_requested(str, bool): this target (the starter's name, or a path) is to be loaded; whether anyway, although
-            it may not fit into memory.
-        targets_changed(tuple): the library, with the options as the user set them.
-    """
-
-    load_requested = Signal(str, bool)
-    targets_changed = Signal(tuple)
+class LibraryController(Controller):
+    """Decides what the picker and the dialog of the library show. Estimates the memory of a model before `target` loads
+    it, and asks the user if it may not fit."""
 
     def __init__(
-        self, window: MainWindow, dialog: LibraryDialog, bridge: EngineBridge, settings_for_all: TargetSettings
+        self, window: MainWindow, dialog: LibraryDialog, bridge: EngineBridge, target: TargetController
     ) -> None:
-        super().__init__(window)
-        self._window = window
-        self._bridge = bridge
-        self._settings_for_all = settings_for_all
+        super().__init__(window, bridge)
+        self._target = target
         self._targets: tuple[LibraryTarget, ...] | None = None  # with options that the engine may not have stored yet
         self._in_use: Path | None = None
         self._loaded_with: TargetSettings | None = None  # its own settings when it was loaded; None: not known yet
-        self._chosen: EstimateMemory | None = None  # for a target that is loaded as soon as the answer is here
+        self._chosen: EstimateMemory | None = None  # for a target that is loaded as soon as the answer comes
         self._refused: EstimateMemory | None = None  # for a target that could not be loaded
-        self._adding: frozenset[Path] | None = None  # what was there before models were added
+        self._adding: frozenset[Path] | None = None  # the library before models were added
         self.dialog = dialog
-        self._connect()
-
-    def set_for_all(self, settings: TargetSettings, sampling: SamplingSettings) -> None:
-        """From now on, for targets without settings of their own."""
-        self._settings_for_all = settings
-        self.dialog.library.set_for_all(sampling)
-
-    @Slot()
-    def start(self) -> None:
-        """Has the library listed: at first, and whenever it is opened, as files may have come and gone."""
-        self._post(ListTargets())
-
-    def _connect(self) -> None:
-        window, picker, page = self._window, self._window.target_bar.picker, self.dialog.library
+        picker, page = window.target_bar.picker, dialog.library
         picker.chosen.connect(self.choose)
         picker.estimate_wanted.connect(self._estimate)
         picker.add_files_requested.connect(self._add_files)
         picker.add_folder_requested.connect(self._add_folder)
-        picker.find_requested.connect(self.dialog.open_hub)
-        picker.library_requested.connect(self.dialog.open_library)
-        window.library_action.triggered.connect(self.dialog.open_library)
-        window.models_action.triggered.connect(self.dialog.open_hub)
+        picker.find_requested.connect(dialog.open_hub)
+        picker.library_requested.connect(dialog.open_library)
+        picker.opened.connect(self.list_all)
+        window.library_action.triggered.connect(dialog.open_library)
+        window.models_action.triggered.connect(dialog.open_hub)
         window.target_bar.cancel_requested.connect(self._give_up)
         page.use_requested.connect(self.choose)
         page.load_again_requested.connect(self._load)
         page.options_changed.connect(self._change_options)
-        page.estimate_wanted.connect(self._estimate_with)
-        page.folder_requested.connect(self._open_folder)
+        page.estimate_wanted.connect(self._estimate)
+        page.folder_requested.connect(lambda path: open_folder(path.parent))
         page.remove_requested.connect(self._ask_remove)
         page.add_files_requested.connect(self._add_files)
         page.add_folder_requested.connect(self._add_folder)
-        self.dialog.dropped.connect(self._add)
-        self.dialog.opened.connect(self.start)
-        picker.opened.connect(self.start)
-        self._bridge.happened.connect(self._on_event)
+        dialog.dropped.connect(self._add)
+        dialog.opened.connect(self.list_all)
+        target.refused.connect(self._on_refused)
+
+    @Slot()
+    def list_all(self) -> None:
+        """Also whenever the library is opened, as files may have come and gone."""
+        self._post(ListTargets())
 
     # What the user wants
 
     @Slot(object)
     def choose(self, path: Path) -> None:
-        """Loads the model, after a question if it may not fit."""
+        """Has the model loaded, after a question if it may not fit."""
         if path == self._in_use:
-            self._window.target_bar.cancel_requested.emit()  # whatever is being loaded in its place
+            self._window.target_bar.cancel_requested.emit()  # of what is being loaded in its place
         else:
             self._load(path)
 
     @Slot()
     def _give_up(self) -> None:
-        """The user has cancelled the loading; nothing more is asked about it."""
+        """The user has cancelled the loading: no more questions about it."""
         self._chosen = self._refused = None
 
     @Slot()
@@ -139,21 +120,17 @@ class LibraryController(QObject):
     def _change_options(self, path: Path, options: TargetOptions) -> None:
         targets = self._targets or ()
         self._targets = tuple(replace(each, options=options) if each.path == path else each for each in targets)
+        self._target.library = self._targets
         self._post(ChangeTargetOptions(path, options))
-        self.targets_changed.emit(self._targets)
         self._show_in_use()
 
     @Slot(object)
-    def _estimate(self, path: Path) -> None:
-        self._post_estimate(self._estimate_command(path))
-
     @Slot(object, TargetSettings)
-    def _estimate_with(self, path: Path, settings: TargetSettings) -> None:
-        self._post_estimate(EstimateMemory(path, settings.filled_up(self._settings_for_all)))
-
-    @Slot(object)
-    def _open_folder(self, path: Path) -> None:
-        QDesktopServices.openUrl(QUrl.fromLocalFile(str(path.parent)))
+    def _estimate(self, path: Path, settings: TargetSettings | None = None) -> EstimateMemory:
+        """With other settings than its own, if there are any."""
+        command = EstimateMemory(path, (settings or self._own_settings(path)).filled_up(self._target.settings))
+        self._bridge.post(command).failed.connect(self._on_estimate_failed)
+        return command
 
     @Slot(object)
     def _ask_remove(self, path: Path) -> None:
@@ -166,26 +143,20 @@ class LibraryController(QObject):
 
     @Slot(object)
     def _load(self, path: Path) -> None:
-        self._refused = None  # another one is wanted now
-        self._chosen = self._estimate_command(path)
-        self._post_estimate(self._chosen)
+        self._refused = None  # another target is wanted now
+        self._chosen = self._estimate(path)
 
     def _post(self, command: Command) -> None:
         self._bridge.post(command).failed.connect(self._on_failed)
 
-    def _post_estimate(self, command: EstimateMemory) -> None:
-        self._bridge.post(command).failed.connect(self._on_estimate_failed)
-
     @Slot(object)
-    def on_refused(self, command: LoadTarget) -> None:
+    def _on_refused(self, command: LoadTarget) -> None:
         """A target could not be loaded: was there too little memory?"""
         if not command.anyway and command.target != STARTER:
-            self._refused = self._estimate_command(Path(command.target))
-            self._post_estimate(self._refused)
+            self._refused = self._estimate(Path(command.target))
 
     # What the engine says
 
-    @Slot(object)
     def _on_event(self, event: Event) -> None:
         match event:
             case TargetsListed(targets, left_out):
@@ -198,25 +169,24 @@ class LibraryController(QObject):
                 self._loaded_with = None if self._targets is None else self._own_settings(self._in_use)
                 self._show_in_use()
                 if self._targets is not None:
-                    self._post(ListTargets())  # the last used one is first
+                    self.list_all()  # the last used one is first
             case TargetDownloaded():
                 self._adding = None  # what is new now was not added by hand
-                self._post(ListTargets())
+                self.list_all()
 
     def _on_listed(self, targets: tuple[LibraryTarget, ...], left_out: tuple[str, ...]) -> None:
         is_first = self._targets is None
-        self._targets = targets
+        self._targets = self._target.library = targets
         if is_first and self._in_use is not None:
             self._loaded_with = self._own_settings(self._in_use)
         self._window.target_bar.picker.set_targets(targets)
         self.dialog.library.set_targets(targets)
-        self.targets_changed.emit(targets)
         self._show_in_use()
         if self._adding is not None:
             new = [target for target in targets if target.path not in self._adding]
             if new:
                 self._adding = None
-            if new or not left_out:  # else the command fails, and says why
+            if new or not left_out:  # else the command fails and gives the reason
                 self._show_added(new, left_out)
 
     def _show_added(self, new: list[LibraryTarget], left_out: tuple[str, ...]) -> None:
@@ -229,10 +199,7 @@ class LibraryController(QObject):
         else:
             words = self.tr("Nothing new was found: all of it is in the library.")
         if left_out:
-            if len(left_out) == 1:
-                more = self.tr("One file was left out: {reason}")
-            else:
-                more = self.tr("%n files were left out: {reason}", "", len(left_out))
+            more = self.tr("(One file was|%n files were) left out: {reason}", "", len(left_out))
             words = f"{words} {more.format(reason=left_out[0])}"
         self.dialog.show_words(words)
         if self.dialog.isVisible():
@@ -244,16 +211,16 @@ class LibraryController(QObject):
 
     def _on_estimated(self, command: EstimateMemory, estimate: MemoryEstimate) -> None:
         self._window.target_bar.picker.show_estimate(command.path, estimate)
-        if command == self._estimate_command(command.path):
-            self.dialog.library.show_estimate(command.path, self._own_settings(command.path), estimate)
+        own = self._own_settings(command.path)
+        if command.settings == own.filled_up(self._target.settings):
+            self.dialog.library.show_estimate(command.path, own, estimate)
         is_chosen, is_refused = command == self._chosen, command == self._refused
         if is_chosen or is_refused:
             self._chosen = self._refused = None
         if (is_chosen or is_refused) and estimate.is_too_much:
             target = self._find(command.path)
             name = command.path.stem if target is None else target_title(target)
-            begin = partial(self._begin_loading, command.path, True)
-            ask_load_anyway(name, estimate, self._front(), begin)
+            ask_load_anyway(name, estimate, self._front(), partial(self._begin_loading, command.path, anyway=True))
         elif is_chosen:
             self._begin_loading(command.path)
 
@@ -261,7 +228,7 @@ class LibraryController(QObject):
     def _on_estimate_failed(self, failed: Failed) -> None:
         assert isinstance(failed.command, EstimateMemory)
         if failed.command == self._chosen:
-            self._begin_loading(failed.command.path)  # which says what is wrong
+            self._begin_loading(failed.command.path)  # whose failure says what is wrong
         else:
             self.dialog.library.show_no_estimate(failed.command.path, failed.sentence)
 
@@ -278,10 +245,7 @@ class LibraryController(QObject):
         self._chosen = None
         target = self._find(path)
         name = STARTER if target is not None and target.is_starter else str(path)
-        self.load_requested.emit(name, anyway)
-
-    def _estimate_command(self, path: Path) -> EstimateMemory:
-        return EstimateMemory(path, self._own_settings(path).filled_up(self._settings_for_all))
+        self._target.choose(name, anyway)
 
     def _own_settings(self, path: Path) -> TargetSettings:
         target = self._find(path)
@@ -309,14 +273,10 @@ def connect_library(
     folder: Path,
     sampling_for_all: SamplingSettings,
 ) -> LibraryController:
-    """The library with the page of the hub. `folder` is the one with all files of the program. The window owns what is
-    made here."""
+    """The library with the page of the hub. `folder` holds all files of the program. The window owns what is made
+    here."""
     endpoint = os.environ.get("HF_ENDPOINT") or _HUB
     dialog = LibraryDialog(theme, sampling_for_all, urlsplit(endpoint).netloc or endpoint, window)
-    library = LibraryController(window, dialog, bridge, target.settings)
-    hub = HubController(window, dialog, bridge, folder)
-    library.load_requested.connect(target.choose)
-    library.targets_changed.connect(target.use_library)
-    target.refused.connect(library.on_refused)
-    hub.use_requested.connect(library.choose)
+    library = LibraryController(window, dialog, bridge, target)
+    HubController(window, dialog, bridge, folder).use_requested.connect(library.choose)
     return library

@@ -1,12 +1,13 @@
-"""Notifies the user, who is in another program, that a long reply is ready."""
+"""Notifies users in another program that a long reply is ready."""
 
 from __future__ import annotations
 
 from time import monotonic
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QApplication, QWidget
 
+from app.controllers.controller import Controller
 from app.engine_bridge import EngineBridge
 from app.icons import app_icon
 from app.main_window import MainWindow
@@ -18,14 +19,13 @@ from engine.messages.events import Event, Failed, PromptStored, ReplyFinished, R
 from engine.messages.replies import StopReason
 
 
-class Notifier(QObject):
-    """Shows a notice of the desktop while no window of the app is active, and only then. A click leads to the chat."""
+class Notifier(Controller):
+    """Shows a notice of the desktop, and only while no window of the app is active. A click leads to the chat."""
 
     def __init__(
         self, window: MainWindow, bridge: EngineBridge, keeper: SettingsKeeper, notice: DesktopNotice | None = None
     ) -> None:
-        super().__init__(window)
-        self._window = window
+        super().__init__(window, bridge)
         self._keeper = keeper
         self._notice = notice or DesktopNotice(window, app_icon())
         self._begun_s: float | None = None
@@ -35,14 +35,12 @@ class Notifier(QObject):
         application = QApplication.instance()
         if isinstance(application, QApplication):
             application.focusChanged.connect(self._on_focus_changed)
-        bridge.happened.connect(self._on_event)
 
-    @Slot(object)
     def _on_event(self, event: Event) -> None:
         match event:
             case PromptStored():
                 self._begun_s = monotonic()
-            case ReplyStarted() if self._begun_s is None:  # of one that is written again
+            case ReplyStarted() if self._begun_s is None:  # it is written again
                 self._begun_s = monotonic()
             case ReplyFinished(message):
                 self._on_finished(message)
@@ -64,11 +62,10 @@ class Notifier(QObject):
 
     def _text(self, conversation_id: int) -> str:
         """The title of the chat; nothing of what was written is shown where others may see it."""
-        model = self._window.conversations.model
-        row = model.row_of(conversation_id)
-        if row is None or model.summary(row).incognito:
+        summary = self._window.conversations.model.find(conversation_id)
+        if summary is None or summary.incognito:
             return self.tr("Slipstream has answered you.")
-        return model.summary(row).title
+        return summary.title
 
     @Slot()
     def _open(self) -> None:

@@ -1,11 +1,12 @@
-"""What the drafter learns from chats: shown, switched off, carried in profiles, and forgotten."""
+"""What the drafter learns from chats: shown, switched off, carried in profiles and forgotten."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import Slot
 
+from app.controllers.controller import Controller
 from app.dialogs.parts import show_in_front
 from app.dialogs.personal_dialog import PersonalDialog
 from app.engine_bridge import EngineBridge
@@ -37,24 +38,22 @@ from engine.messages.events import (
     SpeculationChanged,
     TargetReady,
 )
-from engine.messages.learned import LearnedSummary, ProfileSummary
+from engine.messages.learned import LearnedSummary
 
 _NOTHING_KNOWN = LearnedRead(LearnedSummary({}, {}, {}, {}, {}, ()), None)
 
 
-class PersonalController(QObject):
+class PersonalController(Controller):
     """Decides what the dialog of personalization shows. Commands that change what is learned are carried out one at a
-    time. The engine was made with `settings`."""
+    time. `settings` are those of the engine."""
 
     def __init__(self, window: MainWindow, bridge: EngineBridge, settings: LearningSettings) -> None:
-        super().__init__(window)
-        self._window = window
-        self._bridge = bridge
-        self._learned: LearnedRead | None = None
-        self._loaded = ""  # the name of the model
-        self._profile: tuple[Path, ProfileSummary] | None = None  # that is shown
-        self._under_way: PersonalCommand | None = None  # one at a time
-        self._drafting = ("", False)  # the model, and whether there is a drafter for it
+        super().__init__(window, bridge)
+        self._learned = _NOTHING_KNOWN
+        self._loaded = ""  # the name of the target
+        self._profile: Path | None = None  # that is shown
+        self._under_way: PersonalCommand | None = None
+        self._drafting = ("", False)  # the target, and whether there is a drafter for it
         self._undo: UseAdapter | None = None
         self.settings = settings
         self.dialog = PersonalDialog(settings, window)
@@ -70,7 +69,6 @@ class PersonalController(QObject):
         dialog.forget.forget_everything.connect(self._forget_everything)
         window.personal_action.triggered.connect(self._open)
         window.profile_dropped.connect(self._open_profile)
-        bridge.happened.connect(self._on_event)
 
     # What the user wants
 
@@ -99,9 +97,8 @@ class PersonalController(QObject):
 
     @Slot(str, bool)
     def _export(self, path: str, with_recall: bool) -> None:
-        self._begin(
-            ExportProfile(Path(path), with_recall), self.tr("Exporting to {file}…").format(file=Path(path).name)
-        )
+        words = self.tr("Exporting to {file}…").format(file=Path(path).name)
+        self._begin(ExportProfile(Path(path), with_recall), words)
 
     @Slot(str)
     def _open_profile(self, path: str) -> None:
@@ -116,8 +113,8 @@ class PersonalController(QObject):
     @Slot(bool)
     def _import(self, replace: bool) -> None:
         if self._profile is not None:
-            path, _ = self._profile
-            self._begin(ImportProfile(path, replace), self.tr("Importing {file}…").format(file=path.name))
+            words = self.tr("Importing {file}…").format(file=self._profile.name)
+            self._begin(ImportProfile(self._profile, replace), words)
 
     @Slot()
     def _forget_learned(self) -> None:
@@ -139,23 +136,21 @@ class PersonalController(QObject):
 
     # What the engine says
 
-    @Slot(object)
     def _on_event(self, event: Event) -> None:
         match event:
             case LearnedRead():
                 self._learned = event
-                self._show_learned()
+                self.dialog.learned.show_models(model_views(event.summary, event.in_use, self._loaded))
             case ProfileShown(path, summary):
                 self._end()
-                self._profile = path, summary
-                self._show_preview()
+                self._profile = path
+                view = profile_view(summary, self._learned.summary, self._learned.in_use, self._loaded)
+                self.dialog.profile.show_profile(path.name, view)
                 self.dialog.clear_words()
             case ProfileExported(path, num_bytes, with_recall):
-                texts = (
-                    self.tr("It holds texts that were typed; give it only to whom you would show your chats.")
-                    if with_recall
-                    else self.tr("No text that was typed is in it.")
-                )
+                texts = self.tr("No text that was typed is in it.")
+                if with_recall:
+                    texts = self.tr("It holds texts that were typed; give it only to whom you would show your chats.")
                 words = self.tr("Exported to {file} ({size}).").format(file=path.name, size=size(num_bytes))
                 self._end(f"{words} {texts}")
             case ProfileImported(path, outcome, replaced):
@@ -166,9 +161,8 @@ class PersonalController(QObject):
             case AdapterUsed(command, before):
                 self._on_adapter_used(command, before)
             case LearnedForgotten():
-                self._end(
-                    self.tr("What was learned is forgotten, and erased from the files. Your chats are all there.")
-                )
+                words = self.tr("What was learned is forgotten, and erased from the files. Your chats are all there.")
+                self._end(words)
             case EverythingForgotten(num_conversations):
                 words = self.tr(
                     "Everything is forgotten, and erased from the files: {number} chat(s), and all that was learned.",
@@ -186,10 +180,7 @@ class PersonalController(QObject):
                 self._read_again()
 
     def _on_adapter_used(self, command: UseAdapter, before: int | None) -> None:
-        is_loaded = self._learned is not None and self._learned.in_use == (
-            command.target_fingerprint,
-            command.drafter_fingerprint,
-        )
+        is_loaded = self._learned.in_use == (command.target_fingerprint, command.drafter_fingerprint)
         can_undo = before != command.number
         self._end(self._words_of_use(command.number, is_loaded), can_undo=can_undo)
         if can_undo:
@@ -197,7 +188,7 @@ class PersonalController(QObject):
 
     def _words_of_use(self, number: int | None, is_loaded: bool) -> str:
         if number is not None:
-            number = ordinal_of((self._learned or _NOTHING_KNOWN).summary, number)
+            number = ordinal_of(self._learned.summary, number)
         if number is None and is_loaded:
             return self.tr("The drafter as it came is used from the next reply on.")
         if number is None:
@@ -235,18 +226,6 @@ class PersonalController(QObject):
     def _read_again(self) -> None:
         if self.dialog.isVisible():
             self._read()
-
-    def _show_learned(self) -> None:
-        if self._learned is not None:
-            models = model_views(self._learned.summary, self._learned.in_use, self._loaded)
-            self.dialog.learned.show_models(models)
-
-    def _show_preview(self) -> None:
-        if self._profile is not None:
-            path, profile = self._profile
-            known = self._learned or _NOTHING_KNOWN
-            view = profile_view(profile, known.summary, known.in_use, self._loaded)
-            self.dialog.profile.show_profile(path.name, view)
 
     def _close_profile(self) -> None:
         self._profile = None

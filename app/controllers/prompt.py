@@ -1,12 +1,13 @@
-"""What goes with the prompt that is being written: text files, and the number of its tokens."""
+"""Text files that are attached to a prompt, and the number of its tokens."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Qt, QTimer, Slot
+from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtWidgets import QFileDialog
 
+from app.controllers.controller import Controller
 from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from engine import CountTokens, ReadTextFile
@@ -17,24 +18,19 @@ MOST_FILES = 10  # of one prompt
 _PAUSE_MS = 250  # in typing
 
 
-class PromptController(QObject):
+class PromptController(Controller):
     """Has files read that the user attaches, and tokens counted after a pause in typing."""
 
     def __init__(self, window: MainWindow, bridge: EngineBridge) -> None:
-        super().__init__(window)
-        self._window = window
+        super().__init__(window, bridge)
         self._box = window.prompt_box
-        self._bridge = bridge
         self._context_size: int | None = None  # tokens; None while no target is loaded
         self._counting: Request | None = None
-        self._pause = QTimer(self)
-        self._pause.setSingleShot(True)
-        self._pause.setInterval(_PAUSE_MS)
+        self._pause = QTimer(self, singleShot=True, interval=_PAUSE_MS)
         self._pause.timeout.connect(self._count)
         self._box.attach_requested.connect(self._choose_files)
         self._box.edited.connect(self._on_edited)
         window.texts_dropped.connect(self.attach)
-        bridge.happened.connect(self._on_event)
 
     @Slot(list)
     def attach(self, paths: list[str]) -> None:
@@ -68,7 +64,6 @@ class PromptController(QObject):
             self._counting.stop()  # nobody wants the count of an earlier text
         self._counting = self._bridge.post(CountTokens(self._box.text.strip()), quiet=True)
 
-    @Slot(object)
     def _on_event(self, event: Event) -> None:
         match event:
             case TextFileRead(file):

@@ -1,9 +1,10 @@
-"""Finding words in all conversations, and showing the place that was chosen."""
+"""Finds words in all conversations, and shows the place that was chosen."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import Slot
 
+from app.controllers.controller import Controller
 from app.controllers.conversations import ConversationsController
 from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
@@ -24,14 +25,12 @@ from engine.messages.events import (
 _AGAIN_MS = 500  # between searches for the same words, when conversations change
 
 
-class SearchController(QObject):
-    """Searches while the user types, and reveals the message that was found. To be made after the chat controller,
-    which has to show the conversation first."""
+class SearchController(Controller):
+    """Searches while the user types, and reveals the message that was found. Made after the chat controller, which has
+    to show the conversation first."""
 
     def __init__(self, window: MainWindow, bridge: EngineBridge, conversations: ConversationsController) -> None:
-        super().__init__(window)
-        self._window = window
-        self._bridge = bridge
+        super().__init__(window, bridge)
         self._conversations = conversations
         self._words = ""
         self._request: Request | None = None  # the search under way
@@ -40,7 +39,6 @@ class SearchController(QObject):
         window.conversations.search.searched.connect(self._search)
         window.conversations.results.opened.connect(self._open)
         window.conversations.chosen.connect(self._forget_wanted)
-        bridge.happened.connect(self._on_event)
 
     @Slot(str)
     def _search(self, words: str) -> None:
@@ -63,12 +61,10 @@ class SearchController(QObject):
     def _forget_wanted(self, _conversation_id: int) -> None:
         self._wanted = None
 
-    @Slot(object)
     def _on_event(self, event: Event) -> None:
         match event:
-            case ConversationsFound(words, hits):
-                if words == self._words and words:
-                    self._window.conversations.show_hits(hits)
+            case ConversationsFound(words, hits) if words and words == self._words:
+                self._window.conversations.show_hits(hits)
             case ConversationOpened(conversation):
                 self._reveal(conversation.summary.id)
             case ConversationChanged() | ConversationDeleted() | ConversationForgotten() | ConversationsImported():

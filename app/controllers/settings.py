@@ -1,10 +1,13 @@
-"""The settings: changed by the user in their window, and saved with what the app remembers by itself."""
+"""The settings: changed by the user in their window, and what the app notes by itself."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, Slot
+from functools import partial
+
+from PySide6.QtCore import QObject, Qt, Slot
 
 from app.controllers.chat import ChatController
+from app.controllers.controller import Controller
 from app.controllers.drafter import DrafterController
 from app.controllers.personal import PersonalController
 from app.controllers.target import TargetController
@@ -26,8 +29,8 @@ from engine.messages.events import Event, TargetReady
 
 
 class SettingsController(QObject):
-    """Shows the settings window, and applies a changed setting at once. To be made after everything that adds actions
-    to the main window, as it knows their shortcuts."""
+    """Shows the settings window, and applies a changed setting at once. Made after everything that adds actions to the
+    main window, as it sets their shortcuts."""
 
     def __init__(
         self,
@@ -48,17 +51,17 @@ class SettingsController(QObject):
         complaint = self._shortcuts.use(keeper.settings.shortcuts)
         if complaint:
             window.toasts.show_error(complaint)
-            keeper.keep(keeper.settings.model_copy(update={"shortcuts": self._shortcuts.chosen()}))
+            keeper.note(shortcuts=self._shortcuts.chosen())
         window.prompt_box.set_sends_with_ctrl(keeper.settings.send_with == "ctrl+enter")
         self._dialog: SettingsDialog | None = None
         window.settings_action.triggered.connect(self._open)
         window.shortcut_settings_requested.connect(self._open_shortcuts)
-        window.larger_action.triggered.connect(self._enlarge)
-        window.smaller_action.triggered.connect(self._shrink)
-        window.usual_size_action.triggered.connect(self._resize_to_usual)
+        window.larger_action.triggered.connect(partial(self._resize, TEXT_SIZE.step))
+        window.smaller_action.triggered.connect(partial(self._resize, -TEXT_SIZE.step))
+        window.usual_size_action.triggered.connect(partial(self._change, "text_size", TEXT_SIZE.default))
         window.closing.connect(self._finish)
         keeper.changed.connect(self._apply)
-        keeper.failed.connect(self._show_error)
+        keeper.failed.connect(window.toasts.show_error, Qt.ConnectionType.QueuedConnection)
         target.loading_begun.connect(self._on_loading)
 
     @property
@@ -70,25 +73,12 @@ class SettingsController(QObject):
 
     def _make_dialog(self) -> SettingsDialog:
         dialog = SettingsDialog(self._theme, shown_settings(AppSettings), self._window)
-        dialog.add_link(
-            LinkRow(
-                self._theme,
-                Group.MODELS,
-                self._window.drafter_action,
-                translate("Settings", "Who guesses ahead of the model, so that replies come faster."),
-            )
+        about_drafter = translate("Settings", "Who guesses ahead of the model, so that replies come faster.")
+        about_learning = translate(
+            "Settings", "Whether the drafter learns from chats, what it has learned, and how to carry or forget it."
         )
-        dialog.add_link(
-            LinkRow(
-                self._theme,
-                Group.MODELS,
-                self._window.personal_action,
-                translate(
-                    "Settings",
-                    "Whether the drafter learns from chats, what it has learned, and how to carry or forget it.",
-                ),
-            )
-        )
+        dialog.add_link(LinkRow(self._theme, Group.MODELS, self._window.drafter_action, about_drafter))
+        dialog.add_link(LinkRow(self._theme, Group.MODELS, self._window.personal_action, about_learning))
         dialog.rows["check_updates"].describe(update_description(update_url()))
         dialog.rows["check_updates"].control.setEnabled(bool(update_url()))
         dialog.chosen.connect(self._change)
@@ -130,17 +120,9 @@ class SettingsController(QObject):
         self._keeper.change("shortcuts", self._shortcuts.swapped(name, keys, owner))
         self._show_all()
 
-    @Slot()
-    def _enlarge(self) -> None:
-        self._change("text_size", min(TEXT_SIZE.high, self._keeper.settings.text_size + TEXT_SIZE.step))
-
-    @Slot()
-    def _shrink(self) -> None:
-        self._change("text_size", max(TEXT_SIZE.low, self._keeper.settings.text_size - TEXT_SIZE.step))
-
-    @Slot()
-    def _resize_to_usual(self) -> None:
-        self._change("text_size", TEXT_SIZE.default)
+    def _resize(self, step: float) -> None:
+        wanted = self._keeper.settings.text_size + step
+        self._change("text_size", min(max(wanted, TEXT_SIZE.low), TEXT_SIZE.high))
 
     @Slot()
     def _finish(self) -> None:
@@ -173,14 +155,10 @@ class SettingsController(QObject):
         if self._dialog is not None:
             self._show_all()
 
-    @Slot(str)
-    def _show_error(self, sentence: str) -> None:
-        self._window.toasts.show_error(sentence)
 
-
-class LastChoices(QObject):
-    """Saves what the app remembers by itself, as soon as it changes: the model and the drafter in use, how it learns,
-    and where the window was."""
+class LastChoices(Controller):
+    """Saves what the app notes by itself, as soon as it changes: the model and the drafter in use, how it learns, and
+    where the window was."""
 
     def __init__(
         self,
@@ -191,8 +169,7 @@ class LastChoices(QObject):
         drafters: DrafterController,
         personal: PersonalController,
     ) -> None:
-        super().__init__(window)
-        self._window = window
+        super().__init__(window, bridge)
         self._keeper = keeper
         self._target = target
         self._drafters = drafters
@@ -200,24 +177,27 @@ class LastChoices(QObject):
         drafters.changed.connect(self.save)
         personal.dialog.learning.changed.connect(self.save)
         window.origins_action.toggled.connect(self.save)
-        bridge.happened.connect(self._on_event)
 
     @Slot()
     def save(self) -> None:
-        settings = self._keeper.settings.model_copy()
-        settings.target = self._target.chosen or settings.target
-        in_use = self._target.in_use
-        if settings.target == STARTER:
-            settings.target_identity = ""
-        elif in_use is not None and in_use.path == settings.target:
-            settings.target_identity = in_use.identity
-        settings.drafter = self._drafters.choice
-        settings.keep_learning(self._personal.settings)
-        settings.colour_origins = self._window.origins_action.isChecked()
-        settings.window = self._window.state()
-        self._keeper.keep(settings)
+        learning, in_use = self._personal.settings, self._target.in_use
+        target = self._target.chosen or self._keeper.settings.target
+        identity = self._keeper.settings.target_identity
+        if target == STARTER:
+            identity = ""
+        elif in_use is not None and in_use.path == target:
+            identity = in_use.identity
+        self._keeper.note(
+            target=target,
+            target_identity=identity,
+            drafter=self._drafters.choice,
+            learning=learning.enabled,
+            learning_share=learning.share,
+            learning_on_battery=learning.on_battery,
+            colour_origins=self._window.origins_action.isChecked(),
+            window=self._window.state(),
+        )
 
-    @Slot(object)
     def _on_event(self, event: Event) -> None:
         if isinstance(event, TargetReady):
             self.save()

@@ -7,9 +7,9 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QUrl, Slot
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtCore import QObject, Slot
 
+from app.controllers.controller import Controller, open_folder
 from app.dialogs.store_dialog import StoreDialog
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
@@ -21,21 +21,18 @@ from engine.messages.conversations import ConversationSummary
 from engine.messages.events import ConversationsListed, Event, Failed, PromptStored, TargetReady
 
 
-class FirstStart(QObject):
+class FirstStart(Controller):
     """Shows a welcome until the first chat, and after that the last chat if that is wanted."""
 
     def __init__(self, window: MainWindow, bridge: EngineBridge, keeper: SettingsKeeper) -> None:
-        super().__init__(window)
-        self._window = window
+        super().__init__(window, bridge)
         self._keeper = keeper
         self._was_listed = False
         self._is_starter = False  # the model in use
         self._welcome = window.transcript.welcome
         self._welcome.show_introduction(not keeper.settings.has_chatted)
         self._welcome.starter_requested.connect(self._use_starter)
-        bridge.happened.connect(self._on_event)
 
-    @Slot(object)
     def _on_event(self, event: Event) -> None:
         match event:
             case ConversationsListed(conversations) if not self._was_listed:
@@ -56,7 +53,7 @@ class FirstStart(QObject):
 
     def _end_introduction(self) -> None:
         if not self._keeper.settings.has_chatted:
-            self._keeper.keep(self._keeper.settings.model_copy(update={"has_chatted": True}))
+            self._keeper.note(has_chatted=True)
             self._welcome.show_introduction(False)
 
     @Slot()
@@ -66,20 +63,17 @@ class FirstStart(QObject):
         self._window.prompt_box.setFocus()
 
 
-class StoreTrouble(QObject):
+class StoreTrouble(Controller):
     """Shows a dialog while the store of chats cannot be opened: until the conversations are listed for the first time.
     `begin` starts the app once more."""
 
     def __init__(self, window: MainWindow, bridge: EngineBridge, data_dir: Path, begin: Callable[[], None]) -> None:
-        super().__init__(window)
-        self._window = window
+        super().__init__(window, bridge)
         self._data_dir = data_dir
         self._begin = begin
         self._was_listed = False
         self.dialog: StoreDialog | None = None
-        bridge.happened.connect(self._on_event)
 
-    @Slot(object)
     def _on_event(self, event: Event) -> None:
         match event:
             case Failed(sentence, ListConversations()) if not self._was_listed:
@@ -107,7 +101,7 @@ class StoreTrouble(QObject):
     @Slot()
     def _open_folder(self) -> None:
         folder = self._data_dir if self._data_dir.is_dir() else self._data_dir.parent
-        QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))
+        open_folder(folder)
 
 
 class FileOpening(QObject):

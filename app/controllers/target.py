@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import Signal, Slot
 
+from app.controllers.controller import Controller
 from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from engine import STARTER, LoadTarget, TargetSettings
@@ -21,9 +23,9 @@ class _Loading:
     is_chosen: bool  # by the user, in the window
 
 
-class TargetController(QObject):
-    """Has targets loaded, one at a time, and shows in the window which one is in use. When the first one cannot be
-    loaded, the starter is loaded in its place.
+class TargetController(Controller):
+    """Has targets loaded, one at a time, and shows in the window which one is in use: the starter, if the first one
+    cannot be loaded.
 
     Signals:
         loading_begun(TargetSettings): a target is being loaded, with these settings for all targets.
@@ -34,16 +36,13 @@ class TargetController(QObject):
     refused = Signal(object)
 
     def __init__(self, window: MainWindow, bridge: EngineBridge, settings: TargetSettings) -> None:
-        super().__init__(window)
+        super().__init__(window, bridge)
         self.settings = settings  # of all targets, from the next loading on
+        self.library: tuple[LibraryTarget, ...] = ()  # whose own settings count from their next loading on
         self.in_use: TargetInfo | None = None
-        self.chosen: str | None = None  # in this window; None: what was chosen in an earlier one is still in use
-        self._window = window
-        self._bridge = bridge
-        self._library: dict[str, LibraryTarget] = {}  # by path; the starter also by its name
+        self.chosen: str | None = None  # by the user, since the start
         self._loading: _Loading | None = None
-        bridge.happened.connect(self._on_event)
-        window.starter_action.triggered.connect(self._choose_starter)
+        window.starter_action.triggered.connect(partial(self.choose, STARTER, False))
         window.target_bar.target_chosen.connect(self.choose)
         window.target_bar.cancel_requested.connect(self._cancel)
         window.prompt_box.set_ready(False)
@@ -51,7 +50,8 @@ class TargetController(QObject):
     def load(self, target: str, anyway: bool = False, is_chosen: bool = False, identity: str = "") -> None:
         """`identity` is what the target was when the user chose it, see `LoadTarget`; the library may know better."""
         self._cancel()
-        listed = self._library.get(target)
+        named = (each for each in self.library if target == str(each.path) or (target == STARTER and each.is_starter))
+        listed = next(named, None)
         own = listed.options.settings if listed else TargetSettings()
         command = LoadTarget(target, own, anyway, self.settings, listed.identity if listed else identity)
         self._loading = _Loading(command, self._bridge.post(command), is_chosen)
@@ -64,7 +64,6 @@ class TargetController(QObject):
         self._window.prompt_box.set_ready(False)  # a prompt sent now would wait, unseen, for the new target
 
     @Slot(str)
-    @Slot(str, bool)
     def choose(self, target: str, anyway: bool = False) -> None:
         """The user's own choice: the next start will load it too."""
         self.load(target, anyway, is_chosen=True)
@@ -78,16 +77,6 @@ class TargetController(QObject):
         elif self.in_use is not None:
             self.load(self.in_use.path, identity=self.in_use.identity)
 
-    @Slot(tuple)
-    def use_library(self, targets: tuple[LibraryTarget, ...]) -> None:
-        """Their own settings count from their next loading on."""
-        starter = ((STARTER, target) for target in targets if target.is_starter)
-        self._library = dict([*((str(target.path), target) for target in targets), *starter])
-
-    @Slot()
-    def _choose_starter(self) -> None:
-        self.choose(STARTER)
-
     @Slot()
     def _cancel(self) -> None:
         if self._loading is None:
@@ -100,7 +89,6 @@ class TargetController(QObject):
 
     # What the engine says
 
-    @Slot(object)
     def _on_event(self, event: Event) -> None:
         match event:
             case TargetLoading(name, progress):
@@ -114,7 +102,7 @@ class TargetController(QObject):
     def _on_ready(self, target: TargetInfo, command: LoadTarget) -> None:
         self.in_use = target
         if self._loading is not None and self._loading.command is not command:
-            return  # another one was chosen meanwhile, and is being loaded now
+            return  # another one was chosen meanwhile, and is being loaded
         window = self._window
         if self._loading is not None and self._loading.is_chosen:
             self.chosen = STARTER if command.target == STARTER else target.path

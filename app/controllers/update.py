@@ -6,9 +6,10 @@ import time
 from functools import partial
 from urllib.parse import urlsplit
 
-from PySide6.QtCore import QObject, QTimer, QUrl, Slot
+from PySide6.QtCore import QTimer, QUrl, Slot
 from PySide6.QtGui import QDesktopServices
 
+from app.controllers.controller import Controller
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
@@ -35,14 +36,12 @@ def update_description(url: str) -> str:
     return words.format(site=urlsplit(url).netloc)
 
 
-class UpdateController(QObject):
-    """Has the engine ask the site of this build, at most once a day by itself, and shows a notice when there is a newer
+class UpdateController(Controller):
+    """Has the engine ask the site of this build, at most once a day by itself, and shows a notice if there is a newer
     version. Without an address nothing is asked or offered."""
 
     def __init__(self, window: MainWindow, bridge: EngineBridge, keeper: SettingsKeeper, url: str) -> None:
-        super().__init__(window)
-        self._window = window
-        self._bridge = bridge
+        super().__init__(window, bridge)
         self._keeper = keeper
         self._url = url
         self._under_way: CheckForUpdate | None = None
@@ -52,11 +51,9 @@ class UpdateController(QObject):
             return
         window.update_action.triggered.connect(self._ask_by_hand)
         keeper.changed.connect(self._ask_if_due)
-        bridge.happened.connect(self._on_event)
-        self._again = QTimer(self)
-        self._again.setInterval(_AGAIN_MS)
-        self._again.timeout.connect(self._ask_if_due)
-        self._again.start()
+        again = QTimer(self, interval=_AGAIN_MS)
+        again.timeout.connect(self._ask_if_due)
+        again.start()
         QTimer.singleShot(_FIRST_MS, self, self._ask_if_due)
 
     @Slot()
@@ -76,10 +73,9 @@ class UpdateController(QObject):
     def _ask(self, command: CheckForUpdate) -> None:
         """Failed checks count too: no site is to be asked more than once a day."""
         self._under_way = command
-        self._keeper.keep(self._keeper.settings.model_copy(update={"update_checked_at": time.time()}))
+        self._keeper.note(update_checked_at=time.time())
         self._bridge.post(command).failed.connect(self._on_failed)
 
-    @Slot(object)
     def _on_event(self, event: Event) -> None:
         match event:
             case UpdateChecked(command, release):
@@ -112,14 +108,11 @@ class UpdateController(QObject):
             SUBJECT,
             words.format(newer=release.version, version=self._window.version),
             (
-                (self.tr("Open the download page"), partial(self._open, release)),
+                (self.tr("Open the download page"), partial(QDesktopServices.openUrl, QUrl(release.page))),
                 (self.tr("Skip this version"), partial(self._skip, release)),
             ),
         )
 
-    def _open(self, release: Release) -> None:
-        QDesktopServices.openUrl(QUrl(release.page))
-
     def _skip(self, release: Release) -> None:
-        self._keeper.keep(self._keeper.settings.model_copy(update={"skipped_version": release.version}))
+        self._keeper.note(skipped_version=release.version)
         self._window.notices.dismiss(SUBJECT)

@@ -67,6 +67,9 @@ class ConversationsModel(QAbstractListModel):
     def row_of(self, conversation_id: int) -> int | None:
         return next((row for row, summary in enumerate(self._summaries) if summary.id == conversation_id), None)
 
+    def find(self, conversation_id: int) -> ConversationSummary | None:
+        return next((summary for summary in self._summaries if summary.id == conversation_id), None)
+
     def summary(self, row: int) -> ConversationSummary:
         return self._summaries[row]
 

@@ -138,11 +138,6 @@ class AppSettings(BaseModel):
     def learning_settings(self) -> LearningSettings:
         return LearningSettings(self.learning, self.learning_share, self.learning_on_battery)
 
-    def keep_learning(self, settings: LearningSettings) -> None:
-        self.learning = settings.enabled
-        self.learning_share = settings.share
-        self.learning_on_battery = settings.on_battery
-
 
 class SettingsFile:
     """Reads and writes the settings of one data folder. A file that cannot be read is set aside, never lost."""
@@ -162,12 +157,13 @@ class SettingsFile:
         try:
             return AppSettings.model_validate_json(content), ""
         except ValidationError as error:
-            aside = self._set_aside()
-            return self._what_makes_sense(content, error, aside)
+            return self._what_makes_sense(content, error)
 
-    @staticmethod
-    def _what_makes_sense(content: bytes, error: ValidationError, aside: Path) -> tuple[AppSettings, str]:
-        """All fields except the wrong ones."""
+    def _what_makes_sense(self, content: bytes, error: ValidationError) -> tuple[AppSettings, str]:
+        """All fields except the wrong ones. The file is set aside."""
+        aside = self._path.with_suffix(".unreadable.json")
+        with contextlib.suppress(OSError):  # then it stays where it is until the next save
+            self._path.replace(aside)
         places = (detail["loc"] for detail in error.errors() if detail["loc"])
         wrong = {str(place[1] if place[0] == "sampling" else place[0]) for place in places}
         if not wrong:
@@ -179,31 +175,20 @@ class SettingsFile:
         sentence = translate(
             "Settings",
             "In the settings these make no sense and are the usual ones now: {names}; the file is kept as {file}.",
-        )
-        sentence = sentence.format(names=", ".join(sorted(wrong)), file=aside.name)
+        ).format(names=", ".join(sorted(wrong)), file=aside.name)
         return AppSettings.model_validate_json(json.dumps(fields)), sentence
 
     def save(self, settings: AppSettings) -> None:
-        """Raises OSError."""
-        self.write(settings.model_dump_json(indent=2))
-
-    def write(self, content: str) -> None:
         """Whole or not at all. Raises OSError."""
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         handle, name = tempfile.mkstemp(dir=self._path.parent, prefix=".settings-")  # readable by this user only
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(content)
+                file.write(settings.model_dump_json(indent=2))
             Path(name).replace(self._path)
         except BaseException:
             Path(name).unlink(missing_ok=True)
             raise
-
-    def _set_aside(self) -> Path:
-        aside = self._path.with_suffix(".unreadable.json")
-        with contextlib.suppress(OSError):  # then it stays where it is until the next save
-            self._path.replace(aside)
-        return aside
 
 
 def not_saved(error: OSError) -> str:

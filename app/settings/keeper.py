@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from pydantic import ValidationError
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
@@ -30,9 +31,7 @@ class SettingsKeeper(QObject):
         self._file = file
         self._is_closed = False
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="settings")
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.setInterval(SAVE_AFTER_MS)
+        self._timer = QTimer(self, singleShot=True, interval=SAVE_AFTER_MS)
         self._timer.timeout.connect(self._save)
 
     def change(self, name: str, value: SettingValue | dict[str, str]) -> str:
@@ -49,16 +48,9 @@ class SettingsKeeper(QObject):
         usual = {setting.name: setting.default for setting in shown_settings(AppSettings)}
         self._take(self.settings.changed(**usual, shortcuts={}))
 
-    def keep(self, settings: AppSettings) -> None:
-        """Takes what the app notes by itself; `changed` is not emitted."""
-        if settings != self.settings:
-            self.settings = settings
-            if not self._is_closed:
-                self._timer.start()
-
-    def keep_draft(self, text: str) -> None:
-        """Text that was typed in a new chat and not sent."""
-        self.keep(self.settings.model_copy(update={"draft": text}))
+    def note(self, **values: Any) -> None:
+        """What the app notes by itself; `changed` is not emitted."""
+        self._take(self.settings.model_copy(update=values), is_silent=True)
 
     def close(self) -> None:
         """Saves what is not saved yet. Raises OSError."""
@@ -67,17 +59,21 @@ class SettingsKeeper(QObject):
         self._writer.shutdown()
         self._file.save(self.settings)
 
-    def _take(self, settings: AppSettings) -> None:
-        if settings != self.settings:
-            self.keep(settings)
+    def _take(self, settings: AppSettings, is_silent: bool = False) -> None:
+        if settings == self.settings:
+            return
+        self.settings = settings
+        if not self._is_closed:
+            self._timer.start()
+        if not is_silent:
             self.changed.emit()
 
     @Slot()
     def _save(self) -> None:
-        self._writer.submit(self._write, self.settings.model_dump_json(indent=2))
+        self._writer.submit(self._write, self.settings)  # which nobody changes: a change makes other ones
 
-    def _write(self, content: str) -> None:
+    def _write(self, settings: AppSettings) -> None:
         try:
-            self._file.write(content)
+            self._file.save(settings)
         except OSError as error:
             self.failed.emit(not_saved(error))

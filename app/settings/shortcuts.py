@@ -122,21 +122,22 @@ class Shortcuts:
 
     def chosen(self) -> dict[str, str]:
         """All keys that are not the usual ones, by the name of their action."""
-        return self._unusual({shortcut.name: shortcut.keys for shortcut in self.shown()})
+        return self._chosen({})
 
     def with_keys(self, name: str, keys: str) -> dict[str, str]:
-        """The keys to store once the action has these: only those that differ from the usual ones."""
-        now = {shortcut.name: shortcut.keys for shortcut in self.shown()}
-        return self._unusual(now | {name: keys})
+        """The same, once the action has these keys."""
+        return self._chosen({name: keys})
 
     def swapped(self, name: str, keys: str, owner: str) -> dict[str, str]:
-        """The same, and `owner` gets the keys that the action has now."""
-        now = {shortcut.name: shortcut.keys for shortcut in self.shown()}
-        return self._unusual(now | {name: keys, owner: now[name]})
+        """The same, once `owner` has the keys that the action has now as well."""
+        return self._chosen({name: keys, owner: written(self._actions()[name].shortcuts())})
 
-    def _unusual(self, keys: Mapping[str, str]) -> dict[str, str]:
-        usual = {shortcut.name: shortcut.usual_keys for shortcut in self.shown()}
-        return {name: chosen for name, chosen in keys.items() if chosen != usual[name]}
+    def _chosen(self, changed: Mapping[str, str]) -> dict[str, str]:
+        return {
+            shortcut.name: keys
+            for shortcut in self.shown()
+            if (keys := changed.get(shortcut.name, shortcut.keys)) != shortcut.usual_keys
+        }
 
     def _actions(self) -> dict[str, QAction]:
         """By name; the usual keys of an action are noted when it is first seen."""

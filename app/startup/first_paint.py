@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication, QEvent, QEventLoop, QObject, QTimer, Signal
+from PySide6.QtCore import QCoreApplication, QEvent, QEventLoop, QObject, QTimer
 from PySide6.QtWidgets import QApplication, QWidget
 
 from app.main_window import MainWindow
@@ -66,28 +66,22 @@ def open_window(application: QApplication, folder: Path) -> OpenedWindow:
     return OpenedWindow(window, theme)
 
 
-class _Watcher(QObject):
-    """Signals:
-    painted(): the widget is being painted.
-    """
-
-    painted = Signal()
+class _UntilPainted(QEventLoop):
+    """Ends when a widget that it filters the events of is painted."""
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.Paint:
-            self.painted.emit()
+            self.quit()
         return super().eventFilter(watched, event)
 
 
 def wait_for_first_paint(window: QWidget) -> None:
     """Returns when the window is painted, or after some patience. What the user does meanwhile waits."""
-    loop = QEventLoop()
-    watcher = _Watcher()
-    watcher.painted.connect(loop.quit)
-    window.installEventFilter(watcher)
+    loop = _UntilPainted()
+    window.installEventFilter(loop)
     QTimer.singleShot(PATIENCE_MS, loop, loop.quit)
     loop.exec(QEventLoop.ProcessEventsFlag.ExcludeUserInputEvents)
-    window.removeEventFilter(watcher)
+    window.removeEventFilter(loop)
 
 
 def import_in_pieces(pieces: Iterable[str] = PIECES) -> None:

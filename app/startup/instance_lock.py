@@ -1,7 +1,8 @@
 """Tells whether this is the only Slipstream that has its window open with a data folder.
 
 The system itself releases the lock when a process ends, however it ends, so nothing is ever left behind. The file
-holds the address at which the owner of the lock can be reached.
+holds the address at which the owner of the lock can be reached, which is why `filelock` does not do: it empties the
+file before it tries to lock it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import errno
 import os
 import sys
 from pathlib import Path
+from typing import BinaryIO
 
 if sys.platform == "win32":
     import msvcrt
@@ -28,19 +30,23 @@ class InstanceLock:
     def __init__(self, folder: Path) -> None:
         """`folder` is the one that everything is kept in."""
         self._path = folder / "running.lock"
-        self._file: int | None = None
+        self._file: BinaryIO | None = None
 
     def take(self) -> bool:
-        """False while another process has it. A folder that knows no locks, or cannot be written, holds nobody up."""
+        """False while another process has it. A folder that knows no locks, or cannot be written, stops nobody."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+            file = os.fdopen(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600), "r+b", buffering=0)
         except OSError:
             return True
         try:
-            _lock(file)
+            if sys.platform == "win32":
+                file.seek(_LOCKED_BYTE)
+                msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+            else:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            os.close(file)
+            file.close()
             return error.errno not in _BUSY
         self._file = file
         self.tell("")
@@ -50,12 +56,12 @@ class InstanceLock:
         """Where others can reach this process from now on; empty for nowhere."""
         if self._file is not None:
             with contextlib.suppress(OSError):  # no room: then nobody can
-                os.ftruncate(self._file, 0)
-                os.lseek(self._file, 0, os.SEEK_SET)
-                os.write(self._file, address.encode("utf-8", "surrogateescape"))
+                self._file.seek(0)
+                self._file.truncate()
+                self._file.write(address.encode("utf-8", "surrogateescape"))
 
     def address(self) -> str:
-        """The address of the owner; empty while there is none."""
+        """Where the owner of the lock can be reached; empty for nowhere."""
         try:
             with self._path.open("rb") as file:
                 return file.read(_MOST_BYTES).decode("utf-8", "surrogateescape")
@@ -66,14 +72,5 @@ class InstanceLock:
         """Another process may have it from now on."""
         self.tell("")
         if self._file is not None:
-            os.close(self._file)
+            self._file.close()
             self._file = None
-
-
-def _lock(file: int) -> None:
-    """Raises OSError, of a kind in `_BUSY` where another process has it."""
-    if sys.platform == "win32":
-        os.lseek(file, _LOCKED_BYTE, os.SEEK_SET)
-        msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
-    else:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -46,24 +46,23 @@ class OpenRequest:
 
     @classmethod
     def from_bytes(cls, line: bytes) -> OpenRequest:
-        """Believes nothing: raises ValueError for all that `to_bytes` does not write."""
+        """Trusts nothing: raises ValueError for everything that `to_bytes` does not write."""
         if len(line) > MOST_BYTES:
             raise ValueError("too long")
-        request = json.loads(line)
-        if not isinstance(request, dict) or request.get("version") != _VERSION:
-            raise ValueError("another format")
-        files, token = request.get("files"), request.get("token")
-        if not isinstance(files, list) or len(files) > _MOST_FILES:
-            raise ValueError("no list of files")
-        if not isinstance(token, str) or len(token) > _MOST_OF_TOKEN or not token.isprintable():
-            raise ValueError("no token")
-        return cls(tuple(_absolute(file) for file in files), token)
+        match json.loads(line):
+            case {"version": version, "files": [*files], "token": str(token)} if (
+                version == _VERSION
+                and len(files) <= _MOST_FILES
+                and all(map(_is_absolute, files))
+                and len(token) <= _MOST_OF_TOKEN
+                and token.isprintable()
+            ):
+                return cls(tuple(map(Path, files)), token)
+        raise ValueError("no request")
 
 
-def _absolute(file: object) -> Path:
-    if not isinstance(file, str) or len(file) > _MOST_CHARACTERS or "\0" in file or not Path(file).is_absolute():
-        raise ValueError("no absolute path")
-    return Path(file)
+def _is_absolute(file: object) -> bool:
+    return isinstance(file, str) and len(file) <= _MOST_CHARACTERS and "\0" not in file and Path(file).is_absolute()
 
 
 def is_there(file: Path) -> bool:

@@ -1,7 +1,7 @@
-"""One window for one data folder: a second start hands what it was asked for to the first, and ends.
+"""One window for one data folder: a second start hands its request over to the first, and ends.
 
-The first one holds the lock of the folder and listens on a local socket that only this user can reach, whose address it
-writes into the lock. A request is one line (`open_request.py`), its answer `ok`.
+The first one holds the lock of the folder and listens on a local socket that only this user can reach. It writes the
+address of the socket into the lock. A request is one line (`open_request.py`); the answer is `ok`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
@@ -23,10 +24,10 @@ from app.startup.open_request import MOST_BYTES, OpenRequest
 from engine.errors import MendableError
 
 ANSWER_S = 5.0  # from a connection to its answer
-STARTING_S = 20.0  # until one that is just being started listens
+STARTING_S = 20.0  # until one that is just starting listens
 _PAUSE_S = 0.05
 _CONNECT_MS = 500
-_SILENCE_MS = 5_000  # after which a peer that says nothing is left
+_SILENCE_MS = 5_000  # after which a peer that says nothing is dropped
 _MOST_PEERS = 8
 _LONGEST_PATH = 100  # bytes of a socket: what all systems allow, and a little less
 _OK = b"ok\n"
@@ -39,10 +40,8 @@ class InstanceSilent(MendableError):
 def hand_over(
     lock: InstanceLock, folder: Path, request: OpenRequest, answer_s: float = ANSWER_S, starting_s: float = STARTING_S
 ) -> bool:
-    """Gives the request to whoever has the lock. False: nobody has it any more, and now it is ours.
-
-    Raises InstanceSilent.
-    """
+    """Gives the request to the owner of the lock. False: there is none any more, and now the lock is ours. Raises
+    InstanceSilent."""
     end = time.monotonic() + starting_s
     while time.monotonic() < end:
         if lock.take():
@@ -69,20 +68,19 @@ def _ask(address: str, request: OpenRequest, answer_s: float) -> bool | None:
         return None
     end = time.monotonic() + answer_s
     socket.write(request.to_bytes())
-    answer = b""
-    while len(answer) < len(_OK) and (left_ms := int((end - time.monotonic()) * 1000)) > 0:
-        if not socket.waitForReadyRead(left_ms):
+    while not socket.canReadLine():
+        left_ms = int((end - time.monotonic()) * 1000)
+        if left_ms <= 0 or not socket.waitForReadyRead(left_ms):
             closed = socket.state() == QLocalSocket.LocalSocketState.UnconnectedState
             return None if closed else False  # it is just ending; then the lock is ours soon
-        answer += bytes(socket.readAll().data())
-    return answer == _OK
+    return bytes(socket.readLine().data()) == _OK
 
 
 class OpenRequests(QObject):
-    """Listens to further starts, as long as it can: where it cannot, they wait in vain and say so.
+    """Listens to further starts. Where it cannot, they wait in vain and say so.
 
     Signals:
-        asked(OpenRequest): somebody wants the window, and maybe files in it.
+        asked(OpenRequest): a further start asks for the window, and perhaps for files in it.
     """
 
     asked = Signal(object)
@@ -91,29 +89,29 @@ class OpenRequests(QObject):
         super().__init__(parent)
         self._lock = lock
         self._made: Path | None = None  # a folder for the socket
-        self._peers: set[_Peer] = set()
+        self._peers: set[QLocalSocket] = set()
         self._server = QLocalServer(self)
         self._server.setSocketOptions(QLocalServer.SocketOption.UserAccessOption)
         self._server.newConnection.connect(self._on_connection)
         for address in self._addresses(folder):
-            QLocalServer.removeServer(address)  # who has the lock is the only one there can be
+            QLocalServer.removeServer(address)  # of a process that was killed: nobody else has the lock
             if self._server.listen(address):
                 lock.tell(self._server.fullServerName())
                 break
 
     def close(self) -> None:
-        """Whoever has connected but was not heard yet is turned away: a window that closes must not be shown again."""
+        """Peers that have not been heard are turned away: a window that closes must not be shown again."""
         self._lock.tell("")
         self._server.close()
         for peer in tuple(self._peers):
-            peer.turn_away()
+            peer.abort()
         if self._made is not None:
             with contextlib.suppress(OSError):
                 self._made.rmdir()
             self._made = None
 
     def _addresses(self, folder: Path) -> Iterator[str]:
-        """Names to try: in the data folder, which is this user's own, or where that cannot hold a socket."""
+        """Names to try: in the data folder, which is this user's own, or elsewhere if that cannot hold a socket."""
         if sys.platform == "win32":
             place = os.path.normcase(folder.absolute())
             yield f"slipstream-{hashlib.sha256(place.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
@@ -127,72 +125,37 @@ class OpenRequests(QObject):
 
     @Slot()
     def _on_connection(self) -> None:
-        while (socket := self._server.nextPendingConnection()) is not None:
+        while (peer := self._server.nextPendingConnection()) is not None:
             if len(self._peers) >= _MOST_PEERS or not self._server.isListening():
-                socket.abort()
-                socket.deleteLater()
+                peer.abort()
+                peer.deleteLater()
                 continue
-            peer = _Peer(socket, self)
-            peer.asked.connect(self.asked)
-            peer.gone.connect(self._on_gone)
             self._peers.add(peer)
-            peer.begin()
+            peer.setReadBufferSize(MOST_BYTES + 1)
+            peer.readyRead.connect(partial(self._read, peer))
+            peer.disconnected.connect(partial(self._drop, peer))
+            QTimer.singleShot(_SILENCE_MS, peer, peer.abort)
+            if peer.state() == QLocalSocket.LocalSocketState.UnconnectedState:
+                self._drop(peer)
+            else:
+                self._read(peer)  # what came before
 
-    @Slot()
-    def _on_gone(self) -> None:
-        peer = self.sender()
-        if isinstance(peer, _Peer):
-            self._peers.discard(peer)
-            peer.deleteLater()
-
-
-class _Peer(QObject):
-    """One who has connected, and may say one line.
-
-    Signals:
-        asked(OpenRequest): that line.
-        gone(): the connection is over.
-    """
-
-    asked = Signal(object)
-    gone = Signal()
-
-    def __init__(self, socket: QLocalSocket, parent: QObject) -> None:
-        super().__init__(parent)
-        self._socket = socket
-        socket.setParent(self)
-        self._heard = b""
-        self._is_answered = False
-        socket.setReadBufferSize(MOST_BYTES + 1)
-        socket.readyRead.connect(self._read)
-        socket.disconnected.connect(self.gone)
-        QTimer.singleShot(_SILENCE_MS, self, socket.abort)
-
-    def begin(self) -> None:
-        """What was said before anybody listened is read now."""
-        if self._socket.state() == QLocalSocket.LocalSocketState.UnconnectedState:
-            self.gone.emit()
-        elif self._socket.bytesAvailable():
-            self._read()
-
-    def turn_away(self) -> None:
-        self._is_answered = True
-        self._socket.abort()
-
-    @Slot()
-    def _read(self) -> None:
-        if self._is_answered:
+    def _read(self, peer: QLocalSocket) -> None:
+        """A peer may say one line."""
+        if not peer.canReadLine():
+            if peer.bytesAvailable() > MOST_BYTES:
+                peer.abort()
             return
-        self._heard += bytes(self._socket.readAll().data())
-        line, ended, _ = self._heard.partition(b"\n")
-        if not ended and len(self._heard) <= MOST_BYTES:
-            return
-        self._is_answered = True
+        peer.readyRead.disconnect()
         try:
-            request = OpenRequest.from_bytes(line)
+            request = OpenRequest.from_bytes(bytes(peer.readLine().data()).rstrip(b"\n"))
         except (ValueError, RecursionError):
-            self._socket.abort()
+            peer.abort()
             return
-        self._socket.write(_OK)
-        self._socket.disconnectFromServer()  # when the answer is written
+        peer.write(_OK)
+        peer.disconnectFromServer()  # when the answer is written
         self.asked.emit(request)
+
+    def _drop(self, peer: QLocalSocket) -> None:
+        self._peers.discard(peer)
+        peer.deleteLater()

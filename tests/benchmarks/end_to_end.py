@@ -26,7 +26,7 @@ from PySide6.QtWidgets import QApplication
 from app.application import LOCK_INTERVAL_S
 from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
-from app.startup.garbage import InterfaceGarbage
+from app.startup.desktop_application import InterfaceGarbage
 from app.theme import apply_theme
 from engine import EngineConfig, ReplySettings, SamplingSettings, Send, open_repository
 from engine.messages.events import ConversationOpened, Event, PromptProgress, ReplyFinished, ReplyText, TargetReady

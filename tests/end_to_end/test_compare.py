@@ -38,9 +38,7 @@ class Desk:
         self.window = MainWindow(keeper)
         self.bridge = EngineBridge(EngineConfig(folder))
         chats = Chats(self.window, self.bridge, _SETTINGS)
-        self.comparing = CompareController(
-            self.window, self.bridge, lambda: _SETTINGS, str, lambda: chats.chat.sampling
-        )
+        self.comparing = CompareController(self.window, self.bridge, chats.chat)
         self.history = HistoryController(self.window, self.bridge, keeper)
         self.ear = Ear(self.bridge)  # after the controllers: what the test hears, they have heard
         qtbot.addWidget(self.window)

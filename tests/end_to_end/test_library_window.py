@@ -46,7 +46,7 @@ class Desk:
         qtbot.addWidget(self.window)
         self.window.show()
         chats.start(STARTER)
-        self.library.start()
+        self.library.list_all()
         self.until(lambda: len(self.heard(TargetReady)) == 1)
         self.until(lambda: any(row.tag == "In use" for row in self.picker.view.rows.rows))
 

@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
+from app.controllers.chat import NextChat
 from app.controllers.compare import CompareController
 from app.dialogs.compare_wording import HOW_IT_IS_FAIR, reasons, result
 from app.main_window import MainWindow
@@ -18,6 +19,7 @@ from engine.messages.comparison import Comparison, RunFigures, Side, TextFork
 from engine.messages.conversations import Message, Role
 from engine.messages.events import CompareFinished, CompareText, Event, EverythingForgotten, Failed
 from tests.fakes.bridge import FakeBridge
+from tests.fakes.chats import Chats
 
 OWN = ReplySettings(SamplingSettings(temperature=0.7))
 GREEDY = ReplySettings(SamplingSettings(temperature=0))
@@ -29,8 +31,8 @@ class Desk:
     def __init__(self, window: MainWindow, bridge: FakeBridge) -> None:
         self.window = window
         self.bridge = bridge
-        self.open_chat = ChatSampling()
-        self.controller = CompareController(window, bridge, lambda: OWN, lambda: "Be kind.", lambda: self.open_chat)
+        self.chats = Chats(window, bridge, OWN, system_prompt="Be kind.")
+        self.controller = CompareController(window, bridge, self.chats.chat)
         self.dialog = self.controller.dialog
 
     def open(self, *texts: str) -> None:
@@ -51,9 +53,7 @@ class Desk:
 
     @property
     def command(self) -> Compare:
-        command = self.bridge.posted[-1]
-        assert isinstance(command, Compare)
-        return command
+        return [command for command in self.bridge.posted if isinstance(command, Compare)][-1]
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_without_a_chat_there_is_an_example_and_all_can_be_set(desk: Desk) -> No
 
 @pytest.mark.parametrize("in_chat", [True, False])
 def test_my_sampling_is_that_of_the_chat_that_is_open(desk: Desk, in_chat: bool) -> None:
-    desk.open_chat = ChatSampling(7)
+    desk.chats.conversations.open_id = 7
     desk.open("First.")
     desk.dialog.in_chat.setChecked(in_chat)
     desk.dialog.own_sampling.setChecked(True)
@@ -96,11 +96,11 @@ def test_my_sampling_is_that_of_the_chat_that_is_open(desk: Desk, in_chat: bool)
 
 
 def test_my_sampling_is_that_of_the_chat_that_is_begun_next(desk: Desk) -> None:
-    desk.open_chat = ChatSampling(None, OwnSampling(temperature=0.25))
+    desk.chats.chat.next_chat = NextChat("", OwnSampling(temperature=0.25))
     desk.open()
     desk.dialog.own_sampling.setChecked(True)
     desk.press()
-    assert desk.command.sampled_as == desk.open_chat
+    assert desk.command.sampled_as == ChatSampling(None, OwnSampling(temperature=0.25))
 
 
 def test_both_sides_are_seen_as_they_are_written(desk: Desk, qtbot: QtBot) -> None:
@@ -150,9 +150,10 @@ def test_it_can_be_stopped_and_is_when_somebody_waits(desk: Desk) -> None:
     ):
         desk.dialog.show()
         desk.press()
-        assert not desk.bridge.stops[-1].is_set()
+        stop = desk.bridge.stops[-1]
+        assert not stop.is_set()
         interrupt()
-        assert desk.bridge.stops[-1].is_set()
+        assert stop.is_set()
         desk.tell(CompareFinished(desk.command, WHOLE))
 
 

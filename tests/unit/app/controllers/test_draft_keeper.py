@@ -29,7 +29,7 @@ class Desk:
         self.bridge = FakeBridge()
         self.kept_new: list[str] = []
         chats = Chats(window, self.bridge)
-        self.keeper = DraftKeeper(self.box, self.bridge, chats.conversations, new_draft, self.kept_new.append)
+        self.keeper = DraftKeeper(window, self.bridge, chats.conversations, new_draft, self.kept_new.append)
         chats.start("starter")
         target = TargetInfo("Tiny", "/models/tiny.gguf", "llama 1B Q4", 1000, 10, 2)
         self.tell(TargetReady(target, self.bridge.loads[-1]))
@@ -137,7 +137,7 @@ def test_what_is_written_last_of_all_is_there_after_a_restart(window: MainWindow
     number = repository.create_conversation("Chat", "").id
     repository.close()
     bridge = EngineBridge(EngineConfig(tmp_path))
-    keeper = DraftKeeper(window.prompt_box, bridge, Chats(window, bridge).conversations, "", lambda _text: None)
+    keeper = DraftKeeper(window, bridge, Chats(window, bridge).conversations, "", lambda _text: None)
     window.conversations.chosen.emit(number)
     window.prompt_box.set_text("unsent")
     keeper.save()

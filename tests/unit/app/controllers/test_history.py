@@ -106,7 +106,7 @@ def test_asking_for_proof_is_passed_on(
     qtbot: QtBot, controller: HistoryController, window: MainWindow, bridge: FakeBridge
 ) -> None:
     page = opened(controller, window)
-    with qtbot.waitSignal(controller.compare_requested):
+    with qtbot.waitSignal(window.compare_action.triggered):
         page.compare_requested.emit()
     assert bridge.posted == [ReadHistory()]
 

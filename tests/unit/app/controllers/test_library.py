@@ -47,7 +47,7 @@ class Desk:
         self.library = connect_library(window, keeper, bridge, self.chats.target, folder, SamplingSettings())
         self.dialog = self.library.dialog
         self.chats.start(STARTER)
-        self.library.start()
+        self.library.list_all()
         self.tell(ready(STARTER_TARGET, self.bridge.loads[0]), TargetsListed(TARGETS))
         bridge.posted.clear()
 
@@ -374,7 +374,8 @@ def test_what_fails_is_told_where_the_user_looks(desk: Desk) -> None:
 def test_what_holds_for_all_may_change_meanwhile(desk: Desk) -> None:
     desk.window.library_action.trigger()
     form = desk.dialog.library.details.form
-    desk.library.set_for_all(TargetSettings(threads=5), SamplingSettings(temperature=1.5))
+    desk.chats.target.settings = TargetSettings(threads=5)
+    desk.dialog.library.set_for_all(SamplingSettings(temperature=1.5))
     assert form.sampling.fields["temperature"].value() == 1.5
     assert desk.bridge.posted[-1] == EstimateMemory(STARTER_TARGET.path, TargetSettings(threads=5))
     form.sampling.preset.setCurrentText("Own figures")

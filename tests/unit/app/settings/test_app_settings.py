@@ -20,7 +20,7 @@ def test_settings_come_back_as_saved(tmp_path: Path) -> None:
         target="/models/a.gguf", sampling=SamplingSettings(temperature=0.3), system_prompt="Be kind."
     )
     settings.window = b"\x00\xff any bytes"
-    settings.keep_learning(LearningSettings(enabled=False, share=0.35, on_battery=True))
+    settings.learning, settings.learning_share, settings.learning_on_battery = False, 0.35, True
     SettingsFile(tmp_path / "new").save(settings)
     loaded = SettingsFile(tmp_path / "new").load()
     assert loaded == (settings, "")

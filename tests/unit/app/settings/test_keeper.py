@@ -50,7 +50,7 @@ def test_many_changes_are_written_once_and_cost_next_to_nothing(
 
 def test_what_the_app_remembers_is_kept_without_a_word(qtbot: QtBot, keeper: SettingsKeeper, tmp_path: Path) -> None:
     with qtbot.assertNotEmitted(keeper.changed):
-        keeper.keep(keeper.settings.model_copy(update={"drafter": "/d"}))
+        keeper.note(drafter="/d")
     qtbot.waitUntil(lambda: kept(tmp_path).drafter == "/d")
 
 

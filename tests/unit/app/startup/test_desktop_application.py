@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.startup.garbage import InterfaceGarbage
+from app.startup.desktop_application import InterfaceGarbage
 
 
 @pytest.fixture

@@ -1,0 +1,34 @@
+"""What all controllers have in common."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QUrl, Slot
+from PySide6.QtGui import QDesktopServices
+
+from app.engine_bridge import EngineBridge
+from app.main_window import MainWindow
+from engine.messages.events import Event
+
+
+class Controller(QObject):
+    """Listens to the window and to the engine, and decides what follows. Belongs to the window.
+
+    Every event of the engine comes to `_on_event`, in the order in which the controllers were made.
+    """
+
+    def __init__(self, window: MainWindow, bridge: EngineBridge) -> None:
+        super().__init__(window)
+        self._window = window
+        self._bridge = bridge
+        bridge.happened.connect(self._on_event)
+
+    @Slot(object)
+    def _on_event(self, event: Event) -> None:
+        """Nothing, unless a controller says so."""
+
+
+def open_folder(folder: Path) -> None:
+    """In the file manager of the desktop."""
+    QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))
