@@ -17,12 +17,11 @@ from engine.stop_signal import StopSignal
 FloatRows = npt.NDArray[np.float32]  # shape (rows, vocabulary)
 FloatRow = npt.NDArray[np.float32]  # shape (vocabulary,)
 
-
 _MOST_BYTES_PER_TOKEN = 16
 
 
 class TargetFeature(StrEnum):
-    """What a target may or may not offer; a proposer names those it needs."""
+    """What not every target offers; a proposer names those it needs."""
 
     ROLLBACK = "rollback"  # tokens can be taken back one by one
 
@@ -33,7 +32,7 @@ class Interrupted(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """The tokens of a target as bytes: the truth that every comparison between vocabularies rests on."""
+    """The tokens of a target as bytes, by which vocabularies are compared."""
 
     pieces: tuple[bytes, ...]  # by token id; for special tokens their text in a prompt
     special: frozenset[int]  # control and unknown tokens, which no text of a user or drafter may produce
@@ -76,13 +75,24 @@ class TargetDescription:
     gpu: str = ""  # what the cards are called; empty where there are none
 
 
-class Target(Protocol):
+class TokenizingVocabulary(Protocol):
+    """A vocabulary with the tokenizer that belongs to it."""
+
+    @property
+    def vocabulary(self) -> Vocabulary: ...
+
+    def tokenize(self, text: str) -> list[int]:
+        """Tokens of a rendered prompt. Special tokens in the text are recognised; none are added."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Target(TokenizingVocabulary, Protocol):
     """A loaded model with one sequence of evaluated tokens ("held"). Used by one thread at a time."""
 
     @property
     def description(self) -> TargetDescription: ...
-    @property
-    def vocabulary(self) -> Vocabulary: ...
     @property
     def limits(self) -> TargetLimits: ...
     @property
@@ -90,10 +100,6 @@ class Target(Protocol):
     @property
     def num_held(self) -> int:
         """How many tokens the target holds: evaluated, and part of its context."""
-        ...
-
-    def tokenize(self, text: str) -> list[int]:
-        """Tokens of a rendered prompt. Special tokens in the text are recognised; none are added."""
         ...
 
     def evaluate(self, tokens: Sequence[int], num_rows: int, stop: StopSignal) -> FloatRows:
@@ -106,7 +112,7 @@ class Target(Protocol):
         ...
 
     def roll_back(self, num_kept: int) -> bool:
-        """Forget all held tokens but the first `num_kept`. False where this target cannot: it then holds nothing."""
+        """Forgets all held tokens but the first `num_kept`. False where this target cannot: it then holds nothing."""
         ...
 
     def save(self) -> object | None:
@@ -114,30 +120,21 @@ class Target(Protocol):
         ...
 
     def restore(self, saved: object) -> bool:
-        """Hold what was held when this was saved, instead of what is held now. False where that fails: nothing is held
-        then."""
+        """Holds again what was held when this was saved. False where that fails: nothing is held then."""
         ...
 
-    def close(self) -> None: ...
 
-
-class ParallelTarget(Protocol):
+class ParallelTarget(TokenizingVocabulary, Protocol):
     """A loaded model with several sequences of evaluated tokens side by side, each in a slot (0 … num_slots - 1) until
     it is dropped. Used by one thread at a time."""
 
     @property
     def description(self) -> TargetDescription: ...
     @property
-    def vocabulary(self) -> Vocabulary: ...
-    @property
     def num_slots(self) -> int: ...
     @property
     def context_size(self) -> int:
         """Tokens of each sequence."""
-        ...
-
-    def tokenize(self, text: str) -> list[int]:
-        """As `Target.tokenize`."""
         ...
 
     def evaluate(self, tokens: Mapping[int, Sequence[int]]) -> Mapping[int, FloatRow]:
@@ -149,7 +146,5 @@ class ParallelTarget(Protocol):
         ...
 
     def drop(self, slot: int) -> None:
-        """Forget a sequence, so that another one can begin in its slot."""
+        """Forgets a sequence, so that another one can begin in its slot."""
         ...
-
-    def close(self) -> None: ...

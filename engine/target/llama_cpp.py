@@ -21,14 +21,11 @@ from llama_cpp import llama_cpp as lib
 from engine.config import TargetSettings
 from engine.errors import TargetUnusable
 from engine.stop_signal import StopSignal
-from engine.target.cpu import usable_cores
 from engine.target.interface import (
     FloatRows,
     Interrupted,
-    TargetDescription,
     TargetFeature,
     TargetLimits,
-    Vocabulary,
 )
 from engine.target.opening import context_parameters, describe, open_context, open_model
 from engine.target.runtime import last_error
@@ -64,30 +61,51 @@ def _bytes_of(state: npt.NDArray[np.uint8]) -> Any:
     return state.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
 
 
-class LlamaCppTarget:
-    """Implements `engine.target.interface.Target`."""
+class LoadedModel:
+    """A model with its context and a batch for its passes: what a target of one sequence and one of several share."""
 
-    def __init__(self, path: Path, name: str, model: Any, context: Any, threads: int, settings: TargetSettings) -> None:
-        """Use `load`. Owns model and context from here on, also when it raises."""
+    def __init__(
+        self, path: Path, name: str, model: Any, context: Any, settings: TargetSettings, batch_size: int
+    ) -> None:
+        """Owns model and context from here on."""
         self._model = model
         self._context = context
+        self._batch = lib.llama_batch_init(batch_size, 0, 1)
+        self._batch_tokens = np.ctypeslib.as_array(self._batch.token, (batch_size,))
+        self._batch_positions = np.ctypeslib.as_array(self._batch.pos, (batch_size,))
+        self._batch_outputs = np.ctypeslib.as_array(self._batch.logits, (batch_size,))
+        np.ctypeslib.as_array(self._batch.n_seq_id, (batch_size,))[:] = 1
         self._memory = lib.llama_get_memory(context)
         self._vocab = lib.llama_model_get_vocab(model)
-        self._batch = lib.llama_batch_init(MAX_TOKENS, 0, 1)
-        for row in range(MAX_TOKENS):
-            self._batch.n_seq_id[row] = 1
-            self._batch.seq_id[row][0] = _SEQUENCE
-        self._batch_tokens = np.ctypeslib.as_array(self._batch.token, (MAX_TOKENS,))
-        self._batch_positions = np.ctypeslib.as_array(self._batch.pos, (MAX_TOKENS,))
-        self._batch_outputs = np.ctypeslib.as_array(self._batch.logits, (MAX_TOKENS,))
+        self.vocabulary = read_vocabulary(self._vocab)
+        self.description = describe(model, context, path, name, settings)
+
+    def tokenize(self, text: str) -> list[int]:
+        """As `Target.tokenize`."""
+        return tokenize(self._vocab, text)
+
+    def close(self) -> None:
+        if self._context is not None:
+            lib.llama_batch_free(self._batch)
+            lib.llama_free(self._context)
+            lib.llama_model_free(self._model)
+            self._context = None
+
+
+class LlamaCppTarget(LoadedModel):
+    """Implements `engine.target.interface.Target`: one sequence of tokens, taken back in llama.cpp's own memory."""
+
+    def __init__(self, path: Path, name: str, model: Any, context: Any, settings: TargetSettings) -> None:
+        """Use `load`. Owns model and context from here on, also when it raises."""
         self._row_views: dict[tuple[int, int], FloatRows] = {}
-        self._num_held = 0
         self._stop: StopSignal | None = None
+        self.num_held = 0
+        self.limits = TargetLimits(lib.llama_n_ctx(context), min(MAX_TOKENS, lib.llama_n_batch(context)), MAX_ROWS)
         try:
-            self._vocabulary = read_vocabulary(self._vocab)
-            self._limits = TargetLimits(lib.llama_n_ctx(context), min(MAX_TOKENS, lib.llama_n_batch(context)), MAX_ROWS)
-            self._description = describe(model, path, name, threads, settings)
-            self._features = self._probe()
+            super().__init__(path, name, model, context, settings, MAX_TOKENS)
+            for row in range(MAX_TOKENS):
+                self._batch.seq_id[row][0] = _SEQUENCE
+            self.features = self._probe()
         except BaseException:
             self.close()
             raise
@@ -104,73 +122,49 @@ class LlamaCppTarget:
         """Loads a GGUF file. Raises TargetMissing, TargetUnsupported, TargetUnusable (CardsTooSmall where less on
         graphics cards would help) or Cancelled."""
         model = open_model(path, settings, on_progress, stop)
-        threads = settings.threads or usable_cores()
-        parameters = context_parameters(threads)
+        parameters = context_parameters(settings)
         parameters.n_ctx = settings.context_for(max(0, lib.llama_model_n_ctx_train(model)))
         parameters.n_batch = parameters.n_ubatch = MAX_TOKENS
         parameters.n_outputs_max = MAX_ROWS
         context = open_context(model, path, parameters, settings)
-        return cls(path, name, model, context, threads, settings)
-
-    @property
-    def description(self) -> TargetDescription:
-        return self._description
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        return self._vocabulary
-
-    @property
-    def limits(self) -> TargetLimits:
-        return self._limits
-
-    @property
-    def features(self) -> frozenset[TargetFeature]:
-        return self._features
-
-    @property
-    def num_held(self) -> int:
-        return self._num_held
-
-    def tokenize(self, text: str) -> list[int]:
-        return tokenize(self._vocab, text)
+        return cls(path, name, model, context, settings)
 
     def evaluate(self, tokens: Sequence[int], num_rows: int, stop: StopSignal) -> FloatRows:
         count = len(tokens)
-        assert 1 <= count <= self._limits.max_tokens
+        assert 1 <= count <= self.limits.max_tokens
         assert 1 <= num_rows <= min(count, MAX_ROWS)
-        assert self._num_held + count <= self._limits.context_size
+        assert self.num_held + count <= self.limits.context_size
         if stop.is_set():
             raise Interrupted
         self._watch(stop)
         self._batch_tokens[:count] = tokens
-        self._batch_positions[:count] = np.arange(self._num_held, self._num_held + count)
+        self._batch_positions[:count] = np.arange(self.num_held, self.num_held + count)
         self._batch_outputs[:count] = 0
         self._batch_outputs[count - num_rows : count] = 1
         self._batch.n_tokens = count
         result = lib.llama_decode(self._context, self._batch)
         if result != 0:
             self._recover(result)
-        self._num_held += count
+        self.num_held += count
         return self._rows(num_rows)
 
     def roll_back(self, num_kept: int) -> bool:
-        assert 0 <= num_kept <= self._num_held
-        if num_kept == self._num_held:
+        assert 0 <= num_kept <= self.num_held
+        if num_kept == self.num_held:
             return True
         if lib.llama_memory_seq_rm(self._memory, _SEQUENCE, num_kept, -1):
-            self._num_held = num_kept
+            self.num_held = num_kept
             return True
         self._clear()
         return False
 
     def save(self) -> _SavedState | None:
         size = lib.llama_state_seq_get_size(self._context, _SEQUENCE)
-        if not self._num_held or size > _MOST_SAVED * psutil.virtual_memory().available:
+        if not self.num_held or size > _MOST_SAVED * psutil.virtual_memory().available:
             return None
         state = np.empty(size, np.uint8)
         written = lib.llama_state_seq_get_data(self._context, _bytes_of(state), size, _SEQUENCE)
-        return _SavedState(state[:written], self._num_held) if written else None
+        return _SavedState(state[:written], self.num_held) if written else None
 
     def restore(self, saved: object) -> bool:
         assert isinstance(saved, _SavedState)
@@ -178,19 +172,15 @@ class LlamaCppTarget:
         if not lib.llama_state_seq_set_data(self._context, _bytes_of(saved.state), len(saved.state), _SEQUENCE):
             self._clear()
             return False
-        self._num_held = saved.num_held
+        self.num_held = saved.num_held
         return True
 
     def close(self) -> None:
-        if self._context is not None:
-            self._row_views.clear()
-            lib.llama_batch_free(self._batch)
-            lib.llama_free(self._context)
-            lib.llama_model_free(self._model)
-            self._context = None
+        self._row_views.clear()
+        super().close()
 
     def _watch(self, stop: StopSignal) -> None:
-        """Let `stop` end a running pass. Works on the CPU only (llama.h); on a GPU the passes themselves are short."""
+        """Lets `stop` end a running pass. Works on the CPU only (llama.h); on a GPU the passes themselves are short."""
         if stop is not self._stop:
             lib.llama_set_abort_callback(self._context, _IS_SET, ctypes.c_void_p(stop.address))
             self._stop = stop  # also keeps the flag alive while llama.cpp knows its address
@@ -203,15 +193,15 @@ class LlamaCppTarget:
         if view is None:
             if len(self._row_views) > 2 * MAX_ROWS:  # the buffer has moved
                 self._row_views.clear()
-            view = np.ctypeslib.as_array(pointer, (num_rows, len(self._vocabulary)))
+            view = np.ctypeslib.as_array(pointer, (num_rows, len(self.vocabulary)))
             view.flags.writeable = False
             self._row_views[key] = view
         return view
 
     def _recover(self, result: int) -> None:
-        """Drop what a failed pass left behind, then raise."""
-        held_before = self._num_held
-        self._num_held = max(held_before, lib.llama_memory_seq_pos_max(self._memory, _SEQUENCE) + 1)
+        """Drops what a failed pass left behind, then raises."""
+        held_before = self.num_held
+        self.num_held = max(held_before, lib.llama_memory_seq_pos_max(self._memory, _SEQUENCE) + 1)
         self.roll_back(held_before)
         if result == _ABORTED:
             raise Interrupted
@@ -221,16 +211,14 @@ class LlamaCppTarget:
 
     def _clear(self) -> None:
         lib.llama_memory_clear(self._memory, True)
-        self._num_held = 0
+        self.num_held = 0
 
     def _probe(self) -> frozenset[TargetFeature]:
-        """Evaluate two tokens and take one back: recurrent and hybrid models refuse. Raises TargetUnusable."""
-        token = self._vocabulary.begin if self._vocabulary.begin is not None else 0
+        """Evaluates two tokens and takes one back: recurrent and hybrid models refuse. Raises TargetUnusable."""
+        token = self.vocabulary.begin if self.vocabulary.begin is not None else 0
         rows = self.evaluate([token, token], 1, StopSignal())
         if not np.isfinite(rows.max()):
-            raise TargetUnusable(
-                f"{self._description.path.name} computes no numbers; it is damaged: download it again."
-            )
+            raise TargetUnusable(f"{self.description.path.name} computes no numbers; it is damaged: download it again.")
         works = self.roll_back(1)
         self._clear()
         return frozenset({TargetFeature.ROLLBACK}) if works else frozenset()

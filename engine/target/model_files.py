@@ -1,4 +1,4 @@
-"""What the name of a GGUF file tells: which parts belong together, how its weights are kept, what is no model."""
+"""What the name of a GGUF file tells: which parts belong together, its quantization, what is no model."""
 
 from __future__ import annotations
 

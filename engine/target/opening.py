@@ -21,6 +21,7 @@ from engine.errors import (
     TargetUnusable,
 )
 from engine.stop_signal import StopSignal
+from engine.target.cpu import usable_cores
 from engine.target.interface import TargetDescription
 from engine.target.runtime import forget_errors, gpu_support, last_error
 
@@ -141,75 +142,60 @@ def open_model(path: Path, settings: TargetSettings, on_progress: Callable[[floa
     return model
 
 
-def context_parameters(threads: int) -> Any:
-    """llama.cpp's defaults for `threads`; the sizes are left to the caller."""
+def context_parameters(settings: TargetSettings) -> Any:
+    """llama.cpp's defaults, with threads as the settings say; the sizes are left to the caller."""
     parameters = lib.llama_context_default_params()
-    parameters.n_threads = parameters.n_threads_batch = threads
+    parameters.n_threads = parameters.n_threads_batch = settings.threads or usable_cores()
     parameters.no_perf = True
     return parameters
 
 
 def open_context(model: Any, path: Path, parameters: Any, settings: TargetSettings) -> Any:
     """A context, or the model is freed. Raises TargetUnusable or TargetUnsupported."""
-    try:
-        return _make_context(model, path, parameters, settings)
-    except BaseException:
-        lib.llama_model_free(model)
-        raise
-
-
-def _make_context(model: Any, path: Path, parameters: Any, settings: TargetSettings) -> Any:
     forget_errors()
     context = lib.llama_init_from_model(model, parameters)
-    if not context:
-        raise _cards_too_small(path, settings, last_error()) or TargetUnusable(
+    if context and lib.llama_get_memory(context):
+        return context
+    error: MendableError
+    if context:
+        lib.llama_free(context)
+        error = TargetUnsupported(f"{path.name} is not a model that writes text; choose a chat model.")
+    else:
+        error = _cards_too_small(path, settings, last_error()) or TargetUnusable(
             f"The context of {parameters.n_ctx:,} tokens for {path.name} does not fit into memory; "
             f"choose a smaller context size. (llama.cpp: {last_error()})"
         )
-    if not lib.llama_get_memory(context):
-        lib.llama_free(context)
-        raise TargetUnsupported(f"{path.name} is not a model that writes text; choose a chat model.")
-    return context
+    lib.llama_model_free(model)
+    raise error
 
 
-def describe(model: Any, path: Path, name: str, threads: int, settings: TargetSettings) -> TargetDescription:
+def describe(model: Any, context: Any, path: Path, name: str, settings: TargetSettings) -> TargetDescription:
     support = gpu_support()
+    template = lib.llama_model_chat_template(model, None)
     all_layers = lib.llama_model_n_layer(model) + 1
     wanted = all_layers if settings.gpu_layers is None else settings.gpu_layers
-    num_gpu_layers = min(wanted, all_layers) if support.devices else 0
     return TargetDescription(
         path=path,
         name=name,
         summary=_summary(model),
         size_bytes=lib.llama_model_size(model),
-        threads=threads,
-        chat_template=_chat_template(model),
-        num_gpu_layers=num_gpu_layers,
+        threads=lib.llama_n_threads(context),
+        chat_template=template.decode("utf-8", "replace") if template else None,
+        num_gpu_layers=min(wanted, all_layers) if support.devices else 0,
         num_layers=all_layers,
         gpu=support.description,
     )
 
 
-def _chat_template(model: Any) -> str | None:
-    template = lib.llama_model_chat_template(model, None)
-    return template.decode("utf-8", "replace") if template else None
-
-
 def _summary(model: Any) -> str:
     """llama.cpp's own description names the nearest size of a family instead of the model's."""
-    architecture = _text_from(
-        lambda buffer, size: lib.llama_model_meta_val_str(model, b"general.architecture", buffer, size)
-    )
-    quantization = (lib.llama_ftype_name(lib.llama_model_ftype(model)) or b"").decode("utf-8", "replace")
+    buffer = ctypes.create_string_buffer(256)
+    lib.llama_model_meta_val_str(model, b"general.architecture", buffer, len(buffer))
+    quantization = lib.llama_ftype_name(lib.llama_model_ftype(model)) or b""
+    architecture, quantization = (text.decode("utf-8", "replace") for text in (buffer.value, quantization))
     return " ".join(filter(None, (architecture, _rounded(lib.llama_model_n_params(model)), quantization)))
 
 
 def _rounded(number: int) -> str:
     """A number of parameters as people say it: 135M, 7.2B."""
     return f"{number / 1e9:.1f}B" if number >= 1e9 else f"{number / 1e6:.0f}M"
-
-
-def _text_from(fill: Callable[[Any, int], int]) -> str:
-    buffer = ctypes.create_string_buffer(256)
-    fill(buffer, len(buffer))
-    return buffer.value.decode("utf-8", "replace")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
+from typing import Final
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from engine.target.interface import (
     TargetDescription,
     TargetFeature,
     TargetLimits,
+    TokenizingVocabulary,
     Vocabulary,
 )
 
@@ -24,28 +25,23 @@ _LIMITS = TargetLimits(context_size=32_768, max_tokens=512, max_rows=64)
 _NOTHING = -1
 
 
-class TokenizingVocabulary(Protocol):
-    """A vocabulary with the tokenizer that belongs to it."""
-
-    @property
-    def vocabulary(self) -> Vocabulary: ...
-    def tokenize(self, text: str) -> list[int]: ...
-    def close(self) -> None: ...
-
-
 class TraceTarget:
-    """Implements `engine.target.interface.Target` over one recording at a time."""
+    """Implements `engine.target.interface.Target` over one recording at a time: after each recorded token the next one
+    is certain; after any other token the reply ends."""
+
+    limits: Final = _LIMITS
+    features: Final = frozenset({TargetFeature.ROLLBACK})
 
     def __init__(self, vocabulary: TokenizingVocabulary, path: Path) -> None:
         """Owns `vocabulary` from here on."""
         self._source = vocabulary
-        self._vocabulary = _with_end(vocabulary.vocabulary)
-        self._end = min(self._vocabulary.end_of_generation, default=0)
-        if self._vocabulary.end in self._vocabulary.end_of_generation:
-            self._end = self._vocabulary.end
-        self._description = TargetDescription(path, path.stem, "recorded replies", 0, threads=1, chat_template=None)
+        self.vocabulary = _with_end(vocabulary.vocabulary)
+        self._end = min(self.vocabulary.end_of_generation, default=0)
+        if self.vocabulary.end in self.vocabulary.end_of_generation:
+            self._end = self.vocabulary.end
+        self.description = TargetDescription(path, path.stem, "recorded replies", 0, threads=1, chat_template=None)
         # A vocabulary may have 150,000 tokens: one buffer serves all passes, and only what was set is cleared.
-        self._buffer = np.zeros((_LIMITS.max_rows, len(self._vocabulary)), np.float32)
+        self._buffer = np.zeros((_LIMITS.max_rows, len(self.vocabulary)), np.float32)
         self._set = [_NOTHING] * _LIMITS.max_rows  # by row: the column that is not 0
         self._rows = self._buffer.view()
         self._rows.flags.writeable = False
@@ -59,31 +55,13 @@ class TraceTarget:
         Returns the tokens of the prompt, and how many the response has, the one that ends it not counted.
         """
         answer = self._source.tokenize(response)[: _LIMITS.context_size // 2]
-        begin = (
-            [self._vocabulary.begin] if self._vocabulary.begins_prompts and self._vocabulary.begin is not None else []
-        )
+        begin = [self.vocabulary.begin] if self.vocabulary.begins_prompts and self.vocabulary.begin is not None else []
         room = _LIMITS.context_size - len(answer) - len(begin) - _LIMITS.max_rows
         tokens = [*begin, *self._source.tokenize(prompt)[-room:]]
         self._recording = [*tokens, *answer]
         self._held.clear()
         self._num_true = 0
         return tokens, len(answer)
-
-    @property
-    def description(self) -> TargetDescription:
-        return self._description
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        return self._vocabulary
-
-    @property
-    def limits(self) -> TargetLimits:
-        return _LIMITS
-
-    @property
-    def features(self) -> frozenset[TargetFeature]:
-        return frozenset({TargetFeature.ROLLBACK})
 
     @property
     def num_held(self) -> int:
@@ -128,7 +106,6 @@ class TraceTarget:
         self._held.append(token)
 
     def _next(self) -> int:
-        """After the recording, and after a token that is not in it, where nothing is known, the reply ends."""
         num_held = len(self._held)
         return self._recording[num_held] if self._num_true == num_held < len(self._recording) else self._end
 

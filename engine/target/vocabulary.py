@@ -22,11 +22,7 @@ class VocabularyFile:
         """Use `load_vocabulary`. Owns the model from here on."""
         self._model = model
         self._vocab = lib.llama_model_get_vocab(model)
-        self._vocabulary = read_vocabulary(self._vocab)
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        return self._vocabulary
+        self.vocabulary = read_vocabulary(self._vocab)
 
     def tokenize(self, text: str) -> list[int]:
         """As `Target.tokenize`."""

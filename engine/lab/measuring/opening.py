@@ -19,8 +19,8 @@ from engine.proposers.costs import measure_passes
 from engine.proposers.interface import Proposer, Supplies
 from engine.proposers.recall import RecallTexts
 from engine.stop_signal import StopSignal
-from engine.target.interface import Target, TargetFeature
-from engine.target.trace import TokenizingVocabulary, TraceTarget
+from engine.target.interface import Target, TargetFeature, TokenizingVocabulary
+from engine.target.trace import TraceTarget
 
 _ALONE = {ALWAYS_DRAFTING: "drafter", RECALL: "recall"}  # modes in which one proposer drafts, by key of its origin
 

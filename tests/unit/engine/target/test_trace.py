@@ -17,7 +17,7 @@ VOCABS = Path(__file__).parents[5] / "shared" / "data" / "vocabs"
 
 
 class FakeVocabulary:
-    """Implements `engine.target.trace.TokenizingVocabulary`, with the fake target's tokens."""
+    """Implements `engine.target.interface.TokenizingVocabulary`, with the fake target's tokens."""
 
     def __init__(self, vocabulary: Vocabulary | None = None) -> None:
         self._target = FakeTarget()

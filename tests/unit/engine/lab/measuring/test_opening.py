@@ -16,8 +16,7 @@ from engine.lab.measuring.windows import Drafting
 from engine.learning.learner import Learner
 from engine.proposers.interface import Proposer
 from engine.stop_signal import StopSignal
-from engine.target.interface import Target
-from engine.target.trace import TokenizingVocabulary
+from engine.target.interface import Target, TokenizingVocabulary
 from tests.fakes.target import FakeTarget, says
 from tests.unit.engine.lab.measuring.test_modes import Foreteller
 from tests.unit.engine.target.test_trace import FakeVocabulary
