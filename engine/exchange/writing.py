@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import errno
-import os
-import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from engine.errors import FileUnusable
 from engine.exchange import json_format
 from engine.messages.conversations import ConversationTree, ExportFormat, Role, TreeMessage
+from engine.whole_file import whole_file
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
@@ -22,21 +21,11 @@ def write_chats(path: Path, trees: Iterable[ConversationTree], form: ExportForma
     _check_free(path, overwrite)
     pieces = json_format.write(trees) if form is ExportFormat.JSON else markdown(trees)
     try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name[:100]}.", suffix=".part", dir=path.parent)
+        with whole_file(path) as file:
+            file.writelines(piece.encode("utf-8", "replace") for piece in pieces)
+            _check_free(path, overwrite)
     except OSError as error:
         raise _not_written(path, error) from error
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", errors="replace", newline="\n") as file:
-            for piece in pieces:
-                file.write(piece)
-            file.flush()
-            os.fsync(file.fileno())
-        _check_free(path, overwrite)
-        Path(temporary).replace(path)
-    except OSError as error:
-        raise _not_written(path, error) from error
-    finally:
-        Path(temporary).unlink(missing_ok=True)
 
 
 def _check_free(path: Path, overwrite: bool) -> None:

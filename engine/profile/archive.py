@@ -10,13 +10,13 @@ import os
 import re
 import stat
 import struct
-import tempfile
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO
 
 from engine.errors import FileUnusable
+from engine.whole_file import whole_file
 
 MOST_BYTES = 512 * 2**20  # of a profile; all of it is in memory for a moment
 MOST_MEMBERS = 1000
@@ -52,16 +52,9 @@ def write_archive(path: Path, members: Mapping[str, bytes], overwrite: bool = Fa
         raise too_much()
     _check_free(path, overwrite)
     try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name[:100]}.", suffix=".part", dir=path.absolute().parent)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                _write(file, members)
-                file.flush()
-                os.fsync(file.fileno())
+        with whole_file(path) as file:
+            _write(file, members)
             _check_free(path, overwrite)
-            Path(temporary).replace(path)
-        finally:
-            Path(temporary).unlink(missing_ok=True)
     except OSError as error:
         raise not_written(path, error) from error
 
@@ -105,20 +98,15 @@ def _check_end(path: Path, file: BinaryIO, size: int) -> None:
     tail = file.read()
     if len(tail) < _END.size:
         raise damaged(path, "it is no zip file")
-    mark, numbers, here, in_all, num_bytes, begin, comment = _end_of(tail)
+    mark, disk, first_disk, here, in_all, num_bytes, begin, comment = _END.unpack(tail[-_END.size :])
     if mark != _END_MARK or comment:
         raise damaged(path, "it is no zip file, or was cut off")
     if tail.startswith(_LARGE_MARK):
         raise damaged(path, "its end is not as Slipstream writes it")
     if in_all > MOST_MEMBERS + 1 or num_bytes > _MOST_DIRECTORY_BYTES:
         raise damaged(path, "it has too many members")
-    if numbers != bytes(4) or here != in_all or begin + num_bytes + _END.size != size:
+    if disk or first_disk or here != in_all or begin + num_bytes + _END.size != size:
         raise damaged(path, "its end is not as Slipstream writes it")
-
-
-def _end_of(tail: bytes) -> tuple[bytes, bytes, int, int, int, int, int]:
-    mark, disk, first_disk, here, in_all, num_bytes, begin, comment = _END.unpack(tail[-_END.size :])
-    return mark, struct.pack("<2H", disk, first_disk), here, in_all, num_bytes, begin, comment
 
 
 def _read(path: Path, archive: zipfile.ZipFile, size: int) -> dict[str, bytes]:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import TypeVar
 
-import numpy as np
-import numpy.typing as npt
 from pydantic import ValidationError
 
-from engine.messages.learned import AdapterRecord, FingerprintPair, Learned, NgramRecord, TargetStatistics
+from engine.messages.learned import AdapterRecord, FingerprintPair, Learned, TargetStatistics
 from engine.profile import archive
 from engine.profile.manifest import (
     FORMAT,
@@ -41,6 +40,8 @@ from engine.profile.members import (
 
 _MOST_JSON_BYTES = 2**22
 _CANNOT_TRAVEL = (ValidationError, TensorsBroken)
+_Key = TypeVar("_Key")
+_Row = TypeVar("_Row")
 _CONTROL_CODES = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
@@ -64,12 +65,13 @@ def to_members(contents: Contents) -> dict[str, bytes]:
         with suppress(*_CANNOT_TRAVEL):
             ngrams.append(NgramsItem(target=pair[0], drafter=pair[1], member=name))
             members[name] = pack_ngrams(records)
-    for pair, adapter in _each(learned.adapters):
-        name = f"adapters/{adapter.number}.safetensors"  # a number is that of one adapter in the whole store
-        with suppress(*_CANNOT_TRAVEL):
-            check_weights(adapter.weights)
-            adapters.append(_adapter_item(pair, adapter, name))
-            members[name] = adapter.weights
+    for pair, of_pair in sorted(learned.adapters.items()):
+        for adapter in of_pair:
+            name = f"adapters/{adapter.number}.safetensors"  # a number is that of one adapter in the whole store
+            with suppress(*_CANNOT_TRAVEL):
+                check_weights(adapter.weights)
+                adapters.append(_adapter_item(pair, adapter, name))
+                members[name] = adapter.weights
     for place, (vocabulary, texts) in enumerate(sorted(learned.recall.items()), start=1):
         name = f"recall/{place}.safetensors"
         with suppress(*_CANNOT_TRAVEL):
@@ -99,9 +101,11 @@ def from_members(path: Path, members: Mapping[str, bytes]) -> Contents:
         raise archive.damaged(path, "its statistics are not as Slipstream writes them") from error
     try:
         learned = Learned(
-            ngrams=_ngrams(manifest.ngrams, members),
+            ngrams=_unpacked(
+                {(item.target, item.drafter): members[item.member] for item in manifest.ngrams}, unpack_ngrams
+            ),
             adapters=_adapters(manifest.adapters, members),
-            recall=_recall(manifest.recall, members),
+            recall=_unpacked({item.vocabulary: members[item.member] for item in manifest.recall}, unpack_texts),
             statistics=tuple(TargetStatistics(**item.model_dump()) for item in statistics.targets),
         )
     except TensorsBroken as error:
@@ -126,48 +130,32 @@ def _read_manifest(path: Path, members: Mapping[str, bytes]) -> Manifest:
 def _check_members(path: Path, manifest: Manifest, members: Mapping[str, bytes]) -> None:
     """Every member is listed once, used once, and has its size and digest; nothing is listed twice."""
     listed = [MANIFEST, *(member.name for member in manifest.members)]
-    items: tuple[NgramsItem | AdapterItem | RecallItem, ...]
-    items = (*manifest.ngrams, *manifest.adapters, *manifest.recall)
-    used = [MANIFEST, STATISTICS, *(item.member for item in items)]
+    items = manifest.ngrams, manifest.adapters, manifest.recall
+    used = [MANIFEST, STATISTICS, *(item.member for kind in items for item in kind)]
     if sorted(listed) != sorted(members) or sorted(used) != sorted(members):
         raise archive.damaged(path, "its manifest tells of other members than it has")
     for member in manifest.members:
         content = members[member.name]
         if len(content) != member.size or _sha256(content) != member.sha256:
             raise archive.damaged(path, "a member is not as it was when it was written")
-    published = [(item.target, item.drafter) for item in manifest.adapters if item.is_published]
     subjects = (
         [(item.target, item.drafter) for item in manifest.ngrams],
         [item.vocabulary for item in manifest.recall],
         [item.number for item in manifest.adapters],
-        published,
+        [(item.target, item.drafter) for item in manifest.adapters if item.is_published],
     )
     if any(len(set(each)) < len(each) for each in subjects):
         raise archive.damaged(path, "its manifest tells of something twice")
 
 
-def _ngrams(
-    items: Iterable[NgramsItem], members: Mapping[str, bytes]
-) -> dict[FingerprintPair, tuple[NgramRecord, ...]]:
-    ngrams: dict[FingerprintPair, tuple[NgramRecord, ...]] = {}
-    for item in items:
-        room = MOST_ROWS - sum(map(len, ngrams.values()))
-        ngrams[item.target, item.drafter] = unpack_ngrams(members[item.member], room)
-    return ngrams
-
-
-def _recall(items: Iterable[RecallItem], members: Mapping[str, bytes]) -> dict[str, tuple[npt.NDArray[np.int32], ...]]:
-    recall: dict[str, tuple[npt.NDArray[np.int32], ...]] = {}
-    for item in items:
-        room = MOST_ROWS - sum(map(len, recall.values()))
-        recall[item.vocabulary] = unpack_texts(members[item.member], room)
-    return recall
-
-
-def _each(
-    adapters: Mapping[FingerprintPair, tuple[AdapterRecord, ...]],
-) -> Iterable[tuple[FingerprintPair, AdapterRecord]]:
-    return ((pair, adapter) for pair, records in sorted(adapters.items()) for adapter in records)
+def _unpacked(
+    contents: Mapping[_Key, bytes], unpack: Callable[[bytes, int], tuple[_Row, ...]]
+) -> dict[_Key, tuple[_Row, ...]]:
+    """At most `MOST_ROWS` rows in all."""
+    found: dict[_Key, tuple[_Row, ...]] = {}
+    for key, content in contents.items():
+        found[key] = unpack(content, MOST_ROWS - sum(map(len, found.values())))
+    return found
 
 
 def _adapters(

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from engine.messages.learned import AdapterSummary, ImportOutcome, Learned, LearnedSummary, ProfileSummary, RecallSize
+from engine.messages.learned import (
+    AdapterRecord,
+    AdapterSummary,
+    ImportOutcome,
+    Learned,
+    LearnedSummary,
+    ProfileSummary,
+    RecallSize,
+)
 from engine.profile.archive import read_archive, write_archive
 from engine.profile.contents import Contents, from_members, to_members
 from engine.storage import Repository
 
-_RECALL_TOKENS = 4_000_000  # of every vocabulary: more than recall remembers at once
+_RECALL_TOKENS = 4_000_000  # of every vocabulary: more than recall holds at once
 
 
 def export_profile(repository: Repository, path: Path, with_recall: bool = False, overwrite: bool = False) -> None:
@@ -54,13 +63,5 @@ def summarize(learned: Learned) -> LearnedSummary:
     )
 
 
-def _without_weights(record: AdapterSummary) -> AdapterSummary:
-    return AdapterSummary(
-        record.number,
-        record.created_at,
-        record.before,
-        record.after,
-        record.num_replies,
-        record.num_learned,
-        record.is_published,
-    )
+def _without_weights(record: AdapterRecord) -> AdapterSummary:
+    return AdapterSummary(**{field.name: getattr(record, field.name) for field in fields(AdapterSummary)})

@@ -13,13 +13,11 @@ from collections.abc import Sequence, Set
 from dataclasses import asdict, fields
 from typing import Any
 
-from sqlalchemy import Connection, Integer, Row, bindparam, cast, func, insert, select
+from sqlalchemy import CTE, ColumnElement, Connection, Integer, Row, bindparam, cast, func, insert, select
 
 from engine.messages.conversations import Message
 from engine.messages.replies import ProposerCounts, ReplyStatistics
-from engine.storage.schema import MessageRow, ReplyProposerRow, ReplyStatisticsRow
-
-Heads = tuple[int, ...]  # ids of messages
+from engine.storage.schema import Heads, MessageRow, ReplyProposerRow, ReplyStatisticsRow
 
 _MOST_HEADS = 64  # that are stored for a conversation
 _FIGURES = tuple(field.name for field in fields(ReplyStatistics) if field.name != "proposers")
@@ -33,10 +31,16 @@ _proposers = (
 )
 _STATISTICS = (*(getattr(ReplyStatisticsRow, name) for name in _FIGURES), _proposers)
 
-_link = select(MessageRow.id, MessageRow.parent_id)
-_links = _link.where(MessageRow.id == bindparam("head")).cte("branch", recursive=True)
-# UNION drops rows it has seen, so that a cycle in a damaged file ends.
-_links = _links.union(_link.join(_links, MessageRow.id == _links.c.parent_id))
+
+def links_up(first: ColumnElement[bool]) -> CTE:
+    """The ids of these messages and of all above them. UNION drops rows it has seen, so that a cycle in a damaged file
+    ends."""
+    link = select(MessageRow.id, MessageRow.parent_id)
+    links = link.where(first).cte("branch", recursive=True)
+    return links.union(link.join(links, MessageRow.id == links.c.parent_id))
+
+
+_links = links_up(MessageRow.id == bindparam("head"))
 _BRANCH = (
     select(*MessageRow.__table__.columns, *_STATISTICS)
     .join(_links, _links.c.id == MessageRow.id)
@@ -98,26 +102,13 @@ def write_statistics(connection: Connection, message_id: int, statistics: ReplyS
 
 
 def with_left(heads: Heads, head: int | None) -> Heads:
-    """With the head that is no longer the current one; None: there was none."""
+    """Adds the head that is no longer the current one; None: there was none."""
     return heads if head is None else (*(each for each in heads if each != head), head)[-_MOST_HEADS:]
 
 
 def latest_of(heads: Heads, below: Set[int]) -> int:
-    """Of these messages, which are below one, the head that was left last, or else the message written last."""
+    """Of these messages below one, the head that was left last, or else the message written last."""
     return next((head for head in reversed(heads) if head in below), max(below))
-
-
-def heads_to_json(heads: Heads) -> str:
-    return json.dumps(heads, separators=(",", ":"))
-
-
-def heads_from_json(stored: str) -> Heads:
-    """Leaves out what is not an id."""
-    try:
-        found = json.loads(stored)
-    except (TypeError, ValueError, RecursionError):  # SQLite holds any kind of value in any column
-        return ()
-    return tuple(each for each in found if type(each) is int) if isinstance(found, list) else ()
 
 
 def _message(row: Row[Any]) -> Message:

@@ -40,13 +40,14 @@ def prepare_file(path: Path) -> None:
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise failures.folder_not_created(path.parent, error) from error
+        raise failures.unusable(failures.FOLDER_NOT_CREATED, path.parent, error.strerror) from error
     if path.is_dir():
-        raise failures.is_a_folder(path)
+        raise failures.unusable(failures.IS_A_FOLDER, path)
     log = path.with_name(path.name + "-wal")
     os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     if path.stat().st_size == 0 and log.exists() and log.stat().st_size > 0:
-        raise failures.damaged(path)  # the file was emptied by accident, and SQLite would discard its log too
+        # The file was emptied by accident, and SQLite would discard its log too.
+        raise failures.unusable(failures.DAMAGED, path)
     for file in (path, log, path.with_name(path.name + "-shm")):
         _keep_private(file)
 
@@ -63,24 +64,18 @@ def _keep_private(file: Path) -> None:
 
 def engine_for(path: Path) -> Engine:
     """Connections whose transactions begin as readers: one unchanging view of the store."""
-    engine = create_engine(
-        URL.create("sqlite", database=str(path)),
-        connect_args={"timeout": BUSY_TIMEOUT_S},
-        hide_parameters=True,  # an error must not carry what somebody wrote into the log
-        max_overflow=-1,  # a thread never waits for another one's connection
-    )
-    return _prepared(engine)
+    url = URL.create("sqlite", database=str(path))
+    # A thread never waits for another one's connection.
+    return _engine(url, connect_args={"timeout": BUSY_TIMEOUT_S}, max_overflow=-1)
 
 
 def engine_in_memory() -> Engine:
     """One connection to a database in memory, for all threads: the caller lets one at a time use it."""
-    engine = create_engine(
-        "sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False}, hide_parameters=True
-    )
-    return _prepared(engine)
+    return _engine("sqlite://", connect_args={"check_same_thread": False}, poolclass=StaticPool)
 
 
-def _prepared(engine: Engine) -> Engine:
+def _engine(url: URL | str, **options: Any) -> Engine:
+    engine = create_engine(url, hide_parameters=True, **options)  # an error must not carry a user's text into the log
     event.listen(engine, "connect", _prepare)
     event.listen(engine, "begin", _begin)
     return engine
@@ -107,8 +102,7 @@ def _prepare(connection: sqlite3.Connection, _record: object) -> None:
 
 
 def _begin(connection: Connection) -> None:
-    options: dict[str, Any] = dict(connection.get_execution_options())
-    statement = options.get(_BEGIN, "BEGIN")
+    statement = dict[str, Any](connection.get_execution_options()).get(_BEGIN, "BEGIN")
     if statement is not None:
         connection.exec_driver_sql(statement)
 
@@ -136,10 +130,10 @@ def delete_from(backup: Path, tables: Iterable[str], ids: Sequence[int] | None =
     with closing(sqlite3.connect(backup, isolation_level=None)) as connection:
         connection.execute("PRAGMA foreign_keys = ON").close()
         connection.execute("PRAGMA secure_delete = ON").close()
-        there = {name for (name,) in connection.execute(_TABLES)}
-        for table in tables:
-            if table in there and ids is None:
+        present = {name for (name,) in connection.execute(_TABLES)}
+        for table in (table for table in tables if table in present):
+            if ids is None:
                 connection.execute(f"DELETE FROM {table}").close()
-            elif table in there:
-                connection.executemany(f"DELETE FROM {table} WHERE id = ?", [(number,) for number in ids or ()]).close()
+            else:
+                connection.executemany(f"DELETE FROM {table} WHERE id = ?", [(number,) for number in ids]).close()
         connection.execute("VACUUM").close()  # erases the deleted text, see `Database.finish_erasure`

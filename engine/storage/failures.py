@@ -16,81 +16,48 @@ from engine.errors import StoreUnusable
 _ELSEWHERE = f"choose another data folder with {DATA_DIR_VARIABLE}"
 
 
-def damaged(path: Path) -> StoreUnusable:
-    return StoreUnusable(
-        f"The store {path} is damaged or is not a store of Slipstream; "
-        f"put a backup in its place, move it away to begin an empty one, or {_ELSEWHERE}."
-    )
-
-
-def from_newer_version(path: Path) -> StoreUnusable:
-    return StoreUnusable(
-        f"The store {path} was written by a newer version of Slipstream; install that version or {_ELSEWHERE}."
-    )
-
-
-def from_before_release(path: Path) -> StoreUnusable:
-    return StoreUnusable(
-        f"The store {path} is from before the first release of Slipstream, and released versions cannot read it; "
-        f"move it away to begin an empty one, or {_ELSEWHERE}."
-    )
-
-
-def is_a_folder(path: Path) -> StoreUnusable:
-    return StoreUnusable(f"A folder stands where the store {path} should be; move it away or {_ELSEWHERE}.")
-
-
-def folder_not_created(folder: Path, reason: OSError) -> StoreUnusable:
-    return StoreUnusable(f"The data folder {folder} cannot be created ({reason.strerror}); {_ELSEWHERE}.")
-
-
-def _read_only(path: Path) -> StoreUnusable:
-    return StoreUnusable(
-        f"The store {path} cannot be written; make it and its folder writable for you, or {_ELSEWHERE}."
-    )
-
-
-def _full(path: Path) -> StoreUnusable:
-    return StoreUnusable(f"The disk that holds the store {path} is full; free some space and try again.")
-
-
-def _locked(path: Path) -> StoreUnusable:
-    return StoreUnusable(f"The store {path} is locked by another program; close that program and try again.")
-
-
-def _not_opened(path: Path) -> StoreUnusable:
-    return StoreUnusable(
-        f"The store {path} cannot be opened; check that its folder is there and that you may read and write it, "
-        f"or {_ELSEWHERE}."
-    )
-
-
-def _disk_error(path: Path) -> StoreUnusable:
-    return StoreUnusable(
-        f"The disk failed while the store {path} was in use; check the disk and try again, or {_ELSEWHERE}."
-    )
-
+DAMAGED = (
+    "The store {path} is damaged or is not a store of Slipstream; put a backup in its place, move it away to begin an "
+    "empty one, or {elsewhere}."
+)
+FROM_NEWER_VERSION = (
+    "The store {path} was written by a newer version of Slipstream; install that version or {elsewhere}."
+)
+FROM_BEFORE_RELEASE = (
+    "The store {path} is from before the first release of Slipstream, and released versions cannot read it; move it "
+    "away to begin an empty one, or {elsewhere}."
+)
+IS_A_FOLDER = "A folder stands where the store {path} should be; move it away or {elsewhere}."
+FOLDER_NOT_CREATED = "The data folder {path} cannot be created ({reason}); {elsewhere}."
+_READ_ONLY = "The store {path} cannot be written; make it and its folder writable for you, or {elsewhere}."
+_FULL = "The disk that holds the store {path} is full; free some space and try again."
+_LOCKED = "The store {path} is locked by another program; close that program and try again."
+_NOT_OPENED = (
+    "The store {path} cannot be opened; check that its folder is there and that you may read and write it, or "
+    "{elsewhere}."
+)
+_DISK_ERROR = "The disk failed while the store {path} was in use; check the disk and try again, or {elsewhere}."
 
 _BY_SQLITE_CODE = {
-    sqlite3.SQLITE_CORRUPT: damaged,
-    sqlite3.SQLITE_NOTADB: damaged,
-    sqlite3.SQLITE_FORMAT: damaged,
-    sqlite3.SQLITE_READONLY: _read_only,
-    sqlite3.SQLITE_PERM: _read_only,
-    sqlite3.SQLITE_FULL: _full,
-    sqlite3.SQLITE_BUSY: _locked,
-    sqlite3.SQLITE_LOCKED: _locked,
-    sqlite3.SQLITE_PROTOCOL: _locked,
-    sqlite3.SQLITE_CANTOPEN: _not_opened,
-    sqlite3.SQLITE_IOERR: _disk_error,
+    sqlite3.SQLITE_CORRUPT: DAMAGED,
+    sqlite3.SQLITE_NOTADB: DAMAGED,
+    sqlite3.SQLITE_FORMAT: DAMAGED,
+    sqlite3.SQLITE_READONLY: _READ_ONLY,
+    sqlite3.SQLITE_PERM: _READ_ONLY,
+    sqlite3.SQLITE_FULL: _FULL,
+    sqlite3.SQLITE_BUSY: _LOCKED,
+    sqlite3.SQLITE_LOCKED: _LOCKED,
+    sqlite3.SQLITE_PROTOCOL: _LOCKED,
+    sqlite3.SQLITE_CANTOPEN: _NOT_OPENED,
+    sqlite3.SQLITE_IOERR: _DISK_ERROR,
 }
 _BY_ERRNO = {
-    errno.ENOSPC: _full,
-    errno.EDQUOT: _full,
-    errno.EACCES: _read_only,
-    errno.EPERM: _read_only,
-    errno.EROFS: _read_only,
-    errno.EIO: _disk_error,
+    errno.ENOSPC: _FULL,
+    errno.EDQUOT: _FULL,
+    errno.EACCES: _READ_ONLY,
+    errno.EPERM: _READ_ONLY,
+    errno.EROFS: _READ_ONLY,
+    errno.EIO: _DISK_ERROR,
 }
 
 
@@ -103,25 +70,26 @@ def _primary_code(error: BaseException | None) -> int | None:
     return None if code is None else int(code) & 0xFF
 
 
-def _store_unusable(error: sqlite3.Error, path: Path) -> StoreUnusable | None:
+def unusable(sentence: str, path: Path, reason: str | None = None) -> StoreUnusable:
+    return StoreUnusable(sentence.format(path=path, elsewhere=_ELSEWHERE, reason=reason))
+
+
+def _sentence_for(error: BaseException | None) -> str | None:
     """None for an error of ours, such as a broken constraint."""
-    if "decode to UTF-8" in str(error):  # raised by Python's module, for bytes that we never wrote
-        return damaged(path)
-    code = _primary_code(error)
-    sentence = None if code is None else _BY_SQLITE_CODE.get(code)
-    return None if sentence is None else sentence(path)
+    if isinstance(error, sqlite3.Error) and "decode to UTF-8" in str(error):
+        return DAMAGED  # raised by Python's module, for bytes that we never wrote
+    return _BY_SQLITE_CODE.get(_primary_code(error) or 0)
 
 
 @contextmanager
-def store_errors(path: Path) -> Iterator[None]:
+def as_store_errors(path: Path) -> Iterator[None]:
     """Raises failures of disk and file as StoreUnusable, and our own errors as they are."""
     try:
         yield
     except (DBAPIError, sqlite3.Error) as error:
-        cause = error.orig if isinstance(error, DBAPIError) else error
-        found = _store_unusable(cause, path) if isinstance(cause, sqlite3.Error) else None
-        if found is None:
+        sentence = _sentence_for(error.orig if isinstance(error, DBAPIError) else error)
+        if sentence is None:
             raise
-        raise found from error
+        raise unusable(sentence, path) from error
     except OSError as error:
-        raise _BY_ERRNO.get(error.errno or 0, _not_opened)(path) from error
+        raise unusable(_BY_ERRNO.get(error.errno or 0, _NOT_OPENED), path) from error

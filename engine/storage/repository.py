@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, Row, insert, select, update
 
 from engine.config import OwnSampling
 from engine.errors import ConversationMissing
 from engine.messages.conversations import Conversation, ConversationSummary, ConversationTree, Message, Role, SearchHit
 from engine.messages.replies import ReplyStatistics
 from engine.storage import branch, connections
-from engine.storage.failures import store_errors
+from engine.storage.failures import as_store_errors
 from engine.storage.learned import LearnedRepository
 from engine.storage.schema import ConversationRow, Holds, MessageRow, rows_holding
 from engine.storage.search import MOST_HITS, find_conversations, summary_of
@@ -45,7 +46,7 @@ class Repository(TargetRepository, LearnedRepository):
     def open(cls, data_dir: Path) -> Repository:
         """Opens the store in this folder; makes both where they are missing and migrates an older store."""
         path = data_dir.absolute() / FILE_NAME
-        with store_errors(path):
+        with as_store_errors(path):
             connections.prepare_file(path)
             engine = connections.engine_for(path)
             try:
@@ -83,7 +84,7 @@ class Repository(TargetRepository, LearnedRepository):
     def find_conversation(self, conversation_id: int) -> ConversationSummary:
         """The summary alone. A deleted conversation counts as missing."""
         with self._reading(conversation_id) as connection:
-            return _find(connection, conversation_id).summary
+            return _summary(_find(connection, conversation_id))
 
     def open_conversation(self, conversation_id: int) -> Conversation:
         """The conversation with its current branch, root first. A deleted one counts as missing."""
@@ -106,7 +107,7 @@ class Repository(TargetRepository, LearnedRepository):
             _check_message(connection, conversation_id, message_id)
             left = branch.with_left(found.left_heads, found.head_message_id)
             head = branch.latest_of(left, branch.read_below(connection, message_id))
-            _change(connection, conversation_id, head_message_id=head, left_heads=branch.heads_to_json(left))
+            _change(connection, conversation_id, head_message_id=head, left_heads=left)
             return _opened(connection, found, head)
 
     def find_siblings(self, message: Message) -> tuple[int, ...]:
@@ -119,19 +120,14 @@ class Repository(TargetRepository, LearnedRepository):
         self, conversation_id: int, system_prompt: str, sampling: OwnSampling
     ) -> ConversationSummary:
         """Does not count as use."""
-        system_prompt = encodable(system_prompt)
+        values: dict[str, Any] = {"system_prompt": encodable(system_prompt), "sampling": sampling.to_json()}
         with self._writing(conversation_id) as connection:
-            found = _find(connection, conversation_id)
-            stored = sampling.to_json()
-            _change(connection, conversation_id, system_prompt=system_prompt, sampling=stored)
-            return found.summary
+            return _summary(_change(connection, conversation_id, **values))
 
     def save_draft(self, conversation_id: int, text: str) -> None:
         """Saves a prompt that is not sent yet with its conversation, also with a deleted one. Does not count as use."""
-        text = encodable(text)
         with self._writing(conversation_id) as connection:
-            _find(connection, conversation_id, even_deleted=True)
-            _change(connection, conversation_id, draft=text)
+            _change(connection, conversation_id, even_deleted=True, draft=encodable(text))
 
     def conversations_with_prompt(self, text: str) -> tuple[int, ...]:
         """Those in which the user wrote exactly this prompt, without deleted and incognito ones."""
@@ -151,22 +147,20 @@ class Repository(TargetRepository, LearnedRepository):
     def rename_conversation(self, conversation_id: int, title: str) -> ConversationSummary:
         """Does not count as use. A deleted conversation counts as missing."""
         with self._writing(conversation_id) as connection:
-            found = _find(connection, conversation_id)
-            _change(connection, conversation_id, title=fit_title(title))
-            return replace(found.summary, title=fit_title(title))
+            found = _change(connection, conversation_id, title=fit_title(title))
+            return replace(_summary(found), title=fit_title(title))
 
     def delete_conversation(self, conversation_id: int) -> ConversationSummary:
         """Hides the conversation. Until `purge_deleted`, `restore_conversation` brings it back."""
         with self._writing(conversation_id) as connection:
             found = _find(connection, conversation_id, even_deleted=True)
-            _change(connection, conversation_id, deleted_at=found.deleted_at or datetime.now(UTC))
-            return found.summary
+            if found.deleted_at is None:
+                _change(connection, conversation_id, deleted_at=datetime.now(UTC))
+            return _summary(found)
 
     def restore_conversation(self, conversation_id: int) -> ConversationSummary:
         with self._writing(conversation_id) as connection:
-            found = _find(connection, conversation_id, even_deleted=True)
-            _change(connection, conversation_id, deleted_at=None)
-            return found.summary
+            return _summary(_change(connection, conversation_id, even_deleted=True, deleted_at=None))
 
     def purge_deleted(self) -> int:
         """Removes deleted conversations for good and returns how many; none of their text remains in the files.
@@ -187,7 +181,7 @@ class Repository(TargetRepository, LearnedRepository):
         with self._writing(conversation_id) as connection:
             found = _find(connection, conversation_id, even_deleted=True)
             self._database_of(conversation_id).delete_conversations(connection, [conversation_id])
-            return found.summary
+            return _summary(found)
 
     def erase_forgotten(self) -> None:
         """Takes seconds for a large store. What fails is done by the next `purge_deleted`."""
@@ -270,10 +264,11 @@ class Repository(TargetRepository, LearnedRepository):
             message_id = connection.execute(new).lastrowid
             if statistics is not None:
                 branch.write_statistics(connection, message_id, statistics)
-            _change(connection, conversation_id, head_message_id=message_id, updated_at=now)
+            left = found.left_heads
             if found.head_message_id != parent_id:
-                left = branch.with_left(found.left_heads, found.head_message_id)
-                _change(connection, conversation_id, left_heads=branch.heads_to_json(left))
+                left = branch.with_left(left, found.head_message_id)
+            values = {"head_message_id": message_id, "left_heads": left, "updated_at": now}
+            _change(connection, conversation_id, even_deleted=True, **values)
         return Message(message_id, conversation_id, parent_id, role, text, now, target_name, statistics)
 
 
@@ -281,38 +276,28 @@ def _last_use(summary: ConversationSummary) -> tuple[datetime, int]:
     return summary.updated_at, summary.id
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    summary: ConversationSummary
-    system_prompt: str
-    head_message_id: int | None
-    deleted_at: datetime | None
-    sampling: str | None
-    draft: str
-    left_heads: branch.Heads
-
-
-def _find(connection: Connection, conversation_id: int, *, even_deleted: bool = False) -> _Found:
-    more = (ConversationRow.system_prompt, ConversationRow.head_message_id, ConversationRow.deleted_at)
-    own = (ConversationRow.sampling, ConversationRow.draft, ConversationRow.left_heads)
-    wanted = _SUMMARIES.add_columns(*more, *own).where(ConversationRow.id == conversation_id)
+def _find(connection: Connection, conversation_id: int, *, even_deleted: bool = False) -> Row[Any]:
+    """Its row of `ConversationRow`."""
+    wanted = select(ConversationRow.__table__).where(ConversationRow.id == conversation_id)
     row = connection.execute(wanted).one_or_none() if conversation_id in _POSSIBLE_IDS else None
     if row is None or (row.deleted_at is not None and not even_deleted):
         raise ConversationMissing("This chat is no longer in the store.")
-    number, title, updated_at, system_prompt, head, deleted_at, sampling, draft, left = row
-    summary = summary_of(number, title, updated_at)
-    return _Found(summary, system_prompt, head, deleted_at, sampling, draft, branch.heads_from_json(left))
+    return row
 
 
-def _opened(connection: Connection, found: _Found, head_message_id: int | None) -> Conversation:
+def _summary(found: Row[Any]) -> ConversationSummary:
+    return summary_of(found.id, found.title, found.updated_at)
+
+
+def _opened(connection: Connection, found: Row[Any], head_message_id: int | None) -> Conversation:
     messages = branch.read_branch(connection, head_message_id)
     return Conversation(
-        found.summary,
+        _summary(found),
         found.system_prompt,
         messages,
         OwnSampling.from_json(found.sampling),
         found.draft,
-        branch.read_siblings(connection, found.summary.id, messages),
+        branch.read_siblings(connection, found.id, messages),
     )
 
 
@@ -322,5 +307,8 @@ def _check_message(connection: Connection, conversation_id: int, message_id: int
         raise ConversationMissing("This message is no longer in the store.")
 
 
-def _change(connection: Connection, conversation_id: int, **values: object) -> None:
+def _change(connection: Connection, conversation_id: int, *, even_deleted: bool = False, **values: object) -> Row[Any]:
+    """Returns the row as it was before."""
+    found = _find(connection, conversation_id, even_deleted=even_deleted)
     connection.execute(update(ConversationRow).where(ConversationRow.id == conversation_id).values(**values))
+    return found

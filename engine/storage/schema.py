@@ -34,6 +34,8 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from engine.messages.conversations import Role
 from engine.messages.replies import OriginRun, StopReason, TextKind
 
+Heads = tuple[int, ...]  # ids of the leaves of branches
+
 
 class UtcDateTime(TypeDecorator[datetime]):
     """An aware datetime, stored as UTC."""
@@ -94,6 +96,23 @@ class OriginRuns(TypeDecorator[tuple[OriginRun, ...]]):
             return ()
 
 
+class MessageIds(TypeDecorator[Heads]):
+    """Ids of messages, as JSON. Anything else in the column counts as none."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Heads | None, dialect: Dialect) -> str:  # noqa: ARG002
+        return json.dumps(value or (), separators=(",", ":"))
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> Heads:  # noqa: ARG002
+        try:
+            found = json.loads(value or "[]")
+        except (TypeError, ValueError, RecursionError):  # SQLite holds any kind of value in any column
+            return ()
+        return tuple(each for each in found if type(each) is int) if isinstance(found, list) else ()
+
+
 def _key(origin: object) -> str:
     if not isinstance(origin, str):
         raise TypeError(f"{origin!r} is no key of an origin")
@@ -143,6 +162,7 @@ class Base(DeclarativeBase):
         StopReason: _words(StopReason),
         TextKind: _words(TextKind),
         tuple[OriginRun, ...]: OriginRuns(),
+        Heads: MessageIds(),
     }
 
     def __init_subclass__(
@@ -173,7 +193,7 @@ class ConversationRow(Base, holds=Holds.CHATS):
     head_message_id: Mapped[int | None]  # no foreign key: it would close a circle between the two tables
     sampling: Mapped[str | None]  # what the user set for this conversation, as JSON
     draft: Mapped[str] = mapped_column(server_default=text("''"))  # a prompt that is not sent yet
-    left_heads: Mapped[str] = mapped_column(server_default=text("'[]'"))  # leaves of branches, see branch.py
+    left_heads: Mapped[Heads] = mapped_column(server_default=text("'[]'"))  # leaves of branches, see branch.py
 
 
 class MessageRow(Base, holds=Holds.CHATS):

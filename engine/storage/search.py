@@ -13,6 +13,7 @@ from itertools import groupby
 from sqlalchemy import ColumnElement, Connection, LargeBinary, and_, cast, func, or_, select
 
 from engine.messages.conversations import ConversationSummary, SearchHit
+from engine.storage.branch import links_up
 from engine.storage.schema import ConversationRow, MessageRow
 from engine.storage.texts import occur, snippet_of
 from engine.storage.transactions import is_incognito
@@ -30,16 +31,12 @@ def summary_of(conversation_id: int, title: str, updated_at: datetime) -> Conver
 
 def find_conversations(connection: Connection, words: Sequence[str], stopped: Callable[[], bool]) -> list[SearchHit]:
     """The last used conversations with all these words in the title and one message together."""
-    heads: dict[int, int | None] = {}
-    summaries: list[ConversationSummary] = []
     columns = (ConversationRow.id, ConversationRow.title, ConversationRow.updated_at, ConversationRow.head_message_id)
     listed = select(*columns).where(ConversationRow.deleted_at.is_(None))
-    for number, title, updated_at, head in connection.execute(
-        listed.order_by(ConversationRow.updated_at.desc(), ConversationRow.id.desc())
-    ):
-        heads[number] = head
-        summaries.append(summary_of(number, title, updated_at))
-
+    latest_first = listed.order_by(ConversationRow.updated_at.desc(), ConversationRow.id.desc())
+    rows = connection.execute(latest_first).all()
+    heads = {row.id: row.head_message_id for row in rows}
+    summaries = [summary_of(*row[:3]) for row in rows]
     messages: dict[int, list[_Found]] = dict(_holding(connection, words, stopped))
     missing = {each.id: _missing_in(each.title, words) for each in summaries}
     partly = [number for number, lacks in missing.items() if lacks and len(lacks) < len(words)]
@@ -109,7 +106,4 @@ def _sieve(words: Sequence[str]) -> ColumnElement[bool]:
 
 def _branches(connection: Connection, heads: Sequence[int]) -> set[int]:
     """The messages of the branches with these heads."""
-    link = select(MessageRow.id, MessageRow.parent_id)
-    links = link.where(MessageRow.id.in_(heads)).cte("branch", recursive=True)
-    links = links.union(link.join(links, MessageRow.id == links.c.parent_id))
-    return set(connection.execute(select(links.c.id)).scalars())
+    return set(connection.execute(select(links_up(MessageRow.id.in_(heads)).c.id)).scalars())

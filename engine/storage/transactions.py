@@ -11,7 +11,7 @@ from pathlib import Path
 from sqlalchemy import Connection, Engine, delete
 
 from engine.storage import connections
-from engine.storage.failures import store_errors
+from engine.storage.failures import as_store_errors
 from engine.storage.schema import Base, ConversationRow
 
 # Ids of incognito chats and their messages begin here: beyond any that the file gives, so that an id tells where its
@@ -40,13 +40,13 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """One unchanging view of the database."""
-        with store_errors(self._path), self._readers.begin() as connection:
+        with as_store_errors(self._path), self._readers.begin() as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """All or nothing; nobody else writes meanwhile."""
-        with self._turn, store_errors(self._path), self._writers.begin() as connection:
+        with self._turn, as_store_errors(self._path), self._writers.begin() as connection:
             yield connection
 
     def backups(self) -> tuple[Path, ...]:
@@ -55,7 +55,7 @@ class Database:
     def delete_conversations(self, connection: Connection, ids: Sequence[int]) -> None:
         """Here and in the backups, with everything that refers to them. `finish_erasure` is to follow."""
         for backup in self.backups():
-            with store_errors(backup):
+            with as_store_errors(backup):
                 connections.delete_from(backup, [ConversationRow.__tablename__], ids)
         for number in ids:
             connection.execute(delete(ConversationRow).where(ConversationRow.id == number))
@@ -64,7 +64,7 @@ class Database:
     def delete_all(self, connection: Connection, rows: Sequence[type[Base]], *, in_backups: bool) -> None:
         """Empties these tables, which `rows_holding` has put in order. `finish_erasure` is to follow."""
         for backup in self.backups() if in_backups else ():
-            with store_errors(backup):
+            with as_store_errors(backup):
                 connections.delete_from(backup, [row.__tablename__ for row in rows])
         for row in rows:
             connection.execute(delete(row))
@@ -77,7 +77,7 @@ class Database:
         rows to another one. Only VACUUM, which rewrites the whole file, removes these. It cannot run in a transaction,
         so the one that deletes leaves a mark in the file, which is removed when the work is done.
         """
-        with self._turn, store_errors(self._path), self._outside.connect() as connection:
+        with self._turn, as_store_errors(self._path), self._outside.connect() as connection:
             if connection.exec_driver_sql("PRAGMA user_version").scalar_one() == 0:
                 return
             connection.exec_driver_sql("VACUUM")

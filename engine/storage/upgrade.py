@@ -78,16 +78,15 @@ def _revision(connection: Connection, path: Path, migrations: Migrations) -> str
     tables = set(connection.exec_driver_sql("SELECT name FROM sqlite_master WHERE type = 'table'").scalars())
     if not tables:
         return None
-    if "alembic_version" not in tables:
-        raise failures.damaged(path)
-    revisions = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalars().all()
+    versions = "SELECT version_num FROM alembic_version"
+    revisions = connection.exec_driver_sql(versions).scalars().all() if "alembic_version" in tables else ()
     if not revisions:
-        raise failures.damaged(path)
+        raise failures.unusable(failures.DAMAGED, path)
     if len(revisions) == 1 and revisions[0] in migrations.revisions:
         return str(revisions[0])
     if max(map(str, revisions)) < migrations.revisions[0]:
-        raise failures.from_before_release(path)
-    raise failures.from_newer_version(path)
+        raise failures.unusable(failures.FROM_BEFORE_RELEASE, path)
+    raise failures.unusable(failures.FROM_NEWER_VERSION, path)
 
 
 def _use_write_ahead_log(bare: Engine) -> None:
