@@ -99,13 +99,13 @@ def from_members(path: Path, members: Mapping[str, bytes]) -> Contents:
         statistics = Statistics.model_validate_json(members[STATISTICS])
     except ValidationError as error:
         raise archive.damaged(path, "its statistics are not as Slipstream writes them") from error
+    ngrams = [((item.target, item.drafter), members[item.member]) for item in manifest.ngrams]
+    recall = [(item.vocabulary, members[item.member]) for item in manifest.recall]
     try:
         learned = Learned(
-            ngrams=_unpacked(
-                {(item.target, item.drafter): members[item.member] for item in manifest.ngrams}, unpack_ngrams
-            ),
+            ngrams=_unpacked(ngrams, unpack_ngrams),
             adapters=_adapters(manifest.adapters, members),
-            recall=_unpacked({item.vocabulary: members[item.member] for item in manifest.recall}, unpack_texts),
+            recall=_unpacked(recall, unpack_texts),
             statistics=tuple(TargetStatistics(**item.model_dump()) for item in statistics.targets),
         )
     except TensorsBroken as error:
@@ -149,11 +149,11 @@ def _check_members(path: Path, manifest: Manifest, members: Mapping[str, bytes])
 
 
 def _unpacked(
-    contents: Mapping[_Key, bytes], unpack: Callable[[bytes, int], tuple[_Row, ...]]
+    contents: Iterable[tuple[_Key, bytes]], unpack: Callable[[bytes, int], tuple[_Row, ...]]
 ) -> dict[_Key, tuple[_Row, ...]]:
     """At most `MOST_ROWS` rows in all."""
     found: dict[_Key, tuple[_Row, ...]] = {}
-    for key, content in contents.items():
+    for key, content in contents:
         found[key] = unpack(content, MOST_ROWS - sum(map(len, found.values())))
     return found
 

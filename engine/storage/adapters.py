@@ -107,26 +107,28 @@ def _is_pair(target_fingerprint: str, drafter_fingerprint: str) -> ColumnElement
     )
 
 
-def _read(
-    connection: Connection, statement: str, target_fingerprint: str, drafter_fingerprint: str
-) -> list[tuple[AdapterSummary, bytes]]:
+def _read(connection: Connection, statement: str, *pair: str) -> list[tuple[AdapterSummary, bytes]]:
     with closing(connection.connection.cursor()) as cursor:
-        rows = cursor.execute(statement, (target_fingerprint, drafter_fingerprint)).fetchall()
+        rows = cursor.execute(statement, pair).fetchall()
     return [(summary, row[-1]) for row in rows if (summary := _summary(*row[:-1])) is not None]
 
 
 def _summary(number: int, created_at: str, before: float, after: float, *more: Any) -> AdapterSummary | None:
     made = read_time(created_at)
-    if made is None or not all(0 <= figure < math.inf for figure in (before, after)):
+    if made is None or not _are_figures(before, after):
         return None
     num_replies, num_learned, is_published, ordinal = more
     return AdapterSummary(number, made, before, after, num_replies, num_learned, bool(is_published), ordinal=ordinal)
 
 
+def _are_figures(*figures: float) -> bool:
+    return all(0 <= figure < math.inf for figure in figures)
+
+
 def _check(adapter: AdapterSummary, weights: bytes) -> None:
     if not weights:
         raise ValueError("An adapter to be saved has no weights.")
-    if not all(0 <= figure < math.inf for figure in (adapter.before, adapter.after)):
+    if not _are_figures(adapter.before, adapter.after):
         raise ValueError("An adapter to be saved has figures that are no numbers of tokens.")
     if not all(number in _COUNTERS for number in (adapter.num_replies, adapter.num_learned)):
         raise ValueError("An adapter to be saved has a negative count.")

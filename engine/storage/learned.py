@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, date, datetime
 
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from engine.errors import AdapterUnusable, ConversationMissing
 from engine.messages.history import History
@@ -40,19 +40,14 @@ class LearnedRepository(Transactions):
     """
 
     def load_ngrams(self, target_fingerprint: str, drafter_fingerprint: str) -> tuple[NgramRecord, ...]:
-        """What was learned for this pair of vocabularies, in no particular order, without damaged rows.
-
-        N-grams come from what targets wrote. They have no order and belong to no conversation, so they stay when one is
-        deleted; but a target repeats names and words that a user typed, and pieces of these may be among them.
-        """
+        """Those of this pair of vocabularies, in no particular order, without damaged rows. A target repeats names and
+        words that a user typed, so pieces of these may be among them, also of deleted chats."""
         with self._reading() as connection:
             return read_ngrams(connection, target_fingerprint, drafter_fingerprint)
 
     def save_ngrams(self, target_fingerprint: str, drafter_fingerprint: str, changed: Sequence[NgramRecord]) -> None:
-        """Adds or replaces these, all or none; a record with count 0 removes its n-gram. Others stay as they are.
-
-        Of two records with the same string, the later counts. Raises ValueError for an invalid record: an empty string,
-        an id that is no token, a negative count.
+        """Adds or replaces these, all or none; a record with count 0 removes its n-gram. Of two records with the same
+        string, the later counts. Raises ValueError for an empty string, an id that is no token, or a negative count.
         """
         if not changed:
             return
@@ -62,23 +57,19 @@ class LearnedRepository(Transactions):
     def load_recall(
         self, fingerprint: str, most_tokens: int, conversation_id: int | None = None
     ) -> tuple[RecallText, ...]:
-        """The messages of one conversation or of all that are not deleted, in the tokens of the vocabulary with this
-        fingerprint as far as these are known: the latest ones, at most `most_tokens` in all, oldest first.
-
-        The arrays are read-only. The caller checks whether the tokens are in that vocabulary.
-        """
+        """The latest messages of one conversation, or of all that are not deleted, whose tokens in this vocabulary are
+        known: at most `most_tokens` in all, oldest first. The arrays are read-only and may hold ids that are not in the
+        vocabulary."""
         with self._reading() as connection:
             return read_recall(connection, fingerprint, most_tokens, conversation_id)
 
     def save_recall(self, fingerprint: str, tokens: Mapping[int, Sequence[int]]) -> None:
-        """Stores the tokens of messages, by their ids, for as long as the messages exist. Raises ConversationMissing
-        when one of the messages is gone, and then stores none."""
+        """Stores the tokens of messages, by their ids. Raises ConversationMissing when one of the messages is gone, and
+        then stores none."""
         if not tokens:
             return
         with self._writing() as connection:
-            found = select(MessageRow.id).where(MessageRow.id.in_(tokens))
-            if len(connection.execute(found).all()) < len(tokens):
-                raise ConversationMissing("This message is no longer in the store.")
+            _check_messages(connection, tokens)
             write_recall(connection, fingerprint, tokens)
 
     def messages_without_recall(self, fingerprint: str, before_id: int, limit: int) -> tuple[tuple[int, int, str], ...]:
@@ -88,28 +79,22 @@ class LearnedRepository(Transactions):
             return read_missing(connection, fingerprint, before_id, limit)
 
     def load_lessons(self, fingerprint: str, most: int | None = None) -> tuple[Lesson, ...]:
-        """The latest `most` lessons (None: all) in the vocabulary with this fingerprint, of conversations that are not
-        deleted, oldest first, without damaged ones.
-
-        The arrays are read-only. The caller checks whether the tokens are in that vocabulary.
-        """
+        """The latest `most` lessons (None: all) in this vocabulary, of conversations that are not deleted, oldest
+        first, without damaged ones. The arrays are read-only and may hold ids that are not in the vocabulary."""
         with self._reading() as connection:
             return read_lessons(connection, fingerprint, most)
 
     def save_lesson(
         self, fingerprint: str, message_id: int, reply: VerifiedReply, most: int, system_prompt: str | None = None
     ) -> None:
-        """Stores the lesson of a reply for as long as its message exists, in place of an earlier one, with the system
-        prompt that the reply was given; None: the one that its conversation has now.
-
-        Of more than `most` lessons in this vocabulary the latest quarter stays, and of the others some at random (the
-        same ones on every machine), so that they thin out with age.
+        """Stores the lesson of a reply, in place of an earlier one, with the system prompt that the reply was given;
+        None: the one that its conversation has now. Of more than `most` lessons in this vocabulary the latest quarter
+        stays, and of the others some at random (the same ones on every machine).
 
         Raises ConversationMissing when the message is gone, and ValueError for an invalid lesson.
         """
         with self._writing() as connection:
-            if connection.execute(select(MessageRow.id).where(MessageRow.id == message_id)).one_or_none() is None:
-                raise ConversationMissing("This message is no longer in the store.")
+            _check_messages(connection, [message_id])
             write_lesson(connection, fingerprint, message_id, reply, most, system_prompt)
 
     def save_adapter(
@@ -134,10 +119,8 @@ class LearnedRepository(Transactions):
         return saved
 
     def publish_adapter(self, target_fingerprint: str, drafter_fingerprint: str, number: int | None) -> None:
-        """Puts this adapter in use instead of others; None: no adapter, the original drafter.
-
-        Raises AdapterUnusable for a number that this pair does not have, and changes nothing.
-        """
+        """Puts this adapter in use instead of others; None: the original drafter. Raises AdapterUnusable for a number
+        that this pair does not have."""
         with self._writing() as connection:
             if not adapters.publish(connection, target_fingerprint, drafter_fingerprint, number):
                 raise AdapterUnusable(
@@ -177,11 +160,8 @@ class LearnedRepository(Transactions):
 
     def add_learned(self, learned: Learned, replace: bool = False) -> ImportOutcome:
         """Merges a profile into the store, all or nothing: n-grams by their larger count, adapters under new numbers,
-        in use only where none is, and texts for recall that are not known yet. Nothing is added twice.
-
-        With `replace`, the n-grams, adapters and imported texts of the store are removed first. Raises ValueError for
-        invalid records.
-        """
+        in use only where none is, and texts for recall that are not known yet. With `replace`, what the store has of
+        these is removed first. Raises ValueError for invalid records."""
         with self._writing() as connection:
             if replace:
                 in_profile = [row for row in rows_holding(Holds.LEARNED) if row.in_profile]
@@ -197,3 +177,9 @@ class LearnedRepository(Transactions):
         with self._writing() as connection:
             self._file.delete_all(connection, rows_holding(Holds.LEARNED), in_backups=True)
         self._file.finish_erasure()
+
+
+def _check_messages(connection: Connection, ids: Collection[int]) -> None:
+    found = select(MessageRow.id).where(MessageRow.id.in_(ids))
+    if len(connection.execute(found).all()) < len(ids):
+        raise ConversationMissing("This message is no longer in the store.")

@@ -1,8 +1,7 @@
 """Reads and writes lessons, the replies that a drafter learns from. The repository opens the transactions.
 
-A row has what the messages do not have: the reply in the target's tokens, the distribution before each, and the system
-prompt of that time, which the user may have changed since. Numbers are little-endian, so that a store can move to any
-machine.
+A row has what its message lacks: the reply in the target's tokens, the distribution before each, and the system prompt
+of that time. Numbers are little-endian, so that a store can move to any machine.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from contextlib import closing
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -65,22 +63,20 @@ _SAVE = _new.on_conflict_do_update(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Node:
-    parent_id: int | None
-    turn: ChatTurn
-
-
 def read_lessons(connection: Connection, fingerprint: str, most: int | None) -> tuple[Lesson, ...]:
     """The latest, oldest first, without those of deleted conversations, damaged ones, and those whose branch is
     incomplete."""
     lessons = []
     with closing(connection.connection.cursor()) as cursor:
-        nodes = _nodes(cursor.execute(_BRANCHES, (fingerprint,)).fetchall())
+        above = {
+            number: (parent, ChatTurn(_ROLES[role], text))
+            for number, parent, role, text in cursor.execute(_BRANCHES, (fingerprint,)).fetchall()
+            if role in _ROLES  # else it is damaged
+        }
         for message_id, found_in, created_at, parent_id, system_prompt, width, *blobs in cursor.execute(
             _READ, (fingerprint, -1 if most is None else most)
         ):
-            turns = _turns(system_prompt, nodes, message_id, parent_id)
+            turns = _turns(system_prompt, above, message_id, parent_id)
             reply = _reply(width, *blobs)
             made = read_time(created_at)
             if turns is not None and reply is not None and made is not None:
@@ -174,28 +170,18 @@ def _are_logs(logs: npt.NDArray[Any]) -> bool:
     return logs.dtype.kind == "f" and bool((logs < 0.01).all())
 
 
-def _nodes(rows: list[tuple[int, int | None, str, str]]) -> dict[int, _Node]:
-    """Without those with a damaged role."""
-    return {
-        message_id: _Node(parent_id, ChatTurn(_ROLES[role], text))
-        for message_id, parent_id, role, text in rows
-        if role in _ROLES
-    }
-
-
 def _turns(
-    system_prompt: str, nodes: dict[int, _Node], message_id: int, parent_id: int | None
+    system_prompt: str, above: dict[int, tuple[int | None, ChatTurn]], message_id: int, parent_id: int | None
 ) -> tuple[ChatTurn, ...] | None:
     """The turns that were rendered for the reply, without empty ones. None if a message is missing, or has a younger
     parent, which happens in damaged files."""
     turns: list[ChatTurn] = []
     while parent_id is not None:
-        node = nodes.get(parent_id)
-        if node is None or parent_id >= message_id:
+        if parent_id not in above or parent_id >= message_id:
             return None
-        if node.turn.text:
-            turns.append(node.turn)
-        message_id, parent_id = parent_id, node.parent_id
+        message_id, (parent_id, turn) = parent_id, above[parent_id]
+        if turn.text:
+            turns.append(turn)
     if system_prompt.strip():
         turns.append(ChatTurn(Role.SYSTEM, system_prompt))
     return tuple(reversed(turns))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from functools import lru_cache
 
 from sqlalchemy import Connection, bindparam, delete, func, select
@@ -30,11 +31,12 @@ AND typeof(count) = 'integer' AND count > 0
 AND typeof(doubts) = 'integer' AND doubts >= 0
 AND typeof(last_use) = 'integer' AND last_use >= 0
 """
+_NUMBERS = ("token", "count", "doubts", "last_use")
 _REMOVE = delete(NgramRow).where(NgramRow.pair_id == bindparam("pair"), NgramRow.string == bindparam("bytes"))
 _new = insert(NgramRow)
 _SAVE = _new.on_conflict_do_update(
     index_elements=[NgramRow.pair_id, NgramRow.string],
-    set_={name: _new.excluded[name] for name in ("token", "count", "doubts", "last_use")},
+    set_={name: _new.excluded[name] for name in _NUMBERS},
 )
 
 
@@ -68,14 +70,7 @@ def write_ngrams(
     pair_id = _make_pair(connection, target_fingerprint, drafter_fingerprint)
     removed = [{"pair": pair_id, "bytes": string} for string, record in latest.items() if not record.count]
     saved = [
-        {
-            "pair_id": pair_id,
-            "string": string,
-            "token": record.token,
-            "count": record.count,
-            "doubts": record.doubts,
-            "last_use": record.last_use,
-        }
+        {"pair_id": pair_id, "string": string} | {name: getattr(record, name) for name in _NUMBERS}
         for string, record in latest.items()
         if record.count
     ]
@@ -96,32 +91,23 @@ def changes_by(imported: Sequence[NgramRecord], own: Sequence[NgramRecord]) -> l
     be evicted.
     """
     by_string = {ngram.string: ngram for ngram in own}
-    later = max((ngram.last_use for ngram in own), default=0) - max((ngram.last_use for ngram in imported), default=0)
-    if not own:
-        later = 0
-    changed = []
-    for ngram in imported:
-        known = by_string.get(ngram.string)
-        merged = _merged(ngram, max(0, ngram.last_use + later), known)
-        if merged != known:
-            changed.append(merged)
-    return changed
-
-
-def _merged(ngram: NgramRecord, last_use: int, known: NgramRecord | None) -> NgramRecord:
-    if known is None:
-        return NgramRecord(ngram.string, ngram.token, ngram.count, ngram.doubts, last_use)
-    if ngram.token != known.token and ngram.count <= known.count:
-        return known
-    if ngram.token != known.token:
-        return NgramRecord(ngram.string, ngram.token, ngram.count, ngram.doubts, max(last_use, known.last_use))
-    return NgramRecord(
-        ngram.string,
-        ngram.token,
-        max(ngram.count, known.count),
-        max(ngram.doubts, known.doubts),
-        max(last_use, known.last_use),
+    newest = max((ngram.last_use for ngram in imported), default=0)
+    later = max((ngram.last_use for ngram in own), default=newest) - newest
+    merged = (
+        _merged(replace(ngram, last_use=max(0, ngram.last_use + later)), by_string.get(ngram.string))
+        for ngram in imported
     )
+    return [ngram for ngram in merged if ngram != by_string.get(ngram.string)]
+
+
+def _merged(ngram: NgramRecord, known: NgramRecord | None) -> NgramRecord:
+    if known is None:
+        return ngram
+    last_use = max(ngram.last_use, known.last_use)
+    if ngram.token != known.token:
+        return replace(ngram, last_use=last_use) if ngram.count > known.count else known
+    count, doubts = max(ngram.count, known.count), max(ngram.doubts, known.doubts)
+    return replace(known, count=count, doubts=doubts, last_use=last_use)
 
 
 def _make_pair(connection: Connection, target_fingerprint: str, drafter_fingerprint: str) -> int:

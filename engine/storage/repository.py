@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from engine.storage.schema import ConversationRow, Holds, MessageRow, rows_holdi
 from engine.storage.search import MOST_HITS, find_conversations, summary_of
 from engine.storage.targets import TargetRepository
 from engine.storage.texts import encodable, fit_title, wanted_words
-from engine.storage.trees import KnownTrees, read_tree, write_trees
+from engine.storage.trees import KnownTrees, read_tree, write_tree
 from engine.storage.upgrade import upgrade
 
 FILE_NAME = "slipstream.sqlite3"
@@ -216,7 +217,8 @@ class Repository(TargetRepository, LearnedRepository):
         is_new = [known.add(tree) for tree in trees]
         with self._writing() as connection:  # for a short time, because replies are saved meanwhile
             check()
-            write_trees(connection, [tree for tree, new in zip(trees, is_new, strict=True) if new])
+            for tree in compress(trees, is_new):
+                write_tree(connection, tree)
         return is_new
 
     def forget_everything(self) -> int:

@@ -54,21 +54,23 @@ class Database:
 
     def delete_conversations(self, connection: Connection, ids: Sequence[int]) -> None:
         """Here and in the backups, with everything that refers to them. `finish_erasure` is to follow."""
-        for backup in self.backups():
-            with as_store_errors(backup):
-                connections.delete_from(backup, [ConversationRow.__tablename__], ids)
+        self._delete_from_backups([ConversationRow], ids)
         for number in ids:
             connection.execute(delete(ConversationRow).where(ConversationRow.id == number))
         _mark_erasure(connection)
 
     def delete_all(self, connection: Connection, rows: Sequence[type[Base]], *, in_backups: bool) -> None:
         """Empties these tables, which `rows_holding` has put in order. `finish_erasure` is to follow."""
-        for backup in self.backups() if in_backups else ():
-            with as_store_errors(backup):
-                connections.delete_from(backup, [row.__tablename__ for row in rows])
+        if in_backups:
+            self._delete_from_backups(rows)
         for row in rows:
             connection.execute(delete(row))
         _mark_erasure(connection)
+
+    def _delete_from_backups(self, rows: Sequence[type[Base]], ids: Sequence[int] | None = None) -> None:
+        for backup in self.backups():
+            with as_store_errors(backup):
+                connections.delete_from(backup, [row.__tablename__ for row in rows], ids)
 
     def finish_erasure(self) -> None:
         """Erases deleted text from the file, now or after an interruption.

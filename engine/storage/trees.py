@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
+from itertools import groupby
 from typing import Any
 
 from sqlalchemy import Connection, insert, select, update
@@ -38,12 +39,6 @@ def read_tree(connection: Connection, conversation_id: int) -> ConversationTree:
     return ConversationTree(*row[:4], messages=tuple(map(_message, messages)), head=row.head_message_id)
 
 
-def write_trees(connection: Connection, trees: Sequence[ConversationTree]) -> None:
-    """An unknown time counts as now."""
-    for tree in trees:
-        _write(connection, tree)
-
-
 class KnownTrees:
     """What is in the store, as digests of every message with all messages before it.
 
@@ -52,20 +47,12 @@ class KnownTrees:
 
     def __init__(self, connection: Connection) -> None:
         self._digests: set[bytes] = set()
-        columns = _MESSAGES.join(ConversationRow, ConversationRow.id == MessageRow.conversation_id)
-        rows = connection.execute(
-            columns.where(ConversationRow.deleted_at.is_(None))
-            .order_by(None)
-            .order_by(MessageRow.conversation_id, MessageRow.id)
+        present = _MESSAGES.join(ConversationRow, ConversationRow.id == MessageRow.conversation_id).where(
+            ConversationRow.deleted_at.is_(None)
         )
-        messages = list[TreeMessage]()
-        current = None
-        for row in rows:
-            if row.conversation_id != current:
-                self._take(messages)
-                messages, current = [], row.conversation_id
-            messages.append(_message(row))
-        self._take(messages)
+        rows = connection.execute(present.order_by(None).order_by(MessageRow.conversation_id, MessageRow.id))
+        for _, of_conversation in groupby(rows, lambda row: row.conversation_id):
+            self._take(list(map(_message, of_conversation)))
 
     def add(self, tree: ConversationTree) -> bool:
         """False for a tree that is known, as it is or with messages that were added since."""
@@ -92,7 +79,8 @@ def _digests(messages: Iterable[TreeMessage], with_times: bool) -> Iterator[byte
         yield of[message.number]
 
 
-def _write(connection: Connection, tree: ConversationTree) -> None:
+def write_tree(connection: Connection, tree: ConversationTree) -> None:
+    """An unknown time counts as now."""
     now = datetime.now(UTC)
     times = [message.created_at for message in tree.messages if message.created_at]
     created_at = tree.created_at or min(times, default=now)
