@@ -26,11 +26,18 @@ from engine.messages.commands import (
     StoreCommand,
     UseLearning,
 )
-from engine.messages.events import Event, Listener, RuntimeRead, SpeculationChanged, TokensCounted
+from engine.messages.events import (
+    Event,
+    Listener,
+    RuntimeRead,
+    SpeculationChanged,
+    TargetInfo,
+    TargetReady,
+    TokensCounted,
+)
 from engine.services.era import StoredNgrams
 from engine.services.learning_service import LearningService
 from engine.stop_signal import StopSignal
-from engine.target.loaded import LoadedTarget
 
 if TYPE_CHECKING:
     from engine.decoding.speculation import Speculation
@@ -86,7 +93,7 @@ class Services:
 
     def __init__(self, config: EngineConfig, emit: Listener, post: Callable[[Command], object]) -> None:
         self._config = config
-        self._loaded = LoadedTarget()
+        self._loaded: TargetInfo | None = None  # the target in use
         self._listener = emit
         self._post = post
         self._repository: Lazy[Repository] = Lazy(lambda: open_repository(config), lambda store: store.purge_deleted())
@@ -139,7 +146,8 @@ class Services:
         self._emit(RuntimeRead(read_runtime()))
 
     def _emit(self, event: Event) -> None:
-        self._loaded.hear(event)
+        if isinstance(event, TargetReady):
+            self._loaded = event.target
         self._listener(event)
 
     def _build_chat(self) -> ChatService:
@@ -157,7 +165,7 @@ class Services:
         return StoreService(self._repository(), self._recall(), self._learning, self._emit)
 
     def _build_library(self) -> LibraryService:
-        return make_library(self._config, self._repository(), self._emit, self._loaded)
+        return make_library(self._config, self._repository(), self._emit, lambda: self._loaded)
 
     def _build_personal(self) -> PersonalService:
         from engine.services.personal_service import PersonalService
@@ -216,11 +224,14 @@ def open_repository(config: EngineConfig) -> Repository:
 
 
 def make_library(
-    config: EngineConfig, repository: Repository, emit: Listener, loaded: LoadedTarget | None = None
+    config: EngineConfig,
+    repository: Repository,
+    emit: Listener,
+    loaded: Callable[[], TargetInfo | None] = lambda: None,
 ) -> LibraryService:
     from engine.services.library_service import LibraryService
 
-    return LibraryService(repository, kept_downloads(config), loaded or LoadedTarget(), emit, _gpu_support)
+    return LibraryService(repository, kept_downloads(config), loaded, emit, _gpu_support)
 
 
 def _gpu_support() -> GpuSupport:

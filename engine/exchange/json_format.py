@@ -52,10 +52,6 @@ class _Conversation(BaseModel):
     messages: list[_Message]
 
 
-def is_ours(element: dict[str, Any]) -> bool:
-    return "messages" in element and ("head" in element or "system_prompt" in element)
-
-
 def read(element: dict[str, Any]) -> ConversationTree:
     """Raises ValueError."""
     found = _Conversation.model_validate(element)

@@ -59,10 +59,6 @@ class _MessageList(BaseModel):
     messages: list[_ListedMessage]
 
 
-def is_chatgpt(element: dict[str, Any]) -> bool:
-    return "mapping" in element
-
-
 def read_chatgpt(element: dict[str, Any]) -> ConversationTree:
     """The messages with their branches, without tool calls. Raises ValueError."""
     found = _Conversation.model_validate(element)
@@ -117,10 +113,6 @@ def _system_prompt(found: _Conversation) -> str:
         if message is not None and message.author.role == "system" and not _is_hidden(message):
             return _text(message.content)
     return ""
-
-
-def is_message_list(element: dict[str, Any]) -> bool:
-    return "messages" in element
 
 
 def read_message_list(element: dict[str, Any]) -> ConversationTree:

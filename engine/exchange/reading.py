@@ -20,12 +20,6 @@ MOST_CHATS = 100_000  # in a file, those that are left out among them
 MOST_TEXT = 256 * 2**20  # characters of all messages: they are in memory until they are written
 _TITLE_LENGTH = 200
 
-_FORMATS: tuple[tuple[Callable[[dict[str, Any]], bool], Callable[[dict[str, Any]], ConversationTree]], ...] = (
-    (other_formats.is_chatgpt, other_formats.read_chatgpt),
-    (json_format.is_ours, json_format.read),
-    (other_formats.is_message_list, other_formats.read_message_list),
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Read:
@@ -110,17 +104,21 @@ def _check_version(fields: dict[str, Any]) -> None:
         raise FileUnusable("The file was written by a newer version of Slipstream; install that version.")
 
 
-def _read(element: object) -> ConversationTree | LeftOut:
-    if not isinstance(element, dict):
+def _read(element: Any) -> ConversationTree | LeftOut:
+    match element:
+        case {"mapping": _}:
+            read = other_formats.read_chatgpt
+        case {"messages": _, "head": _} | {"messages": _, "system_prompt": _}:
+            read = json_format.read
+        case {"messages": _}:
+            read = other_formats.read_message_list
+        case _:
+            return LeftOut.UNREADABLE
+    try:
+        tree = read(element)
+    except (ValueError, RecursionError):  # pydantic's and ours
         return LeftOut.UNREADABLE
-    for is_it, read in _FORMATS:
-        if is_it(element):
-            try:
-                tree = read(element)
-            except (ValueError, RecursionError):  # pydantic's and ours
-                return LeftOut.UNREADABLE
-            return tree if tree.messages else LeftOut.EMPTY
-    return LeftOut.UNREADABLE
+    return tree if tree.messages else LeftOut.EMPTY
 
 
 def _title(element: object) -> str:

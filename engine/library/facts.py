@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -88,28 +89,23 @@ def _whole_header(path: Path) -> GgufHeader:
     """The header of the first part, with the tensors of all parts."""
     paths = part_paths(path)
     header = read_header(paths[0])
-    num_tensors, num_weights, type_bytes = header.num_tensors, header.num_weights, dict(header.type_bytes)
-    layer_bytes, output_bytes, has_own_output = header.layer_bytes, header.output_bytes, header.has_own_output
     for place, part in enumerate(paths[1:], start=2):
         if not part.exists():
             raise TargetUnusable(f"Part {place} of {len(paths)} of {path.name} is missing; download it again.")
-        more = read_header(part)
-        num_tensors += more.num_tensors
-        num_weights += more.num_weights
-        layer_bytes += more.layer_bytes
-        if more.has_own_output or not has_own_output:  # the one before the layers may be in another part
-            output_bytes = more.output_bytes or output_bytes
-        has_own_output |= more.has_own_output
-        for kind, size in more.type_bytes.items():
-            type_bytes[kind] = type_bytes.get(kind, 0) + size
+        header = _joined(header, read_header(part))
+    return header
+
+
+def _joined(header: GgufHeader, more: GgufHeader) -> GgufHeader:
+    is_output = more.has_own_output or not header.has_own_output  # else it is the matrix before the layers
     return replace(
         header,
-        num_tensors=num_tensors,
-        num_weights=num_weights,
-        type_bytes=type_bytes,
-        layer_bytes=layer_bytes,
-        output_bytes=output_bytes,
-        has_own_output=has_own_output,
+        num_tensors=header.num_tensors + more.num_tensors,
+        num_weights=header.num_weights + more.num_weights,
+        type_bytes=Counter(header.type_bytes) + Counter(more.type_bytes),
+        layer_bytes=header.layer_bytes + more.layer_bytes,
+        output_bytes=(more.output_bytes if is_output else 0) or header.output_bytes,
+        has_own_output=header.has_own_output or more.has_own_output,
     )
 
 

@@ -83,7 +83,7 @@ def read_header(path: Path) -> GgufHeader:
     try:
         if not path.is_file():
             raise TargetMissing(f"There is no file {path}; choose another model file.")
-        with path.open("rb", buffering=0) as file:
+        with path.open("rb") as file:
             return _HeaderReader(file, path.stat().st_size, path.name).read()
     except (OSError, ValueError) as error:  # ValueError: a name no file can have
         reason = error.strerror if isinstance(error, OSError) else "no file has such a name"
@@ -91,7 +91,8 @@ def read_header(path: Path) -> GgufHeader:
 
 
 class _HeaderReader:
-    """Reads the header from start to end, through a buffer of the file's bytes."""
+    """Reads the header of one file from start to end, through a buffer of the file's bytes, and checks every count and
+    length before it uses it."""
 
     def __init__(self, file: BinaryIO, size: int, name: str) -> None:
         self._file = file
@@ -151,8 +152,7 @@ class _HeaderReader:
             if start + end > self._size:
                 raise self._cut_short()
         output_bytes = ends.get(_OUTPUT, ends.get(_INPUT, 0))
-        has_own_output = _OUTPUT in ends
-        return GgufHeader(values, num_tensors, num_weights, type_bytes, layer_bytes, output_bytes, has_own_output)
+        return GgufHeader(values, num_tensors, num_weights, type_bytes, layer_bytes, output_bytes, _OUTPUT in ends)
 
     def _value(self, kind: int) -> Scalar | ListOf:
         if kind == _STRING:
@@ -231,7 +231,7 @@ class _HeaderReader:
         if place > _LONGEST_HEADER:
             raise self._damaged()
         self._file.seek(place)
-        self._buffer = _read_fully(self._file, min(max(needed, _BUFFER_BYTES), self._size - place))
+        self._buffer = self._file.read(min(max(needed, _BUFFER_BYTES), self._size - place))
         self._start, self._at = place, 0
         if len(self._buffer) < needed:  # the file shrank meanwhile
             raise self._cut_short()
@@ -241,11 +241,3 @@ class _HeaderReader:
 
     def _damaged(self) -> TargetUnusable:
         return TargetUnusable(f"{self._name} is damaged; download it again.")
-
-
-def _read_fully(file: BinaryIO, count: int) -> bytes:
-    pieces = []
-    while count and (piece := file.read(count)):
-        pieces.append(piece)
-        count -= len(piece)
-    return b"".join(pieces)

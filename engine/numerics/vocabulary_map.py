@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import os
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Sequence
@@ -18,6 +16,8 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+
+from engine.whole_file import whole_file
 
 _logger = logging.getLogger("slipstream.vocabulary_map")
 
@@ -104,18 +104,13 @@ class VocabularyMap:
     def save(self, path: Path, target_fingerprint: str, drafter_fingerprint: str) -> None:
         """Raises OSError. A file under this name is always whole: it gets its name when it is finished."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=path.name, dir=path.parent)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                np.savez(
-                    file,
-                    strings=self.strings,
-                    num_draft_tokens=np.int64(self.num_draft_tokens),
-                    made_of=_made_of(target_fingerprint, drafter_fingerprint),
-                )
-            Path(temporary).replace(path)
-        finally:
-            Path(temporary).unlink(missing_ok=True)
+        with whole_file(path) as file:
+            np.savez(
+                file,
+                strings=self.strings,
+                num_draft_tokens=np.int64(self.num_draft_tokens),
+                made_of=_made_of(target_fingerprint, drafter_fingerprint),
+            )
 
     @classmethod
     def load(cls, path: Path, target_fingerprint: str, drafter_fingerprint: str) -> VocabularyMap | None:

@@ -22,11 +22,10 @@ from engine.messages.commands import (
     ListTargets,
     RemoveTarget,
 )
-from engine.messages.events import DownloadsListed, Listener, MemoryEstimated, TargetsListed
+from engine.messages.events import DownloadsListed, Listener, MemoryEstimated, TargetInfo, TargetsListed
 from engine.messages.targets import GpuSupport, LibraryTarget, MemoryEstimate, TargetRecord
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
-from engine.target.loaded import LoadedTarget
 from engine.target.model_files import is_gguf, model_name, part_paths
 from engine.target.sources import file_source, starter_path, starter_source
 
@@ -41,11 +40,11 @@ class LibraryService:
         self,
         repository: Repository,
         downloads: KeptDownloads,
-        loaded: LoadedTarget,
+        loaded: Callable[[], TargetInfo | None],
         emit: Listener,
         gpu_support: Callable[[], GpuSupport] = GpuSupport,
     ) -> None:
-        """`gpu_support` is called for every estimate, as free memory changes."""
+        """`loaded` gives the target in use. `gpu_support` is called for every estimate, as free memory changes."""
         self._repository = repository
         self._downloads = downloads
         self._loaded = loaded
@@ -148,8 +147,8 @@ class LibraryService:
         self._tell()
 
     def _delete(self, path: Path) -> None:
-        loaded = self._loaded.value
-        if loaded is not None and _are_same(loaded[0], path):
+        loaded = self._loaded()
+        if loaded is not None and _are_same(Path(loaded.path), path):
             raise NotPossible(f"{model_name(path)} is loaded; choose another model first, then delete its file.")
         if self._repository.target_at(path) is None:
             raise NotPossible(f"{path.name} is not in the library, so its file is left alone.")
@@ -205,12 +204,12 @@ class LibraryService:
         return facts, record
 
     def _loaded_estimate(self, support: GpuSupport) -> MemoryEstimate | None:
-        loaded = self._loaded.value
+        loaded = self._loaded()
         if loaded is None:
             return None
-        path, settings = loaded
+        settings = TargetSettings(max(32, loaded.context_size), gpu_layers=loaded.num_gpu_layers)
         try:
-            return estimate(self._look_at(path)[0], settings, support)
+            return estimate(self._look_at(Path(loaded.path))[0], settings, support)
         except MendableError:
             return None
 

@@ -62,19 +62,10 @@ def _marks(line: str, words: Sequence[str]) -> tuple[tuple[int, int], ...]:
     folded, origins = _fold(line)
     marked = bytearray(len(line))
     for word in words:
-        place = folded.find(word)
-        while place >= 0:
-            first, last = origins[place], origins[place + len(word) - 1]
+        for found in re.finditer(re.escape(word), folded):
+            first, last = origins[found.start()], origins[found.end() - 1]
             marked[first : last + 1] = b"\1" * (last + 1 - first)
-            place = folded.find(word, place + len(word))
-    marks = []
-    begin = marked.find(1)
-    while begin >= 0:
-        end = marked.find(0, begin)
-        end = len(line) if end < 0 else end
-        marks.append((begin, end - begin))
-        begin = marked.find(1, end)
-    return tuple(marks)
+    return tuple((found.start(), len(found[0])) for found in re.finditer(b"\1+", marked))
 
 
 def _fold(text: str) -> tuple[str, Sequence[int]]:

@@ -18,15 +18,13 @@ from engine.messages.commands import (
     EstimateMemory,
     LibraryCommand,
     ListTargets,
-    LoadTarget,
     RemoveTarget,
 )
-from engine.messages.events import Event, MemoryEstimated, TargetInfo, TargetReady, TargetsListed
+from engine.messages.events import Event, MemoryEstimated, TargetInfo, TargetsListed
 from engine.messages.targets import LibraryTarget
 from engine.services.library_service import LibraryService
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
-from engine.target.loaded import LoadedTarget
 from engine.target.sources import file_source, resolve_target
 from tests.fakes.gguf import write
 
@@ -39,9 +37,9 @@ class Desk:
     def __init__(self, repository: Repository, folder: Path) -> None:
         self.repository = repository
         self.events: list[Event] = []
-        self.loaded = LoadedTarget()
+        self.loaded: TargetInfo | None = None
         kept = KeptDownloads(folder / "models")
-        self.service = LibraryService(repository, kept, self.loaded, self.events.append)
+        self.service = LibraryService(repository, kept, lambda: self.loaded, self.events.append)
 
     def do(self, command: LibraryCommand) -> None:
         self.events.clear()
@@ -191,7 +189,7 @@ def test_the_file_that_is_loaded_is_not_deleted_by_another_name(desk: Desk, tmp_
     link.symlink_to(path)
     desk.do(AddTargets((path, link)))
     info = TargetInfo("link", str(link), "", 512, 1, 1)
-    desk.loaded.hear(TargetReady(info, LoadTarget("link")))
+    desk.loaded = info
     with pytest.raises(NotPossible, match="is loaded"):
         desk.do(RemoveTarget(path, delete_file=True))
     assert path.exists()
