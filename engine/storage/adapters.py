@@ -30,21 +30,19 @@ _PUBLISHED = _READ.format(weights="weights", which="is_published = 1")
 _ALL = _READ.format(weights="weights", which="TRUE")
 
 
-def read_summaries(connection: Connection, target_fingerprint: str, drafter_fingerprint: str) -> list[AdapterSummary]:
+def read_summaries(connection: Connection, pair: FingerprintPair) -> list[AdapterSummary]:
     """Newest first, without damaged ones."""
-    return [summary for summary, _ in _read(connection, _SUMMARIES, target_fingerprint, drafter_fingerprint)]
+    return [summary for summary, _ in _read(connection, _SUMMARIES, pair)]
 
 
-def read_published(connection: Connection, target_fingerprint: str, drafter_fingerprint: str) -> AdapterRecord | None:
-    found = _read(connection, _PUBLISHED, target_fingerprint, drafter_fingerprint)
+def read_published(connection: Connection, pair: FingerprintPair) -> AdapterRecord | None:
+    found = _read(connection, _PUBLISHED, pair)
     return AdapterRecord(**asdict(found[0][0]), weights=found[0][1]) if found else None
 
 
-def read_adapters(
-    connection: Connection, target_fingerprint: str, drafter_fingerprint: str
-) -> tuple[AdapterRecord, ...]:
+def read_adapters(connection: Connection, pair: FingerprintPair) -> tuple[AdapterRecord, ...]:
     """Oldest first, without damaged ones."""
-    found = _read(connection, _ALL, target_fingerprint, drafter_fingerprint)
+    found = _read(connection, _ALL, pair)
     return tuple(AdapterRecord(**asdict(summary), weights=weights) for summary, weights in reversed(found))
 
 
@@ -55,11 +53,12 @@ def read_pairs(connection: Connection) -> list[FingerprintPair]:
 
 
 def write_adapter(
-    connection: Connection, target_fingerprint: str, drafter_fingerprint: str, adapter: AdapterSummary, weights: bytes
+    connection: Connection, pair: FingerprintPair, adapter: AdapterSummary, weights: bytes
 ) -> AdapterSummary:
     """Adds the adapter under a new number and ordinal, whatever its own are, and returns it with them. Changes no other
     adapter, even if this one is published. Raises ValueError for an invalid adapter."""
     _check(adapter, weights)
+    target_fingerprint, drafter_fingerprint = pair
     of_target = AdapterRow.target_fingerprint == target_fingerprint
     highest = connection.execute(select(func.max(AdapterRow.ordinal)).where(of_target)).scalar_one()
     ordinal = (highest or 0) + 1
@@ -78,9 +77,9 @@ def write_adapter(
     return replace(adapter, number=int(connection.execute(new).lastrowid), ordinal=ordinal)
 
 
-def publish(connection: Connection, target_fingerprint: str, drafter_fingerprint: str, number: int | None) -> bool:
+def publish(connection: Connection, pair: FingerprintPair, number: int | None) -> bool:
     """Puts this one alone in use, or none. Returns False, and changes nothing, if it does not exist."""
-    of_pair = _is_pair(target_fingerprint, drafter_fingerprint)
+    of_pair = _is_pair(pair)
     if number is not None:
         wanted = select(AdapterRow.id).where(of_pair, AdapterRow.id == number)
         if number not in _COUNTERS or connection.execute(wanted).one_or_none() is None:
@@ -89,25 +88,23 @@ def publish(connection: Connection, target_fingerprint: str, drafter_fingerprint
     return True
 
 
-def is_any_published(connection: Connection, target_fingerprint: str, drafter_fingerprint: str) -> bool:
-    published = select(AdapterRow.id).where(_is_pair(target_fingerprint, drafter_fingerprint), AdapterRow.is_published)
+def is_any_published(connection: Connection, pair: FingerprintPair) -> bool:
+    published = select(AdapterRow.id).where(_is_pair(pair), AdapterRow.is_published)
     return connection.execute(published).first() is not None
 
 
-def thin_out(connection: Connection, target_fingerprint: str, drafter_fingerprint: str, most: int) -> None:
+def thin_out(connection: Connection, pair: FingerprintPair, most: int) -> None:
     """Deletes all adapters of the pair but the latest, and the one in use."""
-    of_pair = _is_pair(target_fingerprint, drafter_fingerprint)
+    of_pair = _is_pair(pair)
     latest = select(AdapterRow.id).where(of_pair).order_by(AdapterRow.id.desc()).limit(most)
     connection.execute(delete(AdapterRow).where(of_pair, ~AdapterRow.is_published, AdapterRow.id.not_in(latest)))
 
 
-def _is_pair(target_fingerprint: str, drafter_fingerprint: str) -> ColumnElement[bool]:
-    return and_(
-        AdapterRow.target_fingerprint == target_fingerprint, AdapterRow.drafter_fingerprint == drafter_fingerprint
-    )
+def _is_pair(pair: FingerprintPair) -> ColumnElement[bool]:
+    return and_(AdapterRow.target_fingerprint == pair[0], AdapterRow.drafter_fingerprint == pair[1])
 
 
-def _read(connection: Connection, statement: str, *pair: str) -> list[tuple[AdapterSummary, bytes]]:
+def _read(connection: Connection, statement: str, pair: FingerprintPair) -> list[tuple[AdapterSummary, bytes]]:
     with closing(connection.connection.cursor()) as cursor:
         rows = cursor.execute(statement, pair).fetchall()
     return [(summary, row[-1]) for row in rows if (summary := _summary(*row[:-1])) is not None]

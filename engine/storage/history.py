@@ -192,7 +192,7 @@ def _read_adapters(connection: Connection, names: dict[str, str]) -> tuple[Adapt
             target_names=tuple(sorted(targets[target])),
         )
         for target, drafter in adapters.read_pairs(connection)
-        for found in adapters.read_summaries(connection, target, drafter)
+        for found in adapters.read_summaries(connection, (target, drafter))
     ]
     return tuple(sorted(notes, key=lambda note: (note.created_at, note.number)))
 

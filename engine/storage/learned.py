@@ -43,7 +43,7 @@ class LearnedRepository(Transactions):
         """Those of this pair of vocabularies, in no particular order, without damaged rows. A target repeats names and
         words that a user typed, so pieces of these may be among them, also of deleted chats."""
         with self._reading() as connection:
-            return read_ngrams(connection, target_fingerprint, drafter_fingerprint)
+            return read_ngrams(connection, (target_fingerprint, drafter_fingerprint))
 
     def save_ngrams(self, target_fingerprint: str, drafter_fingerprint: str, changed: Sequence[NgramRecord]) -> None:
         """Adds or replaces these, all or none; a record with count 0 removes its n-gram. Of two records with the same
@@ -52,7 +52,7 @@ class LearnedRepository(Transactions):
         if not changed:
             return
         with self._writing() as connection:
-            write_ngrams(connection, target_fingerprint, drafter_fingerprint, changed)
+            write_ngrams(connection, (target_fingerprint, drafter_fingerprint), changed)
 
     def load_recall(
         self, fingerprint: str, most_tokens: int, conversation_id: int | None = None
@@ -113,16 +113,16 @@ class LearnedRepository(Transactions):
         pair = target_fingerprint, drafter_fingerprint
         new = AdapterSummary(0, datetime.now(UTC), before, after, num_replies, num_learned, is_published=True)
         with self._writing() as connection:
-            saved = adapters.write_adapter(connection, *pair, new, weights)
-            adapters.publish(connection, *pair, saved.number)
-            adapters.thin_out(connection, *pair, most)
+            saved = adapters.write_adapter(connection, pair, new, weights)
+            adapters.publish(connection, pair, saved.number)
+            adapters.thin_out(connection, pair, most)
         return saved
 
     def publish_adapter(self, target_fingerprint: str, drafter_fingerprint: str, number: int | None) -> None:
         """Puts this adapter in use instead of others; None: the original drafter. Raises AdapterUnusable for a number
         that this pair does not have."""
         with self._writing() as connection:
-            if not adapters.publish(connection, target_fingerprint, drafter_fingerprint, number):
+            if not adapters.publish(connection, (target_fingerprint, drafter_fingerprint), number):
                 raise AdapterUnusable(
                     f"Adapter {number} is no longer in the store; choose another one, or the drafter without any."
                 )
@@ -130,12 +130,12 @@ class LearnedRepository(Transactions):
     def published_adapter(self, target_fingerprint: str, drafter_fingerprint: str) -> AdapterRecord | None:
         """The one in use; None also when it is damaged."""
         with self._reading() as connection:
-            return adapters.read_published(connection, target_fingerprint, drafter_fingerprint)
+            return adapters.read_published(connection, (target_fingerprint, drafter_fingerprint))
 
     def list_adapters(self, target_fingerprint: str, drafter_fingerprint: str) -> tuple[AdapterSummary, ...]:
         """Newest first, without damaged ones."""
         with self._reading() as connection:
-            return tuple(adapters.read_summaries(connection, target_fingerprint, drafter_fingerprint))
+            return tuple(adapters.read_summaries(connection, (target_fingerprint, drafter_fingerprint)))
 
     def summarize_learned(self) -> LearnedSummary:
         """How much was learned, and how fast the targets wrote."""

@@ -18,7 +18,7 @@ from sqlalchemy.dialects.sqlite import insert
 
 from engine.messages.conversations import ChatTurn, Role
 from engine.messages.learned import Lesson, VerifiedReply
-from engine.storage.recall import make_vocabulary
+from engine.storage.recall import id_of
 from engine.storage.schema import ConversationRow, LessonRow, MessageRow, VocabularyRow, read_time
 from engine.storage.texts import encodable
 
@@ -121,7 +121,7 @@ def write_lesson(
     row = _row(reply.tokens, reply.top_tokens, reply.top_logs)
     if most < 1:
         raise ValueError("Of the lessons to be saved, there is room for none.")
-    vocabulary_id = make_vocabulary(connection, fingerprint)
+    vocabulary_id = id_of(connection, VocabularyRow, fingerprint=fingerprint)
     if system_prompt is None:
         system_prompt = connection.execute(_PROMPT_NOW, {"message": message_id}).scalar_one()
     known = {"vocabulary_id": vocabulary_id, "message_id": message_id, "system_prompt": encodable(system_prompt)}

@@ -15,6 +15,7 @@ from sqlalchemy import Connection, bindparam, delete, func, select
 from sqlalchemy.dialects.sqlite import insert
 
 from engine.messages.learned import FingerprintPair, NgramRecord
+from engine.storage.recall import id_of
 from engine.storage.schema import NgramRow, VocabularyPairRow
 
 _TOKEN_BYTES = 4
@@ -40,11 +41,11 @@ _SAVE = _new.on_conflict_do_update(
 )
 
 
-def read_ngrams(connection: Connection, target_fingerprint: str, drafter_fingerprint: str) -> tuple[NgramRecord, ...]:
+def read_ngrams(connection: Connection, pair: FingerprintPair) -> tuple[NgramRecord, ...]:
     """Without damaged rows: damage to a few is no reason to lose the others."""
     # SQLite's own cursor, because SQLAlchemy's rows take twice the time for 50,000 n-grams.
     with closing(connection.connection.cursor()) as cursor:
-        cursor.execute(_READ, (target_fingerprint, drafter_fingerprint))
+        cursor.execute(_READ, pair)
         found = [
             NgramRecord(_layout(len(string) // _TOKEN_BYTES).unpack(string), token, count, doubts, last_use)
             for string, token, count, doubts, last_use in cursor.fetchall()
@@ -62,12 +63,10 @@ def count_ngrams(connection: Connection) -> dict[FingerprintPair, int]:
     return {(target, drafter): count for target, drafter, count in connection.execute(counted)}
 
 
-def write_ngrams(
-    connection: Connection, target_fingerprint: str, drafter_fingerprint: str, changed: Sequence[NgramRecord]
-) -> None:
+def write_ngrams(connection: Connection, pair: FingerprintPair, changed: Sequence[NgramRecord]) -> None:
     """Of two records with the same string, the later counts. Raises ValueError for an invalid record."""
     latest = {_packed(record): record for record in changed}
-    pair_id = _make_pair(connection, target_fingerprint, drafter_fingerprint)
+    pair_id = id_of(connection, VocabularyPairRow, target_fingerprint=pair[0], drafter_fingerprint=pair[1])
     removed = [{"pair": pair_id, "bytes": string} for string, record in latest.items() if not record.count]
     saved = [
         {"pair_id": pair_id, "string": string} | {name: getattr(record, name) for name in _NUMBERS}
@@ -108,12 +107,6 @@ def _merged(ngram: NgramRecord, known: NgramRecord | None) -> NgramRecord:
         return replace(ngram, last_use=last_use) if ngram.count > known.count else known
     count, doubts = max(ngram.count, known.count), max(ngram.doubts, known.doubts)
     return replace(known, count=count, doubts=doubts, last_use=last_use)
-
-
-def _make_pair(connection: Connection, target_fingerprint: str, drafter_fingerprint: str) -> int:
-    pair = {"target_fingerprint": target_fingerprint, "drafter_fingerprint": drafter_fingerprint}
-    connection.execute(insert(VocabularyPairRow).values(pair).on_conflict_do_nothing())
-    return connection.execute(select(VocabularyPairRow.id).filter_by(**pair)).scalar_one()
 
 
 @lru_cache(maxsize=256)

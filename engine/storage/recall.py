@@ -14,7 +14,7 @@ from sqlalchemy import Connection, select
 from sqlalchemy.dialects.sqlite import insert
 
 from engine.messages.learned import RecallSize, RecallText
-from engine.storage.schema import ImportedRecallRow, RecallRow, VocabularyRow
+from engine.storage.schema import ImportedRecallRow, RecallRow, VocabularyPairRow, VocabularyRow
 
 NO_CONVERSATION = 0  # ids begin with 1
 _TOKEN_BYTES = 4
@@ -103,15 +103,14 @@ def read_missing(
         return tuple(cursor.execute(_MISSING, (before_id, fingerprint, limit)).fetchall())
 
 
-def make_vocabulary(connection: Connection, fingerprint: str) -> int:
-    """Adds the vocabulary with this fingerprint where it is missing, and returns its id."""
-    connection.execute(insert(VocabularyRow).values(fingerprint=fingerprint).on_conflict_do_nothing())
-    known = select(VocabularyRow.id).where(VocabularyRow.fingerprint == fingerprint)
-    return connection.execute(known).scalar_one()
+def id_of(connection: Connection, row: type[VocabularyRow | VocabularyPairRow], **fingerprints: str) -> int:
+    """The id of the row with these fingerprints, which is added where it is missing."""
+    connection.execute(insert(row).values(fingerprints).on_conflict_do_nothing())
+    return int(connection.execute(select(row.id).filter_by(**fingerprints)).scalar_one())
 
 
 def write_recall(connection: Connection, fingerprint: str, tokens: Mapping[int, Sequence[int]]) -> None:
-    vocabulary_id = make_vocabulary(connection, fingerprint)
+    vocabulary_id = id_of(connection, VocabularyRow, fingerprint=fingerprint)
     rows = [
         {"vocabulary_id": vocabulary_id, "message_id": message_id, "tokens": np.asarray(ids, "<i4").tobytes()}
         for message_id, ids in tokens.items()
@@ -122,7 +121,7 @@ def write_recall(connection: Connection, fingerprint: str, tokens: Mapping[int, 
 def add_imported(connection: Connection, fingerprint: str, texts: Sequence[npt.NDArray[np.int32]]) -> int:
     """Adds texts that came with a profile, oldest first, without those that are here already, also as messages.
     Returns how many."""
-    vocabulary_id = make_vocabulary(connection, fingerprint)
+    vocabulary_id = id_of(connection, VocabularyRow, fingerprint=fingerprint)
     known = set(connection.exec_driver_sql(_KNOWN, (vocabulary_id,)).scalars())
     new: dict[bytes, None] = {}
     for tokens in texts:

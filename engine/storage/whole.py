@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sqlalchemy import ColumnElement, Connection, Select, func, literal_column, select, union_all
 
-from engine.messages.learned import AdapterRecord, ImportOutcome, Learned, LearnedSummary, RecallText
+from engine.messages.learned import AdapterRecord, FingerprintPair, ImportOutcome, Learned, LearnedSummary, RecallText
 from engine.storage import adapters, lessons, ngrams, recall
 from engine.storage.history import read_statistics
 from engine.storage.schema import Base, Holds, VocabularyPairRow, VocabularyRow, read_time, rows_holding
@@ -27,8 +27,8 @@ SELECT fingerprint, min(since) FROM (
 
 def read_all(connection: Connection, recall_tokens: int) -> Learned:
     """At most so many tokens of recall for each vocabulary."""
-    ngrams_of = {pair: ngrams.read_ngrams(connection, *pair) for pair in ngrams.count_ngrams(connection)}
-    adapters_of = {pair: adapters.read_adapters(connection, *pair) for pair in adapters.read_pairs(connection)}
+    ngrams_of = {pair: ngrams.read_ngrams(connection, pair) for pair in ngrams.count_ngrams(connection)}
+    adapters_of = {pair: adapters.read_adapters(connection, pair) for pair in adapters.read_pairs(connection)}
     texts_of = {
         vocabulary: _texts(recall.read_recall(connection, vocabulary, recall_tokens, None))
         for vocabulary in recall.read_sizes(connection)
@@ -47,7 +47,7 @@ def summarize(connection: Connection) -> LearnedSummary:
         adapters={
             pair: tuple(found)
             for pair in adapters.read_pairs(connection)
-            if (found := adapters.read_summaries(connection, *pair))
+            if (found := adapters.read_summaries(connection, pair))
         },
         recall=recall.read_sizes(connection),
         lessons=lessons.count_lessons(connection),
@@ -63,12 +63,12 @@ def add_all(connection: Connection, learned: Learned) -> ImportOutcome:
     replies in another store."""
     num_ngrams = num_adapters = num_published = num_texts = 0
     for pair, imported in learned.ngrams.items():
-        changed = ngrams.changes_by(imported, ngrams.read_ngrams(connection, *pair))
+        changed = ngrams.changes_by(imported, ngrams.read_ngrams(connection, pair))
         if changed:
-            ngrams.write_ngrams(connection, *pair, changed)
+            ngrams.write_ngrams(connection, pair, changed)
         num_ngrams += len(changed)
     for pair, found in learned.adapters.items():
-        added, published = _add_adapters(connection, *pair, found)
+        added, published = _add_adapters(connection, pair, found)
         num_adapters += added
         num_published += published
     for vocabulary, texts in learned.recall.items():
@@ -110,21 +110,20 @@ def _texts(found: tuple[RecallText, ...]) -> tuple[npt.NDArray[np.int32], ...]:
 
 
 def _add_adapters(
-    connection: Connection, target_fingerprint: str, drafter_fingerprint: str, imported: tuple[AdapterRecord, ...]
+    connection: Connection, pair: FingerprintPair, imported: tuple[AdapterRecord, ...]
 ) -> tuple[int, bool]:
     """How many were new, and whether one of them is in use now: only if none was, because the store's own adapter was
     judged by its user's chats."""
-    pair = target_fingerprint, drafter_fingerprint
-    numbers = {adapter.weights: adapter.number for adapter in adapters.read_adapters(connection, *pair)}
+    numbers = {adapter.weights: adapter.number for adapter in adapters.read_adapters(connection, pair)}
     num_known = len(numbers)
     chosen = None
     for adapter in imported:
         if adapter.weights not in numbers:
             new = replace(adapter, is_published=False)
-            numbers[adapter.weights] = adapters.write_adapter(connection, *pair, new, adapter.weights).number
+            numbers[adapter.weights] = adapters.write_adapter(connection, pair, new, adapter.weights).number
         if adapter.is_published:
             chosen = numbers[adapter.weights]
-    publishes = chosen is not None and not adapters.is_any_published(connection, *pair)
+    publishes = chosen is not None and not adapters.is_any_published(connection, pair)
     if publishes:
-        adapters.publish(connection, *pair, chosen)
+        adapters.publish(connection, pair, chosen)
     return len(numbers) - num_known, publishes
