@@ -41,7 +41,7 @@ from engine.stop_signal import StopSignal
 
 if TYPE_CHECKING:
     from engine.decoding.speculation import Speculation
-    from engine.hub.kept import KeptDownloads
+    from engine.hub.saved import SavedDownloads
     from engine.messages.targets import GpuSupport
     from engine.services.chat_service import ChatService
     from engine.services.file_service import FileService
@@ -180,7 +180,7 @@ class Services:
     def _build_hub(self) -> HubService:
         from engine.services.hub_service import HubService
 
-        return HubService(self._config, kept_downloads(self._config), self._library, self._emit)
+        return HubService(self._config, saved_downloads(self._config), self._library, self._emit)
 
     def _build_recall(self) -> Recall:
         from engine.services.recall import Recall
@@ -231,7 +231,7 @@ def make_library(
 ) -> LibraryService:
     from engine.services.library_service import LibraryService
 
-    return LibraryService(repository, kept_downloads(config), loaded, emit, _gpu_support)
+    return LibraryService(repository, saved_downloads(config), loaded, emit, _gpu_support)
 
 
 def _gpu_support() -> GpuSupport:
@@ -240,7 +240,7 @@ def _gpu_support() -> GpuSupport:
     return gpu_support()
 
 
-def kept_downloads(config: EngineConfig) -> KeptDownloads:
-    from engine.hub.kept import KeptDownloads
+def saved_downloads(config: EngineConfig) -> SavedDownloads:
+    from engine.hub.saved import SavedDownloads
 
-    return KeptDownloads(config.data_dir / "models")
+    return SavedDownloads(config.data_dir / "models")

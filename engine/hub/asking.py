@@ -22,7 +22,6 @@ from engine.hub.fetching import RemoteFile
 
 _DIGEST = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")  # becomes part of a file's name
 _TIMEOUT_S = 10.0
-
 _T = TypeVar("_T")
 
 

@@ -10,47 +10,41 @@ from pathlib import Path, PurePosixPath
 from engine.errors import FetchFailed
 from engine.hub.asking import check_room, explained, look_up, remote_file
 from engine.hub.fetching import PROGRESS_S, ByteProgress, RemoteFile, check_stop, fetch_file
-from engine.hub.kept import KeptDownloads
+from engine.hub.saved import SavedDownloads
 from engine.messages.events import TargetDownloading
 from engine.messages.targets import HubFile
 from engine.stop_signal import StopSignal
 from engine.target.model_files import part_names
 
-_SPEED_S = 5.0  # that the speed is an average of
+_SPEED_S = 5.0  # the speed is an average of these
 
 OnProgress = Callable[[TargetDownloading], None]
 
 
-def download_target(file: HubFile, kept: KeptDownloads, stop: StopSignal, on_progress: OnProgress) -> Path:
-    """Where the model, or its first part, is now. What has arrived stays on the disk until it is whole or discarded.
-
-    Raises FetchFailed, and Cancelled when `stop` is set.
-    """
+def download_target(file: HubFile, saved: SavedDownloads, stop: StopSignal, on_progress: OnProgress) -> Path:
+    """Returns where the model, or its first part, is. An unfinished download stays on the disk until it is resumed or
+    discarded. Raises FetchFailed, and Cancelled when `stop` is set."""
     check_stop(stop)
-    path = kept.path_of(file)
-    with explained(file.repository, "another model"), kept.alone(file):
+    path = saved.path_of(file)
+    with explained(file.repository, "another model"), saved.locked(file):
         try:
             files = _look_up(file, path)
         except BaseException:
-            kept.remove_empty(path.parent)
+            saved.remove_empty(path.parent)
             raise
         check_stop(stop)
-        kept.keep_pieces(path, {each.part_name for each in files})
+        saved.remove_other_versions(path, {each.part_name for each in files})
         path.parent.mkdir(parents=True, exist_ok=True)
         total = sum(each.size for each in files)
-        check_room(path.parent, total - kept.num_bytes(path))
+        check_room(path.parent, total - saved.num_bytes(path))
         if len(files) > 1 or not path.exists() or path.stat().st_size != total:  # else it is only checked
-            kept.note(file)
+            saved.note(file)
         speed = _Speed()
-
-        def report(num_bytes: int) -> None:
-            on_progress(TargetDownloading(file, num_bytes, speed.with_so_many(num_bytes)))
-
-        progress = ByteProgress(report)
+        progress = ByteProgress(lambda size: on_progress(TargetDownloading(file, size, speed.at(size))))
         for each in files:
             fetch_file(each, path.parent, stop, progress.note)
             progress.end(each.size)
-        kept.finish(file)
+        saved.finish(file)
     return path
 
 
@@ -68,13 +62,13 @@ def _look_up(file: HubFile, path: Path) -> list[RemoteFile]:
 
 
 class _Speed:
-    """Of a download recently, in bytes per second."""
+    """The recent speed of a download, in bytes per second."""
 
     def __init__(self) -> None:
-        self._seen: deque[tuple[float, int]] = deque()  # times, and bytes that were here then
+        self._seen: deque[tuple[float, int]] = deque()  # times, and bytes downloaded by then
 
-    def with_so_many(self, num_bytes: int) -> float:
-        """The speed now that so many bytes are here; 0 while it is unknown."""
+    def at(self, num_bytes: int) -> float:
+        """The speed when so many bytes are downloaded; 0 while it is unknown."""
         now = time.monotonic()
         self._seen.append((now, num_bytes))
         while now - self._seen[0][0] > _SPEED_S and len(self._seen) > 2:

@@ -17,9 +17,10 @@ from engine.drafter.json_file import read_json
 from engine.errors import FetchFailed
 from engine.hub.asking import check_room, explained, look_up, remote_file
 from engine.hub.fetching import ByteProgress, RemoteFile, check_stop, fetch_file
-from engine.hub.kept import alone
+from engine.hub.saved import locked
 from engine.messages.events import DrafterFetching
 from engine.stop_signal import StopSignal
+from engine.whole_file import whole_file
 
 KINDS = ("llama", "mistral", "qwen2")  # what `config_file.py` reads; it imports torch, for which nobody waits here
 _CONFIG = "config.json"
@@ -29,14 +30,13 @@ _WHOLE = "model.safetensors"
 _INDEX = "model.safetensors.index.json"
 _SHARD = re.compile(r"model-\d+-of-\d+\.safetensors", re.ASCII)
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt")
-_LARGEST = 8_000_000_000  # bytes; far beyond what drafts faster than its target
+_LARGEST = 8_000_000_000  # bytes; a drafter this large is slower than its target
 
 OnProgress = Callable[[DrafterFetching], None]
 
 
 def fetch_drafter(name: str, data_dir: Path, stop: StopSignal, on_progress: OnProgress) -> Path:
-    """The folder of the drafter, whole. What is there already is not requested again; an interrupted
-    fetch is resumed.
+    """The folder of the drafter, whole. Requests only what is missing, and resumes an interrupted fetch.
 
     Raises FetchFailed, DrafterUnusable when its config.json is damaged, and Cancelled.
     """
@@ -44,7 +44,7 @@ def fetch_drafter(name: str, data_dir: Path, stop: StopSignal, on_progress: OnPr
     busy = f"{name} is being downloaded already; wait until that is done."
     with explained(name, "another drafter"):
         folder.mkdir(parents=True, exist_ok=True)
-        with alone(folder.parent / f".{folder.name}.lock", busy):
+        with locked(folder.parent / f".{folder.name}.lock", busy):
             if not is_fetched(folder):
                 commit, files = _look_up(name)
                 check_stop(stop)
@@ -85,18 +85,14 @@ def _needed(info: ModelInfo, name: str) -> list[str]:
 def _fetch(name: str, folder: Path, files: list[RemoteFile], stop: StopSignal, on_progress: OnProgress) -> None:
     _sweep(folder, {file.name for file in files} | {file.part_name for file in files})
     here = sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
-    check_room(folder, sum(file.size for file in files) - here)
     total = sum(file.size for file in files)
-    under_way = files[0]
-
-    def report(num_bytes: int) -> None:
-        on_progress(DrafterFetching(name, under_way.name, num_bytes, total))
-
-    progress = ByteProgress(report)
-    for under_way in files:
-        fetch_file(under_way, folder, stop, progress.note)
-        progress.end(under_way.size)
-        if under_way.name == _CONFIG:
+    check_room(folder, total - here)
+    file = files[0]
+    progress = ByteProgress(lambda num_bytes: on_progress(DrafterFetching(name, file.name, num_bytes, total)))
+    for file in files:
+        fetch_file(file, folder, stop, progress.note)
+        progress.end(file.size)
+        if file.name == _CONFIG:
             _check_kind(folder, name)  # better now than after gigabytes
 
 
@@ -115,6 +111,5 @@ def _sweep(folder: Path, needed: set[str]) -> None:
 
 def _mark(folder: Path, name: str, commit: str, files: list[RemoteFile]) -> None:
     content = {"name": name, "commit": commit, "files": {file.name: file.size for file in files}}
-    new = folder / f"{MARKER}.part"
-    new.write_text(json.dumps(content, indent=1), encoding="utf-8")
-    new.replace(folder / MARKER)
+    with whole_file(folder / MARKER) as marker:
+        marker.write(json.dumps(content, indent=1).encode())

@@ -21,7 +21,7 @@ from huggingface_hub.utils import build_hf_headers, hf_raise_for_status  # type:
 from engine.errors import Cancelled, FetchFailed
 from engine.stop_signal import StopSignal
 
-_TRIES = 3  # in a row that bring nothing
+_TRIES = 3  # in a row without a byte
 _PAUSE_S = 1.0
 _GLANCE_S = 0.1
 _READ_BYTES = 1 << 20
@@ -37,12 +37,12 @@ class RemoteFile:
 
     @property
     def part_name(self) -> str:
-        """Of what has arrived so far; another version of the file has another one."""
+        """The name of an unfinished download; every version of the file has its own."""
         return f"{self.name}.{self.digest[:16]}.part"
 
 
 def fetch_file(file: RemoteFile, folder: Path, stop: StopSignal, on_size: Callable[[int], None]) -> None:
-    """Puts the file into the folder, whole or not at all; `on_size` hears how many bytes of it have arrived.
+    """Puts the file into the folder, whole or not at all; `on_size` is given its bytes downloaded so far.
 
     Raises Cancelled, FetchFailed when it arrives damaged, and what httpx and the disk raise.
     """
@@ -134,14 +134,14 @@ class ByteProgress:
         self._reported_at = 0.0
 
     def note(self, size: int) -> None:
-        """So many bytes of the current file are here."""
+        """Reports the bytes of the current file downloaded so far."""
         now = time.monotonic()
         if now - self._reported_at >= PROGRESS_S:
             self._reported_at = now
             self._report(self._before + size)
 
     def end(self, size: int) -> None:
-        """It is whole, and the next one begins."""
+        """The current file is whole, and the next one begins."""
         self._before += size
         self._reported_at = 0.0
         self._report(self._before)

@@ -1,7 +1,7 @@
 """Asks for the newest version of Slipstream, in the form in which GitHub, Forgejo and others list releases.
 
-One GET; besides the name and version of this program, nothing goes with it. What comes back is believed only so far: a
-version, and the address of a page on the same site, which nobody opens but the user.
+One GET with nothing but the name and version of this program. Of the answer, only a version is used, and the address of
+a page on the same site, which only the user opens.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from engine.messages.targets import HubFile
 from engine.stop_signal import StopSignal
 
 if TYPE_CHECKING:
-    from engine.hub.kept import KeptDownloads
+    from engine.hub.saved import SavedDownloads
     from engine.services.library_service import LibraryService
 
 
@@ -37,7 +37,7 @@ class HubService:
     """Three threads call it: one searches, one downloads targets, one downloads drafters."""
 
     _config: EngineConfig
-    _downloads: KeptDownloads
+    _downloads: SavedDownloads
     _library: Callable[[], LibraryService]
     _emit: Listener
 

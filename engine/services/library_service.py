@@ -8,7 +8,7 @@ from pathlib import Path
 
 from engine.config import TargetOptions, TargetSettings
 from engine.errors import MendableError, NotPossible, StoreUnusable, TargetMissing
-from engine.hub.kept import KeptDownloads
+from engine.hub.saved import SavedDownloads
 from engine.library.estimate import estimate
 from engine.library.facts import TargetFacts, encode, facts_of
 from engine.library.scanning import find_models
@@ -39,7 +39,7 @@ class LibraryService:
     def __init__(
         self,
         repository: Repository,
-        downloads: KeptDownloads,
+        downloads: SavedDownloads,
         loaded: Callable[[], TargetInfo | None],
         emit: Listener,
         gpu_support: Callable[[], GpuSupport] = GpuSupport,

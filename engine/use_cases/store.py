@@ -11,7 +11,7 @@ from pathlib import Path
 
 from engine.config import EngineConfig
 from engine.errors import AdapterUnusable
-from engine.factory import kept_downloads, make_library, open_repository
+from engine.factory import saved_downloads, make_library, open_repository
 from engine.messages.events import Listener
 from engine.messages.learned import ImportOutcome, LearnedSummary
 from engine.messages.targets import HubFile
@@ -39,7 +39,7 @@ def list_hub_files(repository: str) -> tuple[HubFile, ...]:
 def download_target(config: EngineConfig, file: HubFile, emit: Listener, stop: StopSignal) -> Path:
     """Downloads a model and adds it to the library. Raises FetchFailed and Cancelled."""
     with open_library(config, emit) as library:
-        return HubService(config, kept_downloads(config), lambda: library, emit).download(file, stop)
+        return HubService(config, saved_downloads(config), lambda: library, emit).download(file, stop)
 
 
 def summarize_learned(config: EngineConfig) -> LearnedSummary:

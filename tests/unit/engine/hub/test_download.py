@@ -15,7 +15,7 @@ from engine.config import EngineConfig
 from engine.errors import Cancelled, FetchFailed
 from engine.hub import fetching
 from engine.hub.download import download_target
-from engine.hub.kept import KeptDownloads
+from engine.hub.saved import SavedDownloads
 from engine.hub.search import list_files, search_models
 from engine.messages.commands import SearchHub
 from engine.messages.events import Event, TargetDownloading
@@ -47,15 +47,15 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> KeptDownloads:
-    return KeptDownloads(tmp_path / "models")
+def kept(tmp_path: Path) -> SavedDownloads:
+    return SavedDownloads(tmp_path / "models")
 
 
 def file_named(name: str) -> HubFile:
     return next(file for file in list_files(NAME) if file.name == name)
 
 
-def fetch(file: HubFile, kept: KeptDownloads, stop: StopSignal | None = None) -> tuple[Path, list[TargetDownloading]]:
+def fetch(file: HubFile, kept: SavedDownloads, stop: StopSignal | None = None) -> tuple[Path, list[TargetDownloading]]:
     told: list[TargetDownloading] = []
     return download_target(file, kept, stop or StopSignal(), told.append), told
 
@@ -116,7 +116,7 @@ def test_a_repository_without_models_says_so(hub: FakeHub) -> None:
         list_files("../x")
 
 
-def test_all_parts_arrive_and_progress_adds_up(hub: FakeHub, kept: KeptDownloads, tmp_path: Path) -> None:
+def test_all_parts_arrive_and_progress_adds_up(hub: FakeHub, kept: SavedDownloads, tmp_path: Path) -> None:
     file = file_named(BIG)
     path, told = fetch(file, kept)
     assert path == tmp_path / "models" / "somebody--Tiny-GGUF" / BIG
@@ -129,7 +129,7 @@ def test_all_parts_arrive_and_progress_adds_up(hub: FakeHub, kept: KeptDownloads
     assert [each.suffix for each in path.parent.iterdir()] == [".gguf", ".gguf"]
 
 
-def test_a_paused_download_goes_on_in_its_second_part(hub: FakeHub, kept: KeptDownloads) -> None:
+def test_a_paused_download_goes_on_in_its_second_part(hub: FakeHub, kept: SavedDownloads) -> None:
     file = file_named(BIG)
     with pytest.raises(Cancelled, match="download was stopped"):
         fetch(file, kept, stop_after(hub, PARTS[1], 5000))
@@ -140,7 +140,7 @@ def test_a_paused_download_goes_on_in_its_second_part(hub: FakeHub, kept: KeptDo
     assert (path.parent / Path(PARTS[1]).name).read_bytes() == hub.models[NAME][PARTS[1]]
 
 
-def test_what_is_discarded_is_gone_and_what_is_whole_stays(hub: FakeHub, kept: KeptDownloads, tmp_path: Path) -> None:
+def test_what_is_discarded_is_gone_and_what_is_whole_stays(hub: FakeHub, kept: SavedDownloads, tmp_path: Path) -> None:
     whole, _ = fetch(file_named(ONE), kept)
     big = file_named(BIG)
     with pytest.raises(Cancelled, match="download was stopped"):
@@ -152,7 +152,7 @@ def test_what_is_discarded_is_gone_and_what_is_whole_stays(hub: FakeHub, kept: K
     assert not (whole.parent / "Q8_0").exists()
 
 
-def test_a_new_version_begins_anew(hub: FakeHub, kept: KeptDownloads) -> None:
+def test_a_new_version_begins_anew(hub: FakeHub, kept: SavedDownloads) -> None:
     with pytest.raises(Cancelled, match="download was stopped"):
         fetch(file_named(ONE), kept, stop_after(hub, ONE, 5000))
     hub.models[NAME][ONE] = gguf({**TINY, "filler": "y" * 20_000})
@@ -162,7 +162,7 @@ def test_a_new_version_begins_anew(hub: FakeHub, kept: KeptDownloads) -> None:
     assert len(list(path.parent.iterdir())) == 1
 
 
-def test_damaged_bytes_are_thrown_away(hub: FakeHub, kept: KeptDownloads) -> None:
+def test_damaged_bytes_are_thrown_away(hub: FakeHub, kept: SavedDownloads) -> None:
     file = file_named(ONE)
     hub.told = json.dumps(hub.listing(NAME)).encode()
     hub.models[NAME][ONE] = hub.models[NAME][ONE][:-1] + b"x"
@@ -173,7 +173,7 @@ def test_damaged_bytes_are_thrown_away(hub: FakeHub, kept: KeptDownloads) -> Non
 
 
 def test_room_is_looked_for_before_the_download(
-    hub: FakeHub, kept: KeptDownloads, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    hub: FakeHub, kept: SavedDownloads, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     free = shutil.disk_usage(tmp_path)._replace(free=1000)
     monkeypatch.setattr(shutil, "disk_usage", lambda _folder: free)
@@ -187,7 +187,7 @@ def test_room_is_looked_for_before_the_download(
     [((404, "RepoNotFound"), "There is no model"), ((403, "GatedRepo"), "only to people it knows")],
 )
 def test_what_the_hub_refuses_is_a_sentence_and_leaves_nothing(
-    hub: FakeHub, kept: KeptDownloads, tmp_path: Path, refusal: tuple[int, str], words: str
+    hub: FakeHub, kept: SavedDownloads, tmp_path: Path, refusal: tuple[int, str], words: str
 ) -> None:
     file = file_named(ONE)
     hub.refused[NAME] = refusal
@@ -197,7 +197,7 @@ def test_what_the_hub_refuses_is_a_sentence_and_leaves_nothing(
     assert [path.suffix for path in (tmp_path / "models").iterdir()] == [".lock"]
 
 
-def test_a_file_that_was_withdrawn_is_named(hub: FakeHub, kept: KeptDownloads) -> None:
+def test_a_file_that_was_withdrawn_is_named(hub: FakeHub, kept: SavedDownloads) -> None:
     file = file_named(ONE)
     del hub.models[NAME][ONE]
     with pytest.raises(FetchFailed, match="no longer has the file tiny-Q4_K_M"):
@@ -205,9 +205,9 @@ def test_a_file_that_was_withdrawn_is_named(hub: FakeHub, kept: KeptDownloads) -
 
 
 @pytest.mark.usefixtures("hub")
-def test_two_at_a_time_do_not_spoil_each_other(kept: KeptDownloads) -> None:
+def test_two_at_a_time_do_not_spoil_each_other(kept: SavedDownloads) -> None:
     file = file_named(ONE)
-    with kept.alone(file), pytest.raises(FetchFailed, match="is being downloaded; pause that first"):
+    with kept.locked(file), pytest.raises(FetchFailed, match="is being downloaded; pause that first"):
         fetch(file, kept)
 
 
@@ -222,7 +222,7 @@ def test_two_at_a_time_do_not_spoil_each_other(kept: KeptDownloads) -> None:
         ("x\n.gguf", "x_.gguf"),
     ],
 )
-def test_names_lead_nowhere_else(kept: KeptDownloads, tmp_path: Path, name: str, expected: str | None) -> None:
+def test_names_lead_nowhere_else(kept: SavedDownloads, tmp_path: Path, name: str, expected: str | None) -> None:
     path = kept.path_of(HubFile(NAME, name, 1, ""))
     inside = path.relative_to(tmp_path / "models" / "somebody--Tiny-GGUF")
     assert ".." not in inside.parts
@@ -233,26 +233,26 @@ def test_names_lead_nowhere_else(kept: KeptDownloads, tmp_path: Path, name: str,
 
 
 @pytest.mark.parametrize("name", ["", "x", "..", "../..", "x.bin", "a/b/c/d/e/x.gguf"])
-def test_what_is_no_model_file_is_refused(kept: KeptDownloads, name: str) -> None:
+def test_what_is_no_model_file_is_refused(kept: SavedDownloads, name: str) -> None:
     with pytest.raises(FetchFailed, match="is no model file"):
         kept.path_of(HubFile(NAME, name, 1, ""))
 
 
 @pytest.mark.parametrize("note", ["{", "{}", '{"repository": "../x", "name": "a.gguf", "size_bytes": 1}'])
-def test_notes_that_make_no_sense_are_left_out(kept: KeptDownloads, tmp_path: Path, note: str) -> None:
+def test_notes_that_make_no_sense_are_left_out(kept: SavedDownloads, tmp_path: Path, note: str) -> None:
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / "a.gguf.download.json").write_text(note)
     assert kept.list() == ()
 
 
-def test_long_names_in_long_folders_can_be_downloaded(hub: FakeHub, kept: KeptDownloads) -> None:
+def test_long_names_in_long_folders_can_be_downloaded(hub: FakeHub, kept: SavedDownloads) -> None:
     name = f"{'f' * 90}/{'g' * 150}.gguf"
     hub.models[NAME][name] = gguf(TINY)
     path, _ = fetch(file_named(name), kept)
     assert path.read_bytes() == gguf(TINY)
 
 
-def test_a_search_that_was_stopped_asks_nobody(hub: FakeHub, kept: KeptDownloads, tmp_path: Path) -> None:
+def test_a_search_that_was_stopped_asks_nobody(hub: FakeHub, kept: SavedDownloads, tmp_path: Path) -> None:
     stop = StopSignal()
     stop.set()
     told: list[Event] = []

@@ -11,7 +11,7 @@ import pytest
 
 from engine.config import TargetOptions, TargetSettings
 from engine.errors import NotPossible, TargetMissing
-from engine.hub.kept import KeptDownloads
+from engine.hub.saved import SavedDownloads
 from engine.messages.commands import (
     AddTargets,
     ChangeTargetOptions,
@@ -38,7 +38,7 @@ class Desk:
         self.repository = repository
         self.events: list[Event] = []
         self.loaded: TargetInfo | None = None
-        kept = KeptDownloads(folder / "models")
+        kept = SavedDownloads(folder / "models")
         self.service = LibraryService(repository, kept, lambda: self.loaded, self.events.append)
 
     def do(self, command: LibraryCommand) -> None:

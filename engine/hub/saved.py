@@ -1,7 +1,7 @@
-"""Where downloaded models are, and which of them wait to go on. Asks nobody on the network.
+"""Where downloaded models are, and which downloads are not finished. Uses no network.
 
-A model is in `<models>/<owner>--<name>/`. Beside its downloaded part is a note of what it is to be, which is removed
-when the model is whole.
+A model is in `<models>/<owner>--<name>/`. Beside an unfinished one is a note of what it will be, which is removed
+when it is whole.
 """
 
 from __future__ import annotations
@@ -19,18 +19,20 @@ from engine.drafter.choice import is_hub_name
 from engine.errors import FetchFailed
 from engine.messages.targets import HubFile
 from engine.target.model_files import is_gguf, part_paths
+from engine.whole_file import whole_file
 
 _NOTE = ".download.json"
 _PART = ".part"
-_UNUSUAL = re.compile(r"[^\w .()+,=@~-]", re.ASCII)  # what some system forbids in names
+_UNUSUAL = re.compile(r"[^\w .()+,=@~-]", re.ASCII)  # forbidden in names by some system
 _RESERVED = re.compile(r"(?:CON|PRN|AUX|NUL|COM\d|LPT\d)(?:\..*)?", re.IGNORECASE)  # Windows' own
 _LONGEST = 180  # bytes of a name, to leave room for the endings of parts and notes
 _DEEPEST = 4  # folders of a repository
 _HUB_FILE = TypeAdapter(HubFile)
 
 
-class KeptDownloads:
-    """Any thread, and other programs, may use the same folder."""
+class SavedDownloads:
+    """The folder of downloaded models: where each file belongs, how much of it is there, and who may write it now. Any
+    thread, and other programs, may use the same folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -46,19 +48,16 @@ class KeptDownloads:
         return self._folder.joinpath(file.repository.replace("/", "--"), *folders, name)
 
     def note(self, file: HubFile) -> None:
-        """From now on it is listed."""
-        note = _note(self.path_of(file))
-        new = note.with_name(f"{note.name}{_PART}")
-        new.write_bytes(_HUB_FILE.dump_json(file))
-        new.replace(note)
+        """Lists the file as unfinished."""
+        with whole_file(_note(self.path_of(file))) as note:
+            note.write(_HUB_FILE.dump_json(file))
 
     def finish(self, file: HubFile) -> None:
-        """It is whole, and no longer listed."""
+        """The file is whole and no longer listed."""
         _note(self.path_of(file)).unlink(missing_ok=True)
 
     def list(self) -> tuple[tuple[HubFile, int], ...]:
-        """Those that were begun and are not whole, with the bytes that are here; by name. Notes that make no sense
-        are left out."""
+        """Unfinished files with their bytes downloaded so far, by name. Invalid notes are left out."""
         found = []
         for note in sorted(self._folder.rglob(f"*{_NOTE}")) if self._folder.is_dir() else ():
             try:
@@ -71,42 +70,42 @@ class KeptDownloads:
         return tuple(found)
 
     def num_bytes(self, path: Path) -> int:
-        """That have arrived of the model whose first part is to be here."""
-        return sum(_size(arrived) for arrived in _arrived(path))
+        """Bytes downloaded so far of the model whose first part belongs at this path."""
+        return sum(_size(found) for found in _pieces_of(path))
 
-    def keep_pieces(self, path: Path, names: set[str]) -> None:
-        """Removes what has arrived of other versions than these pieces are of."""
-        for arrived in _arrived(path):
-            if arrived.suffix == _PART and arrived.name not in names:
-                arrived.unlink(missing_ok=True)
+    def remove_other_versions(self, path: Path, names: set[str]) -> None:
+        """Removes pieces of other versions of the model: all but those with these names."""
+        for found in _pieces_of(path):
+            if found.suffix == _PART and found.name not in names:
+                found.unlink(missing_ok=True)
 
     def discard(self, file: HubFile) -> None:
-        """Removes what has arrived, and only that: a model that is whole stays. Raises FetchFailed."""
+        """Removes an unfinished download; a whole model stays. Raises FetchFailed."""
         path = self.path_of(file)
         if not _note(path).exists():
             return
         try:
-            with self.alone(file):
-                for arrived in _arrived(path):
-                    if arrived != path or file.num_parts > 1:
-                        arrived.unlink(missing_ok=True)
+            with self.locked(file):
+                for found in _pieces_of(path):
+                    if found != path or file.num_parts > 1:
+                        found.unlink(missing_ok=True)
                 _note(path).unlink(missing_ok=True)
         except OSError as error:
             raise FetchFailed(f"{path.name} cannot be removed ({error.strerror}); mend that and try again.") from error
         self.remove_empty(path.parent)
 
     @contextmanager
-    def alone(self, file: HubFile) -> Iterator[None]:
-        """Two that write the same file would spoil it. Raises FetchFailed."""
+    def locked(self, file: HubFile) -> Iterator[None]:
+        """Locks the file against other downloads of it. Raises FetchFailed while one is running."""
         path = self.path_of(file)
         self._folder.mkdir(parents=True, exist_ok=True)
         inside = sha256(str(path.relative_to(self._folder)).encode()).hexdigest()[:16]  # folders make long names
         busy = f"{path.name} is being downloaded; pause that first, or wait until it is done."
-        with alone(self._folder / f".{inside}.lock", busy):
+        with locked(self._folder / f".{inside}.lock", busy):
             yield
 
     def remove_empty(self, folder: Path) -> None:
-        """The folder, and those around it up to that of all models, unless something is in them."""
+        """Removes the folder and its parents, up to the folder of all models, as far as they are empty."""
         while folder != self._folder and folder.is_relative_to(self._folder):
             try:
                 folder.rmdir()
@@ -116,9 +115,8 @@ class KeptDownloads:
 
 
 @contextmanager
-def alone(lock: Path, busy: str) -> Iterator[None]:
-    """Keeps two apart that would write the same file, also in two programs. Raises FetchFailed with the sentence `busy`
-    while another one is inside."""
+def locked(lock: Path, busy: str) -> Iterator[None]:
+    """A lock between threads and programs. Raises FetchFailed with the sentence `busy` while another one holds it."""
     try:
         with filelock.FileLock(lock, timeout=0):
             yield
@@ -130,8 +128,8 @@ def _note(path: Path) -> Path:
     return path.with_name(f"{path.name}{_NOTE}")
 
 
-def _arrived(path: Path) -> Iterator[Path]:
-    """Parts that are whole, and pieces of those that are not."""
+def _pieces_of(path: Path) -> Iterator[Path]:
+    """Whole parts, and pieces of unfinished ones."""
     for part in part_paths(path):
         if part.is_file():
             yield part
@@ -148,7 +146,7 @@ def _size(path: Path) -> int:
 
 
 def _safe(name: str) -> str:
-    """A name that every system takes, and that leads nowhere else."""
+    """A name that is valid on every system and cannot lead out of the folder."""
     cleaned = _UNUSUAL.sub("_", name).strip(" .")
     if _RESERVED.fullmatch(cleaned):
         cleaned = f"_{cleaned}"
