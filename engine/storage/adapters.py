@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from contextlib import closing
 from dataclasses import asdict, replace
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, select, update
 
 from engine.messages.learned import AdapterRecord, AdapterSummary, FingerprintPair
+from engine.storage.connections import raw_rows
 from engine.storage.schema import AdapterRow, read_time
 
 _COUNTERS = range(2**63)  # what SQLite can hold
@@ -105,8 +105,7 @@ def _is_pair(pair: FingerprintPair) -> ColumnElement[bool]:
 
 
 def _read(connection: Connection, statement: str, pair: FingerprintPair) -> list[tuple[AdapterSummary, bytes]]:
-    with closing(connection.connection.cursor()) as cursor:
-        rows = cursor.execute(statement, pair).fetchall()
+    rows = raw_rows(connection, statement, *pair)
     return [(summary, row[-1]) for row in rows if (summary := _summary(*row[:-1])) is not None]
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
@@ -105,6 +105,12 @@ def _begin(connection: Connection) -> None:
     statement = dict[str, Any](connection.get_execution_options()).get(_BEGIN, "BEGIN")
     if statement is not None:
         connection.exec_driver_sql(statement)
+
+
+def raw_rows(connection: Connection, statement: str, *values: object) -> Iterator[Any]:
+    """Read by SQLite's own cursor: SQLAlchemy's rows take twice the time for 50,000 n-grams."""
+    with closing(connection.connection.cursor()) as cursor:
+        yield from cursor.execute(statement, values)
 
 
 def back_up(path: Path, revision: str) -> Path:

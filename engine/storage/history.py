@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
-from contextlib import closing
 from dataclasses import fields, replace
 from datetime import date
 from typing import Any
@@ -16,6 +15,7 @@ from engine.messages.history import NUMBERS, AdapterNote, History, LearningDay, 
 from engine.messages.learned import TargetStatistics
 from engine.messages.replies import ProposerCounts, TextKind
 from engine.storage import adapters, ngrams, recall
+from engine.storage.connections import raw_rows
 from engine.storage.schema import LearningDayRow, read_time
 from engine.storage.texts import unique
 
@@ -122,15 +122,14 @@ def add_learning(connection: Connection, day: date, seconds: float) -> None:
 def _read_portions(connection: Connection) -> tuple[list[Portion], dict[str, str]]:
     """Of one chat on one day each, oldest first; and what the writers are called in them."""
     portions: list[Portion] = []
-    with closing(connection.connection.cursor()) as cursor:
-        proposers: dict[tuple[object, ...], list[ProposerCounts]] = defaultdict(list)
-        for *group, key, num_rounds, num_drafted, num_accepted in cursor.execute(_PROPOSERS):
-            proposers[tuple(group)].append(ProposerCounts(key, int(num_rounds), int(num_drafted), int(num_accepted)))
-        for chat, day, target, kind, at, *sums in cursor.execute(_PORTIONS):
-            began_at = read_time(at)
-            if began_at is not None and kind in _KINDS:
-                tally = _tally(sums, proposers.get((chat, day, target, kind), ()))
-                portions.append(Portion(chat, began_at, date.fromisoformat(day), target, _KINDS[kind], tally))
+    proposers: dict[tuple[object, ...], list[ProposerCounts]] = defaultdict(list)
+    for *group, key, num_rounds, num_drafted, num_accepted in raw_rows(connection, _PROPOSERS):
+        proposers[tuple(group)].append(ProposerCounts(key, int(num_rounds), int(num_drafted), int(num_accepted)))
+    for chat, day, target, kind, at, *sums in raw_rows(connection, _PORTIONS):
+        began_at = read_time(at)
+        if began_at is not None and kind in _KINDS:
+            tally = _tally(sums, proposers.get((chat, day, target, kind), ()))
+            portions.append(Portion(chat, began_at, date.fromisoformat(day), target, _KINDS[kind], tally))
     names = _names([portion.target_name for portion in portions])
     return [replace(portion, target_name=names[portion.target_name]) for portion in portions], names
 
@@ -178,9 +177,8 @@ def _tally(sums: Sequence[float], proposers: Sequence[ProposerCounts]) -> Tally:
 
 def _read_adapters(connection: Connection, names: dict[str, str]) -> tuple[AdapterNote, ...]:
     targets: dict[str, set[str]] = defaultdict(set)
-    with closing(connection.connection.cursor()) as cursor:
-        for vocabulary, writer in cursor.execute(_TAUGHT):
-            targets[vocabulary].add(names.get(writer) or _parted(writer)[1])
+    for vocabulary, writer in raw_rows(connection, _TAUGHT):
+        targets[vocabulary].add(names.get(writer) or _parted(writer)[1])
     notes = [
         AdapterNote(
             number=found.number,
@@ -198,6 +196,4 @@ def _read_adapters(connection: Connection, names: dict[str, str]) -> tuple[Adapt
 
 
 def _read_learning(connection: Connection) -> tuple[LearningDay, ...]:
-    with closing(connection.connection.cursor()) as cursor:
-        found = cursor.execute(_DAYS).fetchall()
-    return tuple(LearningDay(date.fromisoformat(day), seconds) for day, seconds in found)
+    return tuple(LearningDay(date.fromisoformat(day), seconds) for day, seconds in raw_rows(connection, _DAYS))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from sqlalchemy.dialects.sqlite import insert
 
 from engine.messages.conversations import ChatTurn, Role
 from engine.messages.learned import Lesson, VerifiedReply
+from engine.storage.connections import raw_rows
 from engine.storage.recall import id_of
 from engine.storage.schema import ConversationRow, LessonRow, MessageRow, VocabularyRow, read_time
 from engine.storage.texts import encodable
@@ -67,20 +67,19 @@ def read_lessons(connection: Connection, fingerprint: str, most: int | None) -> 
     """The latest, oldest first, without those of deleted conversations, damaged ones, and those whose branch is
     incomplete."""
     lessons = []
-    with closing(connection.connection.cursor()) as cursor:
-        above = {
-            number: (parent, ChatTurn(_ROLES[role], text))
-            for number, parent, role, text in cursor.execute(_BRANCHES, (fingerprint,)).fetchall()
-            if role in _ROLES  # else it is damaged
-        }
-        for message_id, found_in, created_at, parent_id, system_prompt, width, *blobs in cursor.execute(
-            _READ, (fingerprint, -1 if most is None else most)
-        ):
-            turns = _turns(system_prompt, above, message_id, parent_id)
-            reply = _reply(width, *blobs)
-            made = read_time(created_at)
-            if turns is not None and reply is not None and made is not None:
-                lessons.append(Lesson(message_id, found_in, made, turns, reply))
+    above = {
+        number: (parent, ChatTurn(_ROLES[role], text))
+        for number, parent, role, text in raw_rows(connection, _BRANCHES, fingerprint)
+        if role in _ROLES  # else it is damaged
+    }
+    for message_id, found_in, created_at, parent_id, system_prompt, width, *blobs in raw_rows(
+        connection, _READ, fingerprint, -1 if most is None else most
+    ):
+        turns = _turns(system_prompt, above, message_id, parent_id)
+        reply = _reply(width, *blobs)
+        made = read_time(created_at)
+        if turns is not None and reply is not None and made is not None:
+            lessons.append(Lesson(message_id, found_in, made, turns, reply))
     return tuple(reversed(lessons))
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import replace
 from functools import lru_cache
 
@@ -15,6 +14,7 @@ from sqlalchemy import Connection, bindparam, delete, func, select
 from sqlalchemy.dialects.sqlite import insert
 
 from engine.messages.learned import FingerprintPair, NgramRecord
+from engine.storage.connections import raw_rows
 from engine.storage.recall import id_of
 from engine.storage.schema import NgramRow, VocabularyPairRow
 
@@ -43,13 +43,10 @@ _SAVE = _new.on_conflict_do_update(
 
 def read_ngrams(connection: Connection, pair: FingerprintPair) -> tuple[NgramRecord, ...]:
     """Without damaged rows: damage to a few is no reason to lose the others."""
-    # SQLite's own cursor, because SQLAlchemy's rows take twice the time for 50,000 n-grams.
-    with closing(connection.connection.cursor()) as cursor:
-        cursor.execute(_READ, pair)
-        found = [
-            NgramRecord(_layout(len(string) // _TOKEN_BYTES).unpack(string), token, count, doubts, last_use)
-            for string, token, count, doubts, last_use in cursor.fetchall()
-        ]
+    found = [
+        NgramRecord(_layout(len(string) // _TOKEN_BYTES).unpack(string), *numbers)
+        for string, *numbers in raw_rows(connection, _READ, *pair)
+    ]
     return tuple(ngram for ngram in found if min(ngram.string) >= 0)
 
 

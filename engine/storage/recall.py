@@ -6,7 +6,6 @@ Tokens are stored as little-endian int32, so that a store can move to any machin
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +13,7 @@ from sqlalchemy import Connection, select
 from sqlalchemy.dialects.sqlite import insert
 
 from engine.messages.learned import RecallSize, RecallText
+from engine.storage.connections import raw_rows
 from engine.storage.schema import ImportedRecallRow, RecallRow, VocabularyPairRow, VocabularyRow
 
 NO_CONVERSATION = 0  # ids begin with 1
@@ -79,28 +79,23 @@ def read_recall(
 def _latest_first(
     connection: Connection, fingerprint: str, conversation_id: int | None
 ) -> Iterator[tuple[int, int, bytes]]:
-    with closing(connection.connection.cursor()) as cursor:
-        yield from cursor.execute(_READ, (fingerprint, conversation_id))
-        if conversation_id is None:
-            for number, blob in cursor.execute(_IMPORTED, (fingerprint,)):
-                yield number + _FIRST_IMPORTED, NO_CONVERSATION, blob
+    yield from raw_rows(connection, _READ, fingerprint, conversation_id)
+    if conversation_id is None:
+        for number, blob in raw_rows(connection, _IMPORTED, fingerprint):
+            yield number + _FIRST_IMPORTED, NO_CONVERSATION, blob
 
 
 def read_sizes(connection: Connection) -> dict[str, RecallSize]:
     """For every vocabulary that has any, including texts that came with profiles."""
-    with closing(connection.connection.cursor()) as cursor:
-        found = cursor.execute(_SIZES).fetchall()
-    return {
-        fingerprint: RecallSize(num_texts, num_bytes // _TOKEN_BYTES) for fingerprint, num_texts, num_bytes in found
-    }
+    found = raw_rows(connection, _SIZES)
+    return {name: RecallSize(num_texts, num_bytes // _TOKEN_BYTES) for name, num_texts, num_bytes in found}
 
 
 def read_missing(
     connection: Connection, fingerprint: str, before_id: int, limit: int
 ) -> tuple[tuple[int, int, str], ...]:
     """Messages whose tokens in this vocabulary are unknown: their ids, conversations and texts, latest first."""
-    with closing(connection.connection.cursor()) as cursor:
-        return tuple(cursor.execute(_MISSING, (before_id, fingerprint, limit)).fetchall())
+    return tuple(raw_rows(connection, _MISSING, before_id, fingerprint, limit))
 
 
 def id_of(connection: Connection, row: type[VocabularyRow | VocabularyPairRow], **fingerprints: str) -> int:

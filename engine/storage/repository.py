@@ -37,10 +37,10 @@ class Repository(TargetRepository, LearnedRepository):
 
     Any thread may call any method, and other processes may use the same store. Every method raises StoreUnusable when
     disk or file fails; what was committed before stays. A deleted conversation is hidden until it is restored or
-    purged; methods that take an id raise ConversationMissing for one that is not in the store.
+    purged; methods that take an id raise ConversationMissing for one that is missing, and most for a deleted one.
 
     Incognito conversations are in a database in memory, which ends with the process: an id tells where its conversation
-    is. They are listed, searched and opened like others; whatever has no conversation's id leaves them out.
+    is. They are listed, searched and opened like others; methods without a conversation's id leave them out.
     """
 
     @classmethod
@@ -83,12 +83,12 @@ class Repository(TargetRepository, LearnedRepository):
             return summary_of(connection.execute(new).lastrowid, title, now)
 
     def find_conversation(self, conversation_id: int) -> ConversationSummary:
-        """The summary alone. A deleted conversation counts as missing."""
+        """The summary alone."""
         with self._reading(conversation_id) as connection:
             return _summary(_find(connection, conversation_id))
 
     def open_conversation(self, conversation_id: int) -> Conversation:
-        """The conversation with its current branch, root first. A deleted one counts as missing."""
+        """The conversation with its current branch, root first."""
         with self._reading(conversation_id) as connection:
             found = _find(connection, conversation_id)
             return _opened(connection, found, found.head_message_id)
@@ -146,7 +146,7 @@ class Repository(TargetRepository, LearnedRepository):
             return tuple(connection.execute(said).scalars())
 
     def rename_conversation(self, conversation_id: int, title: str) -> ConversationSummary:
-        """Does not count as use. A deleted conversation counts as missing."""
+        """Does not count as use."""
         with self._writing(conversation_id) as connection:
             found = _change(connection, conversation_id, title=fit_title(title))
             return replace(_summary(found), title=fit_title(title))
@@ -164,11 +164,9 @@ class Repository(TargetRepository, LearnedRepository):
             return _summary(_change(connection, conversation_id, even_deleted=True, deleted_at=None))
 
     def purge_deleted(self) -> int:
-        """Removes deleted conversations for good and returns how many; none of their text remains in the files.
-
-        If this is interrupted, or another process is reading meanwhile, the next call removes the rest of the text.
-        N-grams belong to no conversation and stay, see `load_ngrams`.
-        """
+        """Removes deleted conversations for good, their text from the files too, and returns how many. If this is
+        interrupted, or another process is reading meanwhile, the next call removes the rest of the text. N-grams stay,
+        see `load_ngrams`."""
         with self._writing() as connection:
             ids = connection.execute(_IDS.where(ConversationRow.deleted_at.is_not(None))).scalars().all()
             if ids:
@@ -201,17 +199,15 @@ class Repository(TargetRepository, LearnedRepository):
         return tuple(sorted(hits, key=lambda hit: _last_use(hit.conversation), reverse=True)[:MOST_HITS])
 
     def read_tree(self, conversation_id: int) -> ConversationTree:
-        """The conversation with all its branches. A deleted one counts as missing."""
+        """The conversation with all its branches."""
         with self._reading(conversation_id) as connection:
             _find(connection, conversation_id)
             return read_tree(connection, conversation_id)
 
     def add_trees(self, trees: Sequence[ConversationTree], check: Callable[[], None] = lambda: None) -> list[bool]:
         """Adds all conversations that are not here yet, or none when it fails; returns which of them were added.
-        `check` may raise to have none added; it is called when nobody else can write any more.
-
-        In every tree parents come before their children, and the head is one of its messages.
-        """
+        `check`, called when nobody else can write any more, may raise to have none added. In every tree parents come
+        before their children, and the head is one of its messages."""
         with self._reading() as connection:
             known = KnownTrees(connection)
         is_new = [known.add(tree) for tree in trees]
@@ -242,10 +238,8 @@ class Repository(TargetRepository, LearnedRepository):
         statistics: ReplyStatistics | None = None,
         target_identity: str | None = None,
     ) -> Message:
-        """Adds a leaf under `parent_id` (None: a root), where the current branch now ends.
-
-        A deleted conversation still takes the reply that is being written. A parent that is not a message of this
-        conversation raises ConversationMissing too.
+        """Adds a leaf under `parent_id` (None: a root), where the current branch now ends; also to a deleted
+        conversation, whose reply is still being written. A parent that is no message of it raises ConversationMissing.
         """
         text = encodable(text)
         now = datetime.now(UTC)

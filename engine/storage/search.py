@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Connection, LargeBinary, and_, cast, func,
 from engine.messages.conversations import ConversationSummary, SearchHit
 from engine.storage.branch import links_up
 from engine.storage.schema import ConversationRow, MessageRow
-from engine.storage.texts import occur, snippet_of
+from engine.storage.texts import snippet_of
 from engine.storage.transactions import is_incognito
 
 MOST_HITS = 100
@@ -48,9 +48,9 @@ def find_conversations(connection: Connection, words: Sequence[str], stopped: Ca
     return [_hit_of(each, messages.get(each.id, ()), words, branches) for each in found]
 
 
-def _missing_in(title: str, words: Sequence[str]) -> tuple[str, ...]:
-    """The words that are not in a title."""
-    folded = title.casefold()
+def _missing_in(text: str, words: Sequence[str]) -> tuple[str, ...]:
+    """The words that are not in a text."""
+    folded = text.casefold()
     return tuple(word for word in words if word not in folded)
 
 
@@ -89,7 +89,7 @@ def _holding(
     for number, rows in groupby(connection.execute(wanted), lambda row: int(row[0])):
         if stopped() or num_found == MOST_HITS:
             return
-        messages = [(row[1], row[2]) for row in rows if occur(words, row[2].casefold())]
+        messages = [(row[1], row[2]) for row in rows if not _missing_in(row[2], words)]
         if messages:
             num_found += 1
             yield number, messages

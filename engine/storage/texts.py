@@ -35,13 +35,8 @@ def unique(name: str, taken: Container[str]) -> str:
 
 
 def wanted_words(words: str) -> tuple[str, ...]:
-    """The words to search for, each once, with letters as `occur` compares them."""
+    """The words to search for, each once, case-folded."""
     return tuple(dict.fromkeys(words.casefold().split()))
-
-
-def occur(words: Sequence[str], folded: str) -> bool:
-    """Whether all of them are in a text that is already case-folded."""
-    return all(word in folded for word in words)
 
 
 def snippet_of(text: str, words: Sequence[str]) -> tuple[str, tuple[tuple[int, int], ...]]:

@@ -14,29 +14,15 @@ from engine.messages.conversations import ConversationTree, TreeMessage
 from engine.storage.schema import ConversationRow, MessageRow
 from engine.storage.texts import encodable, fit_title
 
-_CONVERSATION = select(
-    ConversationRow.title,
-    ConversationRow.system_prompt,
-    ConversationRow.created_at,
-    ConversationRow.updated_at,
-    ConversationRow.head_message_id,
-)
-_MESSAGES = select(
-    MessageRow.id,
-    MessageRow.parent_id,
-    MessageRow.role,
-    MessageRow.text,
-    MessageRow.created_at,
-    MessageRow.target_name,
-    MessageRow.conversation_id,
-).order_by(MessageRow.id)  # a parent is always older than its children
+_MESSAGES = select(MessageRow.__table__).order_by(MessageRow.id)  # a parent is always older than its children
 
 
 def read_tree(connection: Connection, conversation_id: int) -> ConversationTree:
     """The conversation must be there."""
-    row = connection.execute(_CONVERSATION.where(ConversationRow.id == conversation_id)).one()
+    row = connection.execute(select(ConversationRow.__table__).where(ConversationRow.id == conversation_id)).one()
     messages = connection.execute(_MESSAGES.where(MessageRow.conversation_id == conversation_id))
-    return ConversationTree(*row[:4], messages=tuple(map(_message, messages)), head=row.head_message_id)
+    times = row.created_at, row.updated_at
+    return ConversationTree(row.title, row.system_prompt, *times, tuple(map(_message, messages)), row.head_message_id)
 
 
 class KnownTrees:

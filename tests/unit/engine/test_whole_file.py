@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from engine.whole_file import whole_file
+
+
+def test_a_file_takes_its_place_at_the_end_of_the_block(tmp_path: Path) -> None:
+    path = tmp_path / "notes.json"
+    path.write_bytes(b"old")
+    with whole_file(path) as file:
+        file.write(b"new")
+        assert path.read_bytes() == b"old"
+    assert path.read_bytes() == b"new"
+    assert os.listdir(tmp_path) == ["notes.json"]
+
+
+def test_what_was_there_stays_when_the_block_fails(tmp_path: Path) -> None:
+    path = tmp_path / "notes.json"
+    path.write_bytes(b"old")
+    with pytest.raises(ValueError, match="no more"), whole_file(path) as file:
+        file.write(b"half of")
+        raise ValueError("no more")
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["notes.json"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such permissions")
+def test_nobody_else_may_read_it(tmp_path: Path) -> None:
+    with whole_file(tmp_path / "notes.json"):
+        pass
+    assert (tmp_path / "notes.json").stat().st_mode & 0o077 == 0
+
+
+def test_a_missing_folder_is_an_error_of_the_disk(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="No such file"), whole_file(tmp_path / "missing" / "notes.json"):
+        raise AssertionError
