@@ -10,6 +10,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from operator import attrgetter
 from pathlib import Path
 from typing import BinaryIO
 
@@ -25,15 +26,7 @@ _END_MARK = b"PK\x05\x06"
 _LONGEST_COMMENT = 2**16
 
 # What zipfile raises for archives that are not whole, encrypted, or packed in a way it does not know.
-_DAMAGED = (
-    zipfile.BadZipFile,
-    zlib.error,
-    lzma.LZMAError,
-    EOFError,
-    NotImplementedError,
-    RuntimeError,
-    struct.error,
-)
+_DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, RuntimeError, struct.error)
 
 
 @contextmanager
@@ -69,7 +62,8 @@ def _members(file: BinaryIO, path: Path) -> Iterator[Bytes]:
     """
     _check_directory(file, path)
     with zipfile.ZipFile(file) as archive:
-        found = sorted((info for info in archive.infolist() if _CONVERSATIONS.fullmatch(info.filename)), key=_name)
+        found = [info for info in archive.infolist() if _CONVERSATIONS.fullmatch(info.filename)]
+        found.sort(key=attrgetter("filename"))
         if not found:
             raise FileUnusable(f"{path.name} holds no conversations.json; choose the archive that ChatGPT gives.")
         if sum(info.file_size for info in found) > MOST_BYTES:
@@ -79,10 +73,6 @@ def _members(file: BinaryIO, path: Path) -> Iterator[Bytes]:
         for info in found:
             with archive.open(info) as member:  # gives no more than `file_size`, whatever is in it
                 yield member
-
-
-def _name(info: zipfile.ZipInfo) -> str:
-    return info.filename
 
 
 def _check_directory(file: BinaryIO, path: Path) -> None:

@@ -33,17 +33,8 @@ _END_MARK = b"PK\x05\x06"
 _LARGE_MARK = b"PK\x06\x07"
 _LARGE_BYTES = 20
 
-# What zipfile raises for files that are no (or no whole) archives.
-_DAMAGED = (
-    zipfile.BadZipFile,
-    zipfile.LargeZipFile,
-    EOFError,
-    ValueError,
-    RuntimeError,
-    NotImplementedError,
-    LookupError,
-    struct.error,
-)
+# What zipfile raises for files that are no archives, or not whole.
+_DAMAGED = (zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, ValueError, RuntimeError, LookupError, struct.error)
 
 
 def write_archive(path: Path, members: Mapping[str, bytes], overwrite: bool = False) -> None:
@@ -56,11 +47,14 @@ def write_archive(path: Path, members: Mapping[str, bytes], overwrite: bool = Fa
             _write(file, members)
             _check_free(path, overwrite)
     except OSError as error:
-        raise not_written(path, error) from error
+        raise FileUnusable(
+            f"The profile cannot be written to {path} ({error.strerror}); name a file in a folder that exists and has "
+            "room."
+        ) from error
 
 
 def read_archive(path: Path) -> dict[str, bytes]:
-    """All members by their names. Raises FileUnusable for whatever is not in order."""
+    """All members by their names. Raises FileUnusable for an invalid file."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # reading a pipe might never end
             raise not_used(path, "is no file", "name a profile that was exported")
@@ -74,8 +68,12 @@ def read_archive(path: Path) -> dict[str, bytes]:
                     return _read(path, archive, size)
             except _DAMAGED as error:
                 raise damaged(path, "its members cannot be read") from error
+    except FileNotFoundError as error:
+        raise FileUnusable(f"There is no file {path}; name a profile that was exported.") from error
     except OSError as error:
-        raise not_read(path, error) from error
+        raise FileUnusable(
+            f"The file {path} cannot be read ({error.strerror}); name a profile that you may read."
+        ) from error
 
 
 def _check_free(path: Path, overwrite: bool) -> None:
@@ -143,23 +141,7 @@ def damaged(path: Path, what: str) -> FileUnusable:
     return not_used(path, f"is damaged or was not written by Slipstream ({what})")
 
 
-def from_newer_version(path: Path) -> FileUnusable:
-    return not_used(path, "was written by a newer version of Slipstream", "install that version to import it")
-
-
-def not_read(path: Path, error: OSError) -> FileUnusable:
-    if isinstance(error, FileNotFoundError):
-        return FileUnusable(f"There is no file {path}; name a profile that was exported.")
-    return FileUnusable(f"The file {path} cannot be read ({error.strerror}); name a profile that you may read.")
-
-
 def too_much() -> FileUnusable:
     return FileUnusable(
         "What was learned does not fit into a profile; export it without recall, or forget what was learned."
-    )
-
-
-def not_written(path: Path, error: OSError) -> FileUnusable:
-    return FileUnusable(
-        f"The profile cannot be written to {path} ({error.strerror}); name a file in a folder that exists and has room."
     )

@@ -121,7 +121,8 @@ def _read_manifest(path: Path, members: Mapping[str, bytes]) -> Manifest:
         if len(content) > _MOST_JSON_BYTES or len(members.get(STATISTICS, b"")) > _MOST_JSON_BYTES:
             raise ValueError("these are a few lines at most")
         if Format.model_validate_json(content).format > FORMAT:
-            raise archive.from_newer_version(path)
+            why = "was written by a newer version of Slipstream"
+            raise archive.not_used(path, why, "install that version to import it")
         return Manifest.model_validate_json(content)
     except ValueError as error:  # pydantic's, too
         raise archive.damaged(path, "its manifest is not as Slipstream writes it") from error

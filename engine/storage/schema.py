@@ -17,18 +17,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, ClassVar
 
-from sqlalchemy import (
-    DateTime,
-    Dialect,
-    Enum,
-    ForeignKey,
-    Index,
-    MetaData,
-    Text,
-    TypeDecorator,
-    UniqueConstraint,
-    text,
-)
+from sqlalchemy import DateTime, Dialect, Enum, ForeignKey, Index, MetaData, Text, TypeDecorator, UniqueConstraint, text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from engine.messages.conversations import Role

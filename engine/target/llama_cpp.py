@@ -21,12 +21,7 @@ from llama_cpp import llama_cpp as lib
 from engine.config import TargetSettings
 from engine.errors import TargetUnusable
 from engine.stop_signal import StopSignal
-from engine.target.interface import (
-    FloatRows,
-    Interrupted,
-    TargetFeature,
-    TargetLimits,
-)
+from engine.target.interface import FloatRows, Interrupted, TargetFeature, TargetLimits
 from engine.target.opening import context_parameters, describe, open_context, open_model
 from engine.target.runtime import last_error
 from engine.target.vocabulary import read_vocabulary, tokenize

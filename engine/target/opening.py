@@ -12,14 +12,7 @@ import psutil
 from llama_cpp import llama_cpp as lib
 
 from engine.config import TargetSettings
-from engine.errors import (
-    Cancelled,
-    CardsTooSmall,
-    MendableError,
-    TargetMissing,
-    TargetUnsupported,
-    TargetUnusable,
-)
+from engine.errors import Cancelled, CardsTooSmall, MendableError, TargetMissing, TargetUnsupported, TargetUnusable
 from engine.stop_signal import StopSignal
 from engine.target.cpu import usable_cores
 from engine.target.interface import TargetDescription
@@ -33,7 +26,12 @@ def check_file(path: Path) -> None:
     head = read_head(path)
     if int.from_bytes(head[8:16], "little") == 0:  # the number of tensors
         raise TargetUnusable(f"{path.name} holds a vocabulary but no weights; choose the model itself.")
-    _check_memory(path)
+    size, total = path.stat().st_size, psutil.virtual_memory().total
+    if size > total and not gpu_support().devices:
+        raise TargetUnusable(
+            f"{path.name} takes {size / 2**30:.1f} GiB, but this machine has {total / 2**30:.1f} GiB of memory; "
+            "choose a smaller model or quantization."
+        )
 
 
 def read_head(path: Path) -> bytes:
@@ -52,15 +50,6 @@ def read_head(path: Path) -> bytes:
     if len(head) < 24:
         raise TargetUnusable(f"{path.name} is cut short; download it again.")
     return head
-
-
-def _check_memory(path: Path) -> None:
-    size, total = path.stat().st_size, psutil.virtual_memory().total
-    if size > total and not gpu_support().devices:
-        raise TargetUnusable(
-            f"{path.name} takes {size / 2**30:.1f} GiB, but this machine has {total / 2**30:.1f} GiB of memory; "
-            "choose a smaller model or quantization."
-        )
 
 
 def trial(path: Path) -> str | None:
