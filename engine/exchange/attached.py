@@ -19,7 +19,7 @@ _MARKED = (  # what a file may begin with; the longer ones first
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-_CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")  # that no text of our days holds
+_CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")  # not found in text
 
 
 def read_text(path: Path) -> TextFile:
@@ -49,7 +49,7 @@ def read_text(path: Path) -> TextFile:
 
 
 def _decoded(raw: bytes) -> str | None:
-    """As UTF-8, as what its mark says, or as Western European text of old; None for what is no text."""
+    """In UTF-8, the encoding of its mark, or a Western European one; None for what is no text."""
     for mark, encoding in _MARKED:
         if raw.startswith(mark):
             return _as(raw, encoding)

@@ -21,7 +21,7 @@ class Bytes(Protocol):
 
 
 class JsonStream:
-    """The parser's events, and the values built from them. The parser reads the file through it, and so within limits.
+    """The parser's events, and the values built from them. The parser reads the file through it, which enforces limits.
 
     Raises FileUnusable where the file is no JSON, no UTF-8, or too large, and what `check` raises, which is called
     as the file is read.

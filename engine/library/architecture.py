@@ -18,10 +18,10 @@ _ENCODERS = (
 )
 _NO_POOLING = (0, 0xFFFFFFFF)  # none, and not said
 
-_KEPT_BYTES = 2  # of a number that the context holds: f16
+_NUMBER_BYTES = 2  # of a number in the context: f16
 _STATE_BYTES = 4
 _LAYERS = 4096
-_LARGEST = 1 << 40  # bytes or numbers; beyond, a header is not to be believed
+_LARGEST = 1 << 40  # bytes or numbers; a header with more is invalid
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Memory:
 
     token_bytes: int  # of the context, for each of its tokens
     state_bytes: int  # of a running state, whatever the context
-    width: int  # numbers that stand for a token between two layers
+    width: int  # numbers for each token between two layers
     inner_width: int  # and inside one
     vocabulary_size: int
     num_layers: int  # that repeat
@@ -73,7 +73,7 @@ def speculation_of(header: GgufHeader) -> tuple[bool, str]:
 
 
 def memory_of(header: GgufHeader) -> Memory | None:
-    """None where the header does not tell enough, or nothing that can be true."""
+    """None where the header has too little, or impossible numbers."""
     architecture = header.text("general.architecture")
 
     def of(key: str) -> int:
@@ -88,13 +88,13 @@ def memory_of(header: GgufHeader) -> Memory | None:
     if f"{architecture}.attention.head_count_kv" not in header.values:
         key_heads = heads
     head_width = width // max(heads, default=0) if any(heads) else 0
-    kept = (of("attention.key_length") or head_width) + (of("attention.value_length") or head_width)
+    num_stored = (of("attention.key_length") or head_width) + (of("attention.value_length") or head_width)
     vocabulary_size = header.length("tokenizer.ggml.tokens") or of("vocab_size")
     interval = of("full_attention_interval")
     if interval > 1:  # the layers between keep a running state instead
         key_heads = tuple(count if (layer + 1) % interval == 0 else 0 for layer, count in enumerate(key_heads))
     memory = Memory(
-        token_bytes=0 if architecture in _RECURRENT else sum(key_heads) * kept * _KEPT_BYTES,
+        token_bytes=0 if architecture in _RECURRENT else sum(key_heads) * num_stored * _NUMBER_BYTES,
         state_bytes=_state_bytes(header, architecture, num_layers, width),
         width=width,
         inner_width=max(header.numbers(f"{architecture}.feed_forward_length", num_layers), default=0),
@@ -109,7 +109,7 @@ def memory_of(header: GgufHeader) -> Memory | None:
 
 
 def _state_bytes(header: GgufHeader, architecture: str, num_layers: int, width: int) -> int:
-    """At most: as if every layer had one."""
+    """An upper bound, as if every layer had one."""
     inner = header.number(f"{architecture}.ssm.inner_size")
     state = header.number(f"{architecture}.ssm.state_size")
     groups = header.number(f"{architecture}.ssm.group_count")

@@ -66,8 +66,6 @@ def stamp_of(path: Path) -> Stamp:
 
 
 def _decode(stored: str) -> TargetFacts | None:
-    if not stored:
-        return None
     try:
         facts = _ADAPTER.validate_json(stored)
     except ValidationError:

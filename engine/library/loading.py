@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -41,18 +42,12 @@ def check_memory(path: Path, settings: TargetSettings, facts: str = "") -> None:
 
 def fitted(path: Path, settings: TargetSettings) -> TargetSettings:
     """With as many layers on the graphics cards as there is room for now, unless the user set a number."""
-    if settings.gpu_layers is not None:
-        return settings
-    support = gpu_support()
-    if not support.devices:
-        return settings
-    try:
-        found = facts_of(path)
-    except TargetMissing:
-        return settings
-    if found.memory is None:
-        return settings
-    return replace(settings, gpu_layers=estimate(found, settings, support).gpu.num_layers)
+    if settings.gpu_layers is None and (support := gpu_support()).devices:
+        with suppress(TargetMissing):
+            found = facts_of(path)
+            if found.memory is not None:
+                return replace(settings, gpu_layers=estimate(found, settings, support).gpu.num_layers)
+    return settings
 
 
 def _check_cards(path: Path, settings: TargetSettings, needed: MemoryEstimate) -> None:

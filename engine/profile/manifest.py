@@ -10,12 +10,12 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstrai
 FORMAT: Literal[1] = 1  # raise it when older versions could not read what is written
 MANIFEST = "manifest.json"
 STATISTICS = "statistics.json"
-MOST_COUNTED = 2**40  # so that counting on never comes to the end of what the store can hold
+MOST_COUNTED = 2**40  # so that later counts always fit into the store
 
 Name = Annotated[str, StringConstraints(max_length=100)]  # of a member; must be one that there is
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Fingerprint = Annotated[str, StringConstraints(pattern=r"^[\x20-\x7e]{1,200}$")]
-Text = Annotated[str, StringConstraints(pattern=r"^\P{Cc}{1,500}$")]  # shown on a terminal, which obeys control codes
+Text = Annotated[str, StringConstraints(pattern=r"^\P{Cc}{1,500}$")]  # for a terminal: no control codes
 Count = Annotated[int, Field(ge=0, le=MOST_COUNTED)]
 Figure = Annotated[float, Field(ge=0, le=1e12)]
 Moment = Annotated[AwareDatetime, Field(ge=datetime(1971, 1, 1, tzinfo=UTC), le=datetime(9000, 1, 1, tzinfo=UTC))]

@@ -79,12 +79,9 @@ def write_ngrams(connection: Connection, pair: FingerprintPair, changed: Sequenc
 def changes_by(imported: Sequence[NgramRecord], own: Sequence[NgramRecord]) -> list[NgramRecord]:
     """What to write so that the store's `own` n-grams include the `imported` ones; nothing when they are merged again.
 
-    The larger count of a token is taken: two profiles that were merged before have counted the same chats, and a sum
-    would count these again with every exchange. If the two have different tokens for a string, the one that was seen
-    more often is taken, as in the cache; the store's own on a draw.
-
-    Each cache has a time of its own. The latest use of both counts as now, so that neither's n-grams are the first to
-    be evicted.
+    The larger count of a token is taken, as a sum would count chats again that both have counted. Of two tokens for one
+    string, the one seen more often is taken; on a draw, the store's own. Each cache has a time of its own: the latest
+    use of both counts as now, so that neither's n-grams are evicted first.
     """
     by_string = {ngram.string: ngram for ngram in own}
     newest = max((ngram.last_use for ngram in imported), default=0)

@@ -75,9 +75,9 @@ class Database:
     def finish_erasure(self) -> None:
         """Erases deleted text from the file, now or after an interruption.
 
-        `PRAGMA secure_delete` overwrites deleted rows, but not the copies that remain in a page when SQLite has moved
-        rows to another one. Only VACUUM, which rewrites the whole file, removes these. It cannot run in a transaction,
-        so the one that deletes leaves a mark in the file, which is removed when the work is done.
+        `PRAGMA secure_delete` does not overwrite copies of rows that SQLite has moved to another page. Only VACUUM,
+        which rewrites the whole file, removes these. It cannot run in a transaction, so the one that deletes leaves a
+        mark in the file, which is removed when the work is done.
         """
         with self._turn, as_store_errors(self._path), self._outside.connect() as connection:
             if connection.exec_driver_sql("PRAGMA user_version").scalar_one() == 0:

@@ -30,8 +30,7 @@ CHATML = (
 )
 
 _PATIENCE_S = 2.0
-# Looked up at import: later the system's loader may be busy with torch's libraries, and who waits for it there holds
-# Python's lock for as long, some tenths of a second.
+# Looked up at import: later it would wait, holding Python's lock, while the system's loader is busy with torch.
 _raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
 _MAX_GROWTH = 64  # characters of prompt per character of message
 _MAX_FRAME = 1_000_000  # characters a template may add by itself
@@ -63,7 +62,7 @@ def _length_of_product(sequence: Any, times: Any) -> int:
 
 
 class _Generation(jinja2.ext.Extension):
-    """`{% generation %}` marks what a reply is for those who train; the text inside is ordinary."""
+    """`{% generation %}` marks replies for training; the text inside is ordinary."""
 
     tags = {"generation"}  # noqa: RUF012
 
@@ -102,10 +101,7 @@ def _time_limit(seconds: float) -> Iterator[None]:
 
 
 class ChatTemplate:
-    """Renders turns the way the target was trained to read them.
-
-    Raises TemplateFailed from the constructor and from `render`, with a sentence about what is wrong.
-    """
+    """Renders turns the way the target was trained to read them. Constructor and `render` raise TemplateFailed."""
 
     def __init__(self, source: str | None, begin: str, end: str) -> None:
         """`begin` and `end` are the texts of the target's own first and last special token ("" where it has none)."""
@@ -158,8 +154,7 @@ class ChatTemplate:
 
 
 def _joined(turns: Sequence[ChatTurn]) -> list[ChatTurn]:
-    """Neighbouring turns of one role as one: many templates insist on alternation, and a prompt may have stayed
-    unanswered."""
+    """Joins neighbouring turns of one role: many templates insist on alternation, and a prompt may have no reply."""
     joined: list[ChatTurn] = []
     for turn in turns:
         if joined and joined[-1].role is turn.role:

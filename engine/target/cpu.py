@@ -18,11 +18,10 @@ _HASWELL = _F16C | {"fma", "avx2", "bmi2"}
 _AVX512 = _HASWELL | {"avx512f", "avx512cd", "avx512vl", "avx512dq", "avx512bw"}
 _ICELAKE = _AVX512 | {"avx512vbmi", "avx512_vnni"}
 
-# A bundle carries a library for every kind of x86-64 CPU. llama.cpp can choose by itself, but for that it loads them
-# all and asks the CPU alone, not the system: where a system or a virtual machine holds back the registers of AVX-512,
-# its choice ends the process at the first pass. Linux names in /proc/cpuinfo only what programs may use.
-# Best first, by what llama.cpp's own scores say, with the flags of each as Linux spells them. `sapphirerapids` is left
-# out: its AMX ends the process on some machines (llama.cpp PR 26954), and `zen4` runs there.
+# A bundle has a library for every kind of x86-64 CPU. llama.cpp could choose, but it asks the CPU alone: where a system
+# or a virtual machine disables the registers of AVX-512, its choice crashes at the first pass. Linux lists in
+# /proc/cpuinfo only what programs may use. Best first, by llama.cpp's own scores, with the flags as Linux spells them.
+# `sapphirerapids` is left out: its AMX crashes on some machines (llama.cpp PR 26954), and `zen4` runs there.
 _VARIANTS: tuple[tuple[str, frozenset[str]], ...] = (
     ("zen4", _ICELAKE | {"avx512_bf16"}),
     ("cooperlake", _AVX512 | {"avx512_vnni", "avx512_bf16"}),
@@ -42,7 +41,7 @@ ALL_NAMES = tuple(name for name, _ in _VARIANTS)
 
 
 def usable_cores() -> int:
-    """Physical cores this process may use: a second thread on one core only gets in the way of matrix products.
+    """Physical cores this process may use: a second thread on one core only slows matrix products down.
 
     Respects the affinity mask and, in a container, the quota of processor time.
     """

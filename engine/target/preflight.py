@@ -42,7 +42,7 @@ def preflight(path: Path, stop: StopSignal) -> None:
 
 
 def _answer(reader: Connection, path: Path, stop: StopSignal) -> str:
-    """However long it takes: the file may be large and the disk slow."""
+    """Waits without a limit: the file may be large and the disk slow."""
     while not reader.poll(_GLANCE_S):
         if stop.is_set():
             raise Cancelled(f"Loading {path.name} was cancelled.")
@@ -54,7 +54,7 @@ def _answer(reader: Connection, path: Path, stop: StopSignal) -> str:
 
 @contextmanager
 def _interrupts_held_back() -> Iterator[None]:
-    """A child started meanwhile leaves Ctrl+C to us; by itself it would print a traceback."""
+    """A child started meanwhile ignores Ctrl+C, at which it would print a traceback."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -66,7 +66,7 @@ def _interrupts_held_back() -> Iterator[None]:
 
 
 def _look(path: Path, writer: Connection) -> None:
-    """Runs in the child. Its last words, if any, are llama.cpp's own and go nowhere."""
+    """Runs in the child, whose output is discarded."""
     os.environ["GGML_NO_BACKTRACE"] = "1"  # the backtrace starts a debugger, which takes seconds
     silence = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silence, 1)

@@ -99,7 +99,7 @@ def forget_errors() -> None:
 
 
 def last_error() -> str:
-    """The most telling of llama.cpp's last complaints: the last but those that only repeat that loading failed."""
+    """The last of llama.cpp's errors that does not merely repeat that loading failed."""
     telling = [text for text in _recent_errors if "failed to load model" not in text]
     return (telling or list(_recent_errors) or ["no reason given"])[-1]
 
@@ -128,18 +128,18 @@ def gpu_support() -> GpuSupport:
 
 
 def _chosen(found: list[tuple[ComputeDevice, bytes | None]]) -> tuple[ComputeDevice, ...]:
-    """As llama.cpp chooses by itself: every card once, though several backends may reach it; those that share the
-    machine's memory only where there are no others, and of one backend."""
+    """As llama.cpp chooses: every card once, even if several backends reach it; where there are none, those of one
+    backend that share the machine's memory."""
     cards: list[ComputeDevice] = []
     integrated: list[ComputeDevice] = []
-    identities: set[bytes] = set()
+    identities: set[bytes | None] = set()
     for device, identity in found:
         if device.kind is DeviceKind.INTEGRATED:
             if not integrated or integrated[0].backend == device.backend:
                 integrated.append(device)
         elif identity is None or identity not in identities:
             cards.append(device)
-            identities |= {identity} if identity is not None else set()
+            identities.add(identity)
     return tuple(cards or integrated)
 
 
@@ -187,9 +187,8 @@ def _function(name: str, result: Any, *arguments: Any) -> Any:
 
 @cache
 def _library_of(name: str) -> Any:
-    """The library that has a function of ggml. Elsewhere than on Windows it must be reached through the one that
-    needs it: wheels carry copies of each library under several names, and loading another copy would have a list of
-    devices of its own."""
+    """The library that has a function of ggml. Except on Windows, it is reached through libllama: wheels carry copies
+    of each library under several names, and another copy would have its own list of devices."""
     if sys.platform != "win32":
         return lib._lib
     in_registry = name.endswith(("_count", "_get"))
