@@ -11,7 +11,7 @@ from pathlib import Path
 
 from engine.config import EngineConfig
 from engine.errors import AdapterUnusable
-from engine.factory import saved_downloads, make_library, open_repository
+from engine.factory import make_library, open_repository, saved_downloads
 from engine.messages.events import Listener
 from engine.messages.learned import ImportOutcome, LearnedSummary
 from engine.messages.targets import HubFile
