@@ -139,7 +139,7 @@ def main() -> None:
             clock.wait_for(ConversationOpened, lambda: window.conversations.chosen.emit(long_id))
             QCoreApplication.processEvents()
             opened_ms = 1000 * (time.perf_counter() - began)
-            print(f"a kept conversation of {_NUM_MESSAGES:,} messages painted: {opened_ms:.0f} ms")
+            print(f"a stored conversation of {_NUM_MESSAGES:,} messages painted: {opened_ms:.0f} ms")
             window.conversations.new_requested.emit()
 
         heart.start()

@@ -40,7 +40,7 @@ OPENING = "The lighthouse is located on the"  # the reply so far; a third of the
 _FEW = 5.0  # outcomes that are expected less often are counted together
 
 
-class RememberingDrafter:
+class CachingDrafter:
     """Implements `engine.drafter.interface.Drafter`; the drafter behind it computes each row once."""
 
     def __init__(self, drafter: Drafter) -> None:
@@ -83,7 +83,7 @@ class Experiment:
     """Many rounds after the same beginning."""
 
     def __init__(self, target: Target, proposer: DrafterProposer, sampling: SamplingSettings) -> None:
-        proposer._drafter = RememberingDrafter(proposer._drafter)
+        proposer._drafter = CachingDrafter(proposer._drafter)
         self._proposer = proposer
         self._sampling = sampling
         self._target = target
@@ -173,8 +173,8 @@ def main() -> None:
         result = experiment.compare(options.draws, options.seed)
         print(
             f"starter, temperature {options.temperature:g}, {label}: {result.num_rounds:,} rounds, "
-            f"{result.num_accepted / result.num_rounds:.2f} drafted tokens stood in each; chi-square of the first two "
-            f"tokens against their distribution: p = {result.p_value_of_distribution:.3f}, of plain draws: p = "
+            f"{result.num_accepted / result.num_rounds:.2f} draft tokens accepted in each; chi-square of the first "
+            f"two tokens against their distribution: p = {result.p_value_of_distribution:.3f}, of plain draws: p = "
             f"{result.p_value_of_plain:.3f} ({time.perf_counter() - began:.0f} s)"
         )
     target.close()

@@ -57,7 +57,7 @@ while True:
     number += 1
     engine.post(Send(f"Tell me something about {sys.argv[2]}, part {number}.", None,
                      ReplySettings(SamplingSettings(temperature=0.8), max_tokens=24)))
-    print("kept", events.wait_for(ReplyFinished).message.id, flush=True)
+    print("stored", events.wait_for(ReplyFinished).message.id, flush=True)
 """
 
 
@@ -176,7 +176,7 @@ def memory_mb() -> float:
 
 def kill_again_and_again(folder: Path, num_kills: int, random_: random.Random) -> bool:
     """Whether no reply was lost. Prints what was found."""
-    kept: set[int] = set()
+    stored: set[int] = set()
     broken = []
     for number in range(num_kills):
         child = subprocess.Popen(
@@ -186,8 +186,8 @@ def kill_again_and_again(folder: Path, num_kills: int, random_: random.Random) -
         kill = threading.Timer(random_.uniform(0.5, 12.0), child.send_signal, (signal.SIGKILL,))
         kill.start()
         for line in child.stdout:
-            if line.startswith("kept"):
-                kept.add(int(line.split()[1]))
+            if line.startswith("stored"):
+                stored.add(int(line.split()[1]))
         child.wait()
         try:
             repository = Repository.open(folder)
@@ -197,11 +197,11 @@ def kill_again_and_again(folder: Path, num_kills: int, random_: random.Random) -
                 for message in repository.open_conversation(summary.id).messages
             }
             repository.close()
-            if not kept <= found:
-                broken.append(f"kill {number + 1}: {len(kept - found)} replies are gone")
+            if not stored <= found:
+                broken.append(f"kill {number + 1}: {len(stored - found)} replies are gone")
         except Exception as error:
             broken.append(f"kill {number + 1}: {error}")
-    print(f"killed {num_kills} times; {len(kept)} replies were stored; lost or broken: {broken or 'nothing'}")
+    print(f"killed {num_kills} times; {len(stored)} replies were stored; lost or broken: {broken or 'nothing'}")
     return not broken
 
 

@@ -109,27 +109,27 @@ def load(folder: Path) -> tuple[RecallTexts, float]:
     """Recall, and the seconds to load it; the file is open already, as it is when a target has been loaded."""
     repository = Repository.open(folder)
     began = perf_counter()
-    remembered = RecallTexts(repository.load_recall(VOCABULARY, MOST_TOKENS))
+    recalled = RecallTexts(repository.load_recall(VOCABULARY, MOST_TOKENS))
     seconds = perf_counter() - began
     repository.close()
-    return remembered, seconds
+    return recalled, seconds
 
 
 def held_and_peak_mb(folder: Path) -> tuple[float, float]:
     tracemalloc.start()
-    remembered, _ = load(folder)
+    recalled, _ = load(folder)
     held, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert remembered.num_tokens
+    assert recalled.num_tokens
     return held / 2**20, peak / 2**20
 
 
-def propose(remembered: RecallTexts, speaker: Speaker, seed: int) -> Rounds:
+def propose(recalled: RecallTexts, speaker: Speaker, seed: int) -> Rounds:
     rounds_us: list[float] = []
     found_us: list[float] = []
     first_us: list[float] = []
     num_right = 0
-    lookup = RecallProposer(lambda: remembered.indexes)
+    lookup = RecallProposer(lambda: recalled.indexes)
     for context, following in _contexts(speaker, seed):
         is_first = context.reply_start == len(context.tokens)
         began = perf_counter()
@@ -174,11 +174,11 @@ def main() -> int:
             keep(folder, speaker, num_tokens)
             loads_s = sorted(load(folder)[1] for _ in range(5))
             held_mb, peak_mb = held_and_peak_mb(folder)
-            remembered, _ = load(folder)
-        rounds = propose(remembered, speaker, options.seed)
+            recalled, _ = load(folder)
+        rounds = propose(recalled, speaker, options.seed)
         median_us, most_us, nearly_all_us = np.percentile(rounds.all_us, [50, 90, 99])
         num_rounds, num_found = len(rounds.all_us), len(rounds.found_us)
-        print(f"{remembered.num_tokens:,} tokens remembered")
+        print(f"{recalled.num_tokens:,} tokens recalled")
         print(f"  loaded:          {loads_s[2]:8.3f} s   ({loads_s[0]:.3f} … {loads_s[-1]:.3f}; bar {LOAD_BAR_S} s)")
         print(f"  memory:          {held_mb:8.1f} MB  (at most {peak_mb:.1f} meanwhile; bar {MEMORY_BAR_MB:.0f} MB)")
         print(f"  a draft, median: {median_us:8.1f} µs  (bar {PROPOSE_BAR_US:.0f} µs)")

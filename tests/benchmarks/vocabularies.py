@@ -141,10 +141,10 @@ def _row(path: Path, drafter: DrafterTokenizer, texts: Sequence[str], folder: Pa
     began = time.perf_counter()
     made = VocabularyMap.build(vocabulary.pieces, vocabulary.special, drafter.pieces, drafter.encode_many)
     build_ms = _milliseconds(began)
-    kept = folder / f"{path.stem}.npz"
-    made.save(kept, name, drafter.fingerprint)
+    saved = folder / f"{path.stem}.npz"
+    made.save(saved, name, drafter.fingerprint)
     began = time.perf_counter()
-    assert VocabularyMap.load(kept, name, drafter.fingerprint) is not None
+    assert VocabularyMap.load(saved, name, drafter.fingerprint) is not None
     load_ms = _milliseconds(began)
     num_strings = len(made.order)
     num_direct = len(made.only_direct().order)
