@@ -1,4 +1,4 @@
-"""What every test finds: no real user folder, no real display, and the starter target where a test asks for it."""
+"""The surroundings of every test: no real user folder, no real display, and the starter target on request."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
-# How long an example takes depends on what else the machine does; that it ends is what counts.
+# The time of an example depends on what else the machine does; only that it ends counts.
 hypothesis.settings.register_profile("patient", deadline=None)
 hypothesis.settings.load_profile("patient")
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks how many processes are wanted
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the number of processes
 def pytest_cmdline_main(config: pytest.Config) -> None:
     spread(config)
     keep_apart(config)
@@ -38,20 +38,20 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    gc.freeze()  # what exists by now is code and will stay: looking at it again would take longer than most tests
+    gc.freeze()  # what exists by now is code and stays: traversing it again would take longer than most tests
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, object, object]:
-    """As in the app (`app/startup/desktop_application.py`): what Qt owns is freed on the interface thread only. Here,
-    and not in a fixture, because pytest holds the values of all fixtures until their end: windows and engines would
-    outlive the whole run."""
+    """Frees what Qt owns on the interface thread only, as in the app (`app/startup/desktop_application.py`). This is no
+    fixture, because pytest holds the values of all fixtures until their end: windows and engines would outlive the
+    whole run."""
     result = yield
     qt = sys.modules.get("PySide6.QtCore")
-    if qt is not None and qt.QCoreApplication.instance() is not None:  # what is to go would keep what it knows
+    if qt is not None and qt.QCoreApplication.instance() is not None:  # what waits for deletion keeps others alive
         qt.QCoreApplication.sendPostedEvents(None, qt.QEvent.Type.DeferredDelete.value)
     is_last = nextitem is None or nextitem.path != item.path
-    gc.collect(2 if is_last else 1)  # all that came into being since the last test; and what a module's fixtures held
+    gc.collect(2 if is_last else 1)  # everything made since the last test, and what a module's fixtures held
     return result
 
 
@@ -62,8 +62,8 @@ def _own_data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def qapp(qapp: QApplication) -> QApplication:
-    """In English, whatever the system speaks: `2 files`, not `2 file(s)`."""
-    # Here, because most tests do without Qt.
+    """In English, whatever the language of the system: `2 files`, not `2 file(s)`."""
+    # Imported here, because most tests do without Qt.
     from PySide6.QtCore import QLocale
 
     from app.text.translation import install_translations
@@ -74,7 +74,7 @@ def qapp(qapp: QApplication) -> QApplication:
 
 @pytest.fixture(scope="session")
 def starter() -> Iterator[Target]:
-    """The real starter target, loaded once; a test that uses it begins with nothing held."""
+    """The real starter target, loaded once. Use `fresh_starter` to begin with nothing held."""
     from engine.target.llama_cpp import LlamaCppTarget
 
     target = LlamaCppTarget.load(
@@ -93,7 +93,7 @@ def fresh_starter(starter: Target) -> Target:
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
     """A hub on loopback with one small drafter, `somebody/tiny-llama`."""
-    # Here, because torch is slow to load and few tests need it.
+    # Imported here, because torch is slow to load and few tests need it.
     from huggingface_hub import close_session
 
     from tests.fakes.hub import serving

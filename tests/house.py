@@ -1,6 +1,7 @@
-"""How large the house is: `python -m tests.house` prints the figures and exits with 1 where one is over its limit.
+"""How large the code is: `python -m tests.house` prints the figures and exits with 1 if one is over its limit.
 
-Counted are the Python files of `app/` and `engine/`; a function counts from its `def` to its last line.
+It counts the Python files of `app/` and `engine/`, and a function from its `def` to its last line. `--small` also lists
+the files that may be fragments.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class Figure:
 
 
 def figures(root: Path = _ROOT) -> tuple[Figure, ...]:
-    """Of the packages below `root`."""
+    """The figures of the packages below `root`."""
     texts = {
         path: path.read_text(encoding="utf-8") for name in _PACKAGES for path in sorted((root / name).rglob("*.py"))
     }

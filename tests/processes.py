@@ -1,6 +1,6 @@
-"""The whole suite runs in two processes side by side, each on processors of its own; what is named runs in one.
+"""The whole suite runs in two processes side by side, each on processors of its own; named tests run in one.
 
-`-n 0` or `-p no:xdist` runs everything in one process, `-n NUMBER` in as many as wanted.
+`-n 0` or `-p no:xdist` runs everything in one process, `-n NUMBER` in that many.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _TESTS = Path(__file__).parent
 
 
 def spread(config: pytest.Config) -> None:
-    """Asks pytest-xdist for two processes when the whole suite is run and nothing else was asked for."""
+    """Sets pytest-xdist to two processes when the whole suite is run and no option says otherwise."""
     option = config.option
     if not config.pluginmanager.hasplugin("xdist") or hasattr(config, "workerinput"):
         return
@@ -23,11 +23,11 @@ def spread(config: pytest.Config) -> None:
     is_whole = _TESTS in named or _TESTS.parent in named
     if is_whole and option.numprocesses is None and option.dist == "no" and not (option.usepdb or option.collectonly):
         option.numprocesses = min(_MOST, len(_processors()) or os.cpu_count() or 1)
-        option.dist = "worksteal"  # who has nothing left takes over from the other, so that both end together
+        option.dist = "worksteal"  # a process without tests left takes some of the other's, so that both end together
 
 
 def keep_apart(config: pytest.Config) -> None:
-    """Gives this process its share of the processors, before anything counts them: two processes whose threads wait
+    """Binds this process to its share of the processors, before anything counts them: two processes whose threads wait
     for one another on the same processors take several times as long."""
     worker = getattr(config, "workerinput", None)
     processors = _processors()
@@ -37,5 +37,5 @@ def keep_apart(config: pytest.Config) -> None:
 
 
 def _processors() -> list[int]:
-    """Those that this process may use; none where the platform does not tell."""
+    """The processors that this process may use; none where the platform does not say."""
     return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []

@@ -1,3 +1,3 @@
-"""Benchmarks are commands. The engine comes first: it tells OpenMP how to wait before anything loads it."""
+"""Benchmarks are commands. The engine is imported first: it sets how OpenMP waits before anything loads OpenMP."""
 
 import engine  # noqa: F401

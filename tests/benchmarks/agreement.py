@@ -1,8 +1,8 @@
-"""How often the drafter guesses what the starter writes next, at every token of replies it gives to real prompts.
+"""How often the drafter predicts what the starter writes next, at every token of its replies to real prompts.
 
     python -m tests.benchmarks.agreement --prompts prompts.jsonl --limit 100
 
-Greedy, in the target's tokens, as the app drafts: the n-grams of a reply are learned on the way.
+Greedy, in the target's tokens, as in the app: the n-grams of a reply are learned on the way.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from engine.proposers.interface import Context
 from engine.use_cases.chat import resolve
 from tests.fakes.proposers import Generous
 
-_LENGTH = 8  # tokens of a guess
+_LENGTH = 8  # tokens of a draft
 _GREEDY = SamplingSettings(temperature=0)
 
 
 def count(
     proposer: DrafterProposer, question: Question, answer: Answer, asked: Counter[int], right: Counter[int]
 ) -> None:
-    """Adds, for the first, second, … token of a guess, how often those before it were right, and how often it was."""
+    """Counts, for the first, second, … token of a draft, how often those before it were right, and how often it was."""
     dice = RandomDice(0)
     for place in range(1, len(answer.tokens)):
         written, pending = [*answer.prompt, *answer.tokens[: place - 1]], answer.tokens[place - 1]

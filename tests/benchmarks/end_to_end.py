@@ -1,9 +1,9 @@
-"""The whole app on the starter target, timed as its user would feel it.
+"""The whole app on the starter target, timed as its user experiences it.
 
     python -m tests.benchmarks.end_to_end [--tokens 400]
 
 Prints: from the start of the process to the first painted window, and to the first reply; how long the interface thread
-was blocked while the engine woke up and while replies streamed; how long a kept conversation takes to open; what the
+was blocked while the engine started and while replies streamed; how long a stored conversation takes to open; what the
 second turn evaluated; how quickly a stop ends a long prompt and a reply; how long closing takes.
 """
 
@@ -56,7 +56,7 @@ application.run(None, None, SpeculationSettings())
 
 
 class _Clock(QObject):
-    """Knows when the engine said what, and lets the caller wait for it."""
+    """Records when the engine sent which event, and lets the caller wait for one."""
 
     def __init__(self, ear: Ear) -> None:
         super().__init__()
@@ -72,7 +72,7 @@ class _Clock(QObject):
             self._waiting = None
 
     def wait_for(self, kind: type[Event], start: Callable[[], object]) -> tuple[float, Event]:
-        """When it came, and what came."""
+        """The time of the event, and the event."""
         loop = QEventLoop()
         self._waiting = (kind, loop)
         QTimer.singleShot(_PATIENCE_MS, loop, lambda: loop.exit(1))
@@ -89,7 +89,7 @@ def _statistics(event: Event) -> ReplyStatistics:
 
 
 def _first_paint_s() -> tuple[float, float]:
-    """By the clock, and of processor time."""
+    """Seconds by the clock, and of processor time."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "SLIPSTREAM_DATA_DIR": folder}
         command = [sys.executable, "-c", _FIRST_PAINT]
@@ -125,7 +125,7 @@ def main() -> None:
         bridge = EngineBridge(config)
         settings = ReplySettings(SamplingSettings(temperature=0), options.tokens)
         chats = Chats(window, bridge, settings)
-        ear = Ear(bridge)  # after the controllers: what is heard here, the window has heard
+        ear = Ear(bridge)  # after the controllers: the window has handled what arrives here
         clock = _Clock(ear)
         ready_at, _ = clock.wait_for(TargetReady, lambda: chats.start("starter"))
         print(
@@ -139,7 +139,7 @@ def main() -> None:
             clock.wait_for(ConversationOpened, lambda: window.conversations.chosen.emit(long_id))
             QCoreApplication.processEvents()
             opened_ms = 1000 * (time.perf_counter() - began)
-            print(f"a kept conversation of {_NUM_MESSAGES:,} messages painted: {opened_ms:.0f} ms")
+            print(f"a stored conversation of {_NUM_MESSAGES:,} messages painted: {opened_ms:.0f} ms")
             window.conversations.new_requested.emit()
 
         heart.start()

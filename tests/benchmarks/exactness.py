@@ -2,10 +2,10 @@
 
     python -m tests.benchmarks.exactness [--draws 100000] [--temperature 0.8] [--seed 1]
 
-First the largest error of the trie walk on small vocabularies, where every draft and every throw of the dice is summed.
-Then first and second tokens on the real starter with the built-in drafter: so many rounds against the distribution they
-should follow, and against as many plain draws, by chi-square. The target's rows and the drafter's are computed once for
-each beginning and then kept, so that only proposing and acceptance run so many times.
+First the largest error of the trie walk on small vocabularies, summed over every draft and every throw of the dice.
+Then first and second tokens on the real starter with the built-in drafter: DRAWS rounds against the distribution that
+they should follow, and against as many plain draws, by chi-square. The rows of target and drafter are computed once for
+each beginning and stored, so that only proposing and acceptance run so many times.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from tests.fakes.proposers import Generous
 from tests.unit.engine.numerics.test_acceptance import VOCABULARIES, Toy
 
 TURNS = (ChatTurn(Role.USER, "Tell me about a lighthouse."),)
-OPENING = "The lighthouse is located on the"  # the reply so far; a third of the guesses for what comes next stand
-_FEW = 5.0  # outcomes that are expected more seldom are counted together
+OPENING = "The lighthouse is located on the"  # the reply so far; a third of the draft tokens after it are accepted
+_FEW = 5.0  # outcomes that are expected less often are counted together
 
 
-class RememberingDrafter:
+class CachingDrafter:
     """Implements `engine.drafter.interface.Drafter`; the drafter behind it computes each row once."""
 
     def __init__(self, drafter: Drafter) -> None:
@@ -80,10 +80,10 @@ class Comparison:
 
 
 class Experiment:
-    """Rounds after the same beginning, again and again."""
+    """Many rounds after the same beginning."""
 
     def __init__(self, target: Target, proposer: DrafterProposer, sampling: SamplingSettings) -> None:
-        proposer._drafter = RememberingDrafter(proposer._drafter)
+        proposer._drafter = CachingDrafter(proposer._drafter)
         self._proposer = proposer
         self._sampling = sampling
         self._target = target
@@ -135,7 +135,7 @@ class Experiment:
                     observed.append(count)
                     expected.append(p * q * num_rounds)
         assert known == num_rounds, "a token outside of the distribution came out"
-        if expected[0] < _FEW:  # too seldom even together: a single one would weigh too much
+        if expected[0] < _FEW:  # too rare even together: a single one would weigh too much
             rare_observed, rare_expected = observed.pop(0), expected.pop(0)
             smallest = int(np.argmin(expected))
             observed[smallest] += rare_observed
@@ -173,8 +173,8 @@ def main() -> None:
         result = experiment.compare(options.draws, options.seed)
         print(
             f"starter, temperature {options.temperature:g}, {label}: {result.num_rounds:,} rounds, "
-            f"{result.num_accepted / result.num_rounds:.2f} drafted tokens stood in each; chi-square of the first two "
-            f"tokens against their distribution: p = {result.p_value_of_distribution:.3f}, of plain draws: p = "
+            f"{result.num_accepted / result.num_rounds:.2f} draft tokens accepted in each; chi-square of the first "
+            f"two tokens against their distribution: p = {result.p_value_of_distribution:.3f}, of plain draws: p = "
             f"{result.p_value_of_plain:.3f} ({time.perf_counter() - began:.0f} s)"
         )
     target.close()

@@ -1,7 +1,7 @@
-"""How long the interface thread is held up: a timer that should beat every millisecond, and by how much it is late.
+"""How long the interface thread is blocked: by how much a timer that should beat every millisecond is late.
 
-Beside the time by the clock stands what the thread itself computed meanwhile. Where both are long, our own work held
-the thread up; where only the clock's is, it waited for Python's lock or for a processor core.
+Each time by the clock comes with the time that the thread itself computed. Where both are long, our own work blocked
+the thread; where only the first is, it waited for Python's lock or for a processor core.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Heartbeat(QObject):
         self._timer.timeout.connect(self._beat)
 
     def start(self) -> None:
-        """Begins anew."""
+        """Starts again."""
         self._late_ms = []
         self._own_ms = []
         self._last = perf_counter()

@@ -2,12 +2,11 @@
 
     python -m tests.benchmarks.interface
 
-Opens 2,000 messages in the real window, scrolls through them as a wheel does and as somebody who drags the bar, slowly
-and from one end to the other, then
-streams a reply of 3,000 tokens at 500 pieces per second while a precise timer beats every millisecond; the longest
-pause between two beats, less the millisecond, is how long the interface was held up. A frame of scrolling is the time
-from a new position to its pixels. Behind each time by the clock stands what the interface thread computed itself, which
-other programs on the machine change little.
+Opens 2,000 messages in the real window, scrolls through them by the wheel and by dragging the bar, slowly and from one
+end to the other, then streams a reply of 3,000 tokens at 500 pieces per second while a precise timer beats every
+millisecond; the longest pause between two beats, less the millisecond, is how long the interface was blocked. A frame
+of scrolling is the time from a new position to its pixels. Each time by the clock is followed by what the interface
+thread computed itself, which other programs on the machine change little.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from tests.benchmarks.heartbeat import Heartbeat
 NUM_MESSAGES = 2_000
 NUM_TOKENS = 3_000
 PIECES_PER_S = 500
-LATE_COLOURS_MS = 300  # what is coloured after the last piece is part of the reply
+LATE_COLOURS_MS = 300  # code coloured after the last piece is part of the reply
 OPEN_BAR_MS = 500.0
 BLOCK_BAR_MS = 50.0
 FRAME_BAR_MS = 1000 / 60
@@ -128,7 +127,7 @@ class Writer(QObject):
 
 
 def open_ms(window: MainWindow, messages: tuple[Message, ...]) -> tuple[float, float]:
-    """From values to pixels: by the clock, and of the thread's own work."""
+    """Times from values to pixels: by the clock, and of the thread's own work."""
     started, own = perf_counter(), thread_time()
     window.transcript.show_messages(messages)
     window.repaint()
@@ -137,8 +136,8 @@ def open_ms(window: MainWindow, messages: tuple[Message, ...]) -> tuple[float, f
 
 
 def frames_ms(window: MainWindow, places: list[int], dragging: bool = False) -> tuple[list[float], list[float]]:
-    """Of scrolling to one place after the other: by the clock, and of the thread's own work; each sorted. `dragging`:
-    with the bar held by the mouse."""
+    """Times of scrolling to one place after the other: by the clock, and of the thread's own work; each sorted.
+    `dragging`: with the bar held by the mouse."""
     bar = window.transcript.column.verticalScrollBar()
     bar.setSliderDown(dragging)
     times, own_times = [], []
@@ -154,7 +153,7 @@ def frames_ms(window: MainWindow, places: list[int], dragging: bool = False) -> 
 
 
 def settled_ms(window: MainWindow) -> float:
-    """From letting the bar go until every row in sight is there, of the thread's own work."""
+    """Time from releasing the bar until every visible row is there, of the thread's own work."""
     own = thread_time()
     window.transcript.column.verticalScrollBar().setSliderDown(False)
     window.repaint()
@@ -162,7 +161,7 @@ def settled_ms(window: MainWindow) -> float:
 
 
 def stream(window: MainWindow, pieces: list[str]) -> tuple[Heartbeat, float]:
-    """How the interface thread fared meanwhile, and by how many milliseconds a piece was shown late at most."""
+    """The heartbeat of the interface thread meanwhile, and by how many milliseconds a piece was late at most."""
     heartbeat = Heartbeat()
     writer = Writer(window, pieces)
     loop = QEventLoop()

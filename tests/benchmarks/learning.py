@@ -1,12 +1,11 @@
-"""What learning costs the user who waits, and what a kill costs the one who learned.
+"""What learning costs a user who waits, and what a kill costs one whose chats were learned from.
 
     python -m tests.benchmarks.learning [--replies 12] [--kills 20] [--seed 1]
 
 In a temporary folder, on the starter with the built-in drafter. Prints: how long the learner takes to give way when
 somebody waits; the speed of decoding with a learner that has work and notes of the target's distributions, over the
 speed without either, interleaved; memory before the learner began and the most while it worked. Then an engine that
-chats and learns is killed again and again at random moments: whether the store opens, and whether all that had been
-answered is there.
+chats and learns is killed many times at random moments: whether the store opens, and whether all replies are there.
 """
 
 from __future__ import annotations
@@ -58,12 +57,12 @@ while True:
     number += 1
     engine.post(Send(f"Tell me something about {sys.argv[2]}, part {number}.", None,
                      ReplySettings(SamplingSettings(temperature=0.8), max_tokens=24)))
-    print("kept", events.wait_for(ReplyFinished).message.id, flush=True)
+    print("stored", events.wait_for(ReplyFinished).message.id, flush=True)
 """
 
 
 class Desk:
-    """A target, a drafter and a store, with what learns between them."""
+    """A target, a drafter and a store, with the learning between them."""
 
     def __init__(self, folder: Path) -> None:
         config = EngineConfig(folder)
@@ -95,7 +94,7 @@ class Desk:
 
 
 def measure_waiting(desk: Desk, random_: random.Random) -> float:
-    """The longest, in milliseconds, that the learner went on after somebody came. Prints it."""
+    """The longest time, in milliseconds, that the learner continued after somebody began to wait. Prints it."""
     ended: list[float] = []
     original = LearningService._check
 
@@ -136,7 +135,7 @@ def measure_decoding(desk: Desk, num_replies: int) -> None:
         speeds: dict[bool, float] = {}
         for learns in (True, False) if number % 2 else (False, True):
             if learns:
-                desk.learn_from(subject)  # so that there is work
+                desk.learn_from(subject)  # so that the learner has work
                 with desk.service.pause():
                     speeds[learns] = desk.write(subject, keeps_distributions=True).statistics.tokens_per_s
             else:
@@ -153,7 +152,7 @@ def measure_decoding(desk: Desk, num_replies: int) -> None:
 
 
 class MemoryWatch:
-    """The most memory that this process held, looked at every twentieth of a second."""
+    """The most memory that this process held, measured every twentieth of a second."""
 
     def __init__(self) -> None:
         self.most_mb = 0.0
@@ -176,8 +175,8 @@ def memory_mb() -> float:
 
 
 def kill_again_and_again(folder: Path, num_kills: int, random_: random.Random) -> bool:
-    """Whether nothing that was answered got lost. Prints what was found."""
-    kept: set[int] = set()
+    """Whether no reply was lost. Prints what was found."""
+    stored: set[int] = set()
     broken = []
     for number in range(num_kills):
         child = subprocess.Popen(
@@ -187,8 +186,8 @@ def kill_again_and_again(folder: Path, num_kills: int, random_: random.Random) -
         kill = threading.Timer(random_.uniform(0.5, 12.0), child.send_signal, (signal.SIGKILL,))
         kill.start()
         for line in child.stdout:
-            if line.startswith("kept"):
-                kept.add(int(line.split()[1]))
+            if line.startswith("stored"):
+                stored.add(int(line.split()[1]))
         child.wait()
         try:
             repository = Repository.open(folder)
@@ -198,11 +197,11 @@ def kill_again_and_again(folder: Path, num_kills: int, random_: random.Random) -
                 for message in repository.open_conversation(summary.id).messages
             }
             repository.close()
-            if not kept <= found:
-                broken.append(f"kill {number + 1}: {len(kept - found)} replies are gone")
+            if not stored <= found:
+                broken.append(f"kill {number + 1}: {len(stored - found)} replies are gone")
         except Exception as error:
             broken.append(f"kill {number + 1}: {error}")
-    print(f"killed {num_kills} times; {len(kept)} replies had been told as kept; lost or broken: {broken or 'nothing'}")
+    print(f"killed {num_kills} times; {len(stored)} replies were stored; lost or broken: {broken or 'nothing'}")
     return not broken
 
 

@@ -48,7 +48,7 @@ def _theirs(llama: Llama, tokens: list[int]) -> Iterator[int]:
 
 
 def _race(ours: Iterator[int], theirs: Iterator[int], num_tokens: int) -> tuple[float, float, bool]:
-    """Seconds of either for the same number of tokens, in turns of a few, and whether the tokens were the same."""
+    """Seconds of each for the same number of tokens, taking turns, and whether the tokens were the same."""
     runs = {"ours": ours, "theirs": theirs}
     seconds = dict.fromkeys(runs, 0.0)
     written: dict[str, list[int]] = {name: [next(run)] for name, run in runs.items()}  # reads the prompt
@@ -71,7 +71,7 @@ def main() -> None:
     path = starter_path()
     target = LlamaCppTarget.load(path, "starter", TargetSettings(_CONTEXT_SIZE), lambda _progress: None, StopSignal())
     threads = target.description.threads
-    # Flash attention is llama.cpp's own choice and ours, but off by default in Llama: on, both compute the very same.
+    # Flash attention is llama.cpp's own choice and ours, but off by default in Llama: with it both compute the same.
     llama = Llama(
         str(path), n_ctx=_CONTEXT_SIZE, n_threads=threads, n_threads_batch=threads, flash_attn=True, verbose=False
     )

@@ -1,15 +1,15 @@
-"""What remembering costs, with a million tokens and with ten thousand.
+"""What recall costs, with a million tokens and with ten thousand.
 
     python -m tests.benchmarks.recall [--tokens 1000000 10000] [--seed 1]
 
-Makes a store of messages of 250 tokens in a temporary folder and loads its memory as a start of the app does. Words
-follow Zipf's distribution. Half of what is said is said for the first time, the other half are passages of 10 to 60
-tokens that come up again, some more often than others: here, as in other chats, in whole or in part. Then chats of
-2,000 tokens, made alike, go on round by round; each round asks for a draft and adds some of what truly follows.
+Makes a store of messages of 250 tokens in a temporary folder and loads recall as a start of the app does. Words follow
+Zipf's distribution. Half of the text is new, the other half are passages of 10 to 60 tokens that come up again, in this
+chat or others, some more often than others, in whole or in part. Then chats of 2,000 tokens, made in the same way,
+continue round by round; each round asks for a draft and adds some of the tokens that follow.
 
-Prints for each store: seconds from the file (which the system still has in memory) to the indexes; memory that they
+Prints for each store: seconds from the file (which the system still has in memory) to the indexes; the memory that they
 hold, and the most while they are made; microseconds of `RecallProposer.propose` in a round; the share of rounds in
-which something was found, and those alone; microseconds of a chat's first round, which reads the chat.
+which something was found, and the microseconds of these alone; microseconds of a chat's first round, which reads it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ PROPOSE_BAR_US = 50.0
 
 
 class Speaker:
-    """Says tokens: new ones, and passages that were or will be said elsewhere too."""
+    """Writes tokens: new ones, and passages that occur elsewhere too."""
 
     def __init__(self, seed: int) -> None:
         self._random = np.random.default_rng(seed)
@@ -87,7 +87,7 @@ class Rounds:
     all_us: npt.NDArray[np.float64]  # shape (rounds,), without the first of each chat
     found_us: npt.NDArray[np.float64]  # of these, where something was found
     first_us: npt.NDArray[np.float64]  # shape (chats,)
-    num_right: int  # rounds whose first guess stood
+    num_right: int  # rounds whose first draft token was right
 
 
 def keep(folder: Path, speaker: Speaker, num_tokens: int) -> None:
@@ -106,30 +106,30 @@ def keep(folder: Path, speaker: Speaker, num_tokens: int) -> None:
 
 
 def load(folder: Path) -> tuple[RecallTexts, float]:
-    """The memory, and the seconds it took; the file is open already, as it is when a target has been loaded."""
+    """Recall, and the seconds to load it; the file is open already, as it is when a target has been loaded."""
     repository = Repository.open(folder)
     began = perf_counter()
-    remembered = RecallTexts(repository.load_recall(VOCABULARY, MOST_TOKENS))
+    recalled = RecallTexts(repository.load_recall(VOCABULARY, MOST_TOKENS))
     seconds = perf_counter() - began
     repository.close()
-    return remembered, seconds
+    return recalled, seconds
 
 
 def held_and_peak_mb(folder: Path) -> tuple[float, float]:
     tracemalloc.start()
-    remembered, _ = load(folder)
+    recalled, _ = load(folder)
     held, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert remembered.num_tokens
+    assert recalled.num_tokens
     return held / 2**20, peak / 2**20
 
 
-def propose(remembered: RecallTexts, speaker: Speaker, seed: int) -> Rounds:
+def propose(recalled: RecallTexts, speaker: Speaker, seed: int) -> Rounds:
     rounds_us: list[float] = []
     found_us: list[float] = []
     first_us: list[float] = []
     num_right = 0
-    lookup = RecallProposer(lambda: remembered.indexes)
+    lookup = RecallProposer(lambda: recalled.indexes)
     for context, following in _contexts(speaker, seed):
         is_first = context.reply_start == len(context.tokens)
         began = perf_counter()
@@ -148,7 +148,7 @@ def propose(remembered: RecallTexts, speaker: Speaker, seed: int) -> Rounds:
 
 
 def _contexts(speaker: Speaker, seed: int) -> Iterator[tuple[Context, tuple[int, ...]]]:
-    """What proposers are shown, and what they should guess."""
+    """The context of a proposer, and the tokens that follow."""
     random = np.random.default_rng(seed)
     dice, sampling = RandomDice(seed), SamplingSettings()
     for _ in range(NUM_CHATS):
@@ -174,11 +174,11 @@ def main() -> int:
             keep(folder, speaker, num_tokens)
             loads_s = sorted(load(folder)[1] for _ in range(5))
             held_mb, peak_mb = held_and_peak_mb(folder)
-            remembered, _ = load(folder)
-        rounds = propose(remembered, speaker, options.seed)
+            recalled, _ = load(folder)
+        rounds = propose(recalled, speaker, options.seed)
         median_us, most_us, nearly_all_us = np.percentile(rounds.all_us, [50, 90, 99])
         num_rounds, num_found = len(rounds.all_us), len(rounds.found_us)
-        print(f"{remembered.num_tokens:,} tokens remembered")
+        print(f"{recalled.num_tokens:,} tokens recalled")
         print(f"  loaded:          {loads_s[2]:8.3f} s   ({loads_s[0]:.3f} … {loads_s[-1]:.3f}; bar {LOAD_BAR_S} s)")
         print(f"  memory:          {held_mb:8.1f} MB  (at most {peak_mb:.1f} meanwhile; bar {MEMORY_BAR_MB:.0f} MB)")
         print(f"  a draft, median: {median_us:8.1f} µs  (bar {PROPOSE_BAR_US:.0f} µs)")

@@ -1,4 +1,4 @@
-"""Writes the starter once more, with weights in another quantization, to measure with.
+"""Writes the starter with its weights in another quantization, to measure with.
 
 python -m tests.benchmarks.requantized starter-q4_0.gguf
 """
@@ -14,7 +14,7 @@ from engine import starter_path
 
 
 def requantize(out: Path) -> None:
-    """As Q4_0: of weights that are 4-bit already, and so a little worse than the starter."""
+    """As Q4_0, from weights that are 4-bit already, and so a little worse than the starter."""
     parameters = lib.llama_model_quantize_default_params()
     parameters.ftype = lib.LLAMA_FTYPE_MOSTLY_Q4_0
     parameters.allow_requantize = True

@@ -5,13 +5,13 @@
 One row per vocabulary in DATA/vocabs:
 
 - tokens; those whose bytes differ from what llama.cpp's own detokenizer writes, not counting spaces that the
-  detokenizer tidies away before punctuation where a vocabulary asks for it (those are told after the +);
+  detokenizer removes before punctuation where a vocabulary says so (those are printed after the +);
 - milliseconds for the fingerprint, to build the map, and to load it from disk again;
-- share of target tokens (without special ones) with a string of one draft token, of more, and without one;
+- share of target tokens (without special ones) with a string of one drafter token, of more, and without one;
 - texts (samples and recorded replies) whose translated tokens are byte for byte the text;
-- share of the texts' draft tokens that were translated directly, in a merge, and by spelling;
-- share of the target tokens that came out which stand in the target's own tokenization at the same place;
-- microseconds of translation per draft token, pushed one by one.
+- share of the texts' drafter tokens that were translated directly, in a merge, and by spelling;
+- share of the resulting target tokens that are in the target's own tokenization at the same place;
+- microseconds of translation per drafter token, pushed one by one.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ _REPLIES_PER_FILE = 25
 @dataclass(frozen=True, slots=True)
 class PieceCheck:
     num_different: int
-    num_tidied: int  # the same but for spaces
+    num_tidied: int  # the same except for spaces
 
 
 @dataclass(frozen=True, slots=True)
 class TextCheck:
     num_texts: int
     num_identical: int
-    kinds: Counter[SegmentKind]  # draft tokens
-    num_target: int  # target tokens that came out
+    kinds: Counter[SegmentKind]  # of drafter tokens
+    num_target: int  # resulting target tokens
     num_own: int  # of these, in the target's own tokenization of the same bytes
     seconds: float
 
@@ -68,7 +68,7 @@ def read_texts(data: Path) -> list[str]:
 
 
 def check_pieces(file: VocabularyFile) -> PieceCheck:
-    """Every token that is not special, after an "a", because the detokenizer takes the space off the first one."""
+    """Checks every token that is not special, after an "a", as the detokenizer strips the space of the first token."""
     pieces, special = file.vocabulary.pieces, file.vocabulary.special
     anchor = next(token for token, piece in enumerate(pieces) if piece == b"a" and token not in special)
     pair = (lib.llama_token * 2)(anchor, anchor)
@@ -79,9 +79,9 @@ def check_pieces(file: VocabularyFile) -> PieceCheck:
             continue
         pair[1] = token
         length = lib.llama_detokenize(file._vocab, pair, 2, buffer, len(buffer), False, True)
-        told = buffer.raw[1:length]
-        if told != piece:
-            only_spaces = told.replace(b" ", b"") == piece.replace(b" ", b"")
+        written = buffer.raw[1:length]
+        if written != piece:
+            only_spaces = written.replace(b" ", b"") == piece.replace(b" ", b"")
             tidied += only_spaces
             different += not only_spaces
     return PieceCheck(different, tidied)
@@ -90,7 +90,7 @@ def check_pieces(file: VocabularyFile) -> PieceCheck:
 def check_texts(
     file: VocabularyFile, trie: StringTrie, spell: Speller, drafter: DrafterTokenizer, texts: Sequence[str]
 ) -> TextCheck:
-    """The truth is the bytes of the target's own tokens: SentencePiece puts a space before a text."""
+    """Compares with the bytes of the target's own tokens, since SentencePiece puts a space before a text."""
     pieces = file.vocabulary.pieces
     kinds: Counter[SegmentKind] = Counter()
     num_identical = num_target = num_own = 0
@@ -116,7 +116,7 @@ def check_texts(
 
 
 def _placed(tokens: Iterable[int], pieces: Sequence[bytes]) -> Iterator[tuple[int, int]]:
-    """Each token with the byte it begins at."""
+    """Each token with the position of its first byte."""
     place = 0
     for token in tokens:
         yield place, token
@@ -141,10 +141,10 @@ def _row(path: Path, drafter: DrafterTokenizer, texts: Sequence[str], folder: Pa
     began = time.perf_counter()
     made = VocabularyMap.build(vocabulary.pieces, vocabulary.special, drafter.pieces, drafter.encode_many)
     build_ms = _milliseconds(began)
-    kept = folder / f"{path.stem}.npz"
-    made.save(kept, name, drafter.fingerprint)
+    saved = folder / f"{path.stem}.npz"
+    made.save(saved, name, drafter.fingerprint)
     began = time.perf_counter()
-    assert VocabularyMap.load(kept, name, drafter.fingerprint) is not None
+    assert VocabularyMap.load(saved, name, drafter.fingerprint) is not None
     load_ms = _milliseconds(began)
     num_strings = len(made.order)
     num_direct = len(made.only_direct().order)

@@ -5,6 +5,5 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def _patient_closing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """That everything ends is what counts here; that it takes two seconds on a machine that does nothing else is
-    measured by the benchmark."""
+    """Here it counts that everything ends. The benchmark measures whether this takes two seconds on a quiet machine."""
     monkeypatch.setattr("engine.threads._CLOSING_PATIENCE_S", 20.0)

@@ -1,4 +1,4 @@
-"""A bridge whose engine only writes down what it is asked; its events are what the test tells."""
+"""A bridge whose engine only records commands; the test sends its events."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from engine.messages.events import Event
 
 
 class _Notebook:
-    """Has the interface of `engine.Engine`, as far as a bridge needs it."""
+    """The part of `engine.Engine` that a bridge uses."""
 
     def __init__(self) -> None:
         self.posted: list[Command] = []
@@ -32,7 +32,7 @@ class _Notebook:
 
 
 class FakeBridge(EngineBridge):
-    """Its requests end as real ones do: when the engine, here the test, says that they are finished or failed."""
+    """Its requests end as real ones do: when the engine, here the test, reports that they are finished or failed."""
 
     def __init__(self) -> None:
         notebook = _Notebook()
@@ -40,7 +40,7 @@ class FakeBridge(EngineBridge):
         self.posted, self.stops, self.loads = notebook.posted, notebook.stops, notebook.loads
 
     def tell(self, *events: Event) -> None:
-        """As the engine would, and has them dealt with."""
+        """Sends events as the engine would, and lets the interface handle them."""
         for event in events:
             self._receive(event)
         QCoreApplication.processEvents()

@@ -1,4 +1,4 @@
-"""What the desktop would open: pages and folders."""
+"""Catches what the desktop would open: pages and folders."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from PySide6.QtGui import QDesktopServices
 
 
 class Browser(QObject):
-    """Takes what is opened with this scheme, until the end of the block."""
+    """Catches what is opened with this scheme, until the end of the block."""
 
     def __init__(self, scheme: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The controllers that a chat takes, made as `app.wiring` makes them, without all others."""
+"""The controllers that a chat needs, made as `app.wiring` makes them, without the others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engine import ReplySettings, TargetSettings
 
 
 class Chats:
-    """Belongs to the window."""
+    """The controllers of one window."""
 
     def __init__(
         self,

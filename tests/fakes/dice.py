@@ -1,4 +1,4 @@
-"""Dice that go through every outcome instead of throwing, so that a distribution can be summed exactly."""
+"""Dice that go through every outcome instead of drawing one, so that a distribution can be summed exactly."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Result = TypeVar("Result")
 
 
 class _Script:
-    """Dice that fall as written, and as the first possible outcome where nothing is written any more."""
+    """Dice that follow a script, and give the first possible outcome when the script has ended."""
 
     def __init__(self, written: tuple[int, ...]) -> None:
         self._written = written

@@ -1,4 +1,4 @@
-"""A drafter that runs: letters and a few merges, and logits from a function of what it holds."""
+"""A working drafter: letters and a few merges, and logits from a function of what it holds."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class FakeDrafter:
 
 
 def guesses(text: str) -> Logits:
-    """Goes on with the text after the last `<assistant>`, in its longest pieces; guesses the end where it differs."""
+    """Continues the text after the last `<assistant>`, in the longest pieces; predicts the end where it differs."""
     data = text.encode()
 
     def logits(held: Sequence[int]) -> LogitRow:
@@ -93,7 +93,7 @@ def guesses(text: str) -> Logits:
 
 
 def random_logits(seed: int, likely: bytes = b"") -> Logits:
-    """Some distribution or other, always the same after the same tokens. With `likely`, over pieces of these letters
+    """A random distribution, always the same after the same tokens. With `likely`, over pieces of these letters
     only."""
     unlikely = np.array([bool(set(piece) - set(likely)) for piece in PIECES]) if likely else np.zeros(len(PIECES), bool)
 

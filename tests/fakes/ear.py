@@ -1,4 +1,4 @@
-"""Hears the engine's events on the interface thread, where a test may wait for them."""
+"""Collects the engine's events on the interface thread, where a test can wait for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GGUF files made for tests: sound in form, with weights that mean nothing."""
+"""GGUF files for tests: well-formed, with meaningless weights."""
 
 from __future__ import annotations
 

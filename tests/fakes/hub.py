@@ -1,4 +1,4 @@
-"""A model hub on this machine's loopback: what huggingface_hub asks of the real one, and what goes wrong there."""
+"""A model hub on loopback: the requests that huggingface_hub makes of the real one, and what can go wrong there."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
-_LARGE = 10_000  # bytes; from there on, files come from another address and have a sha256, as in Git LFS
+_LARGE = 10_000  # bytes; files of this size and more come from another address and have a sha256, as in Git LFS
 
 
 class Asked(NamedTuple):
@@ -23,32 +23,32 @@ class Asked(NamedTuple):
 
 
 class FakeHub:
-    """Serves `models`. What it is asked for is in `asked`, oldest first."""
+    """Serves `models`. Its requests are in `asked`, oldest first."""
 
     def __init__(self, url: str) -> None:
         self.url = url
         self.models: dict[str, dict[str, bytes]] = {}
-        self.downloads: dict[str, int] = {}  # of a model, as a search tells
+        self.downloads: dict[str, int] = {}  # of a model, as a search reports them
         self.asked: list[Asked] = []
         self.refused: dict[str, tuple[int, str]] = {}  # status and error code of a model
-        self.cut_after: dict[str, list[int]] = {}  # bytes of a file after which the line breaks, once each
+        self.cut_after: dict[str, list[int]] = {}  # bytes of a file after which the connection breaks, once each
         self.on_cut: Callable[[], None] = lambda: None
-        self.told_sizes: dict[str, int] = {}  # of files, where they are not the true ones
-        self.told: bytes | None = None  # instead of a listing
+        self.false_sizes: dict[str, int] = {}  # of files, as a listing reports them
+        self.body: bytes | None = None  # sent in place of a listing
         self.ignores_ranges = False
 
     def add(self, name: str, folder: Path) -> None:
         self.models[name] = {file.name: file.read_bytes() for file in folder.iterdir()}
 
     def ranges(self, file: str) -> list[str]:
-        """Of the requests for the content of this file."""
+        """The ranges of the requests for this file."""
         return [asked.range for asked in self.asked if asked.path.startswith("/content/") and file in asked.path]
 
     def listing(self, name: str) -> dict[str, object]:
-        """As `/api/models/owner/name?blobs=true` tells it."""
+        """The answer to `/api/models/owner/name?blobs=true`."""
         siblings = []
         for file, data in self.models[name].items():
-            size = self.told_sizes.get(file, len(data))
+            size = self.false_sizes.get(file, len(data))
             sibling: dict[str, object] = {"rfilename": file, "size": size, "blobId": _git_digest(data)}
             if len(data) >= _LARGE:
                 sibling["lfs"] = {"sha256": hashlib.sha256(data).hexdigest(), "size": size, "pointerSize": 134}
@@ -58,7 +58,7 @@ class FakeHub:
 
 @contextmanager
 def serving() -> Iterator[FakeHub]:
-    """A hub that answers until the end of the block."""
+    """A hub that serves until the end of the block."""
     server = _Server(("127.0.0.1", 0), _Handler)
     hub = server.hub = FakeHub(f"http://127.0.0.1:{server.server_port}")
     thread = threading.Thread(target=lambda: server.serve_forever(poll_interval=0.01), name="fake-hub")
@@ -106,11 +106,11 @@ class _Handler(BaseHTTPRequestHandler):
             for name, files in hub.models.items()
             if any(file.endswith(".gguf") for file in files) and all(word in name.lower() for word in words)
         ]
-        self._answer(200, json.dumps(found).encode() if hub.told is None else hub.told)
+        self._answer(200, json.dumps(found).encode() if hub.body is None else hub.body)
 
     def _list(self, hub: FakeHub, name: str) -> None:
         if name in hub.models and name not in hub.refused:
-            self._answer(200, json.dumps(hub.listing(name)).encode() if hub.told is None else hub.told)
+            self._answer(200, json.dumps(hub.listing(name)).encode() if hub.body is None else hub.body)
         else:
             self._refuse(*hub.refused.get(name, (404, "RepoNotFound")))
 

@@ -1,4 +1,4 @@
-"""Listeners that write down what they are told."""
+"""Listeners that record what they receive."""
 
 from __future__ import annotations
 

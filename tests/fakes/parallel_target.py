@@ -1,4 +1,4 @@
-"""A target with several sequences that runs: the fake target's tokens, and rows from what a slot holds."""
+"""A working target with several sequences: the fake target's tokens, and rows computed from what a slot holds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LETTERS = tuple(b"abcdefghij .?\n")
 
 
 def babbles(tokens: Sequence[int]) -> FloatRow:
-    """Letters, sentences and ends by chance, the same ones after the same tokens."""
+    """Random letters, sentences and ends, the same ones after the same tokens."""
     random = np.random.default_rng(zlib.crc32(np.asarray(tokens, np.int32).tobytes()))
     row = random.normal(size=len(PIECES)).astype(np.float32)
     row[[*_LETTERS, END]] += 5

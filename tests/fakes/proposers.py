@@ -1,5 +1,4 @@
-"""Proposers for tests: the real neural one over a fake drafter, one that guesses at random, and some that guess as they
-are told."""
+"""Proposers for tests: the real neural one over a fake drafter, one that guesses at random, and scripted ones."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ FREE = FixedCosts({1: 1.0, 16: 1.0})  # passes that cost the same whatever their
 
 
 class Generous:
-    """Implements `engine.proposers.interface.Worth`: every guess is welcome."""
+    """Implements `engine.proposers.interface.Worth`: every token is worth its time."""
 
     def is_checked(self, chances: Sequence[float]) -> bool:  # noqa: ARG002
         return True
@@ -37,7 +36,7 @@ class Generous:
 
 
 class RandomProposer(Proposer):
-    """Any tokens, ends of the reply among them."""
+    """Drafts random tokens, ends of the reply among them."""
 
     origin = Origin("random", "Random", "", "")
     continues = True
@@ -57,7 +56,7 @@ class RandomProposer(Proposer):
 
 
 class FakeRecall(Proposer):
-    """Guesses these tokens again and again, with the chances given for them. Writes down what it is asked and told."""
+    """Drafts these tokens again and again, with these chances. Records the contexts and verdicts that it gets."""
 
     origin = RECALL
     is_free = True
@@ -66,7 +65,7 @@ class FakeRecall(Proposer):
         self.tokens = tuple(tokens)
         self.chances = tuple(chances)
         self.asked: list[Context] = []
-        self.told: list[Verdict] = []
+        self.verdicts: list[Verdict] = []
         self.num_replies = 0
 
     def propose(self, context: Context, limit: int, worth: Worth) -> Draft:  # noqa: ARG002
@@ -76,15 +75,15 @@ class FakeRecall(Proposer):
         return Draft(self.tokens[:limit], chances=self.chances[:limit], proposer=self.origin.key)
 
     def observe(self, verdict: Verdict) -> None:
-        self.told.append(verdict)
+        self.verdicts.append(verdict)
 
     def end_reply(self) -> None:
         self.num_replies += 1
 
 
 class FakeSlow(Proposer):
-    """Each of its guesses is accepted with the same chance, and it knows it; a guess takes so many seconds, and reading
-    what is unread `reading_s`. Writes down what it is asked and told."""
+    """Each of its tokens has the same chance and takes `step_s` to draft; reading what is unread takes `reading_s`.
+    Records the contexts and verdicts that it gets."""
 
     continues = True
 
@@ -95,7 +94,7 @@ class FakeSlow(Proposer):
         self.unread = 1
         self.reading_s = 0.0
         self.asked: list[Context] = []
-        self.told: list[Verdict] = []
+        self.verdicts: list[Verdict] = []
         self.num_replies = 0
 
     def propose(self, context: Context, limit: int, worth: Worth) -> Draft:
@@ -121,7 +120,7 @@ class FakeSlow(Proposer):
         )
 
     def observe(self, verdict: Verdict) -> None:
-        self.told.append(verdict)
+        self.verdicts.append(verdict)
 
     def num_unread(self, context: Context) -> int:  # noqa: ARG002
         return self.unread
@@ -148,12 +147,12 @@ def _strings(target: Vocabulary) -> VocabularyMap:
 
 
 def drafting(proposer: Proposer, length: int = 4) -> Speculation:
-    """It drafts so many tokens in every round."""
+    """Speculation in which the proposer drafts `length` tokens in every round."""
     return Speculation(Chooser(FREE, [proposer], step_s=0.0, always=Always(length, length)))
 
 
 class KnowingChooser(Chooser):
-    """Need not find out first what costly proposers can do."""
+    """Knows from the beginning what costly proposers gain."""
 
     def join(self, proposer: Proposer) -> None:
         super().join(proposer)
@@ -163,5 +162,5 @@ class KnowingChooser(Chooser):
 
 
 def choosing(*proposers: Proposer) -> Speculation:
-    """Where guesses cost nothing: free proposers guess wherever they can, and the others go on from there."""
+    """Speculation in which guesses cost nothing: free proposers guess wherever they can, and the others continue."""
     return Speculation(KnowingChooser(FREE, proposers, step_s=0.0))

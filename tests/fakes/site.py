@@ -1,4 +1,4 @@
-"""A site on this machine's loopback that tells of the newest release, in one way or another."""
+"""A site on loopback that is asked for the newest release, and answers in one way or another."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class Site(ThreadingHTTPServer):
-    """Answers as `answer` does. The headers it was asked with are in `asked`, oldest first."""
+    """Answers with `answer`. The headers of its requests are in `asked`, oldest first."""
 
     daemon_threads = False
 
@@ -21,8 +21,8 @@ class Site(ThreadingHTTPServer):
         self.answer: Callable[[Visit], None] = lambda visit: visit.tell({"tag_name": "v0.2.0"})
         self.over = threading.Event()
 
-    def handle_error(self, *_told: object) -> None:
-        """Whoever is cut off has not failed."""
+    def handle_error(self, *_arguments: object) -> None:
+        """A broken connection is no error."""
 
 
 class Visit(BaseHTTPRequestHandler):
@@ -32,8 +32,8 @@ class Visit(BaseHTTPRequestHandler):
         self.server.asked.append({name.lower(): value for name, value in self.headers.items()})
         self.server.answer(self)
 
-    def tell(self, told: object, status: int = 200) -> None:
-        body = told if isinstance(told, bytes) else json.dumps(told).encode()
+    def tell(self, answer: object, status: int = 200) -> None:
+        body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
         self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
         self.send_header("Set-Cookie", "who=you")
@@ -56,13 +56,13 @@ class Visit(BaseHTTPRequestHandler):
     def say_nothing(self) -> None:
         self.server.over.wait()
 
-    def log_message(self, *_told: object) -> None:
+    def log_message(self, *_arguments: object) -> None:
         """Nothing on the terminal."""
 
 
 @contextmanager
 def serving() -> Iterator[Site]:
-    """Answers until the end of the block."""
+    """A site that answers until the end of the block."""
     site = Site()
     thread = threading.Thread(target=lambda: site.serve_forever(poll_interval=0.01), name="fake-site")
     thread.start()

@@ -1,4 +1,4 @@
-"""A target that runs: bytes, a few merged tokens and ChatML's special ones, and logits from a function of what it
+"""A working target: bytes, a few merged tokens and ChatML's special ones, and logits from a function of what it
 holds."""
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NextToken = Callable[[Sequence[int]], int]
 
 
 class FakeTarget:
-    """Implements `engine.target.interface.Target`. `next_token` says what follows the tokens it is given."""
+    """Implements `engine.target.interface.Target`. `next_token` gives the token after those that are held."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class FakeTarget:
         max_tokens: int = 8,
         more_pieces: tuple[bytes, ...] = (),
     ) -> None:
-        """With `more_pieces` its vocabulary, and what it tokenizes texts into, is another one."""
+        """`more_pieces` make another vocabulary, and another tokenization."""
         self.next_token = next_token
         self.held: list[int] = []
         self.num_evaluated = 0
@@ -75,7 +75,7 @@ class FakeTarget:
         assert len(self.held) + len(tokens) <= self.limits.context_size
         self.on_evaluate()
         if stop.is_set():
-            if not self._can_roll_back:  # what the pass had begun cannot be taken back
+            if not self._can_roll_back:  # the tokens of an interrupted pass cannot be rolled back
                 self.held.clear()
             raise Interrupted
         self.num_evaluated += len(tokens)
@@ -108,7 +108,7 @@ class FakeTarget:
 
 
 def says(text: str, then: int = END) -> NextToken:
-    """Byte by byte, whatever the prompt; every reply begins after the last `assistant\\n`."""
+    """The text byte by byte, whatever the prompt; a reply begins after the last `assistant\\n`."""
     data = text.encode()
 
     def next_token(tokens: Sequence[int]) -> int:

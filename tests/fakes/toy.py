@@ -1,4 +1,4 @@
-"""A proposer as somebody would add one: this file, and a line in the list of proposers."""
+"""A proposer as a newcomer would add it: this file, and a line in the list of proposers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TEXT = "the thing in the inn, then nothing; the theme: haha, end"
 
 
 class ToyProposer(Proposer):
-    """Knows a text by heart, but for every seventh letter."""
+    """Knows a text by heart, except every seventh letter."""
 
     origin = Origin("toy", "Toy", "#d0e0f0", "#102030")
 

@@ -1,7 +1,7 @@
 """Takes the pictures of the guide: `python -m tests.pictures [FOLDER] [--only NAME]`.
 
-Every page of the window as it is put together for users, in light and dark, with the real engine and the starter model
-on made-up chats in a temporary folder. Nothing is asked of a network. `--only` takes those whose names begin so.
+Every page of the window as users get it, in light and dark, with the real engine and the starter model on made-up chats
+in a temporary folder. No network is used. `--only` takes the pictures whose names begin with NAME.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ _PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.pictures", description="Takes the pictures of the guide.")
     parser.add_argument("folder", type=Path, nargs="?", default=_PICTURES)
-    parser.add_argument("--only", default="", metavar="NAME", help="those whose names begin so")
+    parser.add_argument("--only", default="", metavar="NAME", help="take the pictures whose names begin with NAME")
     chosen = parser.parse_args()
     chosen.folder.mkdir(parents=True, exist_ok=True)
-    qInstallMessageHandler(lambda *_told: None)  # the offscreen platform tells what it cannot do
+    qInstallMessageHandler(lambda *_message: None)  # the offscreen platform reports what it cannot do
     application = QApplication(["slipstream", "-platform", "offscreen"])
     application.setCursorFlashTime(0)
     install_translations(application)

@@ -1,4 +1,4 @@
-"""What the pictures show: chats, figures and models that nobody has, made up to look like those of six weeks."""
+"""What the pictures show: made-up chats, figures and models, as they might look after six weeks."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PLAIN = {STARTER_NAME: 41.0, LARGE_NAME: 9.4}  # tokens per second without gues
 
 @dataclass(frozen=True)
 class Chat:
-    """A chat by turns, each a prompt and what answers it; `versions`: other words for the last prompt, with a reply."""
+    """A chat by turns, each a prompt and its reply. `versions`: other wordings of the last prompt, with replies."""
 
     days_ago: float
     turns: tuple[tuple[str, str], ...]
@@ -230,7 +230,7 @@ def fill_store(folder: Path) -> None:
 
 
 def origins_of(text: str, dice: random.Random) -> tuple[OriginRun, ...]:
-    """Runs of whole words: the longer ones recalled, the shorter ones guessed by the drafter."""
+    """Runs of whole words: longer ones from recall, shorter ones from the drafter."""
     runs: list[OriginRun] = []
     at = 0
     while at < len(text):
@@ -251,7 +251,7 @@ def origins_of(text: str, dice: random.Random) -> tuple[OriginRun, ...]:
 def _write_model(
     path: Path, name: str, architecture: str, num_layers: int, width: int, vocabulary: int, num_weights: int, size: int
 ) -> None:
-    """A file that says of itself what one of this kind says, and takes no room on the disk. Cannot be loaded."""
+    """A sparse file with the header of such a model; it takes no room on the disk and cannot be loaded."""
     writer = GGUFWriter(None, architecture)
     writer.add_name(name)
     writer.add_license("apache-2.0")
@@ -277,7 +277,7 @@ def _write_model(
 
 
 def _older(dice: random.Random) -> Iterator[Chat]:
-    """One or two on most days, with more to recall as time goes on."""
+    """One or two chats on most days."""
     number = 0
     for day in range(DAYS, 7, -1):
         for hour in range(dice.choice((0, 1, 1, 2))):
@@ -289,7 +289,7 @@ def _older(dice: random.Random) -> Iterator[Chat]:
 
 
 def _keep(repository: Repository, chat: Chat, now: datetime, dice: random.Random) -> Iterator[tuple[int, datetime]]:
-    """The ids of its messages, and when they were said."""
+    """Stores the chat. Yields the ids of its messages, and when they were written."""
     summary = repository.create_conversation(chat.title or chat.turns[0][0], "")
     at = now - timedelta(days=chat.days_ago, minutes=len(chat.turns) * 2)
     parent: int | None = None
@@ -308,7 +308,7 @@ def _keep(repository: Repository, chat: Chat, now: datetime, dice: random.Random
 
 
 def _statistics(chat: Chat, text: str, dice: random.Random) -> ReplyStatistics:
-    """The later, the faster; code more so than prose."""
+    """Later replies are faster, code more than prose."""
     plain = _PLAIN[chat.target]
     progress = 1 - chat.days_ago / DAYS
     gain = {TextKind.CODE: 0.75, TextKind.LISTS: 0.45, TextKind.PROSE: 0.25}.get(chat.kind, 0.3)
@@ -374,7 +374,7 @@ def _keep_learned(repository: Repository, now: datetime) -> None:
 
 
 def keep_adapters(bridge: EngineBridge, folder: Path) -> None:
-    """For the model and the drafter that are loaded, as learning would; the last one is in use."""
+    """Stores adapters for the loaded model and drafter, as learning would; the last one is in use."""
     drafting = bridge._engine._services._learning._drafting
     assert drafting is not None
     adapter = drafting.make_learner().adapters[0].to_bytes()

@@ -1,4 +1,4 @@
-"""The app as it is put together for users, on made-up chats, held still for a picture."""
+"""The app as users get it, on made-up chats, held still for a picture."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ SCHEMES = ("light", "dark")
 
 
 class PictureBridge(EngineBridge):
-    """The real engine, but for what needs a network or depends on what else the machine does."""
+    """The real engine, except for what needs a network or depends on what else the machine does."""
 
     def post(self, command: Command, quiet: bool = False) -> Request:
         events = _made_up(command)
         if not events:
             return super().post(command, quiet)
         request = Request(command, StopSignal(), quiet)
-        self._requests.append(request)  # nobody else may hold it
+        self._requests.append(request)  # the only reference to it
         for event in (*events, Finished(command)):
             self._receive(event)
         return request
@@ -44,7 +44,7 @@ class Studio:
     """One open window. Closes with `close`."""
 
     def __init__(self, application: QApplication, folder: Path, out: Path, wanted: str) -> None:
-        """Of pictures whose names do not begin with `wanted` nothing is kept."""
+        """Saves only the pictures whose names begin with `wanted`."""
         self._application = application
         self._out = out
         self._wanted = wanted
@@ -56,11 +56,11 @@ class Studio:
         self.app.bridge.happened.connect(self.events.append)
 
     def until(self, is_so: Callable[[], bool]) -> None:
-        """Raises TimeoutError."""
+        """Waits. Raises TimeoutError."""
         end = time.monotonic() + _PATIENCE_S
         while not is_so():
             if time.monotonic() > end:
-                raise TimeoutError("The window did not come to show what is to be in the picture.")
+                raise TimeoutError("The window does not show what the picture needs.")
             self._application.processEvents()
             time.sleep(0.005)
 
@@ -68,7 +68,7 @@ class Studio:
         return any(isinstance(event, kind) for event in self.events)
 
     def rest(self) -> None:
-        """Whatever is on its way to the screen comes there."""
+        """Waits until what is on its way to the screen is there."""
         end = time.monotonic() + _SETTLING_S
         self.until(lambda: time.monotonic() > end)
 
@@ -76,7 +76,7 @@ class Studio:
         return name.startswith(self._wanted)
 
     def shoot(self, name: str, widget: QWidget, *above: QWidget) -> None:
-        """In light and dark; with menus that are open `above` it."""
+        """Takes a picture in light and in dark, with the open menus `above` the widget."""
         if not self.wants(name):
             return
         for scheme in SCHEMES:
@@ -101,7 +101,7 @@ class Studio:
 
 
 def _with_few_colours(image: QImage) -> QImage:
-    """The colours that are there most, and for others the nearest of these: a third of the size."""
+    """The most frequent colours, and for others the nearest of these: a third of the size."""
     image = image.convertToFormat(QImage.Format.Format_RGB32)
     pixels = np.frombuffer(image.constBits(), np.uint32).reshape(image.height(), image.width())
     colours, places, counts = np.unique(pixels, return_inverse=True, return_counts=True)

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QApplication
 
 from app.theme import ThemeKeeper, apply_theme
 
-# Of the plugin without a display, whatever the window.
+# What the plugin without a display writes, whatever the window.
 OFFSCREEN_NOISE = r"This plugin does not support ((propagateSizeHints|raise)\(\)|grabbing the keyboard)"
 
 
@@ -21,16 +21,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _english(qapp: QApplication) -> None:
-    """Also where a test makes no widgets, but words."""
+    """Also for tests that make words without widgets."""
 
 
 @pytest.fixture
 def keeper(qapp: QApplication) -> Iterator[ThemeKeeper]:
-    # Windows of tests before: they go when an event loop runs, and until then every theme is put on them too.
+    # Windows of earlier tests are deleted when an event loop runs; until then every theme is applied to them too.
     QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
     keeper = apply_theme(qapp)
     keeper.show_scheme(Qt.ColorScheme.Light)
     yield keeper
     keeper.deleteLater()
-    # The windows of this test are gone before the next one dresses everything that there is.
+    # Deletes the windows of this test before the next one applies a theme to everything there is.
     QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)

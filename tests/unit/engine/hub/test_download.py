@@ -80,14 +80,14 @@ def test_models_are_found_most_downloaded_first(hub: FakeHub) -> None:
 
 @pytest.mark.parametrize("told", [b"<html>Log in.</html>", b'{"a": 1}', b'["a"]'])
 def test_a_page_that_is_no_hub_is_a_sentence(hub: FakeHub, told: bytes) -> None:
-    hub.told = told
+    hub.body = told
     with pytest.raises(FetchFailed, match="does not answer as a model hub does"):
         search_models("tiny")
 
 
 def test_what_a_hub_tells_and_makes_no_sense_is_left_out(hub: FakeHub) -> None:
     entries = [{"id": "../x"}, {"id": 7}, {}, {"id": "a/b", "downloads": "many", "likes": -1, "lastModified": "soon"}]
-    hub.told = json.dumps(entries).encode()
+    hub.body = json.dumps(entries).encode()
     (model,) = search_models("")
     assert (model.repository, model.num_downloads, model.num_likes, model.updated_at) == ("a/b", 0, 0, None)
 
@@ -164,7 +164,7 @@ def test_a_new_version_begins_anew(hub: FakeHub, kept: SavedDownloads) -> None:
 
 def test_damaged_bytes_are_thrown_away(hub: FakeHub, kept: SavedDownloads) -> None:
     file = file_named(ONE)
-    hub.told = json.dumps(hub.listing(NAME)).encode()
+    hub.body = json.dumps(hub.listing(NAME)).encode()
     hub.models[NAME][ONE] = hub.models[NAME][ONE][:-1] + b"x"
     with pytest.raises(FetchFailed, match="arrived damaged and was deleted"):
         fetch(file, kept)

@@ -158,7 +158,7 @@ def test_a_part_of_another_version_is_not_gone_on_with(server: FakeHub, tmp_path
 
 
 def test_damaged_bytes_are_thrown_away(server: FakeHub, tmp_path: Path) -> None:
-    server.told = json.dumps(server.listing(NAME)).encode()
+    server.body = json.dumps(server.listing(NAME)).encode()
     whole = server.models[NAME][WEIGHTS]
     server.models[NAME][WEIGHTS] = whole[:-1] + bytes([whole[-1] ^ 1])
     assert "arrived damaged" in sentence(tmp_path)
@@ -167,7 +167,7 @@ def test_damaged_bytes_are_thrown_away(server: FakeHub, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("change", "words"), [(-1, "arrived damaged"), (1, "was cut off; try again later")])
 def test_another_size_than_announced_is_refused(server: FakeHub, tmp_path: Path, change: int, words: str) -> None:
-    server.told_sizes[WEIGHTS] = len(server.models[NAME][WEIGHTS]) + change
+    server.false_sizes[WEIGHTS] = len(server.models[NAME][WEIGHTS]) + change
     assert words in sentence(tmp_path)
     assert WEIGHTS not in stored(tmp_path)
 
@@ -196,14 +196,14 @@ def test_without_a_network_one_sentence_says_so(tmp_path: Path, monkeypatch: pyt
 
 @pytest.mark.parametrize("told", [b"<html>Log in.</html>", b"[]", b"{}", b'{"id": 1, "siblings": [{}]}'])
 def test_a_page_that_is_no_hub_is_a_sentence(server: FakeHub, tmp_path: Path, told: bytes) -> None:
-    server.told = told
+    server.body = told
     assert "does not answer as a model hub does" in sentence(tmp_path)
 
 
 def test_a_digest_that_is_none_is_refused(server: FakeHub, tmp_path: Path) -> None:
     listing = json.dumps(server.listing(NAME))
     digest = hashlib.sha256(server.models[NAME][WEIGHTS]).hexdigest()
-    server.told = listing.replace(digest, "/../../../x").encode()
+    server.body = listing.replace(digest, "/../../../x").encode()
     assert "does not answer as a model hub does" in sentence(tmp_path)
     assert stored(tmp_path) == []
 
@@ -244,7 +244,7 @@ def test_the_kinds_are_those_that_are_read_later() -> None:
 
 
 def test_a_giant_is_refused(server: FakeHub, tmp_path: Path) -> None:
-    server.told_sizes[WEIGHTS] = 9_000_000_000
+    server.false_sizes[WEIGHTS] = 9_000_000_000
     assert "has 9.0 GB, and a drafter 8 GB at most" in sentence(tmp_path)
 
 

@@ -223,7 +223,7 @@ def test_both_hear_of_every_round_and_of_the_end_of_a_reply() -> None:
     machine = Machine(recall, slow)
     machine.play(50)
     machine.chooser.end_reply()
-    assert len(recall.asked) == len(recall.told) == len(slow.told) == 50
+    assert len(recall.asked) == len(recall.verdicts) == len(slow.verdicts) == 50
     assert len(slow.asked) < 50
     assert (recall.num_replies, slow.num_replies) == (1, 1)
 

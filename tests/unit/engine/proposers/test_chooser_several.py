@@ -80,7 +80,7 @@ def test_all_hear_of_every_round() -> None:
         machine.chooser.join(proposer)
     machine.play(20)
     machine.chooser.end_reply()
-    assert [len(proposer.told) for proposer in proposers] == [20] * 4
+    assert [len(proposer.verdicts) for proposer in proposers] == [20] * 4
     assert [proposer.num_replies for proposer in proposers] == [1] * 4
 
 
