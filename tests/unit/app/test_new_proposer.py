@@ -33,6 +33,8 @@ from tests.fakes.target import FakeTarget, says
 from tests.fakes.toy import LINE, TEXT
 from tests.unit.app.widgets.test_origin_colours import last_view, tinted
 
+pytestmark = pytest.mark.usefixtures("drafter_and_recall")
+
 
 @pytest.fixture
 def kept(tmp_path: Path) -> tuple[Message, History]:
