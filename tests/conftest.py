@@ -91,6 +91,15 @@ def fresh_starter(starter: Target) -> Target:
 
 
 @pytest.fixture
+def drafter_and_recall(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests of words and colours of both: no other proposer is in the list, whatever others there are by now."""
+    from engine.proposers import catalogue
+
+    both = [listed for listed in catalogue.PROPOSERS if listed.origin in (catalogue.DRAFTER, catalogue.RECALL)]
+    monkeypatch.setattr(catalogue, "PROPOSERS", tuple(both))
+
+
+@pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
     """A hub on loopback with one small drafter, `somebody/tiny-llama`."""
     # Imported here, because torch is slow to load and few tests need it.

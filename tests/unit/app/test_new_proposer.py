@@ -31,7 +31,10 @@ from tests.fakes.listener import RecordingListener
 from tests.fakes.proposers import FREE
 from tests.fakes.target import FakeTarget, says
 from tests.fakes.toy import LINE, TEXT
+from tests.unit.app.dialogs.history.test_page import column
 from tests.unit.app.widgets.test_origin_colours import last_view, tinted
+
+pytestmark = pytest.mark.usefixtures("drafter_and_recall")
 
 
 @pytest.fixture
@@ -93,7 +96,7 @@ def test_a_new_proposer_is_counted_stored_coloured_named_and_in_the_history(
     page = HistoryPage(keeper)
     qtbot.addWidget(page)
     page.show_history(history)
-    assert words_of(page) == "Drafter 0\u00a0%, recall 0\u00a0%, toy 100\u00a0%"
+    assert column(page, "Who guessed")[-1] == "Drafter 0\u00a0%, recall 0\u00a0%, toy 100\u00a0%"
     (line,) = csv.DictReader(io.StringIO(csv_text(rows(history.days))))
     assert (line["drafter_share"], line["recall_share"], line["toy_share"]) == ("0", "0", "1")
 
@@ -109,13 +112,6 @@ def test_a_proposer_of_another_version_has_its_key_for_a_name_and_no_colour(
     page = HistoryPage(keeper)
     qtbot.addWidget(page)
     page.show_history(history)
-    assert words_of(page) == "Drafter 0\u00a0%, recall 0\u00a0%, toy 100\u00a0%"
+    assert column(page, "Who guessed")[-1] == "Drafter 0\u00a0%, recall 0\u00a0%, toy 100\u00a0%"
     (line,) = csv.DictReader(io.StringIO(csv_text(rows(history.days))))
     assert line["toy_share"] == "1"
-
-
-def words_of(page: HistoryPage) -> str:
-    """What the last row says in its last column."""
-    item = page.table.item(page.table.rowCount() - 1, page.table.columnCount() - 1)
-    assert item is not None
-    return item.text()

@@ -520,6 +520,7 @@ def test_a_reply_that_fails_leaves_the_meter_at_rest(ready: Desk) -> None:
     assert ready.window.meter.property("live") is False
 
 
+@pytest.mark.usefixtures("drafter_and_recall")
 def test_a_growing_reply_that_is_opened_again_keeps_its_colours(ready: Desk) -> None:
     ready.window.origins_action.setChecked(True)
     asked = prompt(70, 7)

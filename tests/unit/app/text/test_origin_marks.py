@@ -112,6 +112,7 @@ def test_shares() -> None:
     assert shares_of([]) == {}
 
 
+@pytest.mark.usefixtures("drafter_and_recall")
 def test_spans_of_a_line() -> None:
     drafter, recall = proposers()
     assert spans_of("ttddr") == (MarkedSpan(2, 2, drafter), MarkedSpan(4, 1, recall))

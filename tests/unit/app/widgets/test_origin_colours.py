@@ -20,6 +20,8 @@ from engine.messages.conversations import Message
 from engine.messages.replies import OriginRun
 from tests.unit.app.widgets.messages import STATISTICS, prompt, reply
 
+pytestmark = pytest.mark.usefixtures("drafter_and_recall")
+
 TEXT = "Some **bold words** here.\n\n```unheard-of\nfirst 🙂 line\nsecond = 1\n```\n\nThe end."
 
 

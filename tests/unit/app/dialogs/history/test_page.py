@@ -12,6 +12,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFileDialog, QToolTip
 from pytestqt.qtbot import QtBot
 
+from app.dialogs.history.columns import COLUMNS
 from app.dialogs.history.page import HistoryPage
 from app.theme import ThemeKeeper
 from engine.messages.history import History
@@ -27,7 +28,8 @@ def page(qtbot: QtBot, keeper: ThemeKeeper) -> HistoryPage:
     return page
 
 
-def column(page: HistoryPage, number: int) -> list[str]:
+def column(page: HistoryPage, title: str) -> list[str]:
+    number = [each.title for each in COLUMNS].index(title)
     items = (page.table.item(row, number) for row in range(page.table.rowCount()))
     return [item.text() for item in items if item is not None]
 
@@ -50,7 +52,7 @@ def test_the_week_is_told_and_all_that_was_before(page: HistoryPage) -> None:
     assert "1.3" in page.before.text()
     assert page.bars.bars[0].parts[0].words == "Checking 85\u00a0%, 3 minutes"
     assert page.bars.bars[1].parts[0].words == "2 minutes"
-    assert column(page, 0) == ["Tiny", "All kinds", "Prose", "Code", "Big", "Prose"]
+    assert column(page, "Kind") == ["Tiny", "All kinds", "Prose", "Code", "Big", "Prose"]
     assert page.learned.text().startswith("1,200 n-grams")
     page.show_failure("The disk is gone.")
     assert page.notice.text() == "The disk is gone."
@@ -62,13 +64,13 @@ def test_what_is_chosen_counts_everywhere_and_stays(page: HistoryPage) -> None:
     page.targets.setCurrentText("Tiny")
     page.kinds.setCurrentText("Code")
     assert "1.80×" in page.headline.text()
-    assert column(page, 0) == ["Tiny", "Code"]
+    assert column(page, "Kind") == ["Tiny", "Code"]
     page.groupings.setCurrentText("Chat by chat")
     assert page.plot_words.text().startswith("Each point is one chat.")
     page.show_history(history())
     assert (page.targets.currentText(), page.kinds.currentText()) == ("Tiny", "Code")
     page.targets.setCurrentText("Big")
-    assert column(page, 0) == []
+    assert column(page, "Kind") == []
     assert not page.plot.isVisible()
     assert page.no_points.isVisible()
     assert page.no_bars.isVisible()
@@ -83,7 +85,7 @@ def test_replies_that_were_never_compared_have_no_plot(page: HistoryPage) -> Non
     assert page.headline.text() == "Over the last 7 days no reply could be compared with writing without guesses."
     assert not page.before.isVisible()
     assert page.no_points.isVisible()
-    assert column(page, 4) == ["–"]
+    assert column(page, "Ratio") == ["–"]
 
 
 def test_it_follows_the_theme_with_any_number_of_points(page: HistoryPage, keeper: ThemeKeeper) -> None:

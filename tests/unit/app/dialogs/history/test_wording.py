@@ -78,6 +78,7 @@ def test_a_point_tells_when_and_how_many() -> None:
     assert plot_words([], Grouping.CHAT) == "Each point is one chat."
 
 
+@pytest.mark.usefixtures("drafter_and_recall")
 def test_the_cells_of_a_row() -> None:
     row = Row("Tiny", TextKind.CODE, tally())
     who = "Drafter 75\u00a0%, recall 25\u00a0%"

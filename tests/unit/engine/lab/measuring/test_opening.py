@@ -90,6 +90,7 @@ def test_the_drafter_is_measured_alone_in_every_round(prompts: Path) -> None:
     assert neural["identical"] == 1
 
 
+@pytest.mark.usefixtures("drafter_and_recall")
 def test_as_the_app_does_both_may_draft(prompts: Path) -> None:
     auto = replayed(BenchOrder("trace:fake.gguf", prompts, max_tokens=1000))["auto"]
     assert set(auto["by_proposer"]) == {"recall", "foreteller"}
