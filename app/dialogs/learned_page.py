@@ -9,8 +9,8 @@ from app.dialogs.parts import button, words
 from app.text.learned import AdapterView, ModelView, PairView
 from app.text.marked_words import QT_TRANSLATE_NOOP
 from app.text.translation import translate
-from app.widgets.elided_label import ElidedLabel
 from app.widgets.layouts import ScrollingPage, in_column, in_row
+from app.widgets.parts import ElidedLabel
 
 _ROW_PX = 28
 _LINK_PX = 8  # beside the words of a link

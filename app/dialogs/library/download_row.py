@@ -7,8 +7,8 @@ from PySide6.QtWidgets import QFrame, QProgressBar, QWidget
 
 from app.dialogs.parts import button
 from app.text.hub_files import Download, DownloadState
-from app.widgets.elided_label import ElidedLabel
 from app.widgets.layouts import Placed, in_column, in_row
+from app.widgets.parts import ElidedLabel
 
 _STEPS = 1_000
 _GOING = (DownloadState.WAITING, DownloadState.RUNNING)

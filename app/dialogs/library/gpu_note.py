@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QMessageBox, QWidget
 
 from app.dialogs.parts import button, words
 from app.text.amounts import size_words
-from app.widgets.appearance import set_kind
+from app.widgets.appearance import restyle
 from app.widgets.layouts import Placed, in_column
 from engine.messages.targets import GpuShare, GpuSupport
 
@@ -31,7 +31,7 @@ class GpuNote(QWidget):
         support = share.support
         self.sentence.setText(self._share_words(share) if support.devices else self._none_words(support))
         self.sentence.setToolTip(self._device_words(support))
-        set_kind(self.sentence, "warning" if share.num_bytes > share.room else "quiet")
+        restyle(self.sentence, kind="warning" if share.num_bytes > share.room else "quiet")
         self.help_button.setVisible(not support.devices)
         self.show()
 

@@ -20,7 +20,7 @@ from app.dialogs.parts import button, words
 from app.text.amounts import size_words
 from app.text.marked_words import QT_TRANSLATE_NOOP
 from app.text.translation import translate
-from app.widgets.appearance import set_kind
+from app.widgets.appearance import restyle
 from app.widgets.number_field import number_box
 from app.widgets.target_picker import memory_words
 from engine import SamplingSettings, TargetOptions, TargetSettings
@@ -104,14 +104,14 @@ class OptionsForm(QWidget):
             work=size_words(estimate.work),
         )
         self.memory.setText(parts)
-        set_kind(self.memory, "warning" if estimate.is_too_much else "quiet")
+        restyle(self.memory, kind="warning" if estimate.is_too_much else "quiet")
         self.gpu.show_share(estimate.gpu)
         self.fields["gpu_layers"].setEnabled(bool(estimate.gpu.support.devices))
 
     def show_no_estimate(self, sentence: str = "") -> None:
         """Why there is none; without a sentence, it is being made."""
         self.memory.setText(sentence or self.tr("Looking how much memory it takes…"))
-        set_kind(self.memory, "quiet")
+        restyle(self.memory, kind="quiet")
 
     def show_loaded(self, is_in_use: bool, differs: bool) -> None:
         """Whether the target is in use, and was loaded with other settings than these."""

@@ -12,7 +12,7 @@ from app.models.target_rows import target_title
 from app.text.amounts import count_words, day_words, size_words
 from app.text.marked_words import QT_TRANSLATE_NOOP
 from app.text.translation import Words
-from app.widgets.appearance import set_kind
+from app.widgets.appearance import restyle
 from app.widgets.layouts import ScrollingPage, Stretch, in_column
 from engine import SamplingSettings
 from engine.messages.targets import LibraryTarget
@@ -89,7 +89,7 @@ class TargetDetailsView(ScrollingPage):
         before, self._target = self._target, target
         self.title.set_words(target_title(target))
         self.state.setText(_state(target, is_in_use))
-        set_kind(self.state, "error" if target.problem else "quiet")
+        restyle(self.state, kind="error" if target.problem else "quiet")
         self.use_button.setEnabled(not target.problem and not is_in_use)
         self.use_button.setText(self.tr("In use") if is_in_use else self.tr("Use"))
         self.remove_button.setEnabled(not target.is_starter)
