@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from PySide6.QtCore import Qt, Signal, SignalInstance
 from PySide6.QtWidgets import QLabel, QWidget
@@ -150,54 +150,53 @@ def facts(message: Message) -> str:
     parts = [message.target_name] if message.target_name else []
     statistics = message.statistics
     if statistics is not None:
-        num = statistics.reply_tokens
-        parts.append(Facts.tr("{number} token(s)", "", num).format(number=f"{num:,}"))
+        parts.append(Facts.tr("{number} token(s)", "", statistics.reply_tokens))
         if statistics.tokens_per_s:
             parts.append(speed_words(statistics.tokens_per_s))
-        speedup = statistics.shown_speedup
-        if speedup is not None:
-            parts.append(Facts.tr("{ratio}× of plain").format(ratio=f"{speedup.value:.1f}"))
+        if statistics.shown_speedup is not None:
+            parts.append(Facts.tr("{ratio}× of plain", ratio=f"{statistics.shown_speedup.value:.1f}"))
         if statistics.num_drafted:
-            parts.append(Facts.tr("{tokens} per round").format(tokens=f"{statistics.tokens_per_round:.1f}"))
+            parts.append(Facts.tr("{tokens} per round", tokens=f"{statistics.tokens_per_round:.1f}"))
         if statistics.stop_reason in _ENDINGS:
             parts.append(translate("Facts", _ENDINGS[statistics.stop_reason]))
     return "  ·  ".join(parts)
 
 
 def details(statistics: ReplyStatistics) -> str:
-    reused, rounds = statistics.prompt_tokens - statistics.evaluated_tokens, statistics.num_rounds
-    lines = [
-        Facts.tr(
-            "Prompt: {prompt} tokens, of which {read} were read now and {known} were still known from before"
-        ).format(prompt=f"{statistics.prompt_tokens:,}", read=f"{statistics.evaluated_tokens:,}", known=f"{reused:,}"),
-        Facts.tr("Reading the prompt: {seconds} s").format(seconds=f"{statistics.prompt_s:.2f}"),
-        Facts.tr("Writing the reply: {number} token(s) in {seconds} s", "", statistics.reply_tokens).format(
-            number=f"{statistics.reply_tokens:,}", seconds=f"{statistics.reply_s:.2f}"
-        ),
-        Facts.tr("Context: {used} of {size} tokens").format(
-            used=f"{statistics.context_used:,}", size=f"{statistics.context_size:,}"
-        ),
-    ]
+    return "\n".join(_details(statistics))
+
+
+def _details(statistics: ReplyStatistics) -> Iterator[str]:
+    yield Facts.tr(
+        "Prompt: {prompt} tokens, of which {read} were read now and {known} were still known from before",
+        prompt=statistics.prompt_tokens,
+        read=statistics.evaluated_tokens,
+        known=statistics.prompt_tokens - statistics.evaluated_tokens,
+    )
+    yield Facts.tr("Reading the prompt: {seconds} s", seconds=f"{statistics.prompt_s:.2f}")
+    seconds = f"{statistics.reply_s:.2f}"
+    yield Facts.tr("Writing the reply: {number} token(s) in {seconds} s", "", statistics.reply_tokens, seconds=seconds)
+    yield Facts.tr("Context: {used} of {size} tokens", used=statistics.context_used, size=statistics.context_size)
     if statistics.num_drafted:
-        words = Facts.tr("Drafted ahead: {drafted} tokens, of which {accepted} stood; {number} round(s)", "", rounds)
-        lines.append(
-            words.format(
-                drafted=f"{statistics.num_drafted:,}", accepted=f"{statistics.num_accepted:,}", number=f"{rounds:,}"
-            )
+        yield Facts.tr(
+            "Drafted ahead: {drafted} tokens, of which {accepted} stood; {number} round(s)",
+            "",
+            statistics.num_rounds,
+            drafted=statistics.num_drafted,
+            accepted=statistics.num_accepted,
         )
     if statistics.plain_tokens_per_s:
-        words = Facts.tr("Without drafts this machine writes about {speed} (± {error}), measured in rounds without one")
-        lines.append(
-            words.format(speed=speed_words(statistics.plain_tokens_per_s), error=error_words(statistics.plain_error))
+        yield Facts.tr(
+            "Without drafts this machine writes about {speed} (± {error}), measured in rounds without one",
+            speed=speed_words(statistics.plain_tokens_per_s),
+            error=error_words(statistics.plain_error),
         )
-    speedup = statistics.shown_speedup
-    if speedup is not None:
-        lines.append(Facts.tr("This reply: {ratio} of that").format(ratio=ratio_number(speedup)))
+    if statistics.shown_speedup is not None:
+        yield Facts.tr("This reply: {ratio} of that", ratio=ratio_number(statistics.shown_speedup))
     if statistics.left_out_messages == 1:
-        lines.append(Facts.tr("Not read any more: the oldest message"))
+        yield Facts.tr("Not read any more: the oldest message")
     elif statistics.left_out_messages:
-        lines.append(Facts.tr("Not read any more: the %n oldest messages", "", statistics.left_out_messages))
-    return "\n".join(lines)
+        yield Facts.tr("Not read any more: the %n oldest messages", "", statistics.left_out_messages)
 
 
 def _button(

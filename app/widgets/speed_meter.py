@@ -94,7 +94,7 @@ class SpeedMeter(QFrame):
         """Of a reply that is finished. The line of its speed stays, if it was shown while it grew."""
         self.rest()
         figures = MeterFigures.of_reply(statistics)
-        self._show(figures, meter_text.about_kept_speed(figures))
+        self._show(figures, meter_text.about_stored_speed(figures))
         self.set_context(statistics.context_used, statistics.context_size)
         self._fit()
 
