@@ -41,8 +41,8 @@ class BranchFlipper(QWidget):
         self._siblings: tuple[int, ...] = ()
         self._place = 0
         self._possible = True
-        self.earlier_button = _button(keeper, "earlier", "", lambda: self._flip(-1), self, icon_px=14)
-        self.later_button = _button(keeper, "later", "", lambda: self._flip(1), self, icon_px=14)
+        self.earlier_button = _tool(keeper, "earlier", "", lambda: self._flip(-1), self, icon_px=14)
+        self.later_button = _tool(keeper, "later", "", lambda: self._flip(1), self, icon_px=14)
         self.words = set_up(QLabel(self, alignment=Qt.AlignmentFlag.AlignCenter), kind="faint")
         in_row([self.earlier_button, self.words, self.later_button], inside=self, spacing=0)
         self.hide()
@@ -91,9 +91,9 @@ class ReplyFooter(QWidget):
         self.copy_button = CopyButton(keeper, self.tr("Copy reply"), self)
         self.copy_button.pressed_for_text.connect(self.copy_requested)
         again = self.tr("Write this reply again")
-        self.regenerate_button = _button(keeper, "regenerate", again, self.regenerate_requested, self)
+        self.regenerate_button = _tool(keeper, "regenerate", again, self.regenerate_requested, self)
         on = self.tr("Let this reply go on where it ended")
-        self.continue_button = _button(keeper, "continue", on, self.continue_requested, self, self.tr("Continue"))
+        self.continue_button = _tool(keeper, "continue", on, self.continue_requested, self, self.tr("Continue"))
         self.regenerate_button.hide()
         self.continue_button.hide()
         self.flipper = BranchFlipper(keeper, self)
@@ -130,7 +130,7 @@ class PromptFooter(QWidget):
         self.copy_button = CopyButton(keeper, self.tr("Copy this message"), self)
         self.copy_button.pressed_for_text.connect(self.copy_requested)
         edit = self.tr("Edit this message and ask again")
-        self.edit_button = _button(keeper, "edit", edit, self.edit_requested, self)
+        self.edit_button = _tool(keeper, "edit", edit, self.edit_requested, self)
         self.flipper = BranchFlipper(keeper, self)
         in_row([Stretch(), self.copy_button, self.edit_button, self.flipper], inside=self, spacing=2)
         self.set_awake(False)
@@ -199,7 +199,7 @@ def _details(statistics: ReplyStatistics) -> Iterator[str]:
         yield Facts.tr("Not read any more: the %n oldest messages", "", statistics.left_out_messages)
 
 
-def _button(
+def _tool(
     keeper: ThemeKeeper,
     icon: str,
     name: str,

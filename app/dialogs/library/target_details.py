@@ -185,7 +185,7 @@ def _facts(target: LibraryTarget) -> dict[str, str]:
 
 
 def _tokens(number: int) -> str:
-    return Library.tr("{number} token(s)", "", number).format(number=f"{number:,}")
+    return Library.tr("{number} token(s)", "", number)
 
 
 class PathField(QLineEdit):
