@@ -7,9 +7,9 @@ from dataclasses import asdict
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QDialog, QGridLayout, QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
-from app.dialogs.parts import button, words
 from app.text.translation import translate
 from app.widgets.number_field import number_box, show_number
+from app.widgets.parts import button, words
 from engine import OwnSampling, ReplySettings
 from engine.config import OWN_PARAMETERS
 from engine.parameters import Parameter

@@ -9,10 +9,10 @@ from PySide6.QtWidgets import QDialog, QFrame, QTabWidget, QWidget
 from app.dialogs.forget_page import ForgetPage
 from app.dialogs.learned_page import LearnedPage
 from app.dialogs.learning_page import LearningPage
-from app.dialogs.parts import button, words
 from app.dialogs.profile_page import ProfilePage
 from app.widgets.dropped_files import DroppedFiles
 from app.widgets.layouts import Placed, ScrollingPage, Stretch, in_column, in_row
+from app.widgets.parts import button, words
 from engine import LearningSettings
 
 _WIDTH_PX = 600

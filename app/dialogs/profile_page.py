@@ -8,11 +8,12 @@ from pathlib import Path
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QFileDialog, QFrame, QVBoxLayout, QWidget
 
-from app.dialogs.parts import Question, button, words
+from app.dialogs.parts import Question
 from app.text.learned import ProfileView
 from app.text.marked_words import QT_TRANSLATE_NOOP
 from app.widgets.dropped_files import PROFILE_SUFFIX
 from app.widgets.layouts import Placed, Stretch, in_column, in_row
+from app.widgets.parts import button, words
 
 _INDENT_PX = 24
 _ABOUT_EXPORT = QT_TRANSLATE_NOOP(

@@ -20,12 +20,13 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.dialogs.parts import ask, button, fit_to_screen, question_box, words
+from app.dialogs.parts import ask, fit_to_screen, question_box
 from app.settings.declaration import Group, Setting, SettingValue
 from app.settings.shortcuts import KeyProblem, Shortcut
 from app.text.translation import translate
 from app.theme import ThemeKeeper
 from app.widgets.option_row import LinkRow, OptionRow, SettingRow, ShortcutRow
+from app.widgets.parts import button, words
 
 _SIZE_PX = (760, 580)
 _PAGES_PX = 150

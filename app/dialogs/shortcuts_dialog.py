@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QDialog, QGridLayout, QLabel, QWidget
 
-from app.dialogs.parts import button, fit_to_screen
+from app.dialogs.parts import fit_to_screen
 from app.settings.shortcuts import Shortcut, native
 from app.theme import ThemeKeeper
 from app.widgets.layouts import Placed, ScrollingPage, Stretch, in_column, in_row
+from app.widgets.parts import button
 
 _SIZE_PX = (520, 560)
 

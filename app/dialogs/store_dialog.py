@@ -5,8 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QDialog, QLabel, QWidget
 
-from app.dialogs.parts import button, words
 from app.widgets.layouts import Stretch, in_column, in_row
+from app.widgets.parts import button, words
 
 _WIDTH_PX = 520
 

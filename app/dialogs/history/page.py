@@ -34,12 +34,12 @@ from app.dialogs.history.wording import (
     point_words,
     tool_tip,
 )
-from app.dialogs.parts import button, words
 from app.text.amounts import day_words, percent_words
 from app.text.marked_words import QT_TRANSLATE_NOOP
 from app.text.translation import translate
 from app.theme import ThemeKeeper
 from app.widgets.layouts import Gap, Placed, ScrollingPage, Stretch, in_column, in_row
+from app.widgets.parts import button, words
 from app.widgets.plots import PlotMark, PlotPoint, RatioPlot
 from app.widgets.share_bars import Bar, Part, ShareBars
 from engine.messages.history import History, Portion, Tally, total

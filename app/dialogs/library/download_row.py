@@ -5,10 +5,9 @@ from __future__ import annotations
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QFrame, QProgressBar, QWidget
 
-from app.dialogs.parts import button
 from app.text.hub_files import Download, DownloadState
 from app.widgets.layouts import Placed, in_column, in_row
-from app.widgets.parts import ElidedLabel
+from app.widgets.parts import ElidedLabel, button
 
 _STEPS = 1_000
 _GOING = (DownloadState.WAITING, DownloadState.RUNNING)

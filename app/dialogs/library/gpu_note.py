@@ -7,10 +7,10 @@ import sys
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QMessageBox, QWidget
 
-from app.dialogs.parts import button, words
 from app.text.amounts import size_words
 from app.widgets.appearance import restyle
 from app.widgets.layouts import Placed, in_column
+from app.widgets.parts import button, words
 from engine.messages.targets import GpuShare, GpuSupport
 
 

@@ -8,13 +8,13 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QLabel, QLineEdit, QSplitter, QWidget
 
 from app.dialogs.library.downloads_panel import DownloadsPanel
-from app.dialogs.parts import button, words
 from app.models.target_rows import hub_file_row, hub_model_row
 from app.text.amounts import size_words
 from app.text.hub_files import FileAdvice
 from app.text.marked_words import QT_TRANSLATE_NOOP
 from app.theme import ThemeKeeper
 from app.widgets.layouts import Placed, Stretch, in_column, in_row
+from app.widgets.parts import button, words
 from app.widgets.rows_view import RowsOrWords, RowsView
 from engine.messages.targets import HubFile, HubModel
 

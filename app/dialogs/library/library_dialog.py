@@ -10,9 +10,10 @@ from PySide6.QtWidgets import QDialog, QTabWidget, QVBoxLayout, QWidget
 
 from app.dialogs.library.hub_page import HubPage
 from app.dialogs.library.library_page import LibraryPage
-from app.dialogs.parts import button, show_in_front, words
+from app.dialogs.parts import show_in_front
 from app.theme import ThemeKeeper
 from app.widgets.layouts import Placed, in_column, in_row
+from app.widgets.parts import button, words
 from engine import SamplingSettings
 
 

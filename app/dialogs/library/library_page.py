@@ -9,11 +9,11 @@ from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QLineEdit, QMenu, QSplitter, QWidget
 
 from app.dialogs.library.target_details import TargetDetailsView
-from app.dialogs.parts import button, words
 from app.models.target_rows import target_rows
 from app.text.translation import translate
 from app.theme import ThemeKeeper
 from app.widgets.layouts import Placed, Stretch, in_column, in_row
+from app.widgets.parts import button, words
 from app.widgets.rows_view import RowsOrWords, RowsView
 from app.widgets.target_picker import NO_MODELS, ONLY_STARTER
 from engine import SamplingSettings, TargetOptions, TargetSettings

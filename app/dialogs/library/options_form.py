@@ -16,12 +16,12 @@ from PySide6.QtWidgets import (
 
 from app.dialogs.library.gpu_note import GpuNote
 from app.dialogs.library.sampling_fields import SamplingFields
-from app.dialogs.parts import button, words
 from app.text.amounts import size_words
 from app.text.marked_words import QT_TRANSLATE_NOOP
 from app.text.translation import translate
 from app.widgets.appearance import restyle
 from app.widgets.number_field import number_box
+from app.widgets.parts import button, words
 from app.widgets.target_picker import memory_words
 from engine import SamplingSettings, TargetOptions, TargetSettings
 from engine.messages.targets import MemoryEstimate

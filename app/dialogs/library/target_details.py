@@ -7,13 +7,13 @@ from PySide6.QtGui import QFocusEvent, QResizeEvent
 from PySide6.QtWidgets import QFormLayout, QFrame, QHBoxLayout, QLabel, QLineEdit, QWidget
 
 from app.dialogs.library.options_form import OptionsForm
-from app.dialogs.parts import button, words
 from app.models.target_rows import target_title
 from app.text.amounts import count_words, day_words, size_words
 from app.text.marked_words import QT_TRANSLATE_NOOP
 from app.text.translation import Words
 from app.widgets.appearance import restyle
 from app.widgets.layouts import ScrollingPage, Stretch, in_column
+from app.widgets.parts import button, words
 from engine import SamplingSettings
 from engine.messages.targets import LibraryTarget
 
