@@ -115,17 +115,27 @@ def _add(layout: QBoxLayout, part: QWidget | QLayout, stretch: int) -> None:
         layout.addLayout(part, stretch)
 
 
-class ScrollingPage(KeyboardFrame, QScrollArea):
+class ScrollArea(QScrollArea):
+    """Scrolls from top to bottom, without a frame of its own."""
+
+    def __init__(self, kind: str, parent: QWidget | None = None) -> None:
+        """`kind` is the theme's."""
+        super().__init__(parent, widgetResizable=True)
+        self.setProperty("kind", kind)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the keyboard goes to what is in it
+
+
+class ScrollingPage(KeyboardFrame, ScrollArea):
     """A page that scrolls from top to bottom, also by the keyboard. It is never narrower than its contents, as nothing
     scrolls sideways."""
 
     def __init__(self, name: str, inside: QWidget | None = None, parent: QWidget | None = None) -> None:
         """`name` is what a screen reader says."""
-        super().__init__(parent, widgetResizable=True)
-        self.setProperty("kind", "page")
+        super().__init__("page", parent)
         self.setAccessibleName(name)
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         if inside is not None:
             self.setWidget(inside)
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from PySide6.QtCore import QSize, Qt, SignalInstance, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QLabel, QProgressBar, QPushButton, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QLineEdit, QProgressBar, QPushButton, QTabWidget, QWidget
 
 from app.theme import ThemeKeeper
 
@@ -70,6 +70,13 @@ def line(parent: QWidget) -> QFrame:
     return made
 
 
+def search_line(words: str, parent: QWidget, on_change: Callable[[], object]) -> QLineEdit:
+    """A field for words to search for. `words` are shown while it is empty, and its name."""
+    field = QLineEdit(parent, placeholderText=words, clearButtonEnabled=True)
+    field.textChanged.connect(on_change)
+    return set_up(field, name=words)
+
+
 class ProgressLine(QProgressBar):
     """A thin bar without words."""
 
@@ -82,6 +89,16 @@ class ProgressLine(QProgressBar):
     def show_share(self, share: float) -> None:
         """0 … 1; more than all is all."""
         self.setValue(round(min(1.0, share) * _STEPS))
+
+
+class Tabs(QTabWidget):
+    """Pages, each with a name above."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent, documentMode=True)
+        self.setProperty("kind", "pages")
+        self.tabBar().setProperty("kind", "pages")
+        self.tabBar().setDrawBase(False)
 
 
 class ElidedLabel(QLabel):

@@ -1,4 +1,4 @@
-"""What of a model goes on graphics cards, or why nothing does."""
+"""How much of a model goes on graphics cards, or why nothing does."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ from engine.messages.targets import GpuShare, GpuSupport
 
 
 class GpuNote(QWidget):
-    """A sentence, and how to come by a build for graphics cards where there is none. Nothing until it is known."""
+    """A sentence, and how to get a build for graphics cards where there is none. Hidden until it is known."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.sentence = words("", self, kind="quiet")
-        self.help_button = button(self.tr("How to use a graphics card…"), "link", self)
-        self.help_button.clicked.connect(self._show_help)
+        self.help_button = button(self.tr("How to use a graphics card…"), "link", self, self._show_help)
         in_column(
             [self.sentence, Placed(self.help_button, alignment=Qt.AlignmentFlag.AlignLeft)], inside=self, spacing=2
         )
