@@ -125,7 +125,7 @@ def words_of_import(num_imported: int, left_out: Iterable[tuple[LeftOut, str]]) 
     for why, title in left_out:
         titles.setdefault(why, []).append(title)
     if num_imported:
-        imported = Exchange.tr("Imported {number} chat(s)", "", num_imported).format(number=f"{num_imported:,}")
+        imported = Exchange.tr("Imported {number} chat(s)", "", num_imported)
     else:
         imported = Exchange.tr("Nothing was imported")
     return "; ".join([imported, *(_words_of_left_out(why, names) for why, names in titles.items())]) + "."
@@ -140,12 +140,12 @@ def _words_of_left_out(why: LeftOut, titles: list[str]) -> str:
             words = Exchange.tr("%n (was|were) left out because (it holds|they hold) no messages", "", number)
         case LeftOut.UNREADABLE:
             words = Exchange.tr("%n (was|were) left out because (it is|they are) damaged", "", number)
-    named = [Exchange.tr("“{title}”").format(title=title) for title in titles if title][:_MOST_TITLES]
+    named = [Exchange.tr("“{title}”", title=title) for title in titles if title][:_MOST_TITLES]
     if not named:
         return words
     names = ", ".join(named)
     if number > len(named):
-        names = Exchange.tr("{titles} and %n more", "", number - len(named)).format(titles=names)
+        names = Exchange.tr("{titles} and %n more", "", number - len(named), titles=names)
     return f"{words} ({names})"
 
 

@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QComboBox,
-    QDialog,
-    QGridLayout,
-    QLabel,
-    QPlainTextEdit,
-    QProgressBar,
-    QWidget,
-)
+from PySide6.QtWidgets import QCheckBox, QComboBox, QDialog, QLabel, QPlainTextEdit, QWidget
 
 from app.dialogs.compare_wording import HOW_IT_IS_FAIR, HOW_SPEED_IS_MEASURED
-from app.dialogs.parts import button, words
 from app.text.marked_words import QT_TRANSLATE_NOOP
 from app.text.translation import translate
-from app.widgets.layouts import Placed, Stretch, in_column, in_row
+from app.widgets.layouts import Placed, Stretch, in_column, in_grid, in_row
+from app.widgets.parts import ProgressLine, button, keep_place, set_up, words
 from app.widgets.throttle import Throttle
 from engine.messages.comparison import Side
 
@@ -26,7 +17,6 @@ _SIZE_PX = (860, 640)
 _PROMPT_LINES = 3
 _LENGTHS = (64, 128, 256, 512)  # tokens of a reply
 _USUAL_LENGTH = 128
-_PROGRESS_STEPS = 1_000
 _ABOUT = QT_TRANSLATE_NOOP(
     "CompareDialog",
     "One prompt is answered without guesses and with them. Nothing of it is kept, remembered or learned from.",
@@ -45,11 +35,11 @@ _ABOUT_LENGTH = QT_TRANSLATE_NOOP(
 
 
 class CompareDialog(QDialog):
-    """Takes a prompt and shows what comes of it.
+    """Takes a prompt and shows both replies, their speeds, and the result.
 
     Signals:
-        start_requested(): compare what is set here.
-        stop_requested(): no more replies.
+        start_requested(): compare with the prompt and the choices that are shown.
+        stop_requested(): write no more replies.
     """
 
     start_requested = Signal()
@@ -60,26 +50,22 @@ class CompareDialog(QDialog):
         self.setWindowTitle(self.tr("Plain and sped up"))
         self.resize(*_SIZE_PX)
         self._running = False
-        self.prompt = QPlainTextEdit(self, placeholderText=self.tr("A prompt to compare with"), tabChangesFocus=True)
-        self.prompt.setAccessibleName(self.tr("Prompt"))
-        self.prompt.setProperty("kind", "field")
+        self.prompt = set_up(
+            QPlainTextEdit(self, placeholderText=self.tr("A prompt to compare with"), tabChangesFocus=True),
+            kind="field",
+            name=self.tr("Prompt"),
+        )
         self.prompt.setFixedHeight(self.prompt.fontMetrics().lineSpacing() * _PROMPT_LINES + 22)
         self.prompt.textChanged.connect(self._show_state)
-        self.in_chat = QCheckBox(self.tr("After what was said in the chat"), self)
-        self.in_chat.setToolTip(self.tr(_ABOUT_CHAT))
-        self.own_sampling = QCheckBox(self.tr("With my sampling"), self)
-        self.own_sampling.setToolTip(self.tr(_ABOUT_SAMPLING))
-        self.length = QComboBox(self)
-        self.length.setAccessibleName(self.tr("Length of a reply"))
-        self.length.setToolTip(self.tr(_ABOUT_LENGTH))
+        self.in_chat = set_up(QCheckBox(self.tr("After what was said in the chat"), self), tip=self.tr(_ABOUT_CHAT))
+        self.own_sampling = set_up(QCheckBox(self.tr("With my sampling"), self), tip=self.tr(_ABOUT_SAMPLING))
+        self.length = set_up(QComboBox(self), name=self.tr("Length of a reply"), tip=self.tr(_ABOUT_LENGTH))
         for length in _LENGTHS:
             self.length.addItem(self.tr("%n token(s)", "", length), length)
         self.length.setCurrentIndex(_LENGTHS.index(_USUAL_LENGTH))
-        self.start_button = button(self.tr("Start"), "outlined", self)
+        self.start_button = button(self.tr("Start"), "outlined", self, self._on_start)
         self.start_button.setDefault(True)
-        self.start_button.clicked.connect(self._on_start)
-        self.close_button = button(self.tr("Close"), "outlined", self)
-        self.close_button.clicked.connect(self.close)
+        self.close_button = button(self.tr("Close"), "outlined", self, self.close)
         self.texts = {
             Side.PLAIN: self._text(self.tr("Plain reply")),
             Side.SPED_UP: self._text(self.tr("Sped up reply")),
@@ -87,16 +73,10 @@ class CompareDialog(QDialog):
         self.figures = {side: self._figures() for side in Side}
         self._pending: dict[Side, list[str]] = {side: [] for side in Side}
         self._repaint = Throttle(self._show_pending, parent=self)
-        self.progress = QProgressBar(self, textVisible=False)
-        self.progress.setRange(0, _PROGRESS_STEPS)
-        self.progress.setFixedHeight(4)
-        self.progress.setAccessibleName(self.tr("Replies written"))
-        kept = self.progress.sizePolicy()
-        kept.setRetainSizeWhenHidden(True)
-        self.progress.setSizePolicy(kept)
-        self.outcome = words("", self, kind="title")
-        self.reasons = words(translate("Compare", HOW_IT_IS_FAIR), self, kind="quiet")
-        self.outcome.setToolTip(f"<p>{translate('Compare', HOW_IT_IS_FAIR)}</p>")
+        self.progress = keep_place(ProgressLine(self.tr("Replies written"), self))
+        fair = translate("Compare", HOW_IT_IS_FAIR)
+        self.outcome = set_up(words("", self), kind="title", tip=f"<p>{fair}</p>")
+        self.reasons = words(fair, self, kind="quiet")
         self._arrange()
         self.show_running(False)
 
@@ -119,7 +99,7 @@ class CompareDialog(QDialog):
         self._show_state()
 
     def clear(self) -> None:
-        """Nothing has been answered yet."""
+        """Neither side has answered yet."""
         self._repaint.cancel()
         for side in Side:
             self._pending[side].clear()
@@ -137,34 +117,30 @@ class CompareDialog(QDialog):
 
     def show_progress(self, share: float) -> None:
         """0 … 1 of all that is to be written."""
-        self.progress.setValue(round(share * _PROGRESS_STEPS))
+        self.progress.show_share(share)
 
     def show_result(self, sentence: str, reasons: tuple[str, ...]) -> None:
-        """How far it is, or what came of it."""
+        """How far it is, or the result."""
         self.outcome.setText(sentence)
         self.reasons.setText("\n".join((*reasons, translate("Compare", HOW_IT_IS_FAIR))))
 
     def _text(self, name: str) -> QPlainTextEdit:
-        text = QPlainTextEdit(self, readOnly=True, tabChangesFocus=True)
-        text.setAccessibleName(name)
-        text.setProperty("kind", "field")
-        return text
+        return set_up(QPlainTextEdit(self, readOnly=True, tabChangesFocus=True), kind="field", name=name)
 
     def _figures(self) -> QLabel:
-        label = words("", self, kind="quiet")
-        label.setToolTip(f"<p>{translate('Compare', HOW_SPEED_IS_MEASURED)}</p>")
-        return label
+        return set_up(words("", self), kind="quiet", tip=f"<p>{translate('Compare', HOW_SPEED_IS_MEASURED)}</p>")
 
     def _arrange(self) -> None:
         chosen = in_row([self.in_chat, self.own_sampling, self.length, Stretch(), self.start_button], spacing=16)
-        sides = QGridLayout()
-        sides.setHorizontalSpacing(14)
-        sides.setVerticalSpacing(6)
-        for column, (side, name) in enumerate(((Side.PLAIN, self.tr("Plain")), (Side.SPED_UP, self.tr("Sped up")))):
-            sides.setColumnStretch(column, 1)
-            sides.addWidget(words(name, self, kind="title"), 0, column)
-            sides.addWidget(self.texts[side], 1, column)
-            sides.addWidget(self.figures[side], 2, column)
+        sides = in_grid(
+            [
+                [words(self.tr("Plain"), self, kind="title"), words(self.tr("Sped up"), self, kind="title")],
+                [self.texts[side] for side in Side],
+                [self.figures[side] for side in Side],
+            ],
+            spacing=(14, 6),
+            stretches=(1, 1),
+        )
         sides.setRowStretch(1, 1)
         buttons = in_row([Stretch(), self.close_button])
         in_column(

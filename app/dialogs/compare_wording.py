@@ -1,8 +1,8 @@
-"""What a comparison says, in words."""
+"""The words of a comparison."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from app.text.amounts import percent_words
 from app.text.marked_words import QT_TRANSLATE_NOOP
@@ -21,24 +21,27 @@ HOW_SPEED_IS_MEASURED = QT_TRANSLATE_NOOP(
     "Tokens written per second, from the end of the prompt to the last token. A round is one pass of the model; "
     "without guesses each brings one token.",
 )
-_NEAR_TIE = 0.5  # between two logits; what rounding moves is far less on most models
-_FEW_TOKENS = 32  # of a reply: less is hard to time
+_NEAR_TIE = 0.5  # between two logits; rounding changes them far less on most models
+_FEW_TOKENS = 32  # of a reply: a shorter one is hard to time
 _EVEN = 0.02  # about the same speed
 
 
 def progress_words(side: Side, turn: int, number: int) -> str:
-    if side is Side.PLAIN:
-        again = Compare.tr("Reply {number} of {total}: plain again, only to measure.")
-        words = again if turn else Compare.tr("Reply {number} of {total}: plain.")
-    else:
-        again = Compare.tr("Reply {number} of {total}: sped up again, only to measure.")
-        words = again if turn else Compare.tr("Reply {number} of {total}: sped up.")
-    return words.format(number=number, total=NUM_REPLIES)
+    words = {
+        (Side.PLAIN, False): Compare.tr("Reply {number} of {total}: plain."),
+        (Side.PLAIN, True): Compare.tr("Reply {number} of {total}: plain again, only to measure."),
+        (Side.SPED_UP, False): Compare.tr("Reply {number} of {total}: sped up."),
+        (Side.SPED_UP, True): Compare.tr("Reply {number} of {total}: sped up again, only to measure."),
+    }
+    return words[side, bool(turn)].format(number=number, total=NUM_REPLIES)
 
 
 def running_words(figures: RunFigures) -> str:
-    return Compare.tr("{speed} tok/s  ·  {tokens}  ·  {seconds} s").format(
-        speed=f"{figures.tokens_per_s:.1f}", tokens=_tokens(figures.num_tokens), seconds=f"{figures.seconds:.1f}"
+    return Compare.tr(
+        "{speed} tok/s  ·  {tokens}  ·  {seconds} s",
+        speed=f"{figures.tokens_per_s:.1f}",
+        tokens=_tokens(figures.num_tokens),
+        seconds=f"{figures.seconds:.1f}",
     )
 
 
@@ -49,10 +52,13 @@ def side_words(runs: Sequence[RunFigures]) -> str:
     first = runs[0]
     speeds = f"{first.tokens_per_s:.1f}"
     for run in runs[1:]:
-        speeds = Compare.tr("{first} and {second}").format(first=speeds, second=f"{run.tokens_per_s:.1f}")
-    rounds = Compare.tr("{number} round(s)", "", first.num_rounds).format(number=f"{first.num_rounds:,}")
-    return Compare.tr("{speeds} tok/s  ·  {tokens} in {rounds}  ·  {seconds} s").format(
-        speeds=speeds, tokens=_tokens(first.num_tokens), rounds=rounds, seconds=f"{first.seconds:.1f}"
+        speeds = Compare.tr("{first} and {second}", first=speeds, second=f"{run.tokens_per_s:.1f}")
+    return Compare.tr(
+        "{speeds} tok/s  ·  {tokens} in {rounds}  ·  {seconds} s",
+        speeds=speeds,
+        tokens=_tokens(first.num_tokens),
+        rounds=Compare.tr("{number} round(s)", "", first.num_rounds),
+        seconds=f"{first.seconds:.1f}",
     )
 
 
@@ -73,35 +79,32 @@ def result(comparison: Comparison) -> str:
 
 
 def reasons(comparison: Comparison) -> tuple[str, ...]:
-    """What is to be known about the result, in sentences."""
-    told: list[str] = []
+    """What else there is to know about the result, in sentences."""
+    return tuple(_reasons(comparison))
+
+
+def _reasons(comparison: Comparison) -> Iterator[str]:
     if comparison.fork is not None:
-        told.append(_why(comparison.fork))
+        yield _why(comparison.fork)
     elif not comparison.is_greedy and comparison.ratio is not None:
-        told.append(
-            Compare.tr(
-                "With your sampling, words are drawn by chance and the two sides draw differently: their words need "
-                "not be the same, but they are as likely as each other."
-            )
+        yield Compare.tr(
+            "With your sampling, words are drawn by chance and the two sides draw differently: their words need not "
+            "be the same, but they are as likely as each other."
         )
     if comparison.sped_up and not sum(run.num_drafted for run in comparison.sped_up):
-        told.append(
-            Compare.tr("Nothing was guessed: guesses are off for this model, or none promised to pay on this text.")
-        )
+        yield Compare.tr("Nothing was guessed: guesses are off for this model, or none promised to pay on this text.")
     if comparison.range is not None:
         least, most = comparison.range
-        words = Compare.tr("From reply to reply, it was {least}× to {most}×.")
-        told.append(words.format(least=f"{least:.2f}", most=f"{most:.2f}"))
+        yield Compare.tr("From reply to reply, it was {least}× to {most}×.", least=f"{least:.2f}", most=f"{most:.2f}")
     elif comparison.ratio is not None:
-        told.append(Compare.tr("Stopped before each side had answered twice, so the ratio is less sure."))
+        yield Compare.tr("Stopped before each side had answered twice, so the ratio is less sure.")
     shortest = min((run.num_tokens for run in (*comparison.plain, *comparison.sped_up)), default=_FEW_TOKENS)
     if comparison.ratio is not None and shortest < _FEW_TOKENS:
-        told.append(Compare.tr("The reply is short; a longer one is timed better."))
-    return tuple(told)
+        yield Compare.tr("The reply is short; a longer one is timed better.")
 
 
 def _tokens(number: int) -> str:
-    return Compare.tr("{number} token(s)", "", number).format(number=f"{number:,}")
+    return Compare.tr("{number} token(s)", "", number)
 
 
 def _about_texts(comparison: Comparison) -> str:
@@ -110,16 +113,17 @@ def _about_texts(comparison: Comparison) -> str:
         return Compare.tr("the words were drawn by chance.")
     if comparison.fork is None:
         return Compare.tr("the texts are the same.")
-    number = comparison.fork.num_tokens
-    return Compare.tr("the texts part after {number} token(s).", "", number).format(number=f"{number:,}")
+    return Compare.tr("the texts part after {number} token(s).", "", comparison.fork.num_tokens)
 
 
 def _why(fork: TextFork) -> str:
     plain, sped_up, gap = _went_on(fork.plain), _went_on(fork.sped_up), fork.logit_gap
     if gap is None or fork.plain_chance is None or fork.sped_up_chance is None:
         return Compare.tr(
-            "There the plain reply {plain} and the other {sped_up}; how likely both were is not known."
-        ).format(plain=plain, sped_up=sped_up)
+            "There the plain reply {plain} and the other {sped_up}; how likely both were is not known.",
+            plain=plain,
+            sped_up=sped_up,
+        )
     if gap <= _NEAR_TIE:
         words = Compare.tr(
             "There plain writing {plain} ({plain_chance}) and the other {sped_up} ({sped_up_chance}): nearly a tie. "
@@ -141,5 +145,4 @@ def _why(fork: TextFork) -> str:
 
 def _went_on(words: str) -> str:
     """What a reply did: `{plain}` and `{sped_up}` of sentences."""
-    shown = words.replace("\n", "⏎")
-    return Compare.tr("went on with “{words}”").format(words=shown) if words else Compare.tr("ended")
+    return Compare.tr("went on with “{words}”", words=words.replace("\n", "⏎")) if words else Compare.tr("ended")

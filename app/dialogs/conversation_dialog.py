@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QCheckBox, QDialog, QGridLayout, QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QDialog, QLabel, QPlainTextEdit, QWidget
 
-from app.dialogs.parts import button, words
 from app.text.translation import translate
+from app.widgets.layouts import Gap, Stretch, in_column, in_grid, in_row
 from app.widgets.number_field import number_box, show_number
+from app.widgets.parts import button, keep_place, set_up, words
 from engine import OwnSampling, ReplySettings
 from engine.config import OWN_PARAMETERS
 from engine.parameters import Parameter
@@ -33,21 +34,15 @@ class ConversationDialog(QDialog):
         self.setMinimumWidth(_WIDTH_PX)
         self._usual_prompt = ""
         self.about = words("", self, kind="quiet")
-        self.system_prompt = QPlainTextEdit(self)
-        self.system_prompt.setProperty("kind", "field")
-        self.system_prompt.setAccessibleName(self.tr("System prompt"))
-        self.system_prompt.setPlaceholderText(self.tr("What the model is told before the chat begins"))
-        self.system_prompt.setTabChangesFocus(True)
+        told = self.tr("What the model is told before the chat begins")
+        prompt = QPlainTextEdit(self, placeholderText=told, tabChangesFocus=True)
+        self.system_prompt = set_up(prompt, kind="field", name=self.tr("System prompt"))
         self.system_prompt.setFixedHeight(_PROMPT_PX)
         self.rows = {parameter.name: _Row(parameter, self) for parameter in OWN_PARAMETERS}
-        self.reset_button = button(self.tr("Reset"), "outlined", self)
-        self.reset_button.setToolTip(self.tr("As for all chats"))
-        self.reset_button.clicked.connect(self._reset)
-        self.cancel_button = button(self.tr("Cancel"), "outlined", self)
-        self.cancel_button.clicked.connect(self.reject)
-        self.save_button = button(self.tr("Save"), "primary", self)
+        self.reset_button = button(self.tr("Reset"), "outlined", self, self._reset, tip=self.tr("As for all chats"))
+        self.cancel_button = button(self.tr("Cancel"), "outlined", self, self.reject)
+        self.save_button = button(self.tr("Save"), "primary", self, self._save)
         self.save_button.setDefault(True)
-        self.save_button.clicked.connect(self._save)
         self._arrange()
 
     def show_values(
@@ -63,32 +58,26 @@ class ConversationDialog(QDialog):
             row.show_value(chosen.get(name), of_all[name])
 
     def _arrange(self) -> None:
-        grid = QGridLayout()
-        grid.setHorizontalSpacing(14)
-        grid.setVerticalSpacing(6)
-        grid.setColumnStretch(2, 1)
-        for place, row in enumerate(self.rows.values()):
-            grid.addWidget(row.own, place, 0)
-            grid.addWidget(row.value, place, 1)
-            grid.addWidget(row.usual, place, 2)
-        buttons = QHBoxLayout()
-        buttons.setSpacing(8)
-        buttons.addWidget(self.reset_button)
-        buttons.addStretch(1)
-        buttons.addWidget(self.cancel_button)
-        buttons.addWidget(self.save_button)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(18, 16, 18, 14)
-        column.setSpacing(10)
-        column.addWidget(self.about)
-        column.addWidget(words(self.tr("System prompt"), self, kind="title"))
-        column.addWidget(self.system_prompt)
-        column.addSpacing(4)
-        column.addWidget(words(self.tr("Sampling"), self, kind="title"))
-        column.addLayout(grid)
-        column.addStretch(1)
-        column.addSpacing(4)
-        column.addLayout(buttons)
+        rows = in_grid(
+            [[row.own, row.value, row.usual] for row in self.rows.values()], spacing=(14, 6), stretches=(0, 0, 1)
+        )
+        buttons = in_row([self.reset_button, Stretch(), self.cancel_button, self.save_button], spacing=8)
+        in_column(
+            [
+                self.about,
+                words(self.tr("System prompt"), self, kind="title"),
+                self.system_prompt,
+                Gap(4),
+                words(self.tr("Sampling"), self, kind="title"),
+                rows,
+                Stretch(),
+                Gap(4),
+                buttons,
+            ],
+            inside=self,
+            margins=(18, 16, 18, 14),
+            spacing=10,
+        )
 
     @Slot()
     def _reset(self) -> None:
@@ -110,15 +99,9 @@ class _Row:
         about = translate("Settings", parameter.explanation)
         self._parameter = parameter
         self._of_all: float | None = None
-        self.own = QCheckBox(translate("Settings", parameter.title), parent)
-        self.own.setToolTip(about)
-        self.own.setAccessibleDescription(about)
-        self.value = number_box(parameter, _FIELD_PX, parent)
-        policy = self.value.sizePolicy()
-        policy.setRetainSizeWhenHidden(True)
-        self.value.setSizePolicy(policy)
-        self.usual = QLabel(parent)
-        self.usual.setProperty("kind", "faint")
+        self.own = set_up(QCheckBox(translate("Settings", parameter.title), parent), tip=about, about=about)
+        self.value = keep_place(number_box(parameter, _FIELD_PX, parent))
+        self.usual = set_up(QLabel(parent), kind="faint")
         self.own.toggled.connect(self._show_own)
 
     @property

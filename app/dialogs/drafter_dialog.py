@@ -1,4 +1,4 @@
-"""Which drafter guesses ahead of the model: built-in, a folder, or one from the hub."""
+"""The choice of a drafter: the built-in one, a folder, or one from the hub."""
 
 from __future__ import annotations
 
@@ -6,24 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import (
-    QButtonGroup,
-    QComboBox,
-    QDialog,
-    QFileDialog,
-    QGridLayout,
-    QLineEdit,
-    QProgressBar,
-    QRadioButton,
-    QWidget,
-)
+from PySide6.QtWidgets import QButtonGroup, QComboBox, QDialog, QFileDialog, QLineEdit, QRadioButton, QWidget
 
-from app.dialogs.parts import button, words
 from app.text.marked_words import QT_TRANSLATE_NOOP
-from app.widgets.layouts import Stretch, in_column, in_row
+from app.widgets.layouts import Placed, Stretch, in_column, in_grid, in_row
+from app.widgets.parts import ProgressLine, button, set_up, words
 
 _WIDTH_PX = 520
-_PROGRESS_STEPS = 1_000
 _ABOUT = QT_TRANSLATE_NOOP(
     "DrafterDialog",
     "The drafter guesses the next words, and your model checks them. Another drafter changes how fast replies come, "
@@ -35,12 +24,12 @@ _ABOUT_HUB = QT_TRANSLATE_NOOP(
 
 
 class DrafterDialog(QDialog):
-    """Shows the choice in use and takes another one. It stays open while a drafter is downloaded; closing it does not
-    end that.
+    """Shows the choice in use and takes another one. It stays open while a drafter is downloaded; the download goes on
+    when it is closed.
 
     Signals:
         chosen(str): the built-in drafter's name, a folder, or a name on the hub.
-        cancel_requested(): the download is to stop.
+        cancel_requested(): stop the download.
     """
 
     chosen = Signal(str)
@@ -57,33 +46,25 @@ class DrafterDialog(QDialog):
         self._sources = QButtonGroup(self)
         for source in (self.built_in, self.from_folder, self.from_hub):
             self._sources.addButton(source)
-        self.folder = QLineEdit(self, placeholderText=self.tr("A model in Hugging Face's format"))
-        self.folder.setAccessibleName(self.tr("Folder of the drafter"))
-        self.folder.textEdited.connect(self._on_folder_edited)
-        self.browse_button = button(self.tr("Choose…"), "outlined", self)
-        self.browse_button.clicked.connect(self._browse)
-        self.hub_name = QComboBox(self, editable=True)
+        folder = QLineEdit(self, placeholderText=self.tr("A model in Hugging Face's format"))
+        self.folder = set_up(folder, name=self.tr("Folder of the drafter"))
+        self.folder.textEdited.connect(lambda: self.from_folder.setChecked(True))
+        self.browse_button = button(self.tr("Choose…"), "outlined", self, self._browse)
+        self.hub_name = set_up(QComboBox(self, editable=True), name=self.tr("Name on the hub, as owner/name"))
         self.hub_name.addItems(list(hub_examples))
-        self.hub_name.setAccessibleName(self.tr("Name on the hub, as owner/name"))
-        self.hub_name.editTextChanged.connect(self._on_hub_edited)
+        self.hub_name.editTextChanged.connect(lambda: self.from_hub.setChecked(True))
         self.words = words("", self)
-        self.progress = QProgressBar(self, textVisible=False)
-        self.progress.setRange(0, _PROGRESS_STEPS)
-        self.progress.setFixedHeight(4)
-        self.progress.setAccessibleName(self.tr("Downloading the drafter"))
-        self.cancel_button = button(self.tr("Stop the download"), "link", self)
-        self.cancel_button.clicked.connect(self._on_cancel)
-        self.use_button = button(self.tr("Use"), "outlined", self)
+        self.progress = ProgressLine(self.tr("Downloading the drafter"), self)
+        self.cancel_button = button(self.tr("Stop the download"), "link", self, self._on_cancel)
+        self.use_button = button(self.tr("Use"), "outlined", self, self._on_use)
         self.use_button.setDefault(True)
-        self.use_button.clicked.connect(self._on_use)
-        self.close_button = button(self.tr("Close"), "outlined", self)
-        self.close_button.clicked.connect(self.close)
+        self.close_button = button(self.tr("Close"), "outlined", self, self.close)
         self._arrange()
         self.show_choice(built_in)
         self.show_downloading(False)
 
     def show_choice(self, choice: str, is_folder: bool = False) -> None:
-        """What is in use now."""
+        """The drafter in use."""
         if choice == self._built_in_name:
             self.built_in.setChecked(True)
         elif is_folder:
@@ -107,20 +88,19 @@ class DrafterDialog(QDialog):
 
     def show_progress(self, share: float) -> None:
         """`share` of the download that is done, 0 … 1."""
-        self.progress.setValue(round(share * _PROGRESS_STEPS))
+        self.progress.show_share(share)
 
     def _arrange(self) -> None:
-        sources = QGridLayout()
-        sources.setHorizontalSpacing(10)
-        sources.setVerticalSpacing(8)
-        sources.setColumnStretch(1, 1)
-        sources.addWidget(self.built_in, 0, 0)
-        sources.addWidget(self.from_folder, 1, 0)
-        sources.addWidget(self.folder, 1, 1)
-        sources.addWidget(self.browse_button, 1, 2)
-        sources.addWidget(self.from_hub, 2, 0)
-        sources.addWidget(self.hub_name, 2, 1, 1, 2)
-        sources.addWidget(words(self.tr(_ABOUT_HUB), self, kind="faint"), 3, 1, 1, 2)
+        sources = in_grid(
+            [
+                [self.built_in],
+                [self.from_folder, self.folder, self.browse_button],
+                [self.from_hub, Placed(self.hub_name, columns=2)],
+                [None, Placed(words(self.tr(_ABOUT_HUB), self, kind="faint"), columns=2)],
+            ],
+            spacing=(10, 8),
+            stretches=(0, 1),
+        )
         buttons = in_row([self.cancel_button, Stretch(), self.close_button, self.use_button])
         in_column(
             [words(self.tr(_ABOUT), self, kind="quiet"), sources, self.words, self.progress, Stretch(), buttons],
@@ -135,14 +115,6 @@ class DrafterDialog(QDialog):
         if folder:
             self.folder.setText(folder)
             self.from_folder.setChecked(True)
-
-    @Slot()
-    def _on_folder_edited(self) -> None:
-        self.from_folder.setChecked(True)
-
-    @Slot()
-    def _on_hub_edited(self) -> None:
-        self.from_hub.setChecked(True)
 
     @Slot()
     def _on_use(self) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QFrame, QWidget
+from PySide6.QtWidgets import QWidget
 
-from app.dialogs.parts import Question, button, words
+from app.dialogs.parts import Question
 from app.text.marked_words import QT_TRANSLATE_NOOP
 from app.widgets.layouts import Placed, Stretch, in_column
+from app.widgets.parts import button, line, words
 
 _ABOUT_LEARNED = QT_TRANSLATE_NOOP(
     "ForgetPage",
@@ -32,11 +33,11 @@ _ASK_EVERYTHING = QT_TRANSLATE_NOOP(
 
 
 class ForgetPage(QWidget):
-    """Asks before it tells of anything.
+    """Two buttons, each with a question before its signal.
 
     Signals:
-        forget_learned(): what was learned is to be forgotten; confirmed.
-        forget_everything(): so is all else; confirmed.
+        forget_learned(): forget what was learned; confirmed.
+        forget_everything(): forget the chats as well; confirmed.
     """
 
     forget_learned = Signal()
@@ -44,22 +45,18 @@ class ForgetPage(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.learned_button = button(self.tr("Forget what was learned…"), "outlined", self)
+        self.learned_button = button(self.tr("Forget what was learned…"), "outlined", self, self._ask_learned)
         self.learned_question = Question(self.tr("Forget what was learned"), self)
-        self.everything_button = button(self.tr("Forget everything…"), "outlined", self)
-        self.everything_question = Question(
-            self.tr("Forget everything"), self, self.tr("Yes, delete all my chats and all that was learned")
-        )
-        line = QFrame(self)
-        line.setProperty("kind", "line")
-        line.setFixedHeight(1)
+        self.everything_button = button(self.tr("Forget everything…"), "outlined", self, self._ask_everything)
+        condition = self.tr("Yes, delete all my chats and all that was learned")
+        self.everything_question = Question(self.tr("Forget everything"), self, condition)
         in_column(
             [
                 words(self.tr("What was learned"), self, kind="title"),
                 words(self.tr(_ABOUT_LEARNED), self, kind="quiet"),
                 Placed(self.learned_button, alignment=Qt.AlignmentFlag.AlignLeft),
                 self.learned_question,
-                line,
+                line(self),
                 words(self.tr("Everything"), self, kind="title"),
                 words(self.tr(_ABOUT_EVERYTHING), self, kind="quiet"),
                 Placed(self.everything_button, alignment=Qt.AlignmentFlag.AlignLeft),
@@ -70,12 +67,13 @@ class ForgetPage(QWidget):
             margins=(0, 4, 12, 4),
             spacing=10,
         )
-        self.learned_button.clicked.connect(self._ask_learned)
-        self.everything_button.clicked.connect(self._ask_everything)
-        self.learned_question.refused.connect(self.close_questions)
-        self.everything_question.refused.connect(self.close_questions)
-        self.learned_question.confirmed.connect(self._on_learned)
-        self.everything_question.confirmed.connect(self._on_everything)
+        for question, confirmed in (
+            (self.learned_question, self.forget_learned),
+            (self.everything_question, self.forget_everything),
+        ):
+            question.refused.connect(self.close_questions)
+            question.confirmed.connect(self.close_questions)
+            question.confirmed.connect(confirmed)
 
     def set_busy(self, is_busy: bool) -> None:
         self.learned_button.setEnabled(not is_busy)
@@ -99,13 +97,3 @@ class ForgetPage(QWidget):
         self.close_questions()
         self.everything_button.hide()
         self.everything_question.ask(self.tr(_ASK_EVERYTHING))
-
-    @Slot()
-    def _on_learned(self) -> None:
-        self.close_questions()
-        self.forget_learned.emit()
-
-    @Slot()
-    def _on_everything(self) -> None:
-        self.close_questions()
-        self.forget_everything.emit()

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QWidget
 
-from app.dialogs.parts import button, words
 from app.text.learned import AdapterView, ModelView, PairView
 from app.text.marked_words import QT_TRANSLATE_NOOP
 from app.text.translation import translate
-from app.widgets.elided_label import ElidedLabel
-from app.widgets.layouts import ScrollingPage, in_column, in_row
+from app.widgets.layouts import Part, Placed, ScrollingPage, Stretch, add_row, in_column, in_grid, in_row
+from app.widgets.parts import ElidedLabel, button, set_up, words
 
 _ROW_PX = 28
 _LINK_PX = 8  # beside the words of a link
@@ -24,10 +23,10 @@ _UNREAD = QT_TRANSLATE_NOOP("LearnedPage", "What is learned cannot be read.")
 
 
 class LearnedPage(ScrollingPage):
-    """Shows what it is given.
+    """A card for each model.
 
     Signals:
-        adapter_chosen(target, drafter, number): fingerprints of the pair; number None: the drafter as it came.
+        adapter_chosen(target, drafter, number): fingerprints of the pair; number None: the original drafter.
     """
 
     adapter_chosen = Signal(str, str, object)
@@ -39,13 +38,9 @@ class LearnedPage(ScrollingPage):
         self._is_busy = False
         self._open: set[str] = set()  # vocabularies whose adapters are shown
         self._inside = QWidget(self)
-        self._inside.setObjectName("chat")  # on the window's own ground
-        self._column = QVBoxLayout(self._inside)
-        self._column.setContentsMargins(0, 4, 12, 4)
-        self._column.setSpacing(10)
+        self._inside.setObjectName("chat")  # for the background of the window
         self.notice = words(self.tr(_READING), self._inside, kind="quiet")
-        self._column.addWidget(self.notice)
-        self._column.addStretch(1)
+        self._column = in_column([self.notice, Stretch()], inside=self._inside, margins=(0, 4, 12, 4), spacing=10)
         self.setWidget(self._inside)
 
     def show_models(self, models: tuple[ModelView, ...]) -> None:
@@ -73,7 +68,7 @@ class LearnedPage(ScrollingPage):
         self.verticalScrollBar().setValue(place)
 
     def show_unread(self) -> None:
-        """It could not be read; what was shown before stays."""
+        """It could not be read; models that were shown before stay."""
         if self._models is None:
             self.notice.setText(self.tr(_UNREAD))
 
@@ -110,35 +105,25 @@ class ModelCard(QFrame):
         self.vocabulary = model.vocabulary
         self.setProperty("kind", "card")
         self.use_buttons: list[QPushButton] = []
-        name = ElidedLabel(self)
-        name.setProperty("kind", "title")
+        name = set_up(ElidedLabel(self), kind="title", tip=model.name)
         name.set_words(model.name)
-        name.setToolTip(model.name)
-        head = in_row([name], spacing=10)
-        if model.is_loaded:
-            head.addWidget(_label(self.tr("loaded now"), self, "faint"))
-        head.addStretch(1)
-        column = in_column([head], inside=self, margins=(16, 12, 16, 12), spacing=7)
+        loaded = [_label(self.tr("loaded now"), self, "faint")] if model.is_loaded else []
+        parts: list[Part] = [in_row([name, *loaded, Stretch()], spacing=10)]
         if model.sentences:
-            column.addWidget(words(model.sentences, self))
+            parts.append(words(model.sentences, self))
         if model.details:
-            details = words(model.details, self, kind="faint")
-            details.setToolTip(self.tr("What is kept on this machine for models with this vocabulary."))
-            column.addWidget(details)
+            about = self.tr("What is kept on this machine for models with this vocabulary.")
+            parts.append(set_up(words(model.details, self), kind="faint", tip=about))
         self._num_adapters = sum(len(pair.adapters) - 1 for pair in model.pairs)
         self.toggle = button("", "fold", self)
         self.toggle.setCheckable(True)
         self.toggle.setVisible(bool(model.pairs))
         self.adapters = QWidget(self)
-        self._grid = QGridLayout(self.adapters)
-        self._grid.setContentsMargins(0, 0, 0, 0)
-        self._grid.setHorizontalSpacing(22)
-        self._grid.setVerticalSpacing(3)
-        self._grid.setColumnStretch(2, 1)
+        self._grid = in_grid([], inside=self.adapters, spacing=(22, 3), stretches=(0, 0, 1))
         for pair in model.pairs:
             self._add_rows(pair, model.name)
-        column.addWidget(self.toggle, 0, Qt.AlignmentFlag.AlignLeft)
-        column.addWidget(self.adapters)
+        toggle = Placed(self.toggle, alignment=Qt.AlignmentFlag.AlignLeft)
+        in_column([*parts, toggle, self.adapters], inside=self, margins=(16, 12, 16, 12), spacing=7)
         self.toggle.setChecked(is_open)
         self._show_open(is_open)
         self.toggle.toggled.connect(self._on_toggled)
@@ -148,37 +133,33 @@ class ModelCard(QFrame):
             use.setEnabled(not is_busy)
 
     def _add_rows(self, pair: PairView, model: str) -> None:
-        grid = self._grid
-        first = grid.rowCount()
-        for column, head in enumerate((pair.words, self.tr("Made"), self.tr("Right guesses per round"))):
-            grid.addWidget(_label(head, self.adapters, "faint"), first, column)
-        for row, adapter in enumerate(pair.adapters, first + 1):
-            name = _label(adapter.name, self.adapters, "")
+        heads = (pair.words, self.tr("Made"), self.tr("Right guesses per round"))
+        add_row(self._grid, [_label(head, self.adapters, "faint") for head in heads])
+        for adapter in pair.adapters:
+            name = set_up(_label(adapter.name, self.adapters), tip=adapter.about)
+            use = Placed(self._use(pair, adapter, model), alignment=Qt.AlignmentFlag.AlignRight)
             if adapter.number is None:
-                grid.addWidget(name, row, 0, 1, 3)
+                row = add_row(self._grid, [Placed(name, columns=3), use])
             else:
-                grid.addWidget(name, row, 0)
-                grid.addWidget(_label(adapter.made, self.adapters, "quiet"), row, 1)
-                gain = _label(adapter.gain, self.adapters, "quiet")
-                gain.setToolTip(adapter.about)
-                gain.setAccessibleDescription(adapter.about)
-                grid.addWidget(gain, row, 2)
-            name.setToolTip(adapter.about)
-            grid.addWidget(self._use(pair, adapter, model), row, 3, Qt.AlignmentFlag.AlignRight)
-            grid.setRowMinimumHeight(row, _ROW_PX)
+                made, gain = (_label(text, self.adapters, "quiet") for text in (adapter.made, adapter.gain))
+                set_up(gain, tip=adapter.about, about=adapter.about)
+                row = add_row(self._grid, [name, made, gain, use])
+            self._grid.setRowMinimumHeight(row, _ROW_PX)
 
     def _use(self, pair: PairView, adapter: AdapterView, model: str) -> QWidget:
         if adapter.is_used:
             used = _label(self.tr("In use"), self.adapters, "title")
             used.setContentsMargins(0, 0, _LINK_PX, 0)
             return used
+        target, drafter = pair.pair
         use = button(
-            self.tr("Use this one") if adapter.number is not None else self.tr("Use it"), "link", self.adapters
+            self.tr("Use this one") if adapter.number is not None else self.tr("Use it"),
+            "link",
+            self.adapters,
+            lambda: self.adapter_chosen.emit(target, drafter, adapter.number),
+            tip=self.tr("From the next reply on. Where learning is on, it goes on from there."),
         )
         use.setAccessibleName(self.tr("Use for {model}: {adapter}").format(model=model, adapter=adapter.name))
-        use.setToolTip(self.tr("From the next reply on. Where learning is on, it goes on from there."))
-        target, drafter = pair.pair
-        use.clicked.connect(lambda: self.adapter_chosen.emit(target, drafter, adapter.number))
         self.use_buttons.append(use)
         return use
 
@@ -189,15 +170,9 @@ class ModelCard(QFrame):
 
     def _show_open(self, is_open: bool) -> None:
         self.adapters.setVisible(is_open and bool(self._num_adapters))
-        hide, show = (
-            self.tr("Hide %n adapter(s)", "", self._num_adapters),
-            self.tr("Show %n adapter(s)", "", self._num_adapters),
-        )
-        self.toggle.setText(hide if is_open else show)
+        hide = self.tr("Hide %n adapter(s)", "", self._num_adapters)
+        self.toggle.setText(hide if is_open else self.tr("Show %n adapter(s)", "", self._num_adapters))
 
 
-def _label(text: str, parent: QWidget, kind: str) -> QLabel:
-    label = QLabel(text, parent, textFormat=Qt.TextFormat.PlainText)
-    if kind:
-        label.setProperty("kind", kind)
-    return label
+def _label(text: str, parent: QWidget, kind: str = "") -> QLabel:
+    return set_up(QLabel(text, parent, textFormat=Qt.TextFormat.PlainText), kind=kind)

@@ -1,15 +1,15 @@
-"""Whether the drafter learns from chats, and how much of the idle time that may take."""
+"""Whether the drafter learns from chats, and how much of the idle time it may take."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QCheckBox, QFrame, QGridLayout, QLabel, QSlider, QWidget
+from PySide6.QtWidgets import QCheckBox, QLabel, QSlider, QWidget
 
-from app.dialogs.parts import words
 from app.text.amounts import percent_words
 from app.text.marked_words import QT_TRANSLATE_NOOP
 from app.text.translation import translate
-from app.widgets.layouts import Stretch, in_column
+from app.widgets.layouts import Placed, Stretch, in_column, in_grid
+from app.widgets.parts import line, set_up, words
 from engine import LearningSettings
 from engine.parameters import parameter
 
@@ -43,10 +43,10 @@ _ABOUT_BATTERY = QT_TRANSLATE_NOOP(
 
 
 class LearningPage(QWidget):
-    """Takes how the drafter is to learn; every change holds at once.
+    """Takes the settings of learning; every change takes effect at once.
 
     Signals:
-        changed(LearningSettings): what the user wants from now on.
+        changed(LearningSettings): the settings from now on.
     """
 
     changed = Signal(LearningSettings)
@@ -54,25 +54,24 @@ class LearningPage(QWidget):
     def __init__(self, settings: LearningSettings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._share = settings.share
-        self.enabled = QCheckBox(self.tr("Learn from my chats"), self)
-        self.enabled.setToolTip(self.tr(_ABOUT_ENABLED))
+        self.enabled = set_up(QCheckBox(self.tr("Learn from my chats"), self), tip=self.tr(_ABOUT_ENABLED))
         self.enabled.setChecked(settings.enabled)
-        self.share_label = QLabel(self.tr("While nobody waits for a reply, learn"), self)
-        self.share_label.setToolTip(self.tr(_ABOUT_SHARE))
-        self.share = QSlider(Qt.Orientation.Horizontal, self)
+        about = self.tr(_ABOUT_SHARE)
+        self.share_label = set_up(QLabel(self.tr("While nobody waits for a reply, learn"), self), tip=about)
+        self.share = set_up(
+            QSlider(Qt.Orientation.Horizontal, self),
+            name=self.tr("Percent of the time that nobody waits for a reply, for learning"),
+            tip=about,
+            about=about,
+        )
         self.share.setRange(_LEAST_PERCENT, 100)
         self.share.setSingleStep(_STEP_PERCENT)
         self.share.setPageStep(_PAGE_PERCENT)
         self.share.setValue(round(settings.share * 100))
-        self.share.setAccessibleName(self.tr("Percent of the time that nobody waits for a reply, for learning"))
-        self.share.setAccessibleDescription(self.tr(_ABOUT_SHARE))
-        self.share.setToolTip(self.tr(_ABOUT_SHARE))
-        self.share_words = QLabel(self)
-        self.share_words.setToolTip(self.tr(_ABOUT_SHARE))
+        self.share_words = set_up(QLabel(self), tip=about)
         widest = max(map(self.share_words.fontMetrics().horizontalAdvance, map(_words_of_share, range(101))))
-        self.share_words.setMinimumWidth(widest)  # or the slider would give way under the hand
-        self.on_battery = QCheckBox(self.tr("Also on battery"), self)
-        self.on_battery.setToolTip(self.tr(_ABOUT_BATTERY))
+        self.share_words.setMinimumWidth(widest)  # else the slider would change its width while it is dragged
+        self.on_battery = set_up(QCheckBox(self.tr("Also on battery"), self), tip=self.tr(_ABOUT_BATTERY))
         self.on_battery.setChecked(settings.on_battery)
         self._arrange()
         self._show_enabled()
@@ -83,24 +82,22 @@ class LearningPage(QWidget):
         self.on_battery.toggled.connect(self._on_changed)
 
     def _arrange(self) -> None:
-        details = QGridLayout()
-        details.setContentsMargins(_INDENT_PX, 0, 0, 0)
-        details.setHorizontalSpacing(14)
-        details.setVerticalSpacing(8)
-        details.setColumnStretch(0, 1)
-        details.addWidget(self.share_label, 0, 0, 1, 2)
-        details.addWidget(self.share, 1, 0)
-        details.addWidget(self.share_words, 1, 1)
-        details.addWidget(self.on_battery, 2, 0, 1, 2)
-        line = QFrame(self)
-        line.setProperty("kind", "line")
-        line.setFixedHeight(1)
+        details = in_grid(
+            [
+                [Placed(self.share_label, columns=2)],
+                [self.share, self.share_words],
+                [Placed(self.on_battery, columns=2)],
+            ],
+            margins=(_INDENT_PX, 0, 0, 0),
+            spacing=(14, 8),
+            stretches=(1,),
+        )
         in_column(
             [
                 words(self.tr(_ABOUT), self, kind="quiet"),
                 self.enabled,
                 details,
-                line,
+                line(self),
                 words(self.tr(_ABOUT_INCOGNITO), self, kind="quiet"),
                 Stretch(),
             ],
@@ -113,7 +110,7 @@ class LearningPage(QWidget):
     def _on_share_changed(self) -> None:
         self._share = self.share.value() / 100
         self._show_share()
-        if not self.share.isSliderDown():  # dragged, it counts where it is let go
+        if not self.share.isSliderDown():  # a dragged one counts when it is released
             self._on_changed()
 
     @Slot()
@@ -130,12 +127,11 @@ class LearningPage(QWidget):
 
 
 def _words_of_share(percent: int) -> str:
-    if percent == 25:
-        return translate("LearningPage", "a quarter of the time")
-    if percent == 50:
-        return translate("LearningPage", "half of the time")
-    if percent == 75:
-        return translate("LearningPage", "three quarters of the time")
-    if percent == 100:
-        return translate("LearningPage", "all of the time")
-    return translate("LearningPage", "{percent} of the time").format(percent=percent_words(percent / 100))
+    words = {
+        25: translate("LearningPage", "a quarter of the time"),
+        50: translate("LearningPage", "half of the time"),
+        75: translate("LearningPage", "three quarters of the time"),
+        100: translate("LearningPage", "all of the time"),
+    }
+    other = translate("LearningPage", "{percent} of the time").format(percent=percent_words(percent / 100))
+    return words.get(percent, other)

@@ -1,35 +1,18 @@
-"""What dialogs are made of: buttons, words, and questions before something is done that cannot be undone."""
+"""What dialogs share: their size and place, and questions before something is done that cannot be undone."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QCheckBox, QFrame, QLabel, QMessageBox, QPushButton, QWidget
+from PySide6.QtCore import Qt, Signal, SignalInstance, Slot
+from PySide6.QtWidgets import QCheckBox, QFrame, QMessageBox, QWidget
 
 from app.text.translation import translate
 from app.theme import ThemeKeeper
 from app.widgets.layouts import Stretch, in_column, in_row
+from app.widgets.parts import button, words
 
 _SCREEN_SHARE = 0.9
-
-
-def button(words: str, kind: str, parent: QWidget) -> QPushButton:
-    made = QPushButton(words, parent)
-    made.setProperty("kind", kind)
-    made.setAutoDefault(False)
-    return made
-
-
-def words(text: str, parent: QWidget, kind: str = "") -> QLabel:
-    """Sentences that can be marked and copied; `kind` is the theme's."""
-    label = QLabel(text, parent)
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    label.setWordWrap(True)
-    label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-    if kind:
-        label.setProperty("kind", kind)
-    return label
 
 
 def fit_to_screen(dialog: QWidget, keeper: ThemeKeeper, size_px: tuple[int, int]) -> None:
@@ -63,13 +46,11 @@ class Question(QFrame):
         self.condition = QCheckBox(condition, self)
         self.condition.setVisible(bool(condition))
         self._has_condition = bool(condition)
-        self.yes_button = button(yes, "danger", self)
-        self.no_button = button(self.tr("Cancel"), "outlined", self)
+        self.yes_button = button(yes, "danger", self, lambda: self._answer(self.confirmed))
+        self.no_button = button(self.tr("Cancel"), "outlined", self, lambda: self._answer(self.refused))
         buttons = in_row([Stretch(), self.no_button, self.yes_button])
         in_column([self.words, self.condition, buttons], inside=self, margins=(14, 12, 14, 12), spacing=10)
         self.condition.toggled.connect(self._show_condition)
-        self.yes_button.clicked.connect(self._on_yes)
-        self.no_button.clicked.connect(self._on_no)
         self.hide()
 
     def ask(self, text: str) -> None:
@@ -83,15 +64,9 @@ class Question(QFrame):
     def _show_condition(self) -> None:
         self.yes_button.setEnabled(self.condition.isChecked() or not self._has_condition)
 
-    @Slot()
-    def _on_yes(self) -> None:
+    def _answer(self, answer: SignalInstance) -> None:
         self.hide()
-        self.confirmed.emit()
-
-    @Slot()
-    def _on_no(self) -> None:
-        self.hide()
-        self.refused.emit()
+        answer.emit()
 
 
 def question_box(parent: QWidget, title: str, text: str, more: str = "") -> QMessageBox:

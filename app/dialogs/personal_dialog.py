@@ -1,18 +1,19 @@
-"""All that is learned from the user's chats in one place: what it is, whether more is learned, where it goes."""
+"""All that is learned from the user's chats, in one place: what it is, whether more is learned, and profiles of it."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QDialog, QFrame, QTabWidget, QWidget
+from PySide6.QtWidgets import QDialog, QFrame, QWidget
 
 from app.dialogs.forget_page import ForgetPage
 from app.dialogs.learned_page import LearnedPage
 from app.dialogs.learning_page import LearningPage
-from app.dialogs.parts import button, words
 from app.dialogs.profile_page import ProfilePage
+from app.widgets.appearance import restyle
 from app.widgets.dropped_files import DroppedFiles
 from app.widgets.layouts import Placed, ScrollingPage, Stretch, in_column, in_row
+from app.widgets.parts import Tabs, button, set_up, words
 from engine import LearningSettings
 
 _WIDTH_PX = 600
@@ -20,11 +21,11 @@ _HEIGHT_PX = 560
 
 
 class PersonalDialog(QDialog):
-    """Its pages take what the user wants; below them stands what is being done or came of it.
+    """Pages for the user's choices; below them, what is being done or its result.
 
     Signals:
-        undo_requested(): what was said last is to be taken back.
-        profile_dropped(path): what is in this profile is to be shown.
+        undo_requested(): take back what the last sentence says.
+        profile_dropped(path): show the contents of this profile.
     """
 
     undo_requested = Signal()
@@ -39,12 +40,8 @@ class PersonalDialog(QDialog):
         self.learning = LearningPage(settings, self)
         self.profile = ProfilePage(self)
         self.forget = ForgetPage(self)
-        self.pages = QTabWidget(self)
-        self.pages.setProperty("kind", "pages")
-        self.pages.tabBar().setProperty("kind", "pages")
-        self.pages.setDocumentMode(True)
-        self.pages.tabBar().setDrawBase(False)
-        self._shown: dict[QWidget, QWidget] = {}  # what stands in a tab, by the page in it
+        self.pages = Tabs(self)
+        self._shown: dict[QWidget, QWidget] = {}  # what scrolls in a tab, by the page in it
         for page, name in (
             (self.learned, self.tr("What was learned")),
             (self.learning, self.tr("Learning")),
@@ -53,23 +50,18 @@ class PersonalDialog(QDialog):
         ):
             self._shown[page] = page if page is self.learned else ScrollingPage(name, page, self)
             self.pages.addTab(self._shown[page], name)
-        self.status = QFrame(self)
-        self.status.setProperty("kind", "toast")
+        self.status = set_up(QFrame(self), kind="toast")
         self.words = words("", self.status)
-        self.undo_button = button(self.tr("Undo"), "link", self.status)
-        self.undo_button.clicked.connect(self.undo_requested)
-        self.close_button = button(self.tr("Close"), "outlined", self)
-        self.close_button.clicked.connect(self.close)
+        self.undo_button = button(self.tr("Undo"), "link", self.status, self.undo_requested)
+        self.close_button = button(self.tr("Close"), "outlined", self, self.close)
         self._arrange()
         self.clear_words()
 
     def show_words(self, text: str, is_error: bool = False, can_undo: bool = False) -> None:
-        """What is being done, or what came of it; a sentence."""
+        """What is being done, or its result; a sentence."""
         self.words.setText(text)
         self.undo_button.setVisible(can_undo)
-        self.status.setProperty("level", "error" if is_error else "info")
-        self.status.style().unpolish(self.status)
-        self.status.style().polish(self.status)
+        restyle(self.status, level="error" if is_error else "info")
         self.status.show()
         QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self.words, text))
 
@@ -81,24 +73,22 @@ class PersonalDialog(QDialog):
         self.status.hide()
 
     def set_busy(self, is_busy: bool) -> None:
-        """Something is being done that nothing else may be asked beside."""
+        """While something is being done, nothing else can be asked for."""
         self.undo_button.setEnabled(not is_busy)
-        self.learned.set_busy(is_busy)
-        self.profile.set_busy(is_busy)
-        self.forget.set_busy(is_busy)
+        for page in (self.learned, self.profile, self.forget):
+            page.set_busy(is_busy)
 
     # Qt's own
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        dropped = DroppedFiles.of(event.mimeData())
-        if dropped is not None and dropped.profile:
+        if _profile(event):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        dropped = DroppedFiles.of(event.mimeData())
-        if dropped is not None and dropped.profile:
+        path = _profile(event)
+        if path:
             event.acceptProposedAction()
-            self.profile_dropped.emit(dropped.profile)
+            self.profile_dropped.emit(path)
 
     def _arrange(self) -> None:
         in_row(
@@ -108,3 +98,9 @@ class PersonalDialog(QDialog):
         )
         buttons = in_row([Stretch(), self.close_button])
         in_column([Placed(self.pages, 1), self.status, buttons], inside=self, margins=(18, 10, 18, 14), spacing=12)
+
+
+def _profile(event: QDropEvent) -> str:
+    """The path of the profile that is being dropped, if it is one."""
+    dropped = DroppedFiles.of(event.mimeData())
+    return "" if dropped is None else dropped.profile

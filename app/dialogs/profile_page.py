@@ -1,4 +1,4 @@
-"""Carries what was learned to another machine, and takes in what was learned there."""
+"""Profiles: what was learned, exported for another machine or imported from one."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from datetime import date
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QCheckBox, QFileDialog, QFrame, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QFileDialog, QFrame, QWidget
 
-from app.dialogs.parts import Question, button, words
+from app.dialogs.parts import Question
 from app.text.learned import ProfileView
 from app.text.marked_words import QT_TRANSLATE_NOOP
 from app.widgets.dropped_files import PROFILE_SUFFIX
 from app.widgets.layouts import Placed, Stretch, in_column, in_row
+from app.widgets.parts import button, line, set_up, words
 
 _INDENT_PX = 24
 _ABOUT_EXPORT = QT_TRANSLATE_NOOP(
@@ -33,12 +34,12 @@ _ABOUT_MERGE = QT_TRANSLATE_NOOP(
 
 
 class ProfilePage(QWidget):
-    """Asks for files, shows what is in one.
+    """Asks for files, and shows what is in one before it is imported.
 
     Signals:
-        export_requested(path, with_recall)
-        opened(path): what is in this profile is to be shown.
-        import_requested(replace): of the profile that is shown.
+        export_requested(path, with_recall): write a profile.
+        opened(path): show the contents of this profile.
+        import_requested(replace): import the profile that is shown.
     """
 
     export_requested = Signal(str, bool)
@@ -48,36 +49,31 @@ class ProfilePage(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.with_recall = QCheckBox(self.tr("Include what recall remembers"), self)
-        self.export_button = button(self.tr("Export…"), "outlined", self)
-        self.export_button.clicked.connect(self._choose_export)
-        self.import_button = button(self.tr("Import…"), "outlined", self)
-        self.import_button.clicked.connect(self._choose_import)
-        self.preview = QFrame(self)
-        self.preview.setProperty("kind", "card")
+        self.export_button = button(self.tr("Export…"), "outlined", self, self._choose_export)
+        self.import_button = button(self.tr("Import…"), "outlined", self, self._choose_import)
+        self.preview = set_up(QFrame(self), kind="card")
         self.name = words("", self.preview, kind="title")
         self.about = words(self.tr("What is inside; nothing is imported yet."), self.preview, kind="faint")
         self.headline = words("", self.preview, kind="quiet")
         self.contents = words("", self.preview)
         self.misfits = words("", self.preview, kind="quiet")
-        self.about_merge = words(self.tr(_ABOUT_MERGE), self.preview, kind="faint")
-        self.merge_button = button(self.tr("Merge"), "outlined", self.preview)
-        self.merge_button.setToolTip(self.tr(_ABOUT_MERGE))
-        self.merge_button.clicked.connect(self._on_merge)
-        self.replace_button = button(self.tr("Replace…"), "outlined", self.preview)
-        self.replace_button.setToolTip(self.tr("Puts it in the place of what was learned here."))
-        self.replace_button.clicked.connect(self._on_replace)
-        self.cancel_button = button(self.tr("Cancel"), "", self.preview)
-        self.cancel_button.clicked.connect(self.close_preview)
+        merges, replaces = self.tr(_ABOUT_MERGE), self.tr("Puts it in the place of what was learned here.")
+        self.about_merge = words(merges, self.preview, kind="faint")
+        self.merge_button = button(
+            self.tr("Merge"), "outlined", self.preview, lambda: self.import_requested.emit(False), tip=merges
+        )
+        self.replace_button = button(self.tr("Replace…"), "outlined", self.preview, self._on_replace, tip=replaces)
+        self.cancel_button = button(self.tr("Cancel"), "", self.preview, self.close_preview)
         self.question = Question(self.tr("Replace"), self.preview)
         self.question.confirmed.connect(self._on_replace_confirmed)
         self.question.refused.connect(self._show_buttons)
         self._replaced = ""
-        self.choices = QWidget(self)  # what gives way to the preview
+        self.choices = QWidget(self)  # hidden while the preview is shown
         self._arrange()
         self.preview.hide()
 
     def show_profile(self, name: str, view: ProfileView) -> None:
-        """What is in the file of that name, to be imported or not."""
+        """The contents of the file of that name, to be imported or not."""
         self.name.setText(name)
         self.headline.setText(view.headline)
         self.contents.setText("\n".join(view.contents))
@@ -104,17 +100,9 @@ class ProfilePage(QWidget):
     def _arrange(self) -> None:
         about_recall = words(self.tr(_ABOUT_RECALL), self, kind="faint")
         about_recall.setContentsMargins(_INDENT_PX, 0, 0, 0)
-        line = QFrame(self)
-        line.setProperty("kind", "line")
-        line.setFixedHeight(1)
         choices = in_row([self.cancel_button, Stretch(), self.replace_button, self.merge_button])
-        inside = QVBoxLayout(self.preview)
-        inside.setContentsMargins(16, 12, 16, 12)
-        inside.setSpacing(7)
-        for part in (self.name, self.headline, self.about, self.contents, self.misfits, self.about_merge):
-            inside.addWidget(part)
-        inside.addLayout(choices)
-        inside.addWidget(self.question)
+        about = (self.name, self.headline, self.about, self.contents, self.misfits, self.about_merge)
+        in_column([*about, choices, self.question], inside=self.preview, margins=(16, 12, 16, 12), spacing=7)
         in_column([self.choices, self.preview, Stretch()], inside=self, margins=(0, 4, 12, 4))
         in_column(
             [
@@ -123,7 +111,7 @@ class ProfilePage(QWidget):
                 self.with_recall,
                 about_recall,
                 Placed(self.export_button, alignment=Qt.AlignmentFlag.AlignLeft),
-                line,
+                line(self),
                 words(self.tr("Import"), self, kind="title"),
                 words(self.tr(_ABOUT_IMPORT), self, kind="quiet"),
                 Placed(self.import_button, alignment=Qt.AlignmentFlag.AlignLeft),
@@ -137,7 +125,7 @@ class ProfilePage(QWidget):
         chooser = self._chooser(self.tr("Export a profile"), QFileDialog.AcceptMode.AcceptSave)
         chooser.setDefaultSuffix(PROFILE_SUFFIX.lstrip("."))
         chooser.selectFile(f"slipstream-{date.today().isoformat()}{PROFILE_SUFFIX}")
-        chooser.fileSelected.connect(self._on_export_chosen)
+        chooser.fileSelected.connect(lambda path: self.export_requested.emit(path, self.with_recall.isChecked()))
         chooser.open()
 
     @Slot()
@@ -148,25 +136,16 @@ class ProfilePage(QWidget):
         chooser.open()
 
     def _chooser(self, title: str, mode: QFileDialog.AcceptMode) -> QFileDialog:
-        """Window-modal, and gone when it is closed: the app goes on meanwhile."""
+        """Modal to this window only, and deleted when it is closed."""
         kinds = self.tr("Slipstream profiles (*{suffix})").format(suffix=PROFILE_SUFFIX)
         chooser = QFileDialog(self, title, str(Path.home()), kinds)
         chooser.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         chooser.setAcceptMode(mode)
         return chooser
 
-    @Slot(str)
-    def _on_export_chosen(self, path: str) -> None:
-        self.export_requested.emit(path, self.with_recall.isChecked())
-
-    @Slot()
-    def _on_merge(self) -> None:
-        self.import_requested.emit(False)
-
     @Slot()
     def _on_replace(self) -> None:
-        for part in (self.cancel_button, self.replace_button, self.merge_button, self.about_merge):
-            part.hide()
+        self._show_buttons(False)
         self.question.ask(" ".join((self.tr("Replace what was learned here?"), self._replaced)))
 
     @Slot()
@@ -175,6 +154,6 @@ class ProfilePage(QWidget):
         self.import_requested.emit(True)
 
     @Slot()
-    def _show_buttons(self) -> None:
+    def _show_buttons(self, shown: bool = True) -> None:
         for part in (self.cancel_button, self.replace_button, self.merge_button, self.about_merge):
-            part.show()
+            part.setVisible(shown)

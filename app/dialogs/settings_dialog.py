@@ -7,25 +7,16 @@ from functools import partial
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QCloseEvent
-from PySide6.QtWidgets import (
-    QDialog,
-    QFrame,
-    QHBoxLayout,
-    QLabel,
-    QLineEdit,
-    QListWidget,
-    QListWidgetItem,
-    QScrollArea,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QDialog, QLabel, QListWidget, QVBoxLayout, QWidget
 
-from app.dialogs.parts import ask, button, fit_to_screen, question_box, words
+from app.dialogs.parts import ask, fit_to_screen, question_box
 from app.settings.declaration import Group, Setting, SettingValue
 from app.settings.shortcuts import KeyProblem, Shortcut
 from app.text.translation import translate
 from app.theme import ThemeKeeper
+from app.widgets.layouts import Part, Placed, ScrollArea, Stretch, in_column, in_row
 from app.widgets.option_row import LinkRow, OptionRow, SettingRow, ShortcutRow
+from app.widgets.parts import button, search_line, set_up, words
 
 _SIZE_PX = (760, 580)
 _PAGES_PX = 150
@@ -58,26 +49,17 @@ class SettingsDialog(QDialog):
         self._all: list[OptionRow] = []
         self._headings: dict[Group, QLabel] = {}
         self._columns: dict[Group, QVBoxLayout] = {}
-        self.search = QLineEdit(self)
-        self.search.setPlaceholderText(self.tr("Search settings"))
-        self.search.setAccessibleName(self.tr("Search settings"))
-        self.search.setClearButtonEnabled(True)
-        self.search.textChanged.connect(self._filter)
-        self.pages = QListWidget(self)
-        self.pages.setProperty("kind", "pages")
-        self.pages.setAccessibleName(self.tr("Pages"))
+        self.search = search_line(self.tr("Search settings"), self, self._filter)
+        self.pages = set_up(QListWidget(self), kind="pages", name=self.tr("Pages"))
         self.pages.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.pages.currentRowChanged.connect(self._on_page)
         self.pages.itemClicked.connect(self._on_page)  # the open page, too, to leave the search
         self.nothing = words("", self, kind="quiet")
         self.num_found = words("", self, kind="quiet")
         self.loading = QWidget(self)
-        self.load_button = button(self.tr("Load again now"), "outlined", self.loading)
-        self.load_button.clicked.connect(self._on_load)
-        self.reset_all_button = button(self.tr("Reset all…"), "outlined", self)
-        self.reset_all_button.clicked.connect(self._ask_reset)
-        self.close_button = button(self.tr("Close"), "outlined", self)
-        self.close_button.clicked.connect(self.close)
+        self.load_button = button(self.tr("Load again now"), "outlined", self.loading, self.load_requested)
+        self.reset_all_button = button(self.tr("Reset all…"), "outlined", self, self._ask_reset)
+        self.close_button = button(self.tr("Close"), "outlined", self, self.close)
         self._arrange()
         for setting in settings:
             self._add_setting(setting)
@@ -136,56 +118,22 @@ class SettingsDialog(QDialog):
 
     def _arrange(self) -> None:
         inside = QWidget(self)
-        column = QVBoxLayout(inside)
-        column.setContentsMargins(4, 0, 12, 8)
-        column.setSpacing(0)
+        parts: list[Part] = []
         for group in Group:
             title = translate("Settings", group.value)
-            self.pages.addItem(QListWidgetItem(title))
-            heading = QLabel(title, inside)
-            heading.setProperty("kind", "group")
-            heading.setIndent(0)
-            column.addWidget(heading)
-            rows = QVBoxLayout()
-            rows.setSpacing(0)
-            column.addLayout(rows)
-            self._headings[group] = heading
-            self._columns[group] = rows
-        column.addWidget(self.nothing)
-        column.addStretch(1)
-        area = QScrollArea(self)
-        area.setProperty("kind", "plain")
-        area.setWidget(inside)
-        area.setWidgetResizable(True)
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.area = area
-        note = QHBoxLayout(self.loading)
-        note.setContentsMargins(0, 0, 0, 0)
-        note.addWidget(
-            words(self.tr("Some of this holds from the next loading of a model on."), self.loading, "quiet"), 1
-        )
-        note.addWidget(self.load_button)
-        left = QVBoxLayout()
-        left.setSpacing(8)
-        left.addWidget(self.search)
-        left.addWidget(self.num_found)
-        left.addWidget(self.pages, 1)
-        sides = QHBoxLayout()
-        sides.setSpacing(18)
-        sides.addLayout(left)
-        sides.addWidget(area, 1)
-        buttons = QHBoxLayout()
-        buttons.addWidget(self.reset_all_button)
-        buttons.addStretch(1)
-        buttons.addWidget(self.close_button)
-        whole = QVBoxLayout(self)
-        whole.setContentsMargins(18, 16, 18, 14)
-        whole.setSpacing(12)
-        whole.addLayout(sides, 1)
-        whole.addWidget(self.loading)
-        whole.addLayout(buttons)
+            self.pages.addItem(title)
+            self._headings[group] = set_up(QLabel(title, inside, indent=0), kind="group")
+            self._columns[group] = in_column([], spacing=0)
+            parts += (self._headings[group], self._columns[group])
+        in_column([*parts, self.nothing, Stretch()], inside=inside, margins=(4, 0, 12, 8), spacing=0)
+        self.area = ScrollArea("plain", self)
+        self.area.setWidget(inside)
+        later = words(self.tr("Some of this holds from the next loading of a model on."), self.loading, "quiet")
+        in_row([Placed(later, 1), self.load_button], inside=self.loading)
+        left = in_column([self.search, self.num_found, Placed(self.pages, 1)], spacing=8)
+        sides = in_row([left, Placed(self.area, 1)], spacing=18)
+        buttons = in_row([self.reset_all_button, Stretch(), self.close_button])
+        in_column([Placed(sides, 1), self.loading, buttons], inside=self, margins=(18, 16, 18, 14), spacing=12)
 
     def _add(self, row: OptionRow) -> None:
         self._all.append(row)
@@ -245,7 +193,3 @@ class SettingsDialog(QDialog):
     def _ask_reset(self) -> None:
         text = self.tr("Reset all settings and shortcuts to the usual ones? Chats and models stay as they are.")
         ask(question_box(self, self.tr("Reset all settings"), text), self.tr("Reset all"), self.all_reset.emit)
-
-    @Slot()
-    def _on_load(self) -> None:
-        self.load_requested.emit()

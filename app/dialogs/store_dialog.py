@@ -1,12 +1,12 @@
-"""What is shown when the store of chats cannot be opened at the start."""
+"""Shown when the store of chats cannot be opened at the start."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QDialog, QLabel, QWidget
 
-from app.dialogs.parts import button, words
 from app.widgets.layouts import Stretch, in_column, in_row
+from app.widgets.parts import button, set_up, words
 
 _WIDTH_PX = 520
 
@@ -15,9 +15,9 @@ class StoreDialog(QDialog):
     """Says what is wrong, and stays until it works or the user gives up.
 
     Signals:
-        retried(): it is to be tried again.
-        folder_requested(): the folder of the store is to be shown.
-        quit_requested(): the app is to end.
+        retried(): try again.
+        folder_requested(): show the folder of the store.
+        quit_requested(): end the app.
     """
 
     retried = Signal()
@@ -28,18 +28,14 @@ class StoreDialog(QDialog):
         super().__init__(parent)
         self.setWindowTitle(self.tr("Your chats cannot be opened"))
         self.setMinimumWidth(_WIDTH_PX)
-        heading = QLabel(self.tr("Your chats cannot be opened"), self)
-        heading.setProperty("kind", "title")
+        heading = set_up(QLabel(self.windowTitle(), self), kind="title")
         self.sentence = words("", self)
         self.sentence.setMinimumWidth(_WIDTH_PX - 40)
         calm = words(self.tr("Nothing was changed or deleted."), self, kind="quiet")
-        self.retry_button = button(self.tr("Try again"), "outlined", self)
+        self.retry_button = button(self.tr("Try again"), "outlined", self, self._on_retry)
         self.retry_button.setDefault(True)
-        self.retry_button.clicked.connect(self._on_retry)
-        self.folder_button = button(self.tr("Open the folder"), "outlined", self)
-        self.folder_button.clicked.connect(self.folder_requested)
-        self.quit_button = button(self.tr("Quit"), "outlined", self)
-        self.quit_button.clicked.connect(self.quit_requested)
+        self.folder_button = button(self.tr("Open the folder"), "outlined", self, self.folder_requested)
+        self.quit_button = button(self.tr("Quit"), "outlined", self, self.quit_requested)
         buttons = in_row([self.folder_button, Stretch(), self.quit_button, self.retry_button])
         in_column([heading, self.sentence, calm, Stretch(), buttons], inside=self, margins=(18, 16, 18, 14), spacing=12)
 

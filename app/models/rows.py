@@ -8,13 +8,13 @@ from typing import Any
 
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
-_Index = QModelIndex | QPersistentModelIndex
+Index = QModelIndex | QPersistentModelIndex
 _ROOT = QModelIndex()
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What is drawn of one thing; `key` is what it is known by."""
+    """What is drawn of one thing; `key` identifies it."""
 
     key: Hashable
     title: str
@@ -35,35 +35,31 @@ class RowsModel(QAbstractListModel):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._rows: tuple[Row, ...] = ()
-
-    @property
-    def rows(self) -> tuple[Row, ...]:
-        return self._rows
+        self.rows: tuple[Row, ...] = ()
 
     def set_rows(self, rows: Sequence[Row]) -> None:
         """If the things are the same as before, only their lines change."""
-        if [row.key for row in rows] == [row.key for row in self._rows]:
-            self._rows = tuple(rows)
+        if [row.key for row in rows] == [row.key for row in self.rows]:
+            self.rows = tuple(rows)
             if rows:
                 self.dataChanged.emit(self.index(0), self.index(len(rows) - 1))
             return
         self.beginResetModel()
-        self._rows = tuple(rows)
+        self.rows = tuple(rows)
         self.endResetModel()
 
     def index_of(self, key: Hashable) -> QModelIndex:
         """Invalid where there is none."""
-        number = next((number for number, row in enumerate(self._rows) if row.key == key), None)
+        number = next((number for number, row in enumerate(self.rows) if row.key == key), None)
         return _ROOT if number is None else self.index(number)
 
-    def rowCount(self, parent: _Index = _ROOT) -> int:
-        return 0 if parent.isValid() else len(self._rows)
+    def rowCount(self, parent: Index = _ROOT) -> int:
+        return 0 if parent.isValid() else len(self.rows)
 
-    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if not index.isValid():
             return None
-        row = self._rows[index.row()]
+        row = self.rows[index.row()]
         match role:
             case Qt.ItemDataRole.DisplayRole:
                 return row.title

@@ -73,9 +73,9 @@ def _fits(target: LibraryTarget, words: str) -> bool:
 
 def hub_model_row(model: HubModel) -> Row:
     owner, _, name = model.repository.partition("/")
-    downloads = Hub.tr("{number} download(s)", "", model.num_downloads).format(number=count_words(model.num_downloads))
-    likes = Hub.tr("{number} like(s)", "", model.num_likes).format(number=count_words(model.num_likes))
-    updated = Hub.tr("updated {day}").format(day=day_words(model.updated_at)) if model.updated_at else ""
+    downloads = Hub.tr("{number} download(s)", "", model.num_downloads, number=count_words(model.num_downloads))
+    likes = Hub.tr("{number} like(s)", "", model.num_likes, number=count_words(model.num_likes))
+    updated = Hub.tr("updated {day}", day=day_words(model.updated_at)) if model.updated_at else ""
     return Row(
         key=model.repository,
         title=name or owner,

@@ -1,4 +1,4 @@
-"""What the window tells of all that was learned: plain words and numbers, made from the engine's values."""
+"""All that was learned, in plain words and numbers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Learned = Words("Learned")
 
 @dataclass(frozen=True, slots=True)
 class AdapterView:
-    """One line of the list; `number` None: the drafter as it came."""
+    """One line of the list; `number` None: the original drafter."""
 
     number: int | None
     name: str
@@ -31,8 +31,8 @@ class PairView:
     """The adapters of one drafter for one model's vocabulary."""
 
     pair: FingerprintPair
-    words: str  # which drafter, where that is to be said; else empty
-    adapters: tuple[AdapterView, ...]  # newest first; the drafter as it came at the end
+    words: str  # which drafter, where there are several; else empty
+    adapters: tuple[AdapterView, ...]  # newest first; the original drafter at the end
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +47,18 @@ class ModelView:
 
 @dataclass(frozen=True, slots=True)
 class ProfileView:
-    """What a profile brings, before it is imported."""
+    """What a profile contains, before it is imported."""
 
     headline: str
     contents: tuple[str, ...]
-    misfits: tuple[str, ...]  # what is not of use here, and why
-    replaced: str  # what goes where it takes the place of what is here
+    misfits: tuple[str, ...]  # what cannot be used here, and why
+    replaced: str  # what is deleted if it replaces what was learned here
 
 
 def model_views(summary: LearnedSummary, in_use: FingerprintPair | None, loaded: str) -> tuple[ModelView, ...]:
     """The loaded model first. `in_use` is what is loaded, and `loaded` the model's name."""
     views = [_model_view(summary, vocabulary, in_use, loaded) for vocabulary in summary.vocabularies]
-    return tuple(sorted(views, key=lambda view: (not view.is_loaded, view.name == _stranger(), view.name)))
+    return tuple(sorted(views, key=lambda view: (not view.is_loaded, view.name == _unknown(), view.name)))
 
 
 def profile_view(
@@ -66,16 +66,17 @@ def profile_view(
 ) -> ProfileView:
     learned = profile.learned
     contents = [
-        f"{_name(here, vocabulary, in_use, loaded)}: {_joined(_amounts(learned, vocabulary))}."
+        f"{_name(here, vocabulary, in_use, loaded)}: {_joined([*_amounts(learned, vocabulary)])}."
         for vocabulary in learned.vocabularies
     ]
     if learned.statistics:
         names = _joined([each.name for each in learned.statistics])
-        words = Learned.tr("Figures of replies by {names}, to be read only: they tell of another machine.")
-        contents.append(words.format(names=names))
-    made = Learned.tr("Made on {day} with Slipstream {version}.")
+        contents.append(
+            Learned.tr("Figures of replies by {names}, to be read only: they tell of another machine.", names=names)
+        )
+    made = day_words(profile.created_at)
     return ProfileView(
-        made.format(day=day_words(profile.created_at), version=profile.program),
+        Learned.tr("Made on {day} with Slipstream {version}.", day=made, version=profile.program),
         tuple(contents) or (Learned.tr("Nothing was learned when it was made."),),
         tuple(_misfits(learned, here, in_use)),
         _replaced(here),
@@ -83,37 +84,36 @@ def profile_view(
 
 
 def ordinal_of(learned: LearnedSummary, number: int) -> int:
-    """What an adapter is called by; its number in the store, where it is not known."""
+    """The number that an adapter is called by; its number in the store, where that is not known."""
     known = (each for found in learned.adapters.values() for each in found)
     return next((each.ordinal for each in known if each.number == number), number)
 
 
 def outcome_words(outcome: ImportOutcome) -> str:
-    """What an import brought, in a sentence."""
+    """The result of an import, in a sentence."""
     if not (outcome.num_ngrams or outcome.num_adapters or outcome.num_published or outcome.num_texts):
         return Learned.tr("All of this was known already.")
     adapters = _adapters(outcome.num_adapters)
     if outcome.num_published:
-        used = Learned.tr("{adapters} (%n now in use)", "", outcome.num_published)
-        adapters = used.format(adapters=adapters)
-    texts = _with_number(Learned.tr("{number} text(s) to recall", "", outcome.num_texts), outcome.num_texts)
-    return Learned.tr("New: {amounts}.").format(amounts=", ".join((_ngrams(outcome.num_ngrams), adapters, texts)))
+        adapters = Learned.tr("{adapters} (%n now in use)", "", outcome.num_published, adapters=adapters)
+    texts = Learned.tr("{number} text(s) to recall", "", outcome.num_texts)
+    return Learned.tr("New: {amounts}.", amounts=", ".join((_ngrams(outcome.num_ngrams), adapters, texts)))
 
 
 def size(num_bytes: int) -> str:
     if num_bytes >= _MB / 10:
-        return Learned.tr("{number} MB").format(number=f"{num_bytes / _MB:,.1f}")
-    return Learned.tr("{number} kB").format(number=f"{max(1, round(num_bytes / 1000)):,}")
+        return Learned.tr("{number} MB", number=f"{num_bytes / _MB:,.1f}")
+    return Learned.tr("{number} kB", number=max(1, round(num_bytes / 1000)))
 
 
 def _name(summary: LearnedSummary, vocabulary: str, in_use: FingerprintPair | None, loaded: str) -> str:
     names = list(summary.target_names.get(vocabulary, ()))
     if loaded and in_use is not None and in_use[0] == vocabulary:
         names = [loaded, *(name for name in names if name != loaded)]
-    return ", ".join(names) or _stranger()
+    return ", ".join(names) or _unknown()
 
 
-def _stranger() -> str:
+def _unknown() -> str:
     return Learned.tr("A model that was not used here yet")
 
 
@@ -158,84 +158,83 @@ def _adapter_views(adapters: Sequence[AdapterSummary]) -> Iterator[AdapterView]:
         made = Learned.tr("It had learned from {number} repl(y|ies).", "", each.num_learned)
         yield AdapterView(
             each.number,
-            Learned.tr("Adapter {number}").format(number=each.ordinal),
+            Learned.tr("Adapter {number}", number=str(each.ordinal)),
             day_words(each.created_at),
             f"{each.before:.2f} → {each.after:.2f}",
-            f"{_with_number(judged, each.num_replies)} {_with_number(made, each.num_learned)}",
+            f"{judged} {made}",
             each.is_published,
         )
-    as_it_came = not any(each.is_published for each in adapters)
+    is_original = not any(each.is_published for each in adapters)
     name, about = Learned.tr("The drafter as it came"), Learned.tr("Without anything that it learned.")
-    yield AdapterView(None, name, "", "", about, as_it_came)
+    yield AdapterView(None, name, "", "", about, is_original)
 
 
 def _sentences(summary: LearnedSummary, vocabulary: str, adapters: Sequence[AdapterSummary]) -> Iterator[str]:
-    used = next((each for each in adapters if each.is_published), None)
-    num_lessons = summary.lessons.get(vocabulary, 0)
+    used = _published(adapters)
     if used is not None:
-        words = Learned.tr(
+        yield Learned.tr(
             "From {number} repl(y|ies) the drafter learned to guess {after} tokens right per round; before it learned, "
             "{before}.",
             "",
             used.num_learned,
+            after=f"{used.after:.2f}",
+            before=f"{used.before:.2f}",
         )
-        yield words.format(number=f"{used.num_learned:,}", after=f"{used.after:.2f}", before=f"{used.before:.2f}")
     elif adapters:
         yield Learned.tr("The drafter is used as it came.")
-    elif num_lessons:
+    elif summary.lessons.get(vocabulary):
         yield Learned.tr("The drafter has nothing better to show yet; a first result comes after some tens of replies.")
     if since := summary.since.get(vocabulary):
-        yield Learned.tr("Learning since {day}.").format(day=day_words(since))
-    if remembered := summary.recall.get(vocabulary):
-        num_words = _rounded(remembered.num_tokens * _WORDS_PER_TOKEN)
-        words = Learned.tr(
+        yield Learned.tr("Learning since {day}.", day=day_words(since))
+    if recalled := summary.recall.get(vocabulary):
+        num_words = _rounded(recalled.num_tokens * _WORDS_PER_TOKEN)
+        yield Learned.tr(
             "It remembers about {number} word(s) of your chats, to guess what is said again.", "", num_words
         )
-        yield _with_number(words, num_words)
+
+
+def _published(adapters: Sequence[AdapterSummary]) -> AdapterSummary | None:
+    return next((each for each in adapters if each.is_published), None)
 
 
 def _rounded(number: float) -> int:
-    """To two digits: more would say more than is known."""
+    """To two digits: it is known no better."""
     digits = max(0, len(str(int(number))) - 2)
     return max(1, int(round(number, -digits)))
 
 
 def _details(summary: LearnedSummary, vocabulary: str) -> Iterator[str]:
-    if num_ngrams := sum(number for (target, _), number in summary.ngrams.items() if target == vocabulary):
+    if num_ngrams := _num_ngrams(summary, vocabulary):
         yield _ngrams(num_ngrams)
     if num_lessons := summary.lessons.get(vocabulary):
-        yield _with_number(Learned.tr("{number} repl(y|ies) to learn from", "", num_lessons), num_lessons)
+        yield Learned.tr("{number} repl(y|ies) to learn from", "", num_lessons)
     if num_bytes := summary.num_bytes.get(vocabulary):
         yield size(num_bytes)
 
 
-def _amounts(learned: LearnedSummary, vocabulary: str) -> list[str]:
+def _num_ngrams(learned: LearnedSummary, vocabulary: str) -> int:
+    return sum(number for (target, _), number in learned.ngrams.items() if target == vocabulary)
+
+
+def _amounts(learned: LearnedSummary, vocabulary: str) -> Iterator[str]:
     adapters = [each for (target, _), found in learned.adapters.items() if target == vocabulary for each in found]
-    used = next((each for each in adapters if each.is_published), None)
-    num_ngrams = sum(number for (target, _), number in learned.ngrams.items() if target == vocabulary)
-    amounts = []
-    if adapters:
-        words = _adapters(len(adapters))
-        if used is not None:
-            gain = Learned.tr(
-                "{adapters} ({before} → {after} right guesses per round, from {number} repl(y|ies))",
-                "",
-                used.num_learned,
-            )
-            words = gain.format(
-                adapters=words,
-                before=f"{used.before:.2f}",
-                after=f"{used.after:.2f}",
-                number=f"{used.num_learned:,}",
-            )
-        amounts.append(words)
-    if num_ngrams:
-        amounts.append(_ngrams(num_ngrams))
+    used = _published(adapters)
+    if used is not None:
+        yield Learned.tr(
+            "{adapters} ({before} → {after} right guesses per round, from {number} repl(y|ies))",
+            "",
+            used.num_learned,
+            adapters=_adapters(len(adapters)),
+            before=f"{used.before:.2f}",
+            after=f"{used.after:.2f}",
+        )
+    elif adapters:
+        yield _adapters(len(adapters))
+    if num_ngrams := _num_ngrams(learned, vocabulary):
+        yield _ngrams(num_ngrams)
     if texts := learned.recall.get(vocabulary):
-        tokens = _with_number(Learned.tr("{number} token(s)", "", texts.num_tokens), texts.num_tokens)
-        words = Learned.tr("{number} text(s) to recall, of {tokens}", "", texts.num_texts)
-        amounts.append(words.format(number=f"{texts.num_texts:,}", tokens=tokens))
-    return amounts
+        tokens = Learned.tr("{number} token(s)", "", texts.num_tokens)
+        yield Learned.tr("{number} text(s) to recall, of {tokens}", "", texts.num_texts, tokens=tokens)
 
 
 def _misfits(learned: LearnedSummary, here: LearnedSummary, in_use: FingerprintPair | None) -> Iterator[str]:
@@ -271,26 +270,22 @@ def _replaced(here: LearnedSummary) -> str:
         *([_ngrams(sum(here.ngrams.values()))] if here.ngrams else []),
         Learned.tr("texts that came with an earlier profile"),
     ]
-    words = Learned.tr(
+    return Learned.tr(
         "These go, of all models: {amounts}. Your chats stay, with what is recalled of them and the replies that are "
-        "kept to learn from."
+        "kept to learn from.",
+        amounts=_joined(gone),
     )
-    return words.format(amounts=_joined(gone))
 
 
 def _adapters(number: int) -> str:
-    return _with_number(Learned.tr("{number} adapter(s)", "", number), number)
+    return Learned.tr("{number} adapter(s)", "", number)
 
 
 def _ngrams(number: int) -> str:
-    return _with_number(Learned.tr("{number} n-gram(s)", "", number), number)
-
-
-def _with_number(words: str, number: int) -> str:
-    return words.format(number=f"{number:,}")
+    return Learned.tr("{number} n-gram(s)", "", number)
 
 
 def _joined(words: Sequence[str]) -> str:
     if len(words) == 1:
         return words[0]
-    return Learned.tr("{some} and {last}").format(some=", ".join(words[:-1]), last=words[-1])
+    return Learned.tr("{some} and {last}", some=", ".join(words[:-1]), last=words[-1])

@@ -3,7 +3,7 @@
 Words are marked where they stand: `self.tr("…")` in a QObject, `translate("Context", "…")` elsewhere, and
 `QT_TRANSLATE_NOOP("Context", "…")` for words that are kept as data and translated where they are shown. What depends on
 a number has `%n` and is `self.tr("%n file(s)", "", number)`; English has forms of its own for that, which are written
-as `file(s)`, `box(es)` or `repl(y|ies)`. With `{number}` in place of `%n`, thousands can be set apart. Outside of a
+as `file(s)`, `box(es)` or `repl(y|ies)`. With `{number}` in place of `%n`, thousands are set apart. Outside of a
 QObject such words take a `Words`. `make translations` collects them all.
 """
 
@@ -29,8 +29,13 @@ class Words:
     def __init__(self, context: str) -> None:
         self._context = context
 
-    def tr(self, text: str, disambiguation: str = "", number: int = -1) -> str:
-        return translate(self._context, text, disambiguation, number)
+    def tr(self, text: str, disambiguation: str = "", num: int = -1, /, **values: object) -> str:
+        """`values` are written where their names are in braces, as is `num` for `{number}`; thousands are set apart."""
+        words = translate(self._context, text, disambiguation, num)
+        if num >= 0:
+            values = {"number": num, **values}
+        shown = {name: f"{value:,}" if isinstance(value, int) else value for name, value in values.items()}
+        return words.format(**shown) if shown else words
 
 
 class EnglishPlurals(QTranslator):

@@ -1,34 +1,51 @@
-"""How widgets look beside the style sheet: kinds that change, the frame of keyboard focus, the fonts of a chat."""
+"""How widgets look beside the style sheet: the properties it selects by, the frame of keyboard focus, the fonts of a
+chat."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QFocusEvent, QFont, QFontDatabase
 from PySide6.QtWidgets import QApplication, QWidget
 
+if TYPE_CHECKING:
+    _Widget = QWidget
+else:
+    _Widget = object  # a class has one widget among its bases
 
-def set_kind(widget: QWidget, kind: str) -> None:
-    """Gives a widget that is shown already another of the theme's kinds."""
-    if widget.property("kind") != kind:
-        widget.setProperty("kind", kind)
-        widget.style().unpolish(widget)
-        widget.style().polish(widget)
+
+def restyle(widget: QWidget, **properties: str | bool) -> None:
+    """Sets properties that the style sheet selects by, such as `kind`, on a widget that is shown already."""
+    if any(widget.property(name) != value for name, value in properties.items()):
+        for name, value in properties.items():
+            widget.setProperty(name, value)
+        repolish(widget)
+
+
+def repolish(widget: QWidget) -> None:
+    """Applies the style sheet again."""
+    widget.style().unpolish(widget)
+    widget.style().polish(widget)
 
 
 _BY_KEYS = (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason)
 
 
-def show_keyboard_focus(widget: QWidget, event: QFocusEvent) -> None:
-    """Has the style sheet know, by the property `keyboard`, whether the keyboard came here by Tab: whoever clicks into
-    a large area needs no frame around it."""
-    reached = "true" if event.gotFocus() and event.reason() in _BY_KEYS else "false"
-    if widget.property("keyboard") != reached:
-        widget.setProperty("keyboard", reached)
-        widget.style().unpolish(widget)
-        widget.style().polish(widget)
+class KeyboardFrame(_Widget):
+    """Comes before the widget among the bases of a class. Sets the property `keyboard` while the widget has the focus
+    and got it by Tab: a large area needs no frame around it after a click."""
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        restyle(self, keyboard="true" if event.reason() in _BY_KEYS else "false")
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        restyle(self, keyboard="false")
 
 
-READING_SCALE = 1.14  # reading takes larger letters than menus do
+READING_SCALE = 1.14  # the letters of a text are larger than those of a menu
 
 
 def reading_font() -> QFont:

@@ -8,9 +8,9 @@ from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy, QWidget
 
 from app.text.translation import translate
 from app.theme import ThemeKeeper
-from app.widgets.elided_label import ElidedLabel
 from app.widgets.icon_button import IconButton
 from app.widgets.layouts import Placed, in_row
+from app.widgets.parts import ElidedLabel
 from engine.messages.prompts import Attachment
 
 _GAP_PX = 6

@@ -1,26 +1,19 @@
-"""The sidebar: past conversations, and the way to a new one."""
+"""The sidebar: past conversations, a search, and buttons that begin a new chat."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QModelIndex, QPoint, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QFocusEvent, QKeyEvent
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QFrame,
-    QListView,
-    QMenu,
-    QPushButton,
-    QStackedLayout,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtCore import QModelIndex, QPoint, QSize, Qt, Signal, SignalInstance, Slot
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QAbstractItemView, QMenu, QStackedLayout, QWidget
 
 from app.models.conversations import ConversationsModel
 from app.theme import ThemeKeeper
-from app.widgets.appearance import show_keyboard_focus
+from app.widgets.appearance import KeyboardFrame
 from app.widgets.conversation_delegate import ConversationDelegate
 from app.widgets.icon_button import IconButton
-from app.widgets.layouts import Placed, in_row
+from app.widgets.layouts import Placed, in_column, in_row
+from app.widgets.parts import button
+from app.widgets.rows_view import ListView
 from app.widgets.search_field import SearchField
 from app.widgets.search_results import SearchResults
 from engine.messages.conversations import ConversationSummary, SearchHit
@@ -32,13 +25,12 @@ class ConversationList(QWidget):
     """Conversations by day, last used first.
 
     Signals:
-        chosen(int): the conversation with this id is to be opened.
+        chosen(int): open the conversation with this id.
         clicked(): a conversation was chosen with the mouse; the keyboard may go elsewhere.
-        new_requested(): a new chat is to begin.
+        new_requested(), incognito_requested(): begin a new chat; one that leaves no trace.
         renamed(int, str): the user has given a conversation another title; the list shows it already.
-        deleted(int): a conversation is to be deleted; it stays in the list until `remove`.
-        incognito_requested(): a new chat is to begin that leaves no trace.
-        export_requested(int), forget_requested(int): a conversation is to go to a file, or to go for good.
+        deleted(int): delete a conversation; it stays in the list until `remove`.
+        export_requested(int), forget_requested(int): write a conversation to a file; delete it for good.
         left(): the user is done with searching; the keyboard may go elsewhere.
         has_current_changed(bool): whether there is a conversation that `rename_current` and its like act on.
     """
@@ -57,18 +49,15 @@ class ConversationList(QWidget):
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._keeper = keeper
-        self._chosen_id: int | None = None
+        self.chosen_id: int | None = None  # of the conversation that is shown as open
         self.setObjectName("sidebar")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        self.new_button = QPushButton(self.tr("New chat"), self)
-        self.new_button.setProperty("kind", "new")
-        self.new_button.setCursor(Qt.CursorShape.PointingHandCursor)
-        self.new_button.setToolTip(self.tr("Begin a new chat  (Ctrl+N)"))
-        self.new_button.clicked.connect(self.new_requested)
+        new = self.tr("Begin a new chat  (Ctrl+N)")
+        self.new_button = button(self.tr("New chat"), "new", self, self.new_requested, tip=new, has_hand=True)
+        incognito = self.tr("Begin a new incognito chat  (Ctrl+Shift+N)")
         self.incognito_button = IconButton(
-            keeper, "incognito", self.tr("Begin a new incognito chat  (Ctrl+Shift+N)"), kind="beside", parent=self
+            keeper, "incognito", incognito, self.incognito_requested, kind="beside", parent=self
         )
-        self.incognito_button.clicked.connect(self.incognito_requested)
         self.search = SearchField(keeper, self)
         self.search.searched.connect(self._on_searched)
         self.search.left.connect(self.left)
@@ -79,7 +68,7 @@ class ConversationList(QWidget):
         self.search.entered.connect(self.results.open_current)
         self.model = ConversationsModel(self)
         self.model.renamed.connect(self.renamed)
-        self.view = _View(self)
+        self.view = _View(self.tr("Chats"), self)
         self.view.setModel(self.model)
         delegate = ConversationDelegate(keeper, self.view)
         delegate.delete_requested.connect(self.deleted)
@@ -89,44 +78,34 @@ class ConversationList(QWidget):
         self.view.customContextMenuRequested.connect(self._show_menu)
         self.view.clicked.connect(self._on_clicked)
         self.view.selectionModel().currentChanged.connect(self._on_current_changed)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(10, 10, 10, 6)
-        column.setSpacing(6)
-        first = in_row([Placed(self.new_button, 1), self.incognito_button], spacing=6)
         lists = QWidget(self)
         self._lists = QStackedLayout(lists)
         self._lists.addWidget(self.view)
         self._lists.addWidget(self.results)
-        column.addLayout(first)
-        column.addWidget(self.search)
-        column.addWidget(lists, 1)
+        first = in_row([Placed(self.new_button, 1), self.incognito_button], spacing=6)
+        in_column([first, self.search, Placed(lists, 1)], inside=self, margins=(10, 10, 10, 6), spacing=6)
         keeper.changed.connect(self._draw_icons)
         self._draw_icons()
 
-    @property
-    def chosen_id(self) -> int | None:
-        """The conversation that is shown as open."""
-        return self._chosen_id
-
     def set_conversations(self, summaries: tuple[ConversationSummary, ...]) -> None:
-        chosen = self._chosen_id
+        chosen = self.chosen_id
         self.model.set_all(summaries)
         self.set_chosen(chosen)
 
     def upsert(self, summary: ConversationSummary) -> None:
         self.model.upsert(summary)
-        self._after_change()
+        self.view.scheduleDelayedItemsLayout()  # headings come and go, and with them the heights
 
     def remove(self, conversation_id: int) -> None:
-        chosen = None if conversation_id == self._chosen_id else self._chosen_id
+        chosen = None if conversation_id == self.chosen_id else self.chosen_id
         self.set_chosen(None)
         self.model.remove(conversation_id)
-        self._after_change()
+        self.view.scheduleDelayedItemsLayout()
         self.set_chosen(chosen)
 
     def set_chosen(self, conversation_id: int | None) -> None:
-        """Marks the open conversation, without a signal; None for a new chat that is in no list yet."""
-        self._chosen_id = conversation_id
+        """Selects the open conversation, without a signal; None for a new chat that is in no list yet."""
+        self.chosen_id = conversation_id
         row = None if conversation_id is None else self.model.row_of(conversation_id)
         if row is None:
             self.view.setCurrentIndex(QModelIndex())
@@ -136,7 +115,7 @@ class ConversationList(QWidget):
         self.has_current_changed.emit(row is not None)
 
     def show_hits(self, hits: tuple[SearchHit, ...]) -> None:
-        """What was found, in place of the conversations until the search field is empty again."""
+        """Shows them in place of the conversations until the search field is empty again."""
         self.results.show_hits(hits)
         self._lists.setCurrentWidget(self.results)
 
@@ -148,15 +127,15 @@ class ConversationList(QWidget):
 
     @Slot()
     def export_current(self) -> None:
-        index = self.view.currentIndex()
-        if index.isValid():
-            self.export_requested.emit(index.data(ConversationsModel.IdRole))
+        self._emit_current(self.export_requested)
 
     @Slot()
     def forget_current(self) -> None:
-        index = self.view.currentIndex()
-        if index.isValid():
-            self.forget_requested.emit(index.data(ConversationsModel.IdRole))
+        self._emit_current(self.forget_requested)
+
+    @Slot()
+    def delete_current(self) -> None:
+        self._emit_current(self.deleted)
 
     @Slot()
     def rename_current(self) -> None:
@@ -164,14 +143,10 @@ class ConversationList(QWidget):
         if index.isValid():
             self.view.edit(index)
 
-    @Slot()
-    def delete_current(self) -> None:
+    def _emit_current(self, signal: SignalInstance) -> None:
         index = self.view.currentIndex()
         if index.isValid():
-            self.deleted.emit(index.data(ConversationsModel.IdRole))
-
-    def _after_change(self) -> None:
-        self.view.scheduleDelayedItemsLayout()  # headings come and go, and with them the heights
+            signal.emit(index.data(ConversationsModel.IdRole))
 
     @Slot(QModelIndex, QModelIndex)
     def _on_current_changed(self, current: QModelIndex, previous: QModelIndex) -> None:  # noqa: ARG002
@@ -179,8 +154,8 @@ class ConversationList(QWidget):
         if not current.isValid():
             return
         conversation_id = current.data(ConversationsModel.IdRole)
-        if conversation_id != self._chosen_id:
-            self._chosen_id = conversation_id
+        if conversation_id != self.chosen_id:
+            self.chosen_id = conversation_id
             self.chosen.emit(conversation_id)
 
     @Slot(QModelIndex)
@@ -196,21 +171,17 @@ class ConversationList(QWidget):
         conversation_id = index.data(ConversationsModel.IdRole)
         menu = QMenu(self)
         rename = menu.addAction(self.tr("Rename"))
-        export = menu.addAction(self.tr("Export…"))
+        signals = {menu.addAction(self.tr("Export…")): self.export_requested}
         menu.addSeparator()
-        delete = menu.addAction(self.tr("Delete"))
-        forget = menu.addAction(self.tr("Forget at once…"))
+        signals[menu.addAction(self.tr("Delete"))] = self.deleted
+        signals[menu.addAction(self.tr("Forget at once…"))] = self.forget_requested
         action = menu.exec(self.view.viewport().mapToGlobal(position))
         menu.deleteLater()
-        row = self.model.row_of(conversation_id)  # the list may have changed while the menu was open
-        if action is delete and row is not None:
-            self.deleted.emit(conversation_id)
-        elif action is rename and row is not None:
+        row = self.model.row_of(conversation_id)  # None where it has gone while the menu was open
+        if action is rename and row is not None:
             self.view.edit(self.model.index(row))
-        elif action is export and row is not None:
-            self.export_requested.emit(conversation_id)
-        elif action is forget and row is not None:
-            self.forget_requested.emit(conversation_id)
+        elif action in signals and row is not None:
+            signals[action].emit(conversation_id)
 
     @Slot(str)
     def _on_searched(self, words: str) -> None:
@@ -230,43 +201,27 @@ class ConversationList(QWidget):
         self.new_button.setIcon(self._keeper.icon("new", "accent"))
         icon_px = self._keeper.px(NEW_ICON_PX)
         self.new_button.setIconSize(QSize(icon_px, icon_px))
-        self.view.scheduleDelayedItemsLayout()  # rows may be higher or lower now
+        self.view.scheduleDelayedItemsLayout()  # rows may have another height
         self.view.viewport().update()
 
 
-class _View(QListView):
+class _View(KeyboardFrame, ListView):
     """Signals: delete_pressed(): the Del key. forget_pressed(): with Shift."""
 
     delete_pressed = Signal()
     forget_pressed = Signal()
 
-    def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setProperty("kind", "conversations")
-        self.setAccessibleName(self.tr("Chats"))
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setMouseTracking(True)
-        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+    def __init__(self, name: str, parent: QWidget) -> None:
+        super().__init__("conversations", name, parent)
         self.setEditTriggers(QAbstractItemView.EditTrigger.EditKeyPressed | QAbstractItemView.EditTrigger.DoubleClicked)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        self.setResizeMode(QListView.ResizeMode.Adjust)
         self.viewport().setAutoFillBackground(False)
 
     def is_editing(self) -> bool:
         return self.state() == QAbstractItemView.State.EditingState
 
     def keyboardSearch(self, search: str) -> None:
-        """Letters do not jump to another conversation: whoever types here believes to be in the message box."""
-
-    def focusInEvent(self, event: QFocusEvent) -> None:
-        super().focusInEvent(event)
-        show_keyboard_focus(self, event)
-
-    def focusOutEvent(self, event: QFocusEvent) -> None:
-        super().focusOutEvent(event)
-        show_keyboard_focus(self, event)
+        """Letters do not jump to another conversation: they were meant for the message box."""
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace) and event.modifiers() in (

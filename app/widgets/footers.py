@@ -1,16 +1,19 @@
+"""The line under a message: what can be done with it, which version of it is shown, and how a reply was written."""
+
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QWidget
+from collections.abc import Callable, Iterator, Sequence
+
+from PySide6.QtCore import Qt, Signal, SignalInstance
+from PySide6.QtWidgets import QLabel, QWidget
 
 from app.text.marked_words import QT_TRANSLATE_NOOP
 from app.text.translation import Words, translate
 from app.theme import ThemeKeeper
-from app.widgets.branch_flipper import BranchFlipper
-from app.widgets.elided_label import ElidedLabel
 from app.widgets.icon_button import CopyButton, IconButton
 from app.widgets.layouts import Gap, Placed, Stretch, in_row
 from app.widgets.meter_text import error_words, ratio_number, speed_words
+from app.widgets.parts import ElidedLabel, set_up
 from engine.messages.conversations import Message
 from engine.messages.replies import ReplyStatistics, StopReason
 
@@ -23,12 +26,60 @@ _ENDINGS = {
 Facts = Words("Facts")
 
 
+class BranchFlipper(QWidget):
+    """`‹ 2 / 3 ›`: which of several versions of a message is shown, with buttons to the others. Hidden where there is
+    only one.
+
+    Signals:
+        chosen(int): the id of the version to show.
+    """
+
+    chosen = Signal(int)
+
+    def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._siblings: tuple[int, ...] = ()
+        self._place = 0
+        self._possible = True
+        self.earlier_button = _tool(keeper, "earlier", "", lambda: self._flip(-1), self, icon_px=14)
+        self.later_button = _tool(keeper, "later", "", lambda: self._flip(1), self, icon_px=14)
+        self.words = set_up(QLabel(self, alignment=Qt.AlignmentFlag.AlignCenter), kind="faint")
+        in_row([self.earlier_button, self.words, self.later_button], inside=self, spacing=0)
+        self.hide()
+
+    def set_siblings(self, siblings: Sequence[int], shown: int) -> None:
+        """The ids of all versions, oldest first, and of the one that is shown."""
+        self._siblings = tuple(siblings)
+        self._place = self._siblings.index(shown) if shown in self._siblings else 0
+        number, count = self._place + 1, len(self._siblings)
+        self.words.setText(f"{number} / {count}")
+        where = self.tr("Version {number} of {count} is shown")
+        self.words.setToolTip(where.format(number=number, count=count))
+        before = self.tr("Show the version before (version {number} of {count} is shown)")
+        self.earlier_button.set_name(before.format(number=number, count=count))
+        after = self.tr("Show the next version (version {number} of {count} is shown)")
+        self.later_button.set_name(after.format(number=number, count=count))
+        self.setVisible(len(self._siblings) > 1)
+        self._update()
+
+    def set_possible(self, possible: bool) -> None:
+        """Not while a reply is being written."""
+        self._possible = possible
+        self._update()
+
+    def _update(self) -> None:
+        self.earlier_button.setEnabled(self._possible and self._place > 0)
+        self.later_button.setEnabled(self._possible and self._place < len(self._siblings) - 1)
+
+    def _flip(self, step: int) -> None:
+        self.chosen.emit(self._siblings[self._place + step])
+
+
 class ReplyFooter(QWidget):
     """The quiet line under a finished reply: who wrote it, how fast, and what can be done with it.
 
     Signals:
-        copy_requested(): the Copy button was pressed.
-        regenerate_requested(), continue_requested(): the buttons were pressed.
+        copy_requested(), regenerate_requested(), continue_requested(): the buttons were pressed.
     """
 
     copy_requested = Signal()
@@ -39,39 +90,22 @@ class ReplyFooter(QWidget):
         super().__init__(parent)
         self.copy_button = CopyButton(keeper, self.tr("Copy reply"), self)
         self.copy_button.pressed_for_text.connect(self.copy_requested)
-        self.regenerate_button = IconButton(
-            keeper, "regenerate", self.tr("Write this reply again"), icon_px=15, kind="footer", parent=self
-        )
-        self.regenerate_button.clicked.connect(self.regenerate_requested)
+        again = self.tr("Write this reply again")
+        self.regenerate_button = _tool(keeper, "regenerate", again, self.regenerate_requested, self)
+        on = self.tr("Let this reply go on where it ended")
+        self.continue_button = _tool(keeper, "continue", on, self.continue_requested, self, self.tr("Continue"))
         self.regenerate_button.hide()
-        self.continue_button = IconButton(
-            keeper, "continue", self.tr("Let this reply go on where it ended"), icon_px=15, kind="footer", parent=self
-        )
-        self.continue_button.setText(self.tr("Continue"))
-        self.continue_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        self.continue_button.clicked.connect(self.continue_requested)
         self.continue_button.hide()
         self.flipper = BranchFlipper(keeper, self)
-        self.facts = ElidedLabel(self)
-        self.facts.setProperty("kind", "faint")
-        in_row(
-            [
-                self.copy_button,
-                self.regenerate_button,
-                self.continue_button,
-                self.flipper,
-                Gap(6),
-                Placed(self.facts, 1),
-            ],
-            inside=self,
-            spacing=2,
-        )
+        self.facts = set_up(ElidedLabel(self), kind="faint")
+        buttons = (self.copy_button, self.regenerate_button, self.continue_button)
+        in_row([*buttons, self.flipper, Gap(6), Placed(self.facts, 1)], inside=self, spacing=2)
 
     def set_message(self, message: Message) -> None:
         self.facts.set_words(facts(message))
         if message.statistics is not None:
-            self.facts.setToolTip(details(message.statistics))
-            self.facts.setAccessibleDescription(details(message.statistics))
+            about = details(message.statistics)
+            set_up(self.facts, tip=about, about=about)
 
     def set_regenerate(self, possible: bool) -> None:
         self.regenerate_button.setVisible(possible)
@@ -80,64 +114,9 @@ class ReplyFooter(QWidget):
         self.continue_button.setVisible(possible)
 
 
-def facts(message: Message) -> str:
-    """`SmolLM2 · 214 tokens · 31.4 tok/s · stopped`, as far as it is known."""
-    parts = [message.target_name] if message.target_name else []
-    statistics = message.statistics
-    if statistics is not None:
-        num = statistics.reply_tokens
-        parts.append(Facts.tr("{number} token(s)", "", num).format(number=f"{num:,}"))
-        if statistics.tokens_per_s:
-            parts.append(speed_words(statistics.tokens_per_s))
-        speedup = statistics.shown_speedup
-        if speedup is not None:
-            parts.append(Facts.tr("{ratio}× of plain").format(ratio=f"{speedup.value:.1f}"))
-        if statistics.num_drafted:
-            parts.append(Facts.tr("{tokens} per round").format(tokens=f"{statistics.tokens_per_round:.1f}"))
-        if statistics.stop_reason in _ENDINGS:
-            parts.append(translate("Facts", _ENDINGS[statistics.stop_reason]))
-    return "  ·  ".join(parts)
-
-
-def details(statistics: ReplyStatistics) -> str:
-    reused, rounds = statistics.prompt_tokens - statistics.evaluated_tokens, statistics.num_rounds
-    lines = [
-        Facts.tr(
-            "Prompt: {prompt} tokens, of which {read} were read now and {known} were still known from before"
-        ).format(prompt=f"{statistics.prompt_tokens:,}", read=f"{statistics.evaluated_tokens:,}", known=f"{reused:,}"),
-        Facts.tr("Reading the prompt: {seconds} s").format(seconds=f"{statistics.prompt_s:.2f}"),
-        Facts.tr("Writing the reply: {number} token(s) in {seconds} s", "", statistics.reply_tokens).format(
-            number=f"{statistics.reply_tokens:,}", seconds=f"{statistics.reply_s:.2f}"
-        ),
-        Facts.tr("Context: {used} of {size} tokens").format(
-            used=f"{statistics.context_used:,}", size=f"{statistics.context_size:,}"
-        ),
-    ]
-    if statistics.num_drafted:
-        words = Facts.tr("Drafted ahead: {drafted} tokens, of which {accepted} stood; {number} round(s)", "", rounds)
-        lines.append(
-            words.format(
-                drafted=f"{statistics.num_drafted:,}", accepted=f"{statistics.num_accepted:,}", number=f"{rounds:,}"
-            )
-        )
-    if statistics.plain_tokens_per_s:
-        words = Facts.tr("Without drafts this machine writes about {speed} (± {error}), measured in rounds without one")
-        lines.append(
-            words.format(speed=speed_words(statistics.plain_tokens_per_s), error=error_words(statistics.plain_error))
-        )
-    speedup = statistics.shown_speedup
-    if speedup is not None:
-        lines.append(Facts.tr("This reply: {ratio} of that").format(ratio=ratio_number(speedup)))
-    if statistics.left_out_messages == 1:
-        lines.append(Facts.tr("Not read any more: the oldest message"))
-    elif statistics.left_out_messages:
-        lines.append(Facts.tr("Not read any more: the %n oldest messages", "", statistics.left_out_messages))
-    return "\n".join(lines)
-
-
 class PromptFooter(QWidget):
-    """The line under a prompt: what can be done with it, seen when it is pointed at or reached with Tab, and which
-    version of it is shown.
+    """The line under a prompt: buttons, visible when it is pointed at or reached with Tab, and which version of it is
+    shown.
 
     Signals:
         copy_requested(), edit_requested(): the buttons were pressed.
@@ -150,10 +129,8 @@ class PromptFooter(QWidget):
         super().__init__(parent)
         self.copy_button = CopyButton(keeper, self.tr("Copy this message"), self)
         self.copy_button.pressed_for_text.connect(self.copy_requested)
-        self.edit_button = IconButton(
-            keeper, "edit", self.tr("Edit this message and ask again"), icon_px=15, kind="footer", parent=self
-        )
-        self.edit_button.clicked.connect(self.edit_requested)
+        edit = self.tr("Edit this message and ask again")
+        self.edit_button = _tool(keeper, "edit", edit, self.edit_requested, self)
         self.flipper = BranchFlipper(keeper, self)
         in_row([Stretch(), self.copy_button, self.edit_button, self.flipper], inside=self, spacing=2)
         self.set_awake(False)
@@ -166,3 +143,69 @@ class PromptFooter(QWidget):
     def set_editable(self, editable: bool) -> None:
         self.edit_button.setVisible(editable)
         self.flipper.set_possible(editable)
+
+
+def facts(message: Message) -> str:
+    """`SmolLM2 · 214 tokens · 31.4 tok/s · stopped`, as far as it is known."""
+    parts = [message.target_name] if message.target_name else []
+    statistics = message.statistics
+    if statistics is not None:
+        parts.append(Facts.tr("{number} token(s)", "", statistics.reply_tokens))
+        if statistics.tokens_per_s:
+            parts.append(speed_words(statistics.tokens_per_s))
+        if statistics.shown_speedup is not None:
+            parts.append(Facts.tr("{ratio}× of plain", ratio=f"{statistics.shown_speedup.value:.1f}"))
+        if statistics.num_drafted:
+            parts.append(Facts.tr("{tokens} per round", tokens=f"{statistics.tokens_per_round:.1f}"))
+        if statistics.stop_reason in _ENDINGS:
+            parts.append(translate("Facts", _ENDINGS[statistics.stop_reason]))
+    return "  ·  ".join(parts)
+
+
+def details(statistics: ReplyStatistics) -> str:
+    return "\n".join(_details(statistics))
+
+
+def _details(statistics: ReplyStatistics) -> Iterator[str]:
+    yield Facts.tr(
+        "Prompt: {prompt} tokens, of which {read} were read now and {known} were still known from before",
+        prompt=statistics.prompt_tokens,
+        read=statistics.evaluated_tokens,
+        known=statistics.prompt_tokens - statistics.evaluated_tokens,
+    )
+    yield Facts.tr("Reading the prompt: {seconds} s", seconds=f"{statistics.prompt_s:.2f}")
+    seconds = f"{statistics.reply_s:.2f}"
+    yield Facts.tr("Writing the reply: {number} token(s) in {seconds} s", "", statistics.reply_tokens, seconds=seconds)
+    yield Facts.tr("Context: {used} of {size} tokens", used=statistics.context_used, size=statistics.context_size)
+    if statistics.num_drafted:
+        yield Facts.tr(
+            "Drafted ahead: {drafted} tokens, of which {accepted} stood; {number} round(s)",
+            "",
+            statistics.num_rounds,
+            drafted=statistics.num_drafted,
+            accepted=statistics.num_accepted,
+        )
+    if statistics.plain_tokens_per_s:
+        yield Facts.tr(
+            "Without drafts this machine writes about {speed} (± {error}), measured in rounds without one",
+            speed=speed_words(statistics.plain_tokens_per_s),
+            error=error_words(statistics.plain_error),
+        )
+    if statistics.shown_speedup is not None:
+        yield Facts.tr("This reply: {ratio} of that", ratio=ratio_number(statistics.shown_speedup))
+    if statistics.left_out_messages == 1:
+        yield Facts.tr("Not read any more: the oldest message")
+    elif statistics.left_out_messages:
+        yield Facts.tr("Not read any more: the %n oldest messages", "", statistics.left_out_messages)
+
+
+def _tool(
+    keeper: ThemeKeeper,
+    icon: str,
+    name: str,
+    on_click: Callable[[], object] | SignalInstance,
+    parent: QWidget,
+    words: str = "",
+    icon_px: int = 15,
+) -> IconButton:
+    return IconButton(keeper, icon, name, on_click, words=words, icon_px=icon_px, kind="footer", parent=parent)

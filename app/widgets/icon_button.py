@@ -1,22 +1,28 @@
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, QSize, Qt, QTimer, Signal, Slot
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, QSize, Qt, QTimer, Signal, SignalInstance, Slot
 from PySide6.QtGui import QAction, QFocusEvent, QPaintEvent
 from PySide6.QtWidgets import QAbstractButton, QToolButton, QWidget
 
 from app.settings.shortcuts import native, written
+from app.text.translation import translate
 from app.theme import ThemeKeeper
 
 
 class IconButton(QToolButton):
-    """A button with an icon in a colour of the theme; its name is its tooltip and what a screen reader says."""
+    """A button with an icon in a colour of the theme, and words beside it where there are any; its name is its tooltip
+    and what a screen reader says. `on_click` is called, or emitted where it is a signal."""
 
     def __init__(
         self,
         keeper: ThemeKeeper,
         icon: str,
         name: str,
+        on_click: Callable[..., object] | SignalInstance | None = None,
         *,
+        words: str = "",
         token: str = "quiet",
         icon_px: int = 18,
         kind: str = "",
@@ -33,6 +39,11 @@ class IconButton(QToolButton):
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         if kind:
             self.setProperty("kind", kind)
+        if words:
+            self.setText(words)
+            self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        if on_click is not None:
+            self.clicked.connect(on_click)
         self.set_name(name)
         self._draw()
         keeper.changed.connect(self._draw)
@@ -47,7 +58,8 @@ class IconButton(QToolButton):
         self._draw()
 
     def set_awake(self, awake: bool) -> None:
-        """Asleep it keeps its place and can be reached with Tab, but is seen only while it has the focus."""
+        """A button that is not awake keeps its place and can be reached with Tab, but is visible only while it has the
+        focus."""
         if awake != self._awake:
             self._awake = awake
             self.update()
@@ -74,16 +86,15 @@ class CopyButton(IconButton):
     """Asks for its text to be copied, and says so for a moment.
 
     Signals:
-        pressed_for_text(): whoever has the text copies it.
+        pressed_for_text(): the owner of the text copies it.
     """
 
     pressed_for_text = Signal()
 
     def __init__(self, keeper: ThemeKeeper, name: str, parent: QWidget | None = None) -> None:
-        super().__init__(keeper, "copy", name, icon_px=15, kind="footer", parent=parent)
+        words = translate("CopyButton", "Copy")
+        super().__init__(keeper, "copy", name, words=words, icon_px=15, kind="footer", parent=parent)
         self._name = name
-        self.setText(self.tr("Copy"))
-        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self._timer = QTimer(self, singleShot=True, interval=FEEDBACK_MS)
         self._timer.timeout.connect(self._calm)
         self.clicked.connect(self._on_clicked)
@@ -104,7 +115,7 @@ class CopyButton(IconButton):
 
 
 class KeyHint(QObject):
-    """Keeps the keys of an action in the tooltip of a button that does the same."""
+    """Shows the keys of an action in the tooltip of a button that does the same."""
 
     def __init__(self, button: QAbstractButton, action: QAction) -> None:
         super().__init__(button)
@@ -118,7 +129,7 @@ class KeyHint(QObject):
     def _show(self) -> None:
         keys = native(written(self._action.shortcuts()))
         hint = f"{self._words}  ({keys})" if keys else self._words
-        if hint != self._button.toolTip():
+        if isinstance(self._button, IconButton):
+            self._button.set_name(hint)
+        else:
             self._button.setToolTip(hint)
-            if isinstance(self._button, IconButton):
-                self._button.set_name(hint)

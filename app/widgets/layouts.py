@@ -1,4 +1,4 @@
-"""Rows and columns of widgets, each built in one expression."""
+"""Rows, columns and grids of widgets, each built in one expression."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from PySide6.QtCore import QEvent, QSize, Qt
-from PySide6.QtGui import QFocusEvent
-from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLayout, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QFrame, QGridLayout, QHBoxLayout, QLayout, QScrollArea, QVBoxLayout, QWidget
 
-from app.widgets.appearance import show_keyboard_focus
+from app.widgets.appearance import KeyboardFrame
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +26,12 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A widget or layout with a stretch factor, an alignment, or both."""
+    """A widget or layout with a stretch factor, an alignment, or a number of columns of a grid."""
 
     part: QWidget | QLayout
     stretch: int = 0
     alignment: Qt.AlignmentFlag | None = None
+    columns: int = 1
 
 
 Part = QWidget | QLayout | Stretch | Gap | Placed
@@ -52,6 +52,41 @@ def in_row(
 ) -> QHBoxLayout:
     """The parts side by side; else as `in_column`."""
     return _filled(QHBoxLayout() if inside is None else QHBoxLayout(inside), parts, margins, spacing)
+
+
+def in_grid(
+    rows: Sequence[Sequence[QWidget | QLayout | Placed | None]],
+    inside: QWidget | None = None,
+    margins: Margins = (0, 0, 0, 0),
+    spacing: tuple[int, int] = (0, 0),
+    stretches: Sequence[int] = (),
+) -> QGridLayout:
+    """Rows from top to bottom, None for an empty place. `spacing` is between columns and between rows; `stretches` are
+    the factors of the columns."""
+    grid = QGridLayout() if inside is None else QGridLayout(inside)
+    grid.setContentsMargins(*margins)
+    grid.setHorizontalSpacing(spacing[0])
+    grid.setVerticalSpacing(spacing[1])
+    for column, factor in enumerate(stretches):
+        grid.setColumnStretch(column, factor)
+    for parts in rows:
+        add_row(grid, parts)
+    return grid
+
+
+def add_row(grid: QGridLayout, parts: Sequence[QWidget | QLayout | Placed | None]) -> int:
+    """Below the rows that are there; returns the number of the new one."""
+    row, column = grid.rowCount() if grid.count() else 0, 0
+    for part in parts:
+        placed = part if part is None or isinstance(part, Placed) else Placed(part)
+        if placed is not None:
+            place = (row, column, 1, placed.columns, placed.alignment or Qt.AlignmentFlag(0))
+            if isinstance(placed.part, QWidget):
+                grid.addWidget(placed.part, *place)
+            else:
+                grid.addLayout(placed.part, *place)
+        column += placed.columns if placed is not None else 1
+    return row
 
 
 def _filled(layout: _Box, parts: Sequence[Part], margins: Margins, spacing: int | None) -> _Box:
@@ -80,18 +115,27 @@ def _add(layout: QBoxLayout, part: QWidget | QLayout, stretch: int) -> None:
         layout.addLayout(part, stretch)
 
 
-class ScrollingPage(QScrollArea):
-    """More than fits, from top to bottom: the keyboard can come here to scroll. It is never narrower than what is in
-    it, as nothing scrolls sideways."""
+class ScrollArea(QScrollArea):
+    """Scrolls from top to bottom, without a frame of its own."""
+
+    def __init__(self, kind: str, parent: QWidget | None = None) -> None:
+        """`kind` is the theme's."""
+        super().__init__(parent, widgetResizable=True)
+        self.setProperty("kind", kind)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the keyboard goes to what is in it
+
+
+class ScrollingPage(KeyboardFrame, ScrollArea):
+    """A page that scrolls from top to bottom, also by the keyboard. It is never narrower than its contents, as nothing
+    scrolls sideways."""
 
     def __init__(self, name: str, inside: QWidget | None = None, parent: QWidget | None = None) -> None:
         """`name` is what a screen reader says."""
-        super().__init__(parent)
-        self.setProperty("kind", "page")
+        super().__init__("page", parent)
         self.setAccessibleName(name)
-        self.setWidgetResizable(True)
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         if inside is not None:
             self.setWidget(inside)
 
@@ -107,13 +151,5 @@ class ScrollingPage(QScrollArea):
 
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.LayoutRequest:
-            self.updateGeometry()  # what is in it takes another width
+            self.updateGeometry()  # the contents have another width
         return super().event(event)
-
-    def focusInEvent(self, event: QFocusEvent) -> None:
-        super().focusInEvent(event)
-        show_keyboard_focus(self, event)
-
-    def focusOutEvent(self, event: QFocusEvent) -> None:
-        super().focusOutEvent(event)
-        show_keyboard_focus(self, event)

@@ -10,9 +10,8 @@ from app.text.highlight import Lexing
 from app.text.markdown import Block, CodeBlock, ProseBlock
 from app.theme import ThemeKeeper
 from app.widgets.attached_files import AttachedFiles
-from app.widgets.branch_flipper import BranchFlipper
 from app.widgets.code_block import CodeBlockView
-from app.widgets.footers import PromptFooter, ReplyFooter
+from app.widgets.footers import BranchFlipper, PromptFooter, ReplyFooter
 from app.widgets.origin_legend import OriginLegend
 from app.widgets.prompt_editor import SHARE_OF_WINDOW
 from app.widgets.prompt_revision import PromptRevision

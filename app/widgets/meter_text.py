@@ -1,4 +1,4 @@
-"""The words of the meter: short where they are always in sight, whole sentences in what is told about them."""
+"""The words of the meter: short where they are always in sight, whole sentences in its tooltips."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from app.text.translation import Words
 from engine.messages.replies import ReplyStatistics
 from engine.messages.speed import LiveFigures, Speedup
 
-KEPT_ERROR = 0.5  # of a ratio that was told before
+STORED_ERROR = 0.5  # of a ratio that was shown before
 
 UNKNOWN = "—"
 Meter = Words("Meter")
@@ -17,7 +17,7 @@ Meter = Words("Meter")
 
 @dataclass(frozen=True, slots=True)
 class MeterFigures:
-    """What the meter shows of one reply, under way or kept. 0 stands for what is not known."""
+    """What the meter shows of one reply, under way or finished. 0 means not known."""
 
     tokens_per_s: float  # now, or of the whole reply once it is finished
     mean_tokens_per_s: float
@@ -32,42 +32,42 @@ class MeterFigures:
     is_compared: bool  # whether a ratio may still come
 
     @classmethod
-    def of_live(cls, figures: LiveFigures, had_ratio: bool = False) -> MeterFigures:
-        """`had_ratio`: one was told of this reply before. It then stays, also when it is known less well for a while,
-        and says so: words that come and go are worse."""
-        return cls(
-            figures.tokens_per_s,
-            figures.mean_tokens_per_s,
-            figures.num_tokens,
-            figures.speedup_within(KEPT_ERROR) if had_ratio else figures.speedup,
-            figures.plain_tokens_per_s,
-            figures.plain_error,
-            figures.num_rounds,
-            figures.num_drafted,
-            figures.num_accepted,
-            figures.tokens_per_round,
-            figures.is_compared,
-        )
+    def of_live(cls, live: LiveFigures, had_ratio: bool = False) -> MeterFigures:
+        """`had_ratio`: a ratio of this reply was shown before. It then stays, with its error, also when it is known
+        less well for a while: words that come and go are worse."""
+        speedup = live.speedup_within(STORED_ERROR) if had_ratio else live.speedup
+        return cls._of(live, live.mean_tokens_per_s, live.num_tokens, speedup, live.is_compared)
 
     @classmethod
-    def of_reply(cls, statistics: ReplyStatistics) -> MeterFigures:
+    def of_reply(cls, reply: ReplyStatistics) -> MeterFigures:
+        return cls._of(reply, reply.tokens_per_s, reply.reply_tokens, reply.shown_speedup, is_compared=False)
+
+    @classmethod
+    def _of(
+        cls,
+        source: LiveFigures | ReplyStatistics,
+        mean_tokens_per_s: float,
+        num_tokens: int,
+        speedup: Speedup | None,
+        is_compared: bool,
+    ) -> MeterFigures:
         return cls(
-            statistics.tokens_per_s,
-            statistics.tokens_per_s,
-            statistics.reply_tokens,
-            statistics.shown_speedup,
-            statistics.plain_tokens_per_s,
-            statistics.plain_error,
-            statistics.num_rounds,
-            statistics.num_drafted,
-            statistics.num_accepted,
-            statistics.tokens_per_round,
-            is_compared=False,
+            source.tokens_per_s,
+            mean_tokens_per_s,
+            num_tokens,
+            speedup,
+            source.plain_tokens_per_s,
+            source.plain_error,
+            source.num_rounds,
+            source.num_drafted,
+            source.num_accepted,
+            source.tokens_per_round,
+            is_compared,
         )
 
 
 def speed_number(tokens_per_s: float) -> str:
-    """Three figures or so: `0.45`, `31.4`, `128`, `10,000`."""
+    """About three figures: `0.45`, `31.4`, `128`, `10,000`."""
     if tokens_per_s <= 0:
         return UNKNOWN
     if tokens_per_s < 1:
@@ -80,15 +80,14 @@ def speed(figures: MeterFigures) -> str:
 
 
 def speed_words(tokens_per_s: float) -> str:
-    return Meter.tr("{number} tok/s").format(number=speed_number(tokens_per_s))
+    return Meter.tr("{number} tok/s", number=speed_number(tokens_per_s))
 
 
 def ratio(figures: MeterFigures) -> str:
-    speedup = figures.speedup
     if _is_plain(figures):
         return _of_plain("1.0×")
-    if speedup is not None:
-        return _of_plain(ratio_number(speedup))
+    if figures.speedup is not None:
+        return _of_plain(ratio_number(figures.speedup))
     return Meter.tr("measuring…") if figures.is_compared else UNKNOWN
 
 
@@ -110,41 +109,38 @@ def accepted(figures: MeterFigures) -> str:
 
 
 def widest() -> tuple[str, str, str, str]:
-    """The widest words that a part is made for, so that nothing moves while figures change: those of speed, ratio,
-    rounds and acceptance."""
+    """The widest words of speed, ratio, rounds and acceptance: their parts are made for these, so that nothing moves
+    while figures change."""
     return speed_words(10_000), _of_plain("88.8× ± 8.8"), _a_round("88.8"), _accepted(1.0)
 
 
 def about_speed(figures: MeterFigures) -> str:
-    words = Meter.tr(
+    return Meter.tr(
         "Tokens written per second, over about the last second.\nThe whole reply so far: {number} token(s) at {speed} "
         "per second. Reading the prompt does not count.",
         "",
         figures.num_tokens,
+        speed=speed_number(figures.mean_tokens_per_s),
     )
-    return words.format(number=f"{figures.num_tokens:,}", speed=speed_number(figures.mean_tokens_per_s))
 
 
-def about_kept_speed(figures: MeterFigures) -> str:
-    words = Meter.tr(
+def about_stored_speed(figures: MeterFigures) -> str:
+    return Meter.tr(
         "Tokens written per second in the last reply of this chat, over all its {number} token(s).\n"
         "Reading the prompt does not count.",
         "",
         figures.num_tokens,
     )
-    return words.format(number=f"{figures.num_tokens:,}")
 
 
 def about_ratio(figures: MeterFigures) -> str:
     if _is_plain(figures):
         return Meter.tr("Nothing was guessed ahead in this reply, so it is written at the model's plain speed.")
     if figures.speedup is not None:
-        words = Meter.tr(
+        return Meter.tr(
             "This reply is written {ratio} as fast as the model would write it here without guesses:\n"
             "about {speed} tokens per second (± {error}), measured now and then in rounds without a guess.\n"
-            "The ± says how far off this may well be: two times in three the true value lies within it."
-        )
-        return words.format(
+            "The ± says how far off this may well be: two times in three the true value lies within it.",
             ratio=ratio_number(figures.speedup),
             speed=speed_number(figures.plain_tokens_per_s),
             error=error_words(figures.plain_error),
@@ -161,30 +157,29 @@ def about_ratio(figures: MeterFigures) -> str:
 
 
 def error_words(error: float) -> str:
-    """Of a speed, as a share of it; nobody knows it better than to a hundredth."""
+    """Of a speed, as a share of it; it is never known better than to a hundredth."""
     return percent_words(max(0.01, error))
 
 
 def about_rounds(figures: MeterFigures) -> str:
-    words = Meter.tr(
+    return Meter.tr(
         "Tokens written in a round. In each round the model checks a guess of several tokens in one pass,\nkeeps what "
         "it would have written itself, and adds one token. Without guesses this is 1.0. {number} round(s).",
         "",
         figures.num_rounds,
     )
-    return words.format(number=f"{figures.num_rounds:,}")
 
 
 def about_accepted(figures: MeterFigures) -> str:
     if not figures.num_drafted:
         return Meter.tr("No token was guessed ahead in this reply.")
-    words = Meter.tr(
+    return Meter.tr(
         "Of {number} token(s) that (was|were) guessed ahead, {accepted} were what the model would have written.\n"
         "The others cost a little time and are never shown.",
         "",
         figures.num_drafted,
+        accepted=figures.num_accepted,
     )
-    return words.format(number=f"{figures.num_drafted:,}", accepted=f"{figures.num_accepted:,}")
 
 
 def spoken(figures: MeterFigures) -> str:
@@ -193,17 +188,17 @@ def spoken(figures: MeterFigures) -> str:
 
 
 def _is_plain(figures: MeterFigures) -> bool:
-    """Whether it is known that there is nothing to compare: plain decoding itself is measured."""
+    """Whether the speed of this reply is the plain one."""
     return not figures.num_drafted and figures.plain_tokens_per_s > 0
 
 
 def _of_plain(ratio: str) -> str:
-    return Meter.tr("{ratio} of plain").format(ratio=ratio)
+    return Meter.tr("{ratio} of plain", ratio=ratio)
 
 
 def _a_round(tokens: str) -> str:
-    return Meter.tr("{tokens} / round").format(tokens=tokens)
+    return Meter.tr("{tokens} / round", tokens=tokens)
 
 
 def _accepted(share: float) -> str:
-    return Meter.tr("{share} accepted").format(share=percent_words(share))
+    return Meter.tr("{share} accepted", share=percent_words(share))

@@ -6,6 +6,7 @@ from PySide6.QtWidgets import QDoubleSpinBox, QLabel, QLineEdit, QSpinBox, QWidg
 
 from app.settings.declaration import NotInRange, Setting
 from app.text.translation import translate
+from app.widgets.parts import set_up
 from engine.parameters import Parameter
 
 _EDGE_PX = 9  # from the unit to the border, as from a number without one
@@ -25,14 +26,11 @@ class NumberField(QLineEdit):
     refused = Signal(bool)
 
     def __init__(self, setting: Setting, unset: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(parent, placeholderText=unset, alignment=Qt.AlignmentFlag.AlignRight)
         self._setting = setting
         self._value: float | None = None
-        self._unit = QLabel(self)
-        self._unit.setProperty("kind", "quiet")
+        self._unit = set_up(QLabel(self), kind="quiet")
         self._unit.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        self.setPlaceholderText(unset)
-        self.setAlignment(Qt.AlignmentFlag.AlignRight)
         self.textChanged.connect(self._place_unit)
         self.textEdited.connect(self._on_edited)
         self.editingFinished.connect(self._on_finished)
@@ -124,12 +122,17 @@ def number_box(parameter: Parameter, width_px: int, parent: QWidget) -> QSpinBox
         box.setDecimals(2)
         box.setRange(parameter.low, parameter.high)
         box.setSingleStep(parameter.step)
-    box.setProperty("kind", "field")
     box.setMinimumWidth(width_px)
     box.setAlignment(Qt.AlignmentFlag.AlignRight)
-    box.setAccessibleName(translate("Settings", parameter.title))
-    box.setToolTip(translate("Settings", parameter.explanation))
-    return box
+    name, tip = translate("Settings", parameter.title), translate("Settings", parameter.explanation)
+    return set_up(box, kind="field", name=name, tip=tip)
+
+
+def label_of(field: QWidget, parent: QWidget) -> QLabel:
+    """The name of a field, to be written beside it."""
+    label = set_up(QLabel(field.accessibleName(), parent), tip=field.toolTip())
+    label.setBuddy(field)
+    return label
 
 
 def show_number(box: QSpinBox | QDoubleSpinBox, value: float) -> None:

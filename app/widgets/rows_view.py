@@ -1,11 +1,11 @@
-"""A list of rows in two lines, that keeps what is chosen when the rows change."""
+"""Lists: what they look like, and one of rows in two lines that keeps its choice when the rows change."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QRectF, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QColor, QFocusEvent, QFont, QKeyEvent, QPainter
+from PySide6.QtCore import QModelIndex, QRect, QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QColor, QFont, QKeyEvent, QPainter
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QFrame,
@@ -18,22 +18,38 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.models.rows import Row, RowsModel
-from app.theme import ThemeKeeper
-from app.widgets.appearance import show_keyboard_focus
+from app.models.rows import Index, Row, RowsModel
+from app.theme import Theme, ThemeKeeper
+from app.widgets.appearance import KeyboardFrame
+from app.widgets.parts import set_up
 
 _MARGIN_PX = 12
 _GAP_PX = 10
 _PADDING_PX = 8  # above and below the two lines
 _SMALL = 0.92  # of the font
-_Index = QModelIndex | QPersistentModelIndex
 
 
-class RowsView(QListView):
+class ListView(QListView):
+    """A list without a frame that scrolls up and down; its rows are drawn by a delegate."""
+
+    def __init__(self, kind: str, name: str, parent: QWidget | None) -> None:
+        """`kind` is the theme's, `name` is what a screen reader says."""
+        super().__init__(parent)
+        self.setProperty("kind", kind)
+        self.setAccessibleName(name)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setMouseTracking(True)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setResizeMode(QListView.ResizeMode.Adjust)
+
+
+class RowsView(KeyboardFrame, ListView):
     """Shows rows; a click or Enter uses one.
 
     Signals:
-        pointed_at(object): the row with this key is the current one now; None: none is.
+        pointed_at(object): the row with this key is the current one now, or with None no row is.
         used(object): the row with this key was clicked or Enter was pressed on it; never one that is dimmed.
         delete_pressed(): the Del key.
     """
@@ -45,40 +61,28 @@ class RowsView(QListView):
     def __init__(self, keeper: ThemeKeeper, name: str, uses_on_click: bool = True, parent: QWidget | None = None):
         """`name` is what a screen reader says. Without `uses_on_click` a click only points at a row, and a double click
         uses it."""
-        super().__init__(parent)
+        super().__init__("rows", name, parent)
         self.rows = RowsModel(self)
-        self._pointed_at: Hashable | None = None
+        self.current_key: Hashable | None = None
         self._is_filling = False
         self.setModel(self.rows)
         self.setItemDelegate(_RowDelegate(keeper, self))
-        self.setProperty("kind", "rows")
-        self.setAccessibleName(name)
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setMouseTracking(True)
         self.setUniformItemSizes(True)
-        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.setResizeMode(QListView.ResizeMode.Adjust)
         (self.clicked if uses_on_click else self.doubleClicked).connect(self._use)
         self.selectionModel().currentChanged.connect(self._on_current_changed)
         keeper.changed.connect(self.viewport().update)
 
-    @property
-    def current_key(self) -> Hashable | None:
-        return self._pointed_at
-
     def set_rows(self, rows: Sequence[Row]) -> None:
-        """The current row stays the current one while it is there; `pointed_at` is told if it is not."""
-        before = self._pointed_at
+        """The current row stays the current one while it is there."""
+        before = self.current_key
         self._is_filling = True
         self.rows.set_rows(rows)
         self._is_filling = False
         if before is not None and self.rows.index_of(before).isValid():
             self.point_at(before)
         else:
-            self._tell(None)
+            self._note(None)
 
     def point_at(self, key: Hashable | None) -> None:
         index = QModelIndex() if key is None else self.rows.index_of(key)
@@ -87,8 +91,8 @@ class RowsView(QListView):
             self.scrollTo(index)
 
     def point_at_first(self) -> None:
-        """At the first that can be used, where nothing is pointed at yet."""
-        if self._pointed_at is None:
+        """At the first that can be used, where no row is the current one."""
+        if self.current_key is None:
             first = next((row for row in self.rows.rows if not row.dimmed), None)
             self.point_at(None if first is None else first.key)
 
@@ -104,14 +108,6 @@ class RowsView(QListView):
         else:
             super().keyPressEvent(event)
 
-    def focusInEvent(self, event: QFocusEvent) -> None:
-        super().focusInEvent(event)
-        show_keyboard_focus(self, event)
-
-    def focusOutEvent(self, event: QFocusEvent) -> None:
-        super().focusOutEvent(event)
-        show_keyboard_focus(self, event)
-
     @Slot(QModelIndex)
     def _use(self, index: QModelIndex) -> None:
         row = index.data(RowsModel.RowRole)
@@ -122,11 +118,11 @@ class RowsView(QListView):
     def _on_current_changed(self, current: QModelIndex, _previous: QModelIndex) -> None:
         if not self._is_filling:
             row = current.data(RowsModel.RowRole)
-            self._tell(row.key if isinstance(row, Row) else None)
+            self._note(row.key if isinstance(row, Row) else None)
 
-    def _tell(self, key: Hashable | None) -> None:
-        if key != self._pointed_at:
-            self._pointed_at = key
+    def _note(self, key: Hashable | None) -> None:
+        if key != self.current_key:
+            self.current_key = key
             self.pointed_at.emit(key)
 
 
@@ -135,11 +131,11 @@ class _RowDelegate(QStyledItemDelegate):
         super().__init__(parent)
         self._keeper = keeper
 
-    def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:  # noqa: ARG002
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:  # noqa: ARG002
         metrics = option.fontMetrics
         return QSize(120, 2 * metrics.height() + 2 * _PADDING_PX + 2)
 
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         row = index.data(RowsModel.RowRole)
         if not isinstance(row, Row):
             return
@@ -147,22 +143,12 @@ class _RowDelegate(QStyledItemDelegate):
         area: QRect = option.rect
         state: QStyle.StateFlag = option.state
         painter.save()
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        back = QRectF(area).adjusted(2, 1, -2, -1)
-        selected = bool(state & QStyle.StateFlag.State_Selected)
-        if selected or state & QStyle.StateFlag.State_MouseOver:
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(QColor(theme.selected if selected else theme.hover))
-            painter.drawRoundedRect(back, 8, 8)
-        if selected and state & QStyle.StateFlag.State_HasFocus:
-            painter.setPen(QColor(theme.accent))
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.drawRoundedRect(back.adjusted(0.5, 0.5, -0.5, -0.5), 8, 8)
-        plain = QFont(option.font)
-        strong = QFont(plain)
+        is_framed = bool(state & QStyle.StateFlag.State_Selected and state & QStyle.StateFlag.State_HasFocus)
+        draw_back(painter, QRectF(area).adjusted(2, 1, -2, -1), state, theme, is_framed)
+        strong = QFont(option.font)
         strong.setWeight(QFont.Weight.DemiBold)
-        small = QFont(plain)
-        small.setPointSizeF(plain.pointSizeF() * _SMALL)
+        small = QFont(option.font)
+        small.setPointSizeF(small.pointSizeF() * _SMALL)
         inner = area.adjusted(_MARGIN_PX, _PADDING_PX, -_MARGIN_PX, -_PADDING_PX)
         upper = QRect(inner.left(), inner.top(), inner.width(), inner.height() // 2)
         lower = QRect(inner.left(), upper.bottom() + 1, inner.width(), inner.height() - upper.height())
@@ -172,21 +158,35 @@ class _RowDelegate(QStyledItemDelegate):
             painter.setPen(QColor(getattr(theme, row.tag_token)))
             painter.drawText(upper, right, row.tag)
             upper.setRight(upper.right() - painter.fontMetrics().horizontalAdvance(row.tag) - _GAP_PX)
+        painter.setFont(strong)
         colour = theme.faint if row.dimmed else theme.text
-        _draw_line(painter, upper, strong, colour, row.title, Qt.TextElideMode.ElideMiddle)  # its end tells much
-        _draw_line(painter, lower, small, theme.faint if row.dimmed else theme.quiet, row.subtitle)
+        draw_line(painter, upper, colour, row.title, Qt.TextElideMode.ElideMiddle)  # the end says much
+        painter.setFont(small)
+        draw_line(painter, lower, theme.faint if row.dimmed else theme.quiet, row.subtitle)
         painter.restore()
 
 
-def _draw_line(
-    painter: QPainter,
-    area: QRect,
-    font: QFont,
-    colour: str,
-    words: str,
-    elide: Qt.TextElideMode = Qt.TextElideMode.ElideRight,
+def draw_back(painter: QPainter, area: QRectF, state: QStyle.StateFlag, theme: Theme, is_framed: bool) -> None:
+    """What is behind a row that is selected or under the pointer, and the frame of one that has the keyboard."""
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    selected = bool(state & QStyle.StateFlag.State_Selected)
+    if selected or state & QStyle.StateFlag.State_MouseOver:
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(theme.selected if selected else theme.hover))
+        painter.drawRoundedRect(area, 8, 8)
+    if is_framed:
+        painter.setPen(QColor(theme.accent))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawRoundedRect(area.adjusted(0.5, 0.5, -0.5, -0.5), 8, 8)
+
+
+def has_keyboard(state: QStyle.StateFlag) -> bool:
+    return bool(state & QStyle.StateFlag.State_HasFocus and state & QStyle.StateFlag.State_KeyboardFocusChange)
+
+
+def draw_line(
+    painter: QPainter, area: QRect, colour: str, words: str, elide: Qt.TextElideMode = Qt.TextElideMode.ElideRight
 ) -> None:
-    painter.setFont(font)
     painter.setPen(QColor(colour))
     shown = painter.fontMetrics().elidedText(words, elide, area.width())
     painter.drawText(area, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, shown)
@@ -198,12 +198,9 @@ class RowsOrWords(QStackedWidget):
     def __init__(self, view: RowsView, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.view = view
-        self.words = QLabel(self)
-        self.words.setProperty("kind", "quiet")
-        self.words.setTextFormat(Qt.TextFormat.PlainText)
+        label = QLabel(self, textFormat=Qt.TextFormat.PlainText, wordWrap=True, margin=16)
+        self.words = set_up(label, kind="quiet")
         self.words.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.words.setWordWrap(True)
-        self.words.setMargin(16)
         self.addWidget(view)
         self.addWidget(self.words)
 

@@ -1,4 +1,4 @@
-"""Where the user writes what to look for."""
+"""The field for what to search for."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from PySide6.QtGui import QAction, QKeyEvent, QKeySequence, Qt
 from PySide6.QtWidgets import QLineEdit, QWidget
 
 from app.theme import ThemeKeeper
+from app.widgets.parts import set_up
 
-REST_MS = 150  # after the last key, before it is looked for
+REST_MS = 150  # from the last key to the search
 _MOST_CHARACTERS = 200
 
 
 class SearchField(QLineEdit):
     """Signals:
-    searched(str): these words are to be looked for; empty: nothing more.
+    searched(str): search for these words; empty: for nothing any more.
     left(): the user is done; the field is empty.
-    entered(), down_pressed(): keys that lead to what was found.
+    entered(), down_pressed(): keys that lead to the results.
     """
 
     searched = Signal(str)
@@ -25,14 +26,11 @@ class SearchField(QLineEdit):
     down_pressed = Signal()
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(parent, maxLength=_MOST_CHARACTERS, clearButtonEnabled=True)
         self._keeper = keeper
-        self.setProperty("kind", "search")
         self.setPlaceholderText(self.tr("Search chats"))
-        self.setAccessibleName(self.tr("Search chats"))
-        self.setToolTip(self.tr("Search titles and messages  (Ctrl+F)"))
-        self.setMaxLength(_MOST_CHARACTERS)
-        self.setClearButtonEnabled(True)
+        tip = self.tr("Search titles and messages  (Ctrl+F)")
+        set_up(self, kind="search", name=self.tr("Search chats"), tip=tip)
         self._sign = QAction(self)
         self.addAction(self._sign, QLineEdit.ActionPosition.LeadingPosition)
         self._timer = QTimer(self, singleShot=True, interval=REST_MS)
@@ -46,12 +44,9 @@ class SearchField(QLineEdit):
         self.left.emit()
 
     def event(self, event: QEvent) -> bool:
-        """Esc is this field's while one writes here, also where it would stop a reply."""
-        if (
-            event.type() == QEvent.Type.ShortcutOverride
-            and isinstance(event, QKeyEvent)
-            and event.matches(QKeySequence.StandardKey.Cancel)
-        ):
+        """Esc belongs to this field while it has the keyboard, also where it would stop a reply."""
+        is_shortcut = event.type() == QEvent.Type.ShortcutOverride
+        if is_shortcut and isinstance(event, QKeyEvent) and event.matches(QKeySequence.StandardKey.Cancel):
             event.accept()
             return True
         return super().event(event)

@@ -9,9 +9,9 @@ from PySide6.QtWidgets import QFrame, QLabel, QProgressBar, QSizePolicy, QWidget
 from app.text.amounts import percent_words
 from app.theme import ThemeKeeper
 from app.widgets import meter_text
-from app.widgets.elided_label import ElidedLabel
 from app.widgets.layouts import Placed, Stretch, in_row
 from app.widgets.meter_text import MeterFigures
+from app.widgets.parts import ElidedLabel
 from app.widgets.sparkline import Sparkline
 from app.widgets.throttle import Throttle
 from engine.messages.replies import ReplyStatistics
@@ -94,7 +94,7 @@ class SpeedMeter(QFrame):
         """Of a reply that is finished. The line of its speed stays, if it was shown while it grew."""
         self.rest()
         figures = MeterFigures.of_reply(statistics)
-        self._show(figures, meter_text.about_kept_speed(figures))
+        self._show(figures, meter_text.about_stored_speed(figures))
         self.set_context(statistics.context_used, statistics.context_size)
         self._fit()
 

@@ -10,10 +10,10 @@ from PySide6.QtWidgets import QFileDialog, QProgressBar, QPushButton, QWidget
 from app.text.amounts import percent_words, size_words
 from app.text.translation import translate
 from app.theme import ThemeKeeper
-from app.widgets.elided_label import ElidedLabel
 from app.widgets.icon_button import IconButton
 from app.widgets.layouts import Placed, in_column, in_row
 from app.widgets.name_button import NameButton
+from app.widgets.parts import ElidedLabel
 from app.widgets.target_picker import TargetPicker
 
 if TYPE_CHECKING:  # needed only once there is a target

@@ -10,10 +10,10 @@ from time import perf_counter
 from typing import Protocol
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent, QShowEvent
+from PySide6.QtGui import QKeyEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QFrame, QWidget
 
-from app.widgets.appearance import show_keyboard_focus
+from app.widgets.appearance import KeyboardFrame
 from app.widgets.icon_button import IconButton
 from app.widgets.row_view import RowView
 
@@ -47,7 +47,7 @@ class _Slot:
     arranged_width: int | None = None  # None = the height is an estimate, or out of date
 
 
-class VirtualColumn(QAbstractScrollArea):
+class VirtualColumn(KeyboardFrame, QAbstractScrollArea):
     """Scrolls over rows whose heights are estimated until they come near.
 
     When a height above turns out different, the first visible row stays where it is. While it *follows*, the end stays
@@ -197,14 +197,6 @@ class VirtualColumn(QAbstractScrollArea):
             bar = self.verticalScrollBar()
             self._follow(bar.value() >= bar.maximum() - END_PX)
             self._place(build_s=DRAGGED_S if self._is_dragged() else None)
-
-    def focusInEvent(self, event: QFocusEvent) -> None:
-        super().focusInEvent(event)
-        show_keyboard_focus(self, event)
-
-    def focusOutEvent(self, event: QFocusEvent) -> None:
-        super().focusOutEvent(event)
-        show_keyboard_focus(self, event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         bar = self.verticalScrollBar()

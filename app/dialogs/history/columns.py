@@ -83,8 +83,8 @@ def _who_guessed(row: Row) -> str:
         if share is None:
             return NOTHING
         label = label_of(origin)
-        part = Speed.tr("{name} {share}").format(name=label.lower() if words else label, share=percent_words(share))
-        words = Speed.tr("{names}, {name}").format(names=words, name=part) if words else part
+        part = Speed.tr("{name} {share}", name=label.lower() if words else label, share=percent_words(share))
+        words = Speed.tr("{names}, {name}", names=words, name=part) if words else part
     return words
 
 

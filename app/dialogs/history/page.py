@@ -6,14 +6,7 @@ from datetime import date, datetime
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import (
-    QComboBox,
-    QDialog,
-    QFileDialog,
-    QLabel,
-    QStackedLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QComboBox, QDialog, QFileDialog, QLabel, QStackedLayout, QWidget
 
 from app.dialogs.history import figures
 from app.dialogs.history.columns import csv_text
@@ -34,12 +27,12 @@ from app.dialogs.history.wording import (
     point_words,
     tool_tip,
 )
-from app.dialogs.parts import button, words
 from app.text.amounts import day_words, percent_words
 from app.text.marked_words import QT_TRANSLATE_NOOP
 from app.text.translation import translate
 from app.theme import ThemeKeeper
 from app.widgets.layouts import Gap, Placed, ScrollingPage, Stretch, in_column, in_row
+from app.widgets.parts import button, set_up, words
 from app.widgets.plots import PlotMark, PlotPoint, RatioPlot
 from app.widgets.share_bars import Bar, Part, ShareBars
 from engine.messages.history import History, Portion, Tally, total
@@ -76,24 +69,20 @@ class HistoryPage(QDialog):
         self.resize(*_SIZE_PX)
         self._history = History()
         self._rows: tuple[figures.Row, ...] = ()
-        self.headline = words("", self, kind="heading")
-        self.headline.setToolTip(tool_tip(HOW_COMPARED))
-        self.before = words("", self, kind="quiet")
-        self.before.setToolTip(tool_tip(HOW_COMPARED))
-        self.prove_button = button(self.tr("Prove it…"), "outlined", self)
-        self.prove_button.setToolTip(self.tr("Have one prompt answered with guesses and without, side by side"))
-        self.prove_button.clicked.connect(self.compare_requested)
+        compared = tool_tip(HOW_COMPARED)
+        self.headline = set_up(words("", self), kind="heading", tip=compared)
+        self.before = set_up(words("", self), kind="quiet", tip=compared)
+        prove = self.tr("Have one prompt answered with guesses and without, side by side")
+        self.prove_button = button(self.tr("Prove it…"), "outlined", self, self.compare_requested, tip=prove)
         self.targets = _combo(self.tr("Model"), self)
         self.kinds = _combo(self.tr("Kind of text"), self)
         self.groupings = _combo(self.tr("Points of the plot"), self)
         self.groupings.addItem(self.tr("Day by day"), Grouping.DAY)
         self.groupings.addItem(self.tr("Chat by chat"), Grouping.CHAT)
-        self.export_button = button(self.tr("Export the table…"), "outlined", self)
-        self.export_button.setToolTip(self.tr("Save the table, with all digits, as a CSV file"))
-        self.export_button.clicked.connect(self._export)
-        self.plot = RatioPlot(keeper, self)
+        export = self.tr("Save the table, with all digits, as a CSV file")
+        self.export_button = button(self.tr("Export the table…"), "outlined", self, self._export, tip=export)
+        self.plot = set_up(RatioPlot(keeper, self), tip=compared)
         self.plot.setFixedHeight(_PLOT_PX)
-        self.plot.setToolTip(tool_tip(HOW_COMPARED))
         self.plot_words = words("", self, kind="faint")
         self.no_points = words(
             self.tr("None of these replies could be compared with writing without guesses."), self, "quiet"
@@ -256,12 +245,9 @@ class HistoryPage(QDialog):
 
 
 def _combo(name: str, parent: QWidget) -> QComboBox:
-    combo = QComboBox(parent)
-    combo.setAccessibleName(name)
-    combo.setToolTip(name)
-    combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+    combo = QComboBox(parent, sizeAdjustPolicy=QComboBox.SizeAdjustPolicy.AdjustToContents)
     combo.setMaximumWidth(280)
-    return combo
+    return set_up(combo, name=name, tip=name)
 
 
 def _fill(combo: QComboBox, choices: list[tuple[str, object]]) -> None:
@@ -276,9 +262,7 @@ def _fill(combo: QComboBox, choices: list[tuple[str, object]]) -> None:
 
 
 def _title(name: str, parent: QWidget) -> QLabel:
-    label = QLabel(name, parent)
-    label.setProperty("kind", "title")
-    return label
+    return set_up(QLabel(name, parent), kind="title")
 
 
 def _day_name(place: float) -> str:

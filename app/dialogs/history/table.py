@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtGui import QFocusEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
 
 from app.dialogs.history.columns import COLUMNS, Column, cells
 from app.dialogs.history.figures import Row
 from app.dialogs.history.wording import tool_tip
 from app.text.translation import translate
-from app.widgets.appearance import show_keyboard_focus
+from app.widgets.appearance import KeyboardFrame
 
 _MOST_ROWS_SHOWN = 14
 
 
-class FiguresTable(QTableWidget):
+class FiguresTable(KeyboardFrame, QTableWidget):
     """Shows rows under the names of their models, and is as high as its rows, up to a number of them."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -61,14 +60,6 @@ class FiguresTable(QTableWidget):
             height += self.horizontalScrollBar().sizeHint().height()
         height += sum(self.rowHeight(number) for number in range(min(self.rowCount(), _MOST_ROWS_SHOWN)))
         self.setFixedHeight(height + 2)
-
-    def focusInEvent(self, event: QFocusEvent) -> None:
-        super().focusInEvent(event)
-        show_keyboard_focus(self, event)
-
-    def focusOutEvent(self, event: QFocusEvent) -> None:
-        super().focusOutEvent(event)
-        show_keyboard_focus(self, event)
 
     def _add_name(self, name: str) -> None:
         number = self.rowCount()

@@ -1,8 +1,8 @@
-"""What the page says."""
+"""The words of the page."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from app.dialogs.history.figures import Grouping, Point
 from app.text.amounts import day_words
@@ -51,7 +51,7 @@ def tool_tip(text: str) -> str:
 def headline(speedup: TotalSpeedup | None, when: str) -> str:
     """`when`: as in `Over the last 7 days`."""
     if speedup is None:
-        return Speed.tr("{when} no reply could be compared with writing without guesses.").format(when=when)
+        return Speed.tr("{when} no reply could be compared with writing without guesses.", when=when)
     if abs(speedup.ratio - 1) <= speedup.error > _SURE:
         words = Speed.tr("{when} too little was written to tell whether guesses help: {ratio} ({replies}).")
     elif abs(speedup.ratio - 1) <= max(speedup.error, 0.005):
@@ -81,7 +81,7 @@ def kind_words(kind: TextKind | None) -> str:
 
 def duration(seconds: float) -> str:
     if seconds < 1:
-        return Speed.tr("{seconds} seconds").format(seconds=f"{seconds:.1f}")
+        return Speed.tr("{seconds} seconds", seconds=f"{seconds:.1f}")
     if seconds < 60:
         return Speed.tr("%n second(s)", "", round(seconds))
     minutes = round(seconds / 60)
@@ -89,20 +89,17 @@ def duration(seconds: float) -> str:
         return Speed.tr("%n minute(s)", "", minutes)
     hours, minutes = divmod(minutes, 60)
     if hours < 10 and minutes:
-        return Speed.tr("{hours} h {minutes} min").format(hours=hours, minutes=minutes)
-    hours = round(seconds / 3600)
-    return Speed.tr("{number} hour(s)", "", hours).format(number=f"{hours:,}")
+        return Speed.tr("{hours} h {minutes} min", hours=hours, minutes=minutes)
+    return Speed.tr("{number} hour(s)", "", round(seconds / 3600))
 
 
 def point_words(point: Point, grouping: Grouping) -> str:
     first, last = day_words(point.first.day), day_words(point.last.day)
-    when = first if first == last else Speed.tr("{first} to {last}").format(first=first, last=last)
+    when = first if first == last else Speed.tr("{first} to {last}", first=first, last=last)
     if grouping is Grouping.CHAT:
-        chats = Speed.tr("{number} chat(s), {when}", "", point.num_groups)
-        when = chats.format(number=f"{point.num_groups:,}", when=when)
-    number = point.speedup.num_replies
-    compared = Speed.tr("{ratio}, {number} repl(y|ies) compared", "", number)
-    return f"{when}\n{compared.format(ratio=ratio_words(point.speedup), number=f'{number:,}')}"
+        when = Speed.tr("{number} chat(s), {when}", "", point.num_groups, when=when)
+    ratio, number = ratio_words(point.speedup), point.speedup.num_replies
+    return f"{when}\n" + Speed.tr("{ratio}, {number} repl(y|ies) compared", "", number, ratio=ratio)
 
 
 def plot_words(points: Sequence[Point], grouping: Grouping) -> str:
@@ -119,33 +116,37 @@ def plot_words(points: Sequence[Point], grouping: Grouping) -> str:
 
 def note_words(note: AdapterNote) -> str:
     """Of a line in the plot."""
-    return Speed.tr("Learned since {day}: {before} → {after} guesses stand in a round").format(
-        day=day_words(note.created_at), before=f"{note.before:.2f}", after=f"{note.after:.2f}"
+    return Speed.tr(
+        "Learned since {day}: {before} → {after} guesses stand in a round",
+        day=day_words(note.created_at),
+        before=f"{note.before:.2f}",
+        after=f"{note.after:.2f}",
     )
 
 
 def learned_words(history: History) -> tuple[str, ...]:
     """Sentences, and then a line for each adapter, newest first."""
-    lines = []
+    return tuple(_learned(history)) or (Speed.tr("Nothing has been learned yet."),)
+
+
+def _learned(history: History) -> Iterator[str]:
     if history.num_ngrams:
         number = history.num_ngrams
-        words = Speed.tr("{number} n-gram(s) (tells|tell) how words of your models are put together.", "", number)
-        lines.append(words.format(number=f"{number:,}"))
+        yield Speed.tr("{number} n-gram(s) (tells|tell) how words of your models are put together.", "", number)
     if history.num_recall_tokens:
-        tokens = Speed.tr("{number} token(s)", "", history.num_recall_tokens)
-        messages = Speed.tr("{number} message(s)", "", history.num_recall_texts)
-        lines.append(
-            Speed.tr("{tokens} of {messages} can be recalled when they come up again.").format(
-                tokens=tokens.format(number=f"{history.num_recall_tokens:,}"),
-                messages=messages.format(number=f"{history.num_recall_texts:,}"),
-            )
+        yield Speed.tr(
+            "{tokens} of {messages} can be recalled when they come up again.",
+            tokens=Speed.tr("{number} token(s)", "", history.num_recall_tokens),
+            messages=Speed.tr("{number} message(s)", "", history.num_recall_texts),
         )
     seconds = sum(day.seconds for day in history.learning)
     if seconds > 0:
-        words = Speed.tr("Since {day} the drafter has spent {duration} learning, while nobody waited.")
-        lines.append(words.format(day=day_words(history.learning[0].day), duration=duration(seconds)))
-    lines += [_adapter_words(note) for note in reversed(history.adapters)]
-    return tuple(lines) or (Speed.tr("Nothing has been learned yet."),)
+        yield Speed.tr(
+            "Since {day} the drafter has spent {duration} learning, while nobody waited.",
+            day=day_words(history.learning[0].day),
+            duration=duration(seconds),
+        )
+    yield from map(_adapter_words, reversed(history.adapters))
 
 
 def _adapter_words(note: AdapterNote) -> str:
@@ -171,9 +172,9 @@ def _adapter_words(note: AdapterNote) -> str:
 def _listed(names: Sequence[str]) -> str:
     listed = names[0] if names else ""
     for name in names[1:]:
-        listed = Speed.tr("{names} and {name}").format(names=listed, name=name)
+        listed = Speed.tr("{names} and {name}", names=listed, name=name)
     return listed
 
 
 def _replies(number: int) -> str:
-    return Speed.tr("{number} repl(y|ies)", "", number).format(number=f"{number:,}")
+    return Speed.tr("{number} repl(y|ies)", "", number)

@@ -1,4 +1,4 @@
-"""What of a model goes on graphics cards, or why nothing does."""
+"""How much of a model goes on graphics cards, or why nothing does."""
 
 from __future__ import annotations
 
@@ -7,21 +7,20 @@ import sys
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QMessageBox, QWidget
 
-from app.dialogs.parts import button, words
 from app.text.amounts import size_words
-from app.widgets.appearance import set_kind
+from app.widgets.appearance import restyle
 from app.widgets.layouts import Placed, in_column
+from app.widgets.parts import button, words
 from engine.messages.targets import GpuShare, GpuSupport
 
 
 class GpuNote(QWidget):
-    """A sentence, and how to come by a build for graphics cards where there is none. Nothing until it is known."""
+    """A sentence, and how to get a build for graphics cards where there is none. Hidden until it is known."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.sentence = words("", self, kind="quiet")
-        self.help_button = button(self.tr("How to use a graphics card…"), "link", self)
-        self.help_button.clicked.connect(self._show_help)
+        self.help_button = button(self.tr("How to use a graphics card…"), "link", self, self._show_help)
         in_column(
             [self.sentence, Placed(self.help_button, alignment=Qt.AlignmentFlag.AlignLeft)], inside=self, spacing=2
         )
@@ -31,7 +30,7 @@ class GpuNote(QWidget):
         support = share.support
         self.sentence.setText(self._share_words(share) if support.devices else self._none_words(support))
         self.sentence.setToolTip(self._device_words(support))
-        set_kind(self.sentence, "warning" if share.num_bytes > share.room else "quiet")
+        restyle(self.sentence, kind="warning" if share.num_bytes > share.room else "quiet")
         self.help_button.setVisible(not support.devices)
         self.show()
 

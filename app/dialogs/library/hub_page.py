@@ -1,4 +1,4 @@
-"""Finding models on the hub and bringing them here."""
+"""A search for models on the hub, and their downloads."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QLabel, QLineEdit, QSplitter, QWidget
 
 from app.dialogs.library.downloads_panel import DownloadsPanel
-from app.dialogs.parts import button, words
 from app.models.target_rows import hub_file_row, hub_model_row
 from app.text.amounts import size_words
 from app.text.hub_files import FileAdvice
 from app.text.marked_words import QT_TRANSLATE_NOOP
 from app.theme import ThemeKeeper
 from app.widgets.layouts import Placed, Stretch, in_column, in_row
+from app.widgets.parts import button, set_up, words
 from app.widgets.rows_view import RowsOrWords, RowsView
 from engine.messages.targets import HubFile, HubModel
 
@@ -26,9 +26,9 @@ _NO_REPOSITORY = QT_TRANSLATE_NOOP("HubPage", "Press a model on the left to see 
 
 class HubPage(QWidget):
     """Signals:
-    search_requested(str): the hub is to be asked for models by these words.
-    files_requested(str): the files of this repository are to be listed.
-    download_requested(HubFile): this file is to be brought here.
+    search_requested(str): ask the hub for models by these words.
+    files_requested(str): list the files of this repository.
+    download_requested(HubFile): download this file.
     """
 
     search_requested = Signal(str)
@@ -38,35 +38,27 @@ class HubPage(QWidget):
     def __init__(self, keeper: ThemeKeeper, host: str, parent: QWidget | None = None) -> None:
         """`host` is asked, as in `huggingface.co`."""
         super().__init__(parent)
-        self.note = words(
-            self.tr(
-                "This page asks {host}, and only when you press Search, a model, Download or Resume. It learns what "
-                "you search for and which files you want, and nothing of your chats."
-            ).format(host=host),
-            self,
-            kind="quiet",
+        note = self.tr(
+            "This page asks {host}, and only when you press Search, a model, Download or Resume. It learns what you "
+            "search for and which files you want, and nothing of your chats."
         )
-        self.search = QLineEdit(self)
-        self.search.setPlaceholderText(self.tr("Name of a model, as in “qwen 7b”"))
-        self.search.setAccessibleName(self.tr("Search the hub for models"))
+        self.note = words(note.format(host=host), self, kind="quiet")
+        example = self.tr("Name of a model, as in “qwen 7b”")
+        self.search = set_up(QLineEdit(self, placeholderText=example), name=self.tr("Search the hub for models"))
         self.search.returnPressed.connect(self._on_search)
-        self.search_button = button(self.tr("Search"), "outlined", self)
-        self.search_button.clicked.connect(self._on_search)
+        self.search_button = button(self.tr("Search"), "outlined", self, self._on_search)
         self.models_view = RowsView(keeper, self.tr("Models on the hub"), parent=self)
-        self.models_view.used.connect(self._on_model)
+        self.models_view.used.connect(self.files_requested.emit)
         self.models = RowsOrWords(self.models_view, self)
         self.models.show_words(self.tr(_BEGIN))
-        self.repository = QLabel(self)
-        self.repository.setProperty("kind", "title")
-        self.repository.setTextFormat(Qt.TextFormat.PlainText)
-        self.repository.setWordWrap(True)
+        label = QLabel(self, textFormat=Qt.TextFormat.PlainText, wordWrap=True)
+        self.repository = set_up(label, kind="title")
         self.files_view = RowsView(keeper, self.tr("Files of the model"), uses_on_click=False, parent=self)
         self.files_view.pointed_at.connect(self._on_file)
         self.files_view.used.connect(self._on_download)
         self.files = RowsOrWords(self.files_view, self)
         self.files.show_words(self.tr(_NO_REPOSITORY))
-        self.download_button = button(self.tr("Download"), "primary", self)
-        self.download_button.clicked.connect(self.files_view.use_current)
+        self.download_button = button(self.tr("Download"), "primary", self, self.files_view.use_current)
         self.downloads = DownloadsPanel(self)
         self._busy: frozenset[HubFile] = frozenset()
         self._arrange()
@@ -84,7 +76,7 @@ class HubPage(QWidget):
             else self.tr("The hub lists nothing."),
         )
         if models:
-            self.models_view.point_at_first()  # first: with the focus Qt would point at it and not mark it
+            self.models_view.point_at_first()  # before it gets the focus, when Qt would not select the row
             self.models_view.setFocus()
 
     def show_search_failed(self, sentence: str) -> None:
@@ -115,7 +107,7 @@ class HubPage(QWidget):
         self.files.show_words(sentence)
 
     def set_busy_files(self, files: frozenset[HubFile]) -> None:
-        """Those that need no download: on their way, or here."""
+        """Those that need no download: they are here, or are being downloaded."""
         self._busy = files
         self._on_file(self.files_view.current_key)
 
@@ -126,9 +118,7 @@ class HubPage(QWidget):
         in_column([self.repository, Placed(self.files, 1), below], inside=right, margins=(10, 0, 0, 0), spacing=6)
         left = QWidget(self)
         in_column([self.models], inside=left, margins=(0, 0, 10, 0))
-        splitter = QSplitter(Qt.Orientation.Horizontal, self)
-        splitter.setHandleWidth(1)
-        splitter.setChildrenCollapsible(False)
+        splitter = QSplitter(Qt.Orientation.Horizontal, self, handleWidth=1, childrenCollapsible=False)
         splitter.addWidget(left)
         splitter.addWidget(right)
         splitter.setSizes([1000, 1000])
@@ -139,21 +129,14 @@ class HubPage(QWidget):
         self.search_requested.emit(self.search.text().strip())
 
     @Slot(object)
-    def _on_model(self, key: object) -> None:
-        self.files_requested.emit(str(key))
-
-    @Slot(object)
     def _on_file(self, key: object) -> None:
         file = key if isinstance(key, HubFile) else None
+        is_busy = file in self._busy
         self.download_button.setVisible(file is not None)
-        self.download_button.setEnabled(file not in self._busy)
+        self.download_button.setEnabled(not is_busy)
         if file is not None:
-            taken = file in self._busy
-            self.download_button.setText(
-                self.tr("Downloaded or on its way")
-                if taken
-                else self.tr("Download {size}").format(size=size_words(file.size_bytes))
-            )
+            download = self.tr("Download {size}").format(size=size_words(file.size_bytes))
+            self.download_button.setText(self.tr("Downloaded or on its way") if is_busy else download)
 
     @Slot(object)
     def _on_download(self, key: object) -> None:

@@ -6,13 +6,14 @@ from pathlib import Path
 
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QHideEvent
-from PySide6.QtWidgets import QDialog, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QWidget
 
 from app.dialogs.library.hub_page import HubPage
 from app.dialogs.library.library_page import LibraryPage
-from app.dialogs.parts import button, show_in_front, words
+from app.dialogs.parts import show_in_front
 from app.theme import ThemeKeeper
 from app.widgets.layouts import Placed, in_column, in_row
+from app.widgets.parts import Tabs, button, words
 from engine import SamplingSettings
 
 
@@ -20,7 +21,7 @@ class LibraryDialog(QDialog):
     """Two pages: the models that are here, and those on the hub. Files and folders can be dropped on it.
 
     Signals:
-        dropped(object): these paths (a tuple) are to be added.
+        dropped(object): add these paths (a tuple).
         opened(): it is shown now.
     """
 
@@ -38,25 +39,18 @@ class LibraryDialog(QDialog):
         self.library = LibraryPage(keeper, sampling_for_all, self)
         self.library.find_requested.connect(self.show_hub)
         self.hub = HubPage(keeper, host, self)
-        self.tabs = QTabWidget(self)
-        self.tabs.setProperty("kind", "pages")
-        self.tabs.tabBar().setProperty("kind", "pages")
-        self.tabs.setDocumentMode(True)
-        self.tabs.tabBar().setDrawBase(False)
+        self.tabs = Tabs(self)
         for page, name in ((self.library, self.tr("Your models")), (self.hub, self.tr("Find models"))):
             frame = QWidget(self)
-            inside = QVBoxLayout(frame)
-            inside.setContentsMargins(0, 12, 0, 0)
-            inside.addWidget(page)
+            in_column([page], inside=frame, margins=(0, 12, 0, 0))
             self.tabs.addTab(frame, name)
         self.words = words("", self, kind="quiet")
-        self.close_button = button(self.tr("Close"), "outlined", self)
-        self.close_button.clicked.connect(self.close)
+        self.close_button = button(self.tr("Close"), "outlined", self, self.close)
         foot = in_row([Placed(self.words, 1), self.close_button], spacing=12)
         in_column([Placed(self.tabs, 1), foot], inside=self, margins=(16, 10, 16, 12), spacing=10)
 
     def show_words(self, text: str) -> None:
-        """What came of what the user wanted last, or why nothing did; a sentence."""
+        """The result of what the user wanted last, or why there is none; a sentence."""
         self.words.setText(text)
 
     def open_library(self) -> None:

@@ -1,19 +1,19 @@
-"""The library's models in a list, and beside it the one that is pointed at."""
+"""The library's models in a list, and beside it the current one."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal, SignalInstance, Slot
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QLineEdit, QMenu, QSplitter, QWidget
+from PySide6.QtWidgets import QMenu, QSplitter, QWidget
 
 from app.dialogs.library.target_details import TargetDetailsView
-from app.dialogs.parts import button, words
 from app.models.target_rows import target_rows
 from app.text.translation import translate
 from app.theme import ThemeKeeper
 from app.widgets.layouts import Placed, Stretch, in_column, in_row
+from app.widgets.parts import button, search_line, words
 from app.widgets.rows_view import RowsOrWords, RowsView
 from app.widgets.target_picker import NO_MODELS, ONLY_STARTER
 from engine import SamplingSettings, TargetOptions, TargetSettings
@@ -23,14 +23,12 @@ _LIST_PX = 300
 
 
 class LibraryPage(QWidget):
-    """Signals:
-    use_requested(object): the model with this path is to be used.
-    load_again_requested(object): the model with this path, which is in use, is to be loaded anew.
-    options_changed(object, TargetOptions): what is to hold for the model with this path.
-    estimate_wanted(object, TargetSettings): how much memory the model with this path takes then is to be shown.
-    folder_requested(object): the folder of the file with this path is to be opened.
-    remove_requested(object): the model with this path is to leave the library.
-    add_files_requested(), add_folder_requested(), find_requested(): as the buttons say.
+    """Signals, each of the model with this path:
+    use_requested(object), load_again_requested(object): load it; load it anew, as it is in use.
+    options_changed(object, TargetOptions): these are its options from now on.
+    estimate_wanted(object, TargetSettings): show how much memory it takes with these settings.
+    folder_requested(object), remove_requested(object): open the folder of its file; remove it from the library.
+    add_files_requested(), add_folder_requested(), find_requested(): the buttons were pressed.
     """
 
     use_requested = Signal(object)
@@ -48,33 +46,26 @@ class LibraryPage(QWidget):
         self._targets: tuple[LibraryTarget, ...] | None = None
         self._in_use: Path | None = None
         self._differs = False
-        self.search = QLineEdit(self)
-        self.search.setPlaceholderText(self.tr("Search your models"))
-        self.search.setAccessibleName(self.tr("Search your models"))
-        self.search.setClearButtonEnabled(True)
-        self.search.textChanged.connect(self._show_rows)
+        self.search = search_line(self.tr("Search your models"), self, self._show_rows)
         self.view = RowsView(keeper, self.tr("Models"), uses_on_click=False, parent=self)
         self.view.pointed_at.connect(self._show_pointed_at)
         self.view.used.connect(self.use_requested)
         self.view.delete_pressed.connect(self._on_remove)
         self.list = RowsOrWords(self.view, self)
         self.hint = words("", self, kind="quiet")
-        self.add_button = button(self.tr("Add…"), "outlined", self)
-        self.add_button.setToolTip(
-            self.tr("Add model files, or a folder of them; nothing is copied. They can be dropped here too.")
-        )
+        add = self.tr("Add model files, or a folder of them; nothing is copied. They can be dropped here too.")
+        self.add_button = button(self.tr("Add…"), "outlined", self, tip=add)
         menu = QMenu(self.add_button)
-        menu.addAction(self.tr("Model files…")).triggered.connect(self._on_add_files)
-        menu.addAction(self.tr("A folder…")).triggered.connect(self._on_add_folder)
+        menu.addAction(self.tr("Model files…")).triggered.connect(self.add_files_requested)
+        menu.addAction(self.tr("A folder…")).triggered.connect(self.add_folder_requested)
         self.add_button.setMenu(menu)
-        self.find_button = button(self.tr("Find models…"), "outlined", self)
-        self.find_button.clicked.connect(self._on_find)
+        self.find_button = button(self.tr("Find models…"), "outlined", self, self.find_requested)
         self.details = TargetDetailsView(sampling_for_all, self)
-        self.details.use_requested.connect(self._on_use)
-        self.details.folder_requested.connect(self._on_folder)
-        self.details.remove_requested.connect(self._on_remove)
+        self.details.use_button.clicked.connect(self._on_use)
+        self.details.folder_button.clicked.connect(lambda: self._emit(self.folder_requested))
+        self.details.remove_button.clicked.connect(self._on_remove)
         self.details.form.changed.connect(self._on_options)
-        self.details.form.load_again_requested.connect(self._on_load_again)
+        self.details.form.load_again_requested.connect(lambda: self._emit(self.load_again_requested))
         self._arrange()
         self.details.hide()
 
@@ -98,12 +89,12 @@ class LibraryPage(QWidget):
         self._show_pointed_at()
 
     def set_for_all(self, sampling: SamplingSettings) -> None:
-        """What holds for all chats is another now; so is what any of them takes, if it is asked for again."""
+        """All chats have another sampling now."""
         self.details.form.sampling.set_for_all(sampling)
         self._ask_for_estimate()
 
     def show_estimate(self, path: Path, settings: TargetSettings, estimate: MemoryEstimate) -> None:
-        """If it is still what is shown. `settings` are the model's own."""
+        """If it is still the model that is shown. `settings` are the model's own."""
         if self.target is not None and self.target.path == path and self.details.form.options.settings == settings:
             self.details.form.show_estimate(estimate)
 
@@ -124,7 +115,7 @@ class LibraryPage(QWidget):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        self._ask_for_estimate()  # of what is free, others may have taken meanwhile
+        self._ask_for_estimate()  # there may be more or less memory than before
 
     # Arrangement
 
@@ -134,9 +125,7 @@ class LibraryPage(QWidget):
         in_column(
             [self.search, Placed(self.list, 1), self.hint, buttons], inside=left, margins=(0, 0, 10, 0), spacing=8
         )
-        splitter = QSplitter(Qt.Orientation.Horizontal, self)
-        splitter.setHandleWidth(1)
-        splitter.setChildrenCollapsible(False)
+        splitter = QSplitter(Qt.Orientation.Horizontal, self, handleWidth=1, childrenCollapsible=False)
         splitter.addWidget(left)
         splitter.addWidget(self.details)
         splitter.setStretchFactor(1, 1)
@@ -185,35 +174,16 @@ class LibraryPage(QWidget):
             self.options_changed.emit(target.path, options)
             self._ask_for_estimate()
 
+    def _emit(self, signal: SignalInstance) -> None:
+        if self.target is not None:
+            signal.emit(self.target.path)
+
     @Slot()
     def _on_use(self) -> None:
-        if self.target is not None:
-            self.details.form.flush()
-            self.use_requested.emit(self.target.path)
-
-    @Slot()
-    def _on_load_again(self) -> None:
-        if self.target is not None:
-            self.load_again_requested.emit(self.target.path)
-
-    @Slot()
-    def _on_folder(self) -> None:
-        if self.target is not None:
-            self.folder_requested.emit(self.target.path)
+        self.details.form.flush()
+        self._emit(self.use_requested)
 
     @Slot()
     def _on_remove(self) -> None:
         if self.target is not None and not self.target.is_starter:
-            self.remove_requested.emit(self.target.path)
-
-    @Slot()
-    def _on_add_files(self) -> None:
-        self.add_files_requested.emit()
-
-    @Slot()
-    def _on_add_folder(self) -> None:
-        self.add_folder_requested.emit()
-
-    @Slot()
-    def _on_find(self) -> None:
-        self.find_requested.emit()
+            self._emit(self.remove_requested)

@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QGridLayout,
-    QHBoxLayout,
-    QLabel,
-    QPlainTextEdit,
-    QSpinBox,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QCheckBox, QLabel, QPlainTextEdit, QSpinBox, QWidget
 
 from app.dialogs.library.gpu_note import GpuNote
 from app.dialogs.library.sampling_fields import SamplingFields
-from app.dialogs.parts import button, words
 from app.text.amounts import size_words
 from app.text.marked_words import QT_TRANSLATE_NOOP
 from app.text.translation import translate
-from app.widgets.appearance import set_kind
-from app.widgets.number_field import number_box
+from app.widgets.appearance import restyle
+from app.widgets.layouts import Gap, Placed, in_column, in_grid, in_row
+from app.widgets.number_field import label_of, number_box
+from app.widgets.parts import button, set_up, words
 from app.widgets.target_picker import memory_words
 from engine import SamplingSettings, TargetOptions, TargetSettings
 from engine.messages.targets import MemoryEstimate
@@ -51,43 +43,30 @@ class OptionsForm(QWidget):
 
     def __init__(self, sampling_for_all: SamplingSettings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._options = TargetOptions()
+        self.options = TargetOptions()
         self._is_filling = False
         self.fields = {each.name: self._number(each) for each in _PARAMETERS}
-        self.memory = words("", self, kind="quiet")
-        self.memory.setToolTip(
-            self.tr("Estimated from the file's header and the context size; free is what programs may take now")
-        )
+        estimated = self.tr("Estimated from the file's header and the context size; free is what programs may take now")
+        self.memory = set_up(words("", self), kind="quiet", tip=estimated)
         self.gpu = GpuNote(self)
         self.when = words(self.tr("These three hold from the next loading on."), self, kind="faint")
-        self.load_again_button = button(self.tr("Load again now"), "outlined", self)
-        self.load_again_button.clicked.connect(self._on_load_again)
+        self.load_again_button = button(self.tr("Load again now"), "outlined", self, self._on_load_again)
         self.sampling = SamplingFields(sampling_for_all, self)
         self.sampling.changed.connect(self._on_changed)
-        self.has_prompt = QCheckBox(self.tr("Its own system prompt, for new chats"), self)
-        self.has_prompt.setToolTip(self.tr(_ABOUT_PROMPT))
+        about_prompt = self.tr(_ABOUT_PROMPT)
+        self.has_prompt = set_up(QCheckBox(self.tr("Its own system prompt, for new chats"), self), tip=about_prompt)
         self.has_prompt.toggled.connect(self._on_prompt_toggled)
-        self.prompt = QPlainTextEdit(self)
-        self.prompt.setProperty("kind", "field")
-        self.prompt.setAccessibleName(self.tr("System prompt"))
-        self.prompt.setToolTip(self.tr(_ABOUT_PROMPT))
-        self.prompt.setPlaceholderText(self.tr("You are a helpful assistant who answers briefly."))
-        self.prompt.setTabChangesFocus(True)
+        example = self.tr("You are a helpful assistant who answers briefly.")
+        prompt = QPlainTextEdit(self, placeholderText=example, tabChangesFocus=True)
+        self.prompt = set_up(prompt, kind="field", name=self.tr("System prompt"), tip=about_prompt)
         self.prompt.setFixedHeight(_PROMPT_PX)
-        self.reset_button = button(self.tr("Reset to what holds for all"), "link", self)
-        self.reset_button.clicked.connect(self._on_reset)
-        self._rest = QTimer(self)
-        self._rest.setSingleShot(True)
-        self._rest.setInterval(_REST_MS)
+        self.reset_button = button(self.tr("Reset to what holds for all"), "link", self, self._on_reset)
+        self._rest = QTimer(self, singleShot=True, interval=_REST_MS)
         self._rest.timeout.connect(self._on_changed)
         self.prompt.textChanged.connect(self._on_typed)
         self._arrange()
         self.show_options(TargetOptions(), 0)
         self.show_loaded(False, False)
-
-    @property
-    def options(self) -> TargetOptions:
-        return self._options
 
     def show_options(self, options: TargetOptions, trained_context: int) -> None:
         """Of another target. `trained_context` is in tokens; 0: not known. Text that was typed for the one before is
@@ -104,14 +83,14 @@ class OptionsForm(QWidget):
             work=size_words(estimate.work),
         )
         self.memory.setText(parts)
-        set_kind(self.memory, "warning" if estimate.is_too_much else "quiet")
+        restyle(self.memory, kind="warning" if estimate.is_too_much else "quiet")
         self.gpu.show_share(estimate.gpu)
         self.fields["gpu_layers"].setEnabled(bool(estimate.gpu.support.devices))
 
     def show_no_estimate(self, sentence: str = "") -> None:
         """Why there is none; without a sentence, it is being made."""
         self.memory.setText(sentence or self.tr("Looking how much memory it takes…"))
-        set_kind(self.memory, "quiet")
+        restyle(self.memory, kind="quiet")
 
     def show_loaded(self, is_in_use: bool, differs: bool) -> None:
         """Whether the target is in use, and was loaded with other settings than these."""
@@ -145,37 +124,31 @@ class OptionsForm(QWidget):
         return None if field.value() == field.minimum() else field.value()
 
     def _arrange(self) -> None:
-        grid = QGridLayout()
-        grid.setHorizontalSpacing(10)
-        grid.setVerticalSpacing(8)
-        for row, field in enumerate(self.fields.values()):
-            label = QLabel(field.accessibleName(), self)
-            label.setBuddy(field)
-            label.setToolTip(field.toolTip())
-            grid.addWidget(label, row, 0)
-            grid.addWidget(field, row, 1)
-        grid.setColumnStretch(2, 1)
-        loading = QHBoxLayout()
-        loading.addWidget(self.when, 1)
-        loading.addWidget(self.load_again_button)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(10)
-        column.addWidget(_heading(self.tr("Loading"), self))
-        column.addLayout(grid)
-        column.addWidget(self.gpu)
-        column.addWidget(self.memory)
-        column.addLayout(loading)
-        column.addSpacing(4)
-        column.addWidget(_heading(self.tr("How it answers"), self))
-        column.addWidget(self.sampling)
-        column.addWidget(self.has_prompt)
-        column.addWidget(self.prompt)
-        column.addWidget(self.reset_button, 0, Qt.AlignmentFlag.AlignLeft)
+        fields = in_grid(
+            [[label_of(field, self), field] for field in self.fields.values()], spacing=(10, 8), stretches=(0, 0, 1)
+        )
+        loading = in_row([Placed(self.when, 1), self.load_again_button])
+        in_column(
+            [
+                set_up(QLabel(self.tr("Loading"), self), kind="title"),
+                fields,
+                self.gpu,
+                self.memory,
+                loading,
+                Gap(4),
+                set_up(QLabel(self.tr("How it answers"), self), kind="title"),
+                self.sampling,
+                self.has_prompt,
+                self.prompt,
+                Placed(self.reset_button, alignment=Qt.AlignmentFlag.AlignLeft),
+            ],
+            inside=self,
+            spacing=10,
+        )
 
     def _fill(self, options: TargetOptions, trained_context: int) -> None:
         self._is_filling = True
-        self._options = options
+        self.options = options
         own_context = options.settings.context_size or 0
         self.fields["context_size"].setMaximum(max(trained_context or _MOST_CONTEXT, own_context))
         for name, field in self.fields.items():
@@ -216,8 +189,8 @@ class OptionsForm(QWidget):
             self.sampling.sampling,
             self.prompt.toPlainText().strip() if self.has_prompt.isChecked() else None,
         )
-        if options != self._options:
-            self._options = options
+        if options != self.options:
+            self.options = options
             self.reset_button.setEnabled(options != TargetOptions())
             self.changed.emit(options)
 
@@ -231,9 +204,3 @@ class OptionsForm(QWidget):
     def _on_load_again(self) -> None:
         self.flush()
         self.load_again_requested.emit()
-
-
-def _heading(text: str, parent: QWidget) -> QLabel:
-    label = QLabel(text, parent)
-    label.setProperty("kind", "title")
-    return label

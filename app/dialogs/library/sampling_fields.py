@@ -6,11 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QComboBox, QGridLayout, QLabel, QWidget
+from PySide6.QtWidgets import QComboBox, QWidget
 
 from app.text.marked_words import QT_TRANSLATE_NOOP
 from app.text.translation import translate
-from app.widgets.number_field import number_box, show_number
+from app.widgets.layouts import Placed, in_grid
+from app.widgets.number_field import label_of, number_box, show_number
+from app.widgets.parts import set_up
 from engine import SamplingSettings
 from engine.parameters import Scope, parameters
 
@@ -37,13 +39,12 @@ class SamplingFields(QWidget):
     def __init__(self, for_all: SamplingSettings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._for_all = for_all
-        self._sampling: SamplingSettings | None = None
+        self.sampling: SamplingSettings | None = None  # None: as for all chats
         self._is_filling = False
-        self.preset = QComboBox(self)
+        tip = self.tr("How freely words are chosen. It holds from the next reply on.")
+        self.preset = set_up(QComboBox(self), name=self.tr("Sampling"), tip=tip)
         presets = (translate("Sampling", name) for name, _ in PRESETS)
         self.preset.addItems([self.tr("As for all chats"), *presets, self.tr("Own figures")])
-        self.preset.setAccessibleName(self.tr("Sampling"))
-        self.preset.setToolTip(self.tr("How freely words are chosen. It holds from the next reply on."))
         self.preset.activated.connect(self._on_preset)
         declared = parameters(SamplingSettings, Scope.TARGET)
         self.fields = {each.name: number_box(each, _FIELD_PX, self) for each in declared}
@@ -59,16 +60,11 @@ class SamplingFields(QWidget):
     def set_for_all(self, sampling: SamplingSettings) -> None:
         """All chats have another sampling now."""
         self._for_all = sampling
-        if self._sampling is None:
+        if self.sampling is None:
             self.show_sampling(None)
 
-    @property
-    def sampling(self) -> SamplingSettings | None:
-        """None: as for all chats."""
-        return self._sampling
-
     def show_sampling(self, sampling: SamplingSettings | None) -> None:
-        self._sampling = sampling
+        self.sampling = sampling
         self._is_filling = True
         for name, field in self.fields.items():
             show_number(field, getattr(sampling or self._for_all, name))
@@ -77,24 +73,14 @@ class SamplingFields(QWidget):
         self.preset.setCurrentIndex(_AS_FOR_ALL if sampling is None else next(named, _OWN))
 
     def _arrange(self) -> None:
-        grid = QGridLayout(self)
-        grid.setContentsMargins(0, 0, 0, 0)
-        grid.setHorizontalSpacing(10)
-        grid.setVerticalSpacing(8)
-        grid.addWidget(self.preset, 0, 0, 1, 2)
-        for number, field in enumerate(self.fields.values()):
-            label = QLabel(field.accessibleName(), self)
-            label.setBuddy(field)
-            label.setToolTip(field.toolTip())
-            row, column = 1 + number // 2, 2 * (number % 2)
-            grid.addWidget(label, row, column)
-            grid.addWidget(field, row, column + 1)
-        grid.setColumnStretch(4, 1)
+        parts = [part for field in self.fields.values() for part in (label_of(field, self), field)]
+        rows = [parts[place : place + 4] for place in range(0, len(parts), 4)]  # two fields in each
+        in_grid([[Placed(self.preset, columns=2)], *rows], inside=self, spacing=(10, 8), stretches=(0, 0, 0, 0, 1))
 
     @Slot(int)
     def _on_preset(self, number: int) -> None:
         if number == _OWN:
-            self.show_sampling(self._sampling or self._for_all)
+            self.show_sampling(self.sampling or self._for_all)
             self.preset.setCurrentIndex(_OWN)
         else:
             self.show_sampling(None if number == _AS_FOR_ALL else PRESETS[number - _FIRST_PRESET][1])
@@ -105,5 +91,5 @@ class SamplingFields(QWidget):
         if self._is_filling:
             return
         figures: dict[str, Any] = {name: field.value() for name, field in self.fields.items()}
-        self.show_sampling(replace(self._sampling or self._for_all, **figures))
+        self.show_sampling(replace(self.sampling or self._for_all, **figures))
         self.changed.emit()

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QFocusEvent, QResizeEvent
-from PySide6.QtWidgets import QFormLayout, QFrame, QHBoxLayout, QLabel, QLineEdit, QWidget
+from PySide6.QtWidgets import QFormLayout, QLabel, QLineEdit, QWidget
 
 from app.dialogs.library.options_form import OptionsForm
-from app.dialogs.parts import button, words
 from app.models.target_rows import target_title
 from app.text.amounts import count_words, day_words, size_words
 from app.text.marked_words import QT_TRANSLATE_NOOP
 from app.text.translation import Words
-from app.widgets.appearance import set_kind
-from app.widgets.layouts import ScrollingPage, Stretch, in_column
+from app.widgets.appearance import restyle
+from app.widgets.layouts import ScrollingPage, Stretch, in_column, in_row
+from app.widgets.parts import button, line, set_up, words
 from engine import SamplingSettings
 from engine.messages.targets import LibraryTarget
 
@@ -35,40 +35,25 @@ Library = Words("Library")
 
 
 class TargetDetailsView(ScrollingPage):
-    """Shows one target, with its options below.
-
-    Signals:
-        use_requested(), folder_requested(), remove_requested(): as its buttons say, of the target shown.
-    """
-
-    use_requested = Signal()
-    folder_requested = Signal()
-    remove_requested = Signal()
+    """Shows one target, with its options below. The buttons are for the page to connect."""
 
     def __init__(self, sampling_for_all: SamplingSettings, parent: QWidget | None = None) -> None:
         super().__init__(Library.tr("About the model"), parent=parent)
-        self._target: LibraryTarget | None = None
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # Tab goes through what is in it, and scrolls
-        inside = self._inside = QWidget(self)
+        self.target: LibraryTarget | None = None  # the one that is shown
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # Tab goes to what is in it, and scrolls
+        inside = QWidget(self)
         inside.setObjectName("inside")
         self.title = _Title(inside)
         self.state = words("", inside, kind="quiet")
         self.use_button = button(self.tr("Use"), "primary", inside)
         self.folder_button = button(self.tr("Show in folder"), "outlined", inside)
         self.remove_button = button(self.tr("Remove…"), "outlined", inside)
-        self.use_button.clicked.connect(self._on_use)
-        self.folder_button.clicked.connect(self._on_folder)
-        self.remove_button.clicked.connect(self._on_remove)
-        self.facts = self._make_facts()
+        buttons = in_row([self.use_button, self.folder_button, self.remove_button, Stretch()], spacing=8)
+        self.values = [words("", inside) for _ in _NAMES]
+        self.file = set_up(PathField(inside), name=self.tr("File"))
+        self.facts = self._make_facts(inside)
         self.form = OptionsForm(sampling_for_all, inside)
-        self.line = QFrame(inside)
-        self.line.setProperty("kind", "line")
-        self.line.setFixedHeight(1)
-        buttons = QHBoxLayout()
-        buttons.setSpacing(8)
-        for each in (self.use_button, self.folder_button, self.remove_button):
-            buttons.addWidget(each)
-        buttons.addStretch(1)
+        self.line = line(inside)
         in_column(
             [self.title, self.state, buttons, self.facts, self.line, self.form, Stretch()],
             inside=inside,
@@ -77,19 +62,15 @@ class TargetDetailsView(ScrollingPage):
         )
         self.setWidget(inside)
 
-    @property
-    def target(self) -> LibraryTarget | None:
-        return self._target
-
     def show_target(self, target: LibraryTarget, is_in_use: bool) -> None:
         """Of the same target as before, options that are being changed stay as they are."""
-        is_another = self._target is None or self._target.path != target.path
+        is_another = self.target is None or self.target.path != target.path
         if is_another:
             self.form.flush()  # counts for the one before
-        before, self._target = self._target, target
+        before, self.target = self.target, target
         self.title.set_words(target_title(target))
         self.state.setText(_state(target, is_in_use))
-        set_kind(self.state, "error" if target.problem else "quiet")
+        restyle(self.state, kind="error" if target.problem else "quiet")
         self.use_button.setEnabled(not target.problem and not is_in_use)
         self.use_button.setText(self.tr("In use") if is_in_use else self.tr("Use"))
         self.remove_button.setEnabled(not target.is_starter)
@@ -105,18 +86,16 @@ class TargetDetailsView(ScrollingPage):
             self.form.show_no_estimate()
             self.verticalScrollBar().setValue(0)
 
-    def _make_facts(self) -> QFormLayout:
-        facts = QFormLayout()
-        facts.setHorizontalSpacing(16)
-        facts.setVerticalSpacing(5)
-        facts.setLabelAlignment(Qt.AlignmentFlag.AlignLeft)
-        facts.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
-        self.values = [words("", self._inside) for _ in _NAMES]
+    def _make_facts(self, inside: QWidget) -> QFormLayout:
+        facts = QFormLayout(
+            horizontalSpacing=16,
+            verticalSpacing=5,
+            labelAlignment=Qt.AlignmentFlag.AlignLeft,
+            fieldGrowthPolicy=QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow,
+        )
         for name, value in zip(_NAMES, self.values, strict=True):
-            facts.addRow(words(self.tr(name), self._inside, kind="quiet"), value)
-        self.file = PathField(self._inside)
-        self.file.setAccessibleName(self.tr("File"))
-        facts.addRow(words(self.tr("File"), self._inside, kind="quiet"), self.file)
+            facts.addRow(words(self.tr(name), inside, kind="quiet"), value)
+        facts.addRow(words(self.tr("File"), inside, kind="quiet"), self.file)
         return facts
 
     def _show_facts(self, target: LibraryTarget) -> None:
@@ -126,27 +105,13 @@ class TargetDetailsView(ScrollingPage):
             self.facts.setRowVisible(row, name in facts)
         self.file.show_path(str(target.path))
 
-    @Slot()
-    def _on_use(self) -> None:
-        self.use_requested.emit()
-
-    @Slot()
-    def _on_folder(self) -> None:
-        self.folder_requested.emit()
-
-    @Slot()
-    def _on_remove(self) -> None:
-        self.remove_requested.emit()
-
 
 class _Title(QLabel):
     """A name that may break at its dots and dashes: names of files have no spaces."""
 
     def __init__(self, parent: QWidget | None) -> None:
-        super().__init__(parent)
+        super().__init__(parent, textFormat=Qt.TextFormat.PlainText, wordWrap=True)
         self.setProperty("kind", "heading")
-        self.setTextFormat(Qt.TextFormat.PlainText)
-        self.setWordWrap(True)
 
     def set_words(self, text: str) -> None:
         self.setText("".join(f"{letter}\u200b" if letter in "-_." else letter for letter in text))
@@ -185,16 +150,15 @@ def _facts(target: LibraryTarget) -> dict[str, str]:
 
 
 def _tokens(number: int) -> str:
-    return Library.tr("{number} token(s)", "", number).format(number=f"{number:,}")
+    return Library.tr("{number} token(s)", "", number)
 
 
 class PathField(QLineEdit):
     """A path to read and copy. Its middle is left out where there is no room for it, except while it has the focus."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(parent, readOnly=True)
         self._path = ""
-        self.setReadOnly(True)
         self.setProperty("kind", "fact")
         self.setTextMargins(-2, 0, 0, 0)
 
@@ -210,11 +174,11 @@ class PathField(QLineEdit):
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         self._show(whole=True)
-        super().focusInEvent(event)  # marks all of it
+        super().focusInEvent(event)  # selects all of it
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
         super().focusOutEvent(event)
-        if event.reason() is not Qt.FocusReason.PopupFocusReason:  # its own menu, which copies what is marked
+        if event.reason() is not Qt.FocusReason.PopupFocusReason:  # its own menu, which copies what is selected
             self._show()
 
     def _show(self, whole: bool = False) -> None:

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QScrollArea
 from pytestqt.qtbot import QtBot
 
 from app.theme import ThemeKeeper
-from app.widgets.elided_label import ElidedLabel
+from app.widgets.parts import ElidedLabel
 from tests.unit.app.top_levels import TOP_LEVELS
 
 SIZE_PX = (1100, 760)

@@ -68,6 +68,7 @@ SPEAKING = {
     # Of the app
     *("words", "button", "set_words", "set_name", "show_words", "show_info", "show_error", "show_notice", "show_note"),
     *("show_result", "show_problem", "_action", "_button", "_show_hint", "CopyButton", "RowsView", "Question"),
+    *("set_up", "ProgressLine", "ListView"),
 }
 WORD = re.compile(r"[^\W\d_]{2,}")
 WORDS = re.compile(r"[^\W\d_]{2,}[,;:.]? [^\W\d_]+")  # two in a row: this is said to somebody
@@ -103,6 +104,7 @@ def test_all_words_are_marked_for_translation(source: str) -> None:
         'self.tr(f"{n} files")',
         'self.tr("One" if one else "Two")',
         'self.tr("{n} files".format(n=n))',
+        'Here.tr("{what} and more", what="These words")',
     ],
 )
 def test_words_that_are_not_are_found(code: str) -> None:
@@ -195,6 +197,7 @@ class _Search:
                 # What collects words sees literals only. Names stand for words that are marked where they are kept.
                 if not isinstance(argument, ast.Constant | ast.Name | ast.Attribute | ast.Subscript):
                     yield call.lineno, ast.unparse(argument)
+            yield from self.through(ast.Tuple([each.value for each in call.keywords]))
         elif name not in SILENT | DECLARING:
             yield from self.through(ast.Tuple([call.func]), is_said)
             named = [each.value for each in call.keywords]

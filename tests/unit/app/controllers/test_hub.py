@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.controllers.hub import HubController
-from app.dialogs.library.download_row import DownloadRow
+from app.dialogs.library.downloads_panel import DownloadRow
 from app.dialogs.library.library_dialog import LibraryDialog
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper

@@ -69,7 +69,7 @@ def test_before_the_first_round() -> None:
 def test_figures_of_a_kept_reply() -> None:
     kept = MeterFigures.of_reply(ReplyStatistics(10, 10, 1, 0.1, 0.0, StopReason.END, 11, 100))
     assert meter_text.speed(kept) == "— tok/s"
-    assert meter_text.about_kept_speed(kept).startswith("Tokens written per second in the last reply")
+    assert meter_text.about_stored_speed(kept).startswith("Tokens written per second in the last reply")
 
 
 def test_tooltips_tell_how_it_was_measured() -> None:

@@ -1,0 +1,145 @@
+"""What windows and dialogs are made of, each part built in one expression."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from PySide6.QtCore import QSize, Qt, SignalInstance, Slot
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QFrame, QLabel, QLineEdit, QProgressBar, QPushButton, QTabWidget, QWidget
+
+from app.theme import ThemeKeeper
+
+_Widget = TypeVar("_Widget", bound=QWidget)
+_STEPS = 1_000  # of a bar from empty to full
+
+
+def set_up(widget: _Widget, *, kind: str = "", name: str = "", tip: str = "", about: str = "") -> _Widget:
+    """Returns the widget with one of the theme's kinds, a tooltip, and the name and description that a screen reader
+    says."""
+    if kind:
+        widget.setProperty("kind", kind)
+    if name:
+        widget.setAccessibleName(name)
+    if tip:
+        widget.setToolTip(tip)
+    if about:
+        widget.setAccessibleDescription(about)
+    return widget
+
+
+def keep_place(widget: _Widget) -> _Widget:
+    """Nothing moves when it is shown or hidden."""
+    policy = widget.sizePolicy()
+    policy.setRetainSizeWhenHidden(True)
+    widget.setSizePolicy(policy)
+    return widget
+
+
+def button(
+    words: str,
+    kind: str,
+    parent: QWidget,
+    on_click: Callable[..., object] | SignalInstance | None = None,
+    *,
+    tip: str = "",
+    has_hand: bool = False,
+) -> QPushButton:
+    """`on_click` is called, or emitted where it is a signal. Enter presses the button only while it has the focus or is
+    the dialog's default."""
+    made = set_up(QPushButton(words, parent, autoDefault=False), kind=kind, tip=tip)
+    if has_hand:
+        made.setCursor(Qt.CursorShape.PointingHandCursor)
+    if on_click is not None:
+        made.clicked.connect(on_click)
+    return made
+
+
+def words(text: str, parent: QWidget, kind: str = "") -> QLabel:
+    """Sentences that can be selected and copied; `kind` is the theme's."""
+    selectable = Qt.TextInteractionFlag.TextSelectableByMouse
+    label = QLabel(text, parent, textFormat=Qt.TextFormat.PlainText, wordWrap=True, textInteractionFlags=selectable)
+    return set_up(label, kind=kind)
+
+
+def line(parent: QWidget) -> QFrame:
+    """Separates what is above from what is below."""
+    made = set_up(QFrame(parent), kind="line")
+    made.setFixedHeight(1)
+    return made
+
+
+def search_line(words: str, parent: QWidget, on_change: Callable[[], object]) -> QLineEdit:
+    """A field for words to search for. `words` are shown while it is empty, and its name."""
+    field = QLineEdit(parent, placeholderText=words, clearButtonEnabled=True)
+    field.textChanged.connect(on_change)
+    return set_up(field, name=words)
+
+
+class ProgressLine(QProgressBar):
+    """A thin bar without words."""
+
+    def __init__(self, name: str, parent: QWidget, height_px: int = 4) -> None:
+        """`name` is what a screen reader says."""
+        super().__init__(parent, maximum=_STEPS, textVisible=False)
+        self.setFixedHeight(height_px)
+        self.setAccessibleName(name)
+
+    def show_share(self, share: float) -> None:
+        """0 … 1; more than all is all."""
+        self.setValue(round(min(1.0, share) * _STEPS))
+
+
+class Tabs(QTabWidget):
+    """Pages, each with a name above."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent, documentMode=True)
+        self.setProperty("kind", "pages")
+        self.tabBar().setProperty("kind", "pages")
+        self.tabBar().setDrawBase(False)
+
+
+class ElidedLabel(QLabel):
+    """A line of plain text that is shortened where there is no room for it; a screen reader says all of it."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent, textFormat=Qt.TextFormat.PlainText)
+        self.words = ""
+        self.setMinimumWidth(20)
+
+    def set_words(self, words: str) -> None:
+        self.words = words
+        self.setAccessibleName(words)
+        self._elide()
+
+    def sizeHint(self) -> QSize:
+        return QSize(self.fontMetrics().horizontalAdvance(self.words) + 2, super().sizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._elide()
+
+    def _elide(self) -> None:
+        self.setText(self.fontMetrics().elidedText(self.words, Qt.TextElideMode.ElideRight, self.width()))
+
+
+class Sign(QLabel):
+    """An icon in a colour of the theme."""
+
+    def __init__(
+        self, keeper: ThemeKeeper, icon: str, token: str, parent: QWidget, icon_px: int = 18, width_px: int = 18
+    ) -> None:
+        super().__init__(parent)
+        self._keeper = keeper
+        self._icon = (icon, token)
+        self._icon_px, self._width_px = icon_px, width_px
+        keeper.changed.connect(self._draw)
+        self._draw()
+
+    @Slot()
+    def _draw(self) -> None:
+        icon_px = self._keeper.px(self._icon_px)
+        self.setFixedWidth(self._keeper.px(self._width_px))
+        self.setPixmap(self._keeper.icon(*self._icon).pixmap(icon_px, icon_px))
