@@ -84,7 +84,4 @@ def _files_in(folder: Path, left_out: dict[str, None], is_stopped: Callable[[], 
 
 
 def _is_folder(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except (OSError, ValueError):
-        return False
+    return os.path.isdir(path)  # noqa: PTH112 (Path.is_dir raises for a folder that may not be read)

@@ -115,7 +115,7 @@ class _MemoryDatabase(Database):
 
 
 class Transactions:
-    """What the parts of the repository share."""
+    """The file's database and the one in memory, which the parts of the repository share."""
 
     def __init__(self, path: Path, engine: Engine) -> None:
         self._path = path
@@ -142,9 +142,8 @@ class Transactions:
         return self._in_memory() if is_incognito(conversation_id) else self._file
 
     def _reading(self, conversation_id: int = 0) -> AbstractContextManager[Connection]:
-        """One unchanging view of the store, or of the database in memory where that has this conversation."""
+        """Of the file, or of the database in memory for an incognito conversation."""
         return self._database_of(conversation_id).reading()
 
     def _writing(self, conversation_id: int = 0) -> AbstractContextManager[Connection]:
-        """All or nothing; nobody else writes meanwhile."""
         return self._database_of(conversation_id).writing()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -61,13 +62,10 @@ def _quota(file: Path) -> int | None:
 
 def usable_flags(cpu_info: Path = CPU_INFO) -> frozenset[str]:
     """What the CPU offers and the system lets programs use; empty if that is unknown."""
-    try:
-        with cpu_info.open(encoding="utf-8", errors="replace") as lines:
-            for line in lines:
-                if line.startswith("flags"):
-                    return frozenset(line.partition(":")[2].split())
-    except OSError:
-        pass
+    with suppress(OSError), cpu_info.open(encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            if line.startswith("flags"):
+                return frozenset(line.partition(":")[2].split())
     return frozenset()
 
 

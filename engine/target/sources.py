@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
@@ -81,7 +82,4 @@ def _listed_source(target: str, records: tuple[TargetRecord, ...], identity: str
 
 
 def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except (OSError, ValueError):  # a name no file can have
-        return False
+    return os.path.exists(path)  # noqa: PTH110 (Path.exists raises for a name no file can have)
