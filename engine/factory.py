@@ -89,7 +89,7 @@ def _with(service: Callable[[], _Service]) -> _Handle:
 
 
 class Services:
-    """What carries out the commands. Each service is built on its own thread by the first command that needs it."""
+    """Carries out every command with the service that it is for, which the first such command builds on its thread."""
 
     def __init__(self, config: EngineConfig, emit: Listener, post: Callable[[Command], object]) -> None:
         self._config = config

@@ -28,7 +28,7 @@ _NO_SLOT = 1  # what llama_decode returns when the context is full
 
 
 class BatchTarget(LoadedModel):
-    """Implements `engine.target.interface.ParallelTarget`."""
+    """Implements `engine.target.interface.ParallelTarget`: evaluates the tokens of many sequences in one pass."""
 
     def __init__(self, path: Path, name: str, model: Any, context: Any, settings: TargetSettings) -> None:
         """Use `load`. Owns model and context from here on."""
