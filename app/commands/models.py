@@ -90,8 +90,7 @@ def add_models(
 def download_model(
     repository: Annotated[str, typer.Argument(metavar="OWNER/NAME", help="A model on the Hugging Face hub.")],
     file: Annotated[
-        str | None,
-        typer.Argument(metavar="[FILE|QUANT]", help="One of its files, or a quantization such as Q4_K_M."),
+        str | None, typer.Argument(metavar="[FILE|QUANT]", help="One of its files, or a quantization such as Q4_K_M.")
     ] = None,
 ) -> None:
     """Download a model from the Hugging Face hub and add it to the library. Without a file, show what there is.

@@ -64,9 +64,7 @@ def use_adapter(
 
 
 @profile.command("reset")
-def reset_profile(
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask first.")] = False,
-) -> None:
+def reset_profile(yes: Annotated[bool, typer.Option("--yes", help="Do not ask first.")] = False) -> None:
     """Forget for good what was learned: n-grams, adapters, lessons and recall. Your chats stay."""
     if not yes:
         question = "Forget all n-grams, adapters, lessons and recall for good? Chats stay."
