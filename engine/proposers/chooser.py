@@ -10,9 +10,9 @@ import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from engine.numerics.baseline import Baseline
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
 from engine.numerics.draft_length import MAX_LENGTH, PassCosts, best_gain
+from engine.numerics.estimates import Baseline
 from engine.proposers.candidate import Always, Candidate, GoingRate, call
 from engine.proposers.costs import RoundCosts
 from engine.proposers.interface import Context, Proposer

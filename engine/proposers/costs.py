@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from engine.numerics.baseline import Baseline
 from engine.numerics.draft_length import MAX_LENGTH, PassCosts
+from engine.numerics.estimates import Baseline
 from engine.stop_signal import StopSignal
 from engine.target.interface import Target
 

@@ -16,10 +16,9 @@ from engine.config import SamplingSettings
 from engine.drafter.interface import Drafter, DrafterVocabulary, LogitRow
 from engine.messages.conversations import ChatTurn
 from engine.messages.learned import NgramRecord
-from engine.numerics.calibration import Calibration
-from engine.numerics.draft import NO_DRAFT, Draft, DraftPath, Verdict
+from engine.numerics.draft import NO_DRAFT, Draft, DraftPath, Verdict, common_prefix_length
+from engine.numerics.estimates import Calibration
 from engine.numerics.ngram_cache import NgramCache
-from engine.numerics.prefix import common_prefix_length
 from engine.numerics.sampling import Distribution, make_distribution
 from engine.numerics.string_trie import Node, StringTrie
 from engine.numerics.translation import Speller, Translation
