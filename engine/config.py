@@ -29,8 +29,9 @@ def data_dir() -> Path:
     chosen = os.environ.get(DATA_DIR_VARIABLE)
     if chosen:
         return Path(chosen).expanduser()
-    portable = portable_dir()
-    if portable is None:
+    program = _program()
+    portable = None if program is None else program.parent / PORTABLE_FOLDER
+    if portable is None or not portable.is_dir():
         return platformdirs.user_data_path("slipstream", appauthor=False)
     if not os.access(portable, os.W_OK | os.X_OK):
         raise FileUnusable(
@@ -40,20 +41,12 @@ def data_dir() -> Path:
     return portable
 
 
-def portable_dir() -> Path | None:
-    """The folder `slipstream-data` beside the program, where there is one; never for a program run from its source."""
-    program = _program()
-    folder = None if program is None else program.parent / PORTABLE_FOLDER
-    return folder if folder is not None and folder.is_dir() else None
-
-
 def _program() -> Path | None:
-    """The file of a bundled program that the user sees: an executable, an AppImage or a macOS app."""
+    """The file of a bundled program that the user sees: an executable, an AppImage or a macOS app; None for a program
+    run from its source."""
     executable = Path(sys.executable)
     image, unpacked = os.environ.get("APPIMAGE"), os.environ.get("APPDIR")
-    if (
-        image and unpacked and executable.is_relative_to(unpacked)
-    ):  # else they belong to the program that started this one
+    if image and unpacked and executable.is_relative_to(unpacked):  # else they are of the program that started this one
         return Path(image)
     if not getattr(sys, "frozen", False):
         return None
@@ -301,43 +294,35 @@ class DistillSettings:
 
     @property
     def identity(self) -> dict[str, object]:
-        """What must be the same for a stopped run to go on."""
-        return {
-            "target": self.target,
+        """What must be the same for a stopped run to go on, as JSON holds it."""
+        as_given = ("target", "labels", "vocabulary_size", "num_outputs", "feed_forward", "seed")
+        return {name: getattr(self, name) for name in as_given} | {
             "corpus": [str(path) for path in self.corpus],
             "held_back": [str(path) for path in self.held_back],
             "conversations": None if self.corpus else self.conversations,
-            "labels": self.labels,
             "start": None if self.start is None else str(self.start),
-            "layers": self.layers if self.layers is None else list(self.layers),
-            "vocabulary_size": self.vocabulary_size,
-            "num_outputs": self.num_outputs,
-            "feed_forward": self.feed_forward,
-            "seed": self.seed,
+            "layers": None if self.layers is None else list(self.layers),
         }
 
     @property
     def command(self) -> str:
         """The command line that makes such a drafter, with the names of files in place of their paths."""
-        parts = [f"slipstream distill --target {shlex.quote(self.target)}"]
-        parts += [f"--corpus {shlex.quote(path.name)}" for path in self.corpus]
-        parts += [f"--held-back {shlex.quote(path.name)}" for path in self.held_back]
-        parts += [f"--trace {shlex.quote(f'{words.name}={replies.name}')}" for words, replies in self.traces]
-        if not self.corpus:
-            parts.append(f"--conversations {self.conversations}")
-        if not self.labels:
-            parts.append("--no-labels")
-        if self.start is not None:
-            parts.append(f"--start {shlex.quote(self.start.name)}")
-        if self.layers is not None:
-            parts.append(f"--layers {','.join(map(str, self.layers))}")
-        parts.append(f"--vocabulary {self.vocabulary_size} --outputs {self.num_outputs}")
-        if self.feed_forward is not None:
-            parts.append(f"--feed-forward {self.feed_forward}")
-        parts.append(
-            f"--minutes {self.minutes:g} --learning-rate {self.learning_rate:g} --seed {self.seed} --out FOLDER"
-        )
-        return " ".join(parts)
+        options: list[tuple[str, object]] = [
+            ("target", self.target),
+            *(("corpus", path.name) for path in self.corpus),
+            *(("held-back", path.name) for path in self.held_back),
+            *(("trace", f"{words.name}={replies.name}") for words, replies in self.traces),
+            ("conversations", None if self.corpus else self.conversations),
+            ("no-labels", None if self.labels else True),
+            ("start", None if self.start is None else self.start.name),
+            ("layers", None if self.layers is None else ",".join(map(str, self.layers))),
+            *(("vocabulary", self.vocabulary_size), ("outputs", self.num_outputs), ("feed-forward", self.feed_forward)),
+            *(("minutes", f"{self.minutes:g}"), ("learning-rate", f"{self.learning_rate:g}"), ("seed", self.seed)),
+            ("out", "FOLDER"),
+        ]
+        given = ((f"--{name}", value) for name, value in options if value is not None)
+        words = (name if value is True else f"{name} {shlex.quote(str(value))}" for name, value in given)
+        return " ".join(("slipstream distill", *words))
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,13 +32,8 @@ def list_models() -> None:
 
     from engine.messages.events import DownloadsListed
 
-    waiting: list[tuple[HubFile, int]] = []
-
-    def receive(event: Event) -> None:
-        if isinstance(event, DownloadsListed):
-            waiting.extend(event.downloads)
-
-    with engine.open_library(EngineConfig(data_dir()), receive) as library:
+    events: list[Event] = []
+    with engine.open_library(EngineConfig(data_dir()), events.append) as library:
         targets = library.list()
         library.tell_downloads()
     table = Table("name", "parameters", "quantization", "size", "last used", "file", box=None, pad_edge=False)
@@ -50,12 +45,11 @@ def list_models() -> None:
     for target in targets:
         if target.problem:
             print(f"{target.name}: {target.problem}", file=sys.stderr)
-    for file, num_bytes in waiting:
-        print(
-            f"{Path(file.name).name}: {_in_gib(num_bytes)} of {_in_gib(file.size_bytes)} are here; "
-            f"`slipstream models download {file.repository} {file.name}` goes on.",
-            file=sys.stderr,
-        )
+    for listed in (event for event in events if isinstance(event, DownloadsListed)):
+        for file, num_bytes in listed.downloads:
+            here = f"{Path(file.name).name}: {_in_gib(num_bytes)} of {_in_gib(file.size_bytes)} are here"
+            command = f"slipstream models download {file.repository} {file.name}"
+            print(f"{here}; `{command}` goes on.", file=sys.stderr)
 
 
 @models.command("add")
@@ -68,13 +62,8 @@ def add_models(
     """
     from engine.messages.events import TargetsListed
 
-    left_out: list[str] = []
-
-    def receive(event: Event) -> None:
-        if isinstance(event, TargetsListed):
-            left_out.extend(event.left_out)
-
-    with stopped_by_ctrl_c() as stop, engine.open_library(EngineConfig(data_dir()), receive) as library:
+    events: list[Event] = []
+    with stopped_by_ctrl_c() as stop, engine.open_library(EngineConfig(data_dir()), events.append) as library:
         before = {target.path for target in library.list()}
         library.add(tuple(paths), stop)
         added = [target for target in library.list() if target.path not in before]
@@ -82,16 +71,16 @@ def add_models(
         print(f"{target.name} is in the library.")
     if not added:
         print("All of it is in the library already.")
-    for reason in left_out:
-        print(reason, file=sys.stderr)
+    for listed in (event for event in events if isinstance(event, TargetsListed)):
+        for reason in listed.left_out:
+            print(reason, file=sys.stderr)
 
 
 @models.command("download")
 def download_model(
     repository: Annotated[str, typer.Argument(metavar="OWNER/NAME", help="A model on the Hugging Face hub.")],
     file: Annotated[
-        str | None,
-        typer.Argument(metavar="[FILE|QUANT]", help="One of its files, or a quantization such as Q4_K_M."),
+        str | None, typer.Argument(metavar="[FILE|QUANT]", help="One of its files, or a quantization such as Q4_K_M.")
     ] = None,
 ) -> None:
     """Download a model from the Hugging Face hub and add it to the library. Without a file, show what there is.
@@ -135,9 +124,8 @@ def _chosen(files: tuple[HubFile, ...], repository: str, wanted: str | None) -> 
     """The only one, the one of this name, or the one of this quantization. Raises FetchFailed."""
     if wanted is None and len(files) == 1:
         return files[0]
-    names = [file for file in files if wanted is not None and wanted in (file.name, Path(file.name).name)]
-    kinds = [file for file in files if wanted is not None and file.quantization == wanted.upper()]
-    found = names or kinds
+    named = [file for file in files if wanted in (file.name, Path(file.name).name)]
+    found = named or [file for file in files if wanted is not None and file.quantization == wanted.upper()]
     if len(found) == 1:
         return found[0]
     wide_console().print(_files_table((found or files)[:_SHOWN]))
@@ -148,14 +136,12 @@ def _chosen(files: tuple[HubFile, ...], repository: str, wanted: str | None) -> 
 
 
 def _named(targets: tuple[LibraryTarget, ...], name: str) -> LibraryTarget:
-    for target in targets:
-        if name == target.name or (name == STARTER and target.is_starter):
-            return target
     path = Path(name).expanduser().absolute()
-    for target in targets:
-        if path == target.path:
-            return target
-    raise TargetMissing(f"There is no model {name} in the library; `slipstream models list` shows those there are.")
+    named = [target for target in targets if name == target.name or (name == STARTER and target.is_starter)]
+    found = named or [target for target in targets if target.path == path]
+    if not found:
+        raise TargetMissing(f"There is no model {name} in the library; `slipstream models list` shows those there are.")
+    return found[0]
 
 
 def _row(target: LibraryTarget) -> tuple[str, ...]:

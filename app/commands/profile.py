@@ -25,8 +25,8 @@ def show_profile(
     """Show what is learned for each model, or what a profile holds."""
     if file is not None:
         _show_profile(file)
-        return
-    _print(learned_lines(engine.summarize_learned(EngineConfig(data_dir()))))
+    else:
+        _show_learned(engine.summarize_learned(EngineConfig(data_dir())))
 
 
 @profile.command("export")
@@ -60,17 +60,14 @@ def use_adapter(
 ) -> None:
     """Go back to an earlier state of what a drafter learned, or forth again. It holds when a model is loaded next."""
     engine.use_adapter(EngineConfig(data_dir()), number or None)
-    _print(learned_lines(engine.summarize_learned(EngineConfig(data_dir()))))
+    _show_learned(engine.summarize_learned(EngineConfig(data_dir())))
 
 
 @profile.command("reset")
-def reset_profile(
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask first.")] = False,
-) -> None:
+def reset_profile(yes: Annotated[bool, typer.Option("--yes", help="Do not ask first.")] = False) -> None:
     """Forget for good what was learned: n-grams, adapters, lessons and recall. Your chats stay."""
     if not yes:
-        question = "Forget all n-grams, adapters, lessons and recall for good? Chats stay."
-        typer.confirm(question, abort=True)
+        typer.confirm("Forget all n-grams, adapters, lessons and recall for good? Chats stay.", abort=True)
     engine.forget_learned(EngineConfig(data_dir()))
     print("All that was learned is forgotten. Chats stay, and are learned from as they are read and continued.")
 
@@ -78,11 +75,11 @@ def reset_profile(
 def _show_profile(file: Path) -> None:
     found = engine.summarize_profile(file)
     print(f"{file}: written by Slipstream {found.program} on {found.created_at.astimezone():%Y-%m-%d %H:%M}")
-    _print(learned_lines(found.learned))
+    _show_learned(found.learned)
 
 
-def _print(lines: list[str]) -> None:
-    print("\n".join(lines))
+def _show_learned(learned: LearnedSummary) -> None:
+    print("\n".join(learned_lines(learned)))
 
 
 def learned_lines(learned: LearnedSummary) -> list[str]:
@@ -100,20 +97,16 @@ def learned_lines(learned: LearnedSummary) -> list[str]:
 def outcome_line(outcome: ImportOutcome) -> str:
     if not (outcome.num_ngrams or outcome.num_adapters or outcome.num_published or outcome.num_texts):
         return "All of this was known already."
-    new = [
-        _counted(outcome.num_ngrams, "n-gram"),
-        _counted(outcome.num_adapters, "adapter") + _now_used(outcome.num_published),
-        _counted(outcome.num_texts, "text") + " to recall",
-    ]
-    return f"New: {', '.join(new)}."
+    ngrams, adapters = _counted(outcome.num_ngrams, "n-gram"), _counted(outcome.num_adapters, "adapter")
+    used = f" ({outcome.num_published:,} now in use)" if outcome.num_published else ""
+    return f"New: {ngrams}, {adapters}{used}, {_counted(outcome.num_texts, 'text')} to recall."
 
 
 def _vocabulary_lines(learned: LearnedSummary, vocabulary: str) -> list[str]:
     lines = []
     for (target, drafter), num_ngrams in sorted(learned.ngrams.items()):
         if target == vocabulary:
-            count = _counted(num_ngrams, "n-gram")
-            lines.append(f"{count} of the drafter vocabulary {drafter[:_SHORT]}")
+            lines.append(f"{_counted(num_ngrams, 'n-gram')} of the drafter vocabulary {drafter[:_SHORT]}")
     for (target, drafter), adapters in sorted(learned.adapters.items()):
         if target == vocabulary:
             lines.append(f"{_counted(len(adapters), 'adapter')} of the drafter {drafter[:_SHORT]}")
@@ -142,7 +135,3 @@ def _statistics_line(statistics: TargetStatistics) -> str:
 
 def _counted(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
-
-
-def _now_used(num_published: int) -> str:
-    return f" ({num_published:,} now in use)" if num_published else ""

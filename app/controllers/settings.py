@@ -110,7 +110,7 @@ class SettingsController(QObject):
     def _change_keys(self, name: str, keys: str) -> None:
         problem = self._shortcuts.problem(name, keys)
         if problem is None:
-            self._keeper.change("shortcuts", self._shortcuts.with_keys(name, keys))
+            self._keeper.change("shortcuts", self._shortcuts.chosen({name: keys}))
             self._show_all()
         else:
             self.dialog.refuse_keys(name, keys, problem)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, is_dataclass, replace
 from enum import StrEnum
 from math import inf, isfinite
-from typing import TypeVar, cast
+from typing import cast
 
 # There are no plugins of pydantic here; looking for them reads files of every installed package.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
@@ -23,7 +23,6 @@ from pydantic.fields import FieldInfo
 from engine.parameters import Parameter, Scope, parameters
 
 SettingValue = bool | int | float | str | None
-Part = TypeVar("Part")
 
 
 class Group(StrEnum):
@@ -110,7 +109,8 @@ def shown_settings(model: type[BaseModel]) -> tuple[Setting, ...]:
 
 def _shown_settings(model: type[BaseModel]) -> Iterator[Setting]:
     for name, field in model.model_fields.items():
-        shown, number = _first(field, Shown), _first(field, Parameter)
+        shown = next((part for part in field.metadata if isinstance(part, Shown)), None)
+        number = next((part for part in field.metadata if isinstance(part, Parameter)), None)
         default = cast(SettingValue, field.get_default())
         if shown is None:
             continue
@@ -124,20 +124,9 @@ def _shown_settings(model: type[BaseModel]) -> Iterator[Setting]:
 
 
 def _number(number: Parameter, group: Group) -> Setting:
-    return Setting(
-        number.name,
-        group,
-        number.title,
-        number.explanation,
-        Kind.WHOLE_NUMBER if number.is_whole else Kind.NUMBER,
-        number.default,
-        low=number.low,
-        high=number.high,
-        step=number.step,
-        unit=number.unit,
-        is_optional=number.is_optional,
-        unset=number.unset,
-    )
+    kind = Kind.WHOLE_NUMBER if number.is_whole else Kind.NUMBER
+    same = {name: getattr(number, name) for name in ("low", "high", "step", "unit", "is_optional", "unset")}
+    return Setting(number.name, group, number.title, number.explanation, kind, number.default, **same)
 
 
 def _kind(field: FieldInfo, shown: Shown) -> Kind:
@@ -147,7 +136,3 @@ def _kind(field: FieldInfo, shown: Shown) -> Kind:
         if field.annotation is type_:
             return kind
     raise TypeError(f"nothing sets a {field.annotation}")
-
-
-def _first(field: FieldInfo, part: type[Part]) -> Part | None:
-    return next((found for found in field.metadata if isinstance(found, part)), None)

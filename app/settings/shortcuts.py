@@ -104,7 +104,10 @@ class Shortcuts:
         for name, sequences in assigned.items():
             if actions[name].shortcuts() != sequences:
                 actions[name].setShortcuts(sequences)
-        return _complaint(wrong) if wrong else ""
+        sentence = translate(
+            "Shortcuts", "The keys of these actions made no sense and are the usual ones now: {names}."
+        )
+        return sentence.format(names=", ".join(wrong)) if wrong else ""
 
     def problem(self, name: str, keys: str) -> KeyProblem | None:
         """Why the action may not have these keys; None where it may."""
@@ -120,24 +123,14 @@ class Shortcuts:
                 return KeyProblem(sentence.format(keys=native(keys), action=_words(action)), other)
         return None
 
-    def chosen(self) -> dict[str, str]:
-        """All keys that are not the usual ones, by the name of their action."""
-        return self._chosen({})
-
-    def with_keys(self, name: str, keys: str) -> dict[str, str]:
-        """The same, once the action has these keys."""
-        return self._chosen({name: keys})
+    def chosen(self, changes: Mapping[str, str] | None = None) -> dict[str, str]:
+        """All keys that are not the usual ones, by the name of their action, once these changes are made."""
+        shown = ((each.name, (changes or {}).get(each.name, each.keys), each.usual_keys) for each in self.shown())
+        return {name: keys for name, keys, usual in shown if keys != usual}
 
     def swapped(self, name: str, keys: str, owner: str) -> dict[str, str]:
-        """The same, once `owner` has the keys that the action has now as well."""
-        return self._chosen({name: keys, owner: written(self._actions()[name].shortcuts())})
-
-    def _chosen(self, changed: Mapping[str, str]) -> dict[str, str]:
-        return {
-            shortcut.name: keys
-            for shortcut in self.shown()
-            if (keys := changed.get(shortcut.name, shortcut.keys)) != shortcut.usual_keys
-        }
+        """The same, once the action has these keys and `owner` those that it has now."""
+        return self.chosen({name: keys, owner: written(self._actions()[name].shortcuts())})
 
     def _actions(self) -> dict[str, QAction]:
         """By name; the usual keys of an action are noted when it is first seen."""
@@ -195,8 +188,3 @@ def _first(sequence: QKeySequence) -> QKeyCombination:
 
 def _words(action: QAction) -> str:
     return action.text().replace("&", "").removesuffix("…")
-
-
-def _complaint(names: Iterable[str]) -> str:
-    sentence = translate("Shortcuts", "The keys of these actions made no sense and are the usual ones now: {names}.")
-    return sentence.format(names=", ".join(names))

@@ -33,11 +33,9 @@ class DecodingFigures:
     target_s: float = 0.0  # in the target's passes and its rollback
     accept_s: float = 0.0  # distributions and acceptance
     passes: Counter[int] = field(default_factory=Counter)  # rows of a pass -> how many such passes
-    pass_s: defaultdict[int, float] = field(
-        default_factory=lambda: defaultdict(float)
-    )  # rows of a pass -> seconds in such passes
+    pass_s: defaultdict[int, float] = field(default_factory=lambda: defaultdict(float))  # the same -> seconds in them
     checked: Counter[int] = field(default_factory=Counter)  # place in a draft, from 1 on -> tokens that were reached
-    stood: Counter[int] = field(default_factory=Counter)  # place in a draft -> tokens of these that were accepted
+    accepted: Counter[int] = field(default_factory=Counter)  # the same -> tokens of these that were accepted
     by_proposer: dict[str, ProposerFigures] = field(default_factory=dict)  # by the key of its origin
 
     def count_draft(self, parts: Sequence[tuple[str, int]], num_accepted: int, num_steps: int) -> None:
@@ -46,7 +44,7 @@ class DecodingFigures:
         self.num_drafted += num_drafted
         self.num_accepted += num_accepted
         self.num_steps += num_steps
-        self.stood.update(range(1, num_accepted + 1))
+        self.accepted.update(range(1, num_accepted + 1))
         self.checked.update(range(1, min(num_drafted, num_accepted + 1) + 1))
         for proposer, length in parts:
             if length:

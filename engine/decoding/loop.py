@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from engine.config import SamplingSettings
-from engine.decoding.figures import DecodingFigures, Recorder
+from engine.decoding.figures import Recorder
 from engine.decoding.session import Session
 from engine.decoding.speculation import Speculation
 from engine.messages.conversations import ChatTurn
@@ -19,10 +19,9 @@ from engine.target.interface import FloatRows, Target
 
 
 class Decoder:
-    """Draws the tokens that follow the session's.
+    """Draws the tokens that follow the session's. They follow the target's distribution, whoever drafts.
 
-    A token that was drawn is *pending* until the next round evaluates it, together with the draft of the tokens after
-    it. The text follows the target's distribution, whoever drafts.
+    The last token of a round is *pending*: the next round evaluates it together with the draft of the tokens after it.
     """
 
     def __init__(
@@ -36,7 +35,7 @@ class Decoder:
         learns: bool = True,
         notes: DistributionNotes | None = None,
     ) -> None:
-        """`turns` is the conversation that is answered, for proposers to read; without `speculation` nobody drafts.
+        """`turns`: the conversation that is answered, for proposers to read. Without `speculation` nobody drafts.
         `learns`: whether proposers may learn from the reply. `notes` gets every token and the logits before it."""
         self._limits = target.limits
         self._ends = target.vocabulary.end_of_generation
@@ -48,20 +47,16 @@ class Decoder:
         self._notes = notes
         self._dice = dice or RandomDice(sampling.seed)
         self._recorder = Recorder()
+        self.figures = self._recorder.figures
         self.verdict = Verdict(NO_DRAFT, 0, ())  # of the last round
-
-    @property
-    def figures(self) -> DecodingFigures:
-        return self._recorder.figures
 
     def rounds(
         self, rows: FloatRows, stop: StopSignal, num_written: int = 0, max_tokens: int | None = None
     ) -> Iterator[tuple[int, ...]]:
-        """The tokens of the reply, round by round, until it ends, the caller stops, or the session is full. The first
-        round is the token drawn from `rows`.
+        """The tokens of the reply, round by round, until it ends, the caller stops, or the session is full.
 
-        `rows` are the logits after the session's tokens, the last `num_written` of which are the reply so far; no draft
-        goes beyond `max_tokens` of it. Raises Interrupted when `stop` gets set.
+        `rows` are the logits after the session's tokens, from which the first token is drawn. The last `num_written`
+        tokens are the reply so far; no draft goes beyond its `max_tokens`. Raises Interrupted when `stop` gets set.
         """
         reply_start = len(self._session.tokens) - num_written
         end = None if max_tokens is None else reply_start + max_tokens
@@ -110,7 +105,7 @@ class Decoder:
         return verdict
 
     def _commit(self, verdict: Verdict, rows: FloatRows) -> None:
-        """Forgets the rejected tokens, and lets proposers, notes and figures learn from the round."""
+        """Drops the rejected tokens, and adds the round to what proposers, notes and figures know."""
         self.verdict = verdict
         self._session.keep(len(self._session.tokens) - len(verdict.draft.tokens) + verdict.num_accepted)
         self._recorder.step()

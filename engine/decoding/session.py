@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from engine.numerics.prefix import common_prefix_length
+from engine.numerics.draft import common_prefix_length
 from engine.stop_signal import StopSignal
 from engine.target.interface import FloatRows, Target
 

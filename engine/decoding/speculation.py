@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from engine.errors import MendableError
 from engine.messages.origins import Origin
-from engine.numerics.baseline import Baseline
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
+from engine.numerics.estimates import Baseline
 from engine.proposers.candidate import ProposerFailed
 from engine.proposers.catalogue import Listed
 from engine.proposers.chooser import Activity, Chooser
@@ -18,8 +19,7 @@ from engine.target.interface import TargetFeature
 
 _logger = logging.getLogger("slipstream.speculation")
 
-
-CANNOT_ROLL_BACK = "Off: this model cannot take back what it has read, so nothing can be drafted for it."
+_CANNOT_ROLL_BACK = "Off: this model cannot take back what it has read, so nothing can be drafted for it."
 _LOADING = "The {} is being loaded."
 _READY = "The {} is ready: it guesses ahead while replies are written, and the ratio is measured."
 _FAILED = "The {} failed ({}); replies are written without it."
@@ -34,9 +34,9 @@ _ROUNDS_BETWEEN_SENTENCES = 32
 class Speculation:
     """Asks a chooser for drafts, goes on without proposers that fail, and says in a sentence what happens.
 
-    It lives as long as its target is loaded, so that what was seen in one reply helps the next. Proposers that take
-    long to load join later, from another thread, between rounds. `state` is the sentence; `on_changed` hears of each
-    change, on whatever thread it happens.
+    It lives as long as its target is loaded, so that one reply helps the next. Proposers that take long to load join
+    later, from another thread, between rounds. `state` is the sentence; `on_changed` is called after each change, on
+    whatever thread it happens.
     """
 
     def __init__(
@@ -83,13 +83,13 @@ class Speculation:
         chooser.join(proposer)
         if origin.key in self._loading:
             self._loading.remove(origin.key)
-            self._tell(_READY.format(origin.label.lower()) if chooser.can_pay else _TOO_EXPENSIVE)
+            self._report(_READY.format(origin.label.lower()) if chooser.can_pay else _TOO_EXPENSIVE)
 
     def give_up(self, origin: Origin, reason: str) -> None:
         """This proposer will never join; others go on without it."""
         self._loading = [key for key in self._loading if key != origin.key]
         self._trouble = f"{self._trouble} {reason}".strip()
-        self._tell(self._trouble)
+        self._report(self._trouble)
 
     def close(self) -> None:
         """Nobody needs it any more: whoever is still loading a proposer for it may stop, and it reports nothing."""
@@ -99,48 +99,43 @@ class Speculation:
     def propose(self, context: Context, longest: int) -> Draft:
         """At most `longest` tokens; none when that does not pay."""
         chooser = self._chooser
-        if chooser is None or longest < 1:
-            return NO_DRAFT
-        try:
-            return chooser.propose(context, longest)
-        except ProposerFailed as failure:
-            self._go_on_without(chooser, failure)
-            return NO_DRAFT
+        if chooser is not None and longest >= 1:
+            with self._without_failures(chooser):
+                return chooser.propose(context, longest)
+        return NO_DRAFT
 
     def observe(self, verdict: Verdict, check_s: float) -> None:
         """The outcome of a round, and how long the target's pass and the acceptance took."""
         chooser = self._chooser
         if chooser is None:
             return
-        try:
+        with self._without_failures(chooser):
             chooser.observe(verdict, check_s)
-        except ProposerFailed as failure:
-            self._go_on_without(chooser, failure)
         self._rounds_until_sentence -= 1
         if self._rounds_until_sentence <= 0:
             self._describe(chooser.activity)
 
     def end_reply(self) -> None:
         chooser = self._chooser
-        if chooser is None:
-            return
-        try:
-            chooser.end_reply()
-        except ProposerFailed as failure:
-            self._go_on_without(chooser, failure)
-        else:
-            self._describe(chooser.activity)
+        if chooser is not None:
+            with self._without_failures(chooser):
+                chooser.end_reply()
+                self._describe(chooser.activity)
 
-    def _go_on_without(self, chooser: Chooser, failure: ProposerFailed) -> None:
-        """A reply is worth more than its drafts."""
-        label = failure.origin.label.lower()
-        _logger.error("the %s failed", label, exc_info=failure)
-        chooser.give_up(failure.origin.key)
-        sentence = _FAILED.format(label, type(failure.__cause__).__name__)
-        if chooser.has_costly:
-            self._tell(sentence)
-        else:
-            self.give_up(failure.origin, sentence)
+    @contextmanager
+    def _without_failures(self, chooser: Chooser) -> Iterator[None]:
+        """Gives up a proposer that fails: a reply is worth more than its drafts."""
+        try:
+            yield
+        except ProposerFailed as failure:
+            label = failure.origin.label.lower()
+            _logger.error("the %s failed", label, exc_info=failure)
+            chooser.give_up(failure.origin.key)
+            sentence = _FAILED.format(label, type(failure.__cause__).__name__)
+            if chooser.has_costly:
+                self._report(sentence)
+            else:
+                self.give_up(failure.origin, sentence)
 
     def _describe(self, activity: Activity) -> None:
         self._rounds_until_sentence = _ROUNDS_BETWEEN_SENTENCES
@@ -155,9 +150,9 @@ class Speculation:
         else:
             state = _TOO_EXPENSIVE if self.is_drafting and not activity.can_pay else _PAUSED
         if state != self.state:
-            self._tell(state)
+            self._report(state)
 
-    def _tell(self, state: str) -> None:
+    def _report(self, state: str) -> None:
         self.state = state
         if not self.is_closed:
             self._on_changed(self)
@@ -177,7 +172,7 @@ def open_speculation(
     """
     features = supplies.target.features
     if TargetFeature.ROLLBACK not in features:
-        return Speculation.off(CANNOT_ROLL_BACK)
+        return Speculation.off(_CANNOT_ROLL_BACK)
     classes = [listed.proposer_class() for listed in proposers]
     trouble = " ".join(
         _UNMET.format(each.origin.label.lower(), " and no ".join(sorted(each.needs - features)))

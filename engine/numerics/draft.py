@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from engine.numerics.sampling import Distribution
@@ -67,3 +68,11 @@ class Verdict:
     num_accepted: int  # of the draft's tokens, from its first on
     tokens: tuple[int, ...]  # written in this round: the accepted ones and one more, recovered or bonus; the
     # accepted ones alone when they end the reply
+
+
+def common_prefix_length(first: Sequence[int], second: Sequence[int]) -> int:
+    """How many tokens both begin with."""
+    length = min(len(first), len(second))
+    if first[:length] == second[:length]:
+        return length
+    return next((i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), length)

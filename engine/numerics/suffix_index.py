@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from engine.numerics.prefix import common_prefix_length
+from engine.numerics.draft import common_prefix_length
 
 Tokens = npt.NDArray[np.int32]
 

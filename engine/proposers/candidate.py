@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
+from operator import mul
 from typing import ParamSpec, TypeVar
 
 from engine.messages.origins import Origin
@@ -79,8 +81,8 @@ class GoingRate:
 class Candidate:
     """A costly proposer, with what its guesses cost and how it is doing.
 
-    What a free proposer guesses is known before the round is decided. A costly one is judged by expectation: how much
-    it gained when it was asked lately, alone or after tokens that a free one guessed, and what it would have to read.
+    The guesses of free proposers are known before the round is decided. A costly one is judged by expectation: what it
+    gained recently, alone or after tokens that a free one guessed, and what it would have to read.
     """
 
     def __init__(self, proposer: Proposer, passes: PassCosts, step_s: float | None = None) -> None:
@@ -152,8 +154,4 @@ class Candidate:
 
 def _expected(chances: Sequence[float]) -> float:
     """How many of the tokens are expected to be accepted."""
-    accepted, expected = 1.0, 0.0
-    for chance in chances:
-        accepted *= chance
-        expected += accepted
-    return expected
+    return float(sum(accumulate(chances, mul)))

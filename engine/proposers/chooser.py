@@ -10,9 +10,9 @@ import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from engine.numerics.baseline import Baseline
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
 from engine.numerics.draft_length import MAX_LENGTH, PassCosts, best_gain
+from engine.numerics.estimates import Baseline
 from engine.proposers.candidate import Always, Candidate, GoingRate, call
 from engine.proposers.costs import RoundCosts
 from engine.proposers.interface import Context, Proposer
@@ -34,11 +34,11 @@ class Activity:
 
 
 class Chooser:
-    """Decides before every round which of any number of proposers drafts, so that most tokens are written per second.
+    """Decides before every round which of its proposers drafts, so that most tokens are written per second.
 
     Free proposers guess in every round, and their best guess is checked where it gains more than a margin. Costly ones
-    (`Candidate`) are compared by what asking them is expected to gain, alone or after tokens of a free guess; one of
-    them at most is asked. Proposers may join from another thread.
+    (`Candidate`) are compared by what asking them is expected to gain, alone or after tokens of a free guess; at most
+    one of them is asked. Proposers may join from another thread.
     """
 
     def __init__(
@@ -56,7 +56,6 @@ class Chooser:
         self._joining = threading.Lock()
         self._free: tuple[Proposer, ...] = ()
         self._costly: tuple[Candidate, ...] = ()
-        self._all: tuple[Proposer, ...] = ()
         self._labels: dict[str, str] = {}  # by key of an origin
         self._debt = 0.0  # tokens that drafting has lost in this reply, less those it has gained
         self._tokens, self._seconds = 1.0, passes.of(1)  # of the recent rounds
@@ -72,12 +71,21 @@ class Chooser:
         key = proposer.origin.key
         with self._joining:
             self._labels[key] = proposer.origin.label.lower()
-            self._list_without(key, (proposer,) if candidate is None else (), () if candidate is None else (candidate,))
+            self._remove(key)
+            if candidate is None:
+                self._free = (*self._free, proposer)
+            else:
+                self._costly = (*self._costly, candidate)
 
     def give_up(self, key: str) -> None:
         """The proposer of that origin is not asked any more."""
         with self._joining:
-            self._list_without(key)
+            self._remove(key)
+
+    def _remove(self, key: str) -> None:
+        """Tuples are exchanged whole, since a round may be reading them."""
+        self._free = tuple(each for each in self._free if each.origin.key != key)
+        self._costly = tuple(each for each in self._costly if each.proposer.origin.key != key)
 
     @property
     def baseline(self) -> Baseline:
@@ -108,7 +116,11 @@ class Chooser:
         self._costs.enter(len(context.tokens))
         rate = self._rate()
         if self._always is not None:
-            return self._draft_always(context, longest, rate, self._always)
+            candidate = next(iter(self._costly), None)
+            if candidate is None:
+                return NO_DRAFT
+            worth = candidate.worth(rate, always=self._always)
+            return candidate.draft(context, min(longest, self._always.longest), worth)[0]
         worth = GoingRate(self._passes, rate)
         guesses = [call(proposer, proposer.propose, context, longest, worth) for proposer in self._free]
         if self._costs.rounds_since_plain >= _MOST_DRAFTED:
@@ -123,14 +135,17 @@ class Chooser:
             for candidate in self._costly:
                 candidate.costs.weigh()
         self._note(verdict)
-        for proposer in self._all:
+        for proposer in self._all():
             call(proposer, proposer.observe, verdict)
 
     def end_reply(self) -> None:
         """Raises ProposerFailed."""
         self._debt = 0.0
-        for proposer in self._all:
+        for proposer in self._all():
             call(proposer, proposer.end_reply)
+
+    def _all(self) -> tuple[Proposer, ...]:
+        return (*self._free, *(candidate.proposer for candidate in self._costly))
 
     def _choose(self, context: Context, guesses: Sequence[Draft], longest: int, rate: float) -> Draft:
         best, free_gain = self._best_free(guesses, rate)
@@ -161,20 +176,14 @@ class Chooser:
         margin = _MARGIN + _CAUTION * self._debt
         return (best.first(length), gain - switch) if gain > switch + margin else (NO_DRAFT, 0.0)
 
-    def _draft_always(self, context: Context, longest: int, rate: float, always: Always) -> Draft:
-        if not self._costly:
-            return NO_DRAFT
-        candidate = self._costly[0]
-        limit = min(longest, always.longest)
-        return candidate.draft(context, limit, candidate.worth(rate, always=always))[0]
-
     def _rate(self) -> float:
         """Tokens per second now; what a second is worth."""
         return max(1 / self._passes.of(1), self._tokens / self._seconds)
 
     def _note(self, verdict: Verdict) -> None:
         draft = verdict.draft
-        spent_s = self._step_s_of(draft) * draft.num_steps if draft.num_steps else 0.0
+        step_s = (each.costs.step_s for each in self._costly if each.proposer.origin.key == draft.proposer)
+        spent_s = next(step_s, 0.0) * draft.num_steps
         more_s = self._passes.of(len(draft.tokens) + 1) - self._passes.of(1) + spent_s
         self._debt = max(0.0, self._debt + more_s / self._passes.of(1) - (len(verdict.tokens) - 1))
         self._tokens = _MEMORY * self._tokens + len(verdict.tokens)
@@ -186,17 +195,3 @@ class Chooser:
         if draft.tokens:
             words = " and ".join(self._labels.get(key, key) for key, length in draft.parts if length)
             self._shares[words] = self._shares.get(words, 0.0) + 1
-
-    def _step_s_of(self, draft: Draft) -> float:
-        for candidate in self._costly:
-            if candidate.proposer.origin.key == draft.proposer:
-                return candidate.costs.step_s
-        return 0.0
-
-    def _list_without(
-        self, key: str, new_free: tuple[Proposer, ...] = (), new_costly: tuple[Candidate, ...] = ()
-    ) -> None:
-        """Tuples are exchanged whole, since a round may be reading them."""
-        self._free = (*(each for each in self._free if each.origin.key != key), *new_free)
-        self._costly = (*(each for each in self._costly if each.proposer.origin.key != key), *new_costly)
-        self._all = (*self._free, *(candidate.proposer for candidate in self._costly))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from engine.numerics.baseline import Baseline
 from engine.numerics.draft_length import MAX_LENGTH, PassCosts
+from engine.numerics.estimates import Baseline
 from engine.stop_signal import StopSignal
 from engine.target.interface import Target
 
@@ -28,12 +28,14 @@ def measure_passes(target: Target, stop: StopSignal, budget_s: float = 1.0) -> P
     try:
         seconds = {1: _time_pass(target, [token], stop)}
         is_slow = seconds[1] > budget_s / _SLOW_SHARE
+        num_passes = 1 if is_slow else 1 + _REPEATS
         for num_tokens in _MEASURED_IF_SLOW if is_slow else _MEASURED:
             if num_tokens > limit:
                 continue
             if time.perf_counter() - began > budget_s and len(seconds) > 1:
                 break
-            seconds[num_tokens] = _time_passes(target, [token] * num_tokens, 0 if is_slow else _REPEATS, stop)
+            times = [_time_pass(target, [token] * num_tokens, stop) for _ in range(num_passes)]
+            seconds[num_tokens] = min(times[1:] or times)  # the first of several builds the graph of this size
     finally:
         target.roll_back(0)
     return PassCosts(seconds)
@@ -67,12 +69,6 @@ class RoundCosts:
                 self.rounds_since_plain = 0
         self.rounds_since_plain += num_rows > 1
         self.last_rows = num_rows
-
-
-def _time_passes(target: Target, tokens: list[int], repeats: int, stop: StopSignal) -> float:
-    """The first pass of a size builds its graph, and counts only when it is the only one."""
-    times = [_time_pass(target, tokens, stop) for _ in range(1 + repeats)]
-    return min(times[1:] or times)
 
 
 def _time_pass(target: Target, tokens: list[int], stop: StopSignal) -> float:

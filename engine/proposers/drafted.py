@@ -16,10 +16,9 @@ from engine.config import SamplingSettings
 from engine.drafter.interface import Drafter, DrafterVocabulary, LogitRow
 from engine.messages.conversations import ChatTurn
 from engine.messages.learned import NgramRecord
-from engine.numerics.calibration import Calibration
-from engine.numerics.draft import NO_DRAFT, Draft, DraftPath, Verdict
+from engine.numerics.draft import NO_DRAFT, Draft, DraftPath, Verdict, common_prefix_length
+from engine.numerics.estimates import Calibration
 from engine.numerics.ngram_cache import NgramCache
-from engine.numerics.prefix import common_prefix_length
 from engine.numerics.sampling import Distribution, make_distribution
 from engine.numerics.string_trie import Node, StringTrie
 from engine.numerics.translation import Speller, Translation
@@ -41,10 +40,10 @@ class DrafterProposer(Proposer):
     """One drafter for one target.
 
     It drafts until as many tokens as may be checked are begun: whether the last one would grow is not worth another
-    step. Greedy drafts are the drafter's likeliest path, and certain of themselves. Sampled ones carry their path and
-    its distributions, drawn from what the target could write: the mask leaves only draft tokens that begin a string or
-    go on with the open one. The chance of a token is the share of guesses with a like probability of the drafter's
-    likeliest token that were accepted before.
+    step. Greedy drafts are the drafter's likeliest path and count as certain. Sampled ones carry their path and its
+    distributions, drawn from what the target could write: the mask leaves only draft tokens that begin a string or go
+    on with the open one. The chance of a token is the share of accepted guesses among those for which the drafter's
+    likeliest token had a similar probability.
     """
 
     origin = DRAFTER
@@ -131,15 +130,12 @@ class DrafterProposer(Proposer):
         self._num_left_out = 0  # first tokens of prompt and reply, since the drafter cannot hold all
         self._reply: list[int] = []  # the target's tokens so far
         self._tail = ReplyTail(self._vocabulary)  # the same in the drafter's
-        self._lessons = (
-            None
-            if self._cache is None or not learns
-            else NgramLessons(self._trie, self._cache, self._target.pieces, self._vocabulary.pieces)
-        )
+        self._lessons: NgramLessons | None = None
+        if self._cache is not None and learns:
+            self._lessons = NgramLessons(self._trie, self._cache, self._target.pieces, self._vocabulary.pieces)
 
     def _tail_of(self, context: Context) -> list[int] | None:
-        """Follows the reply. The reply and the tokens ahead, in the drafter's tokens; None where the drafter has none
-        for the end of it."""
+        """The reply so far and the tokens ahead, in the drafter's tokens; None where it has none for their end."""
         if not self._follow(context):
             return None
         if not context.ahead:
@@ -155,7 +151,8 @@ class DrafterProposer(Proposer):
             if self._turns is None or list(context.turns) != list(self._turns):
                 self._prompt = self._vocabulary.encode_prompt(context.turns)
             self._turns = context.turns
-            self._take_offered()
+            if self._offered:
+                self._trie, self._cache, self._store = self._offered.pop()
             self._begin_reply(context.learns)
             if self._drafter.refresh():
                 self._held.clear()
@@ -174,12 +171,6 @@ class DrafterProposer(Proposer):
             else:
                 self._lessons.learn(new, self._tail.tokens, self._tail.num_settled)
         return spelled
-
-    def _take_offered(self) -> None:
-        try:
-            self._trie, self._cache, self._store = self._offered.pop()
-        except IndexError:
-            return
 
     def _catch_up(self, tail: list[int]) -> LogitRow:
         """Makes the drafter hold prompt and reply, from the first token on that differs. The logits after it."""
@@ -306,8 +297,8 @@ def _drafting(sampling: SamplingSettings) -> SamplingSettings:
 
 
 def _likeliest(logits: LogitRow, node: Node) -> int:
-    """The draft token that the likeliest outcome at `node` begins with: a child, which makes the open token longer, or
-    all others together, which end it."""
+    """The draft token of the likeliest outcome at `node`: a child, which makes the open token longer, or all others
+    together, which end it."""
     token = int(logits.argmax())
     if node.token is None or token not in node.children:
         return token

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 
 from engine.messages.conversations import ChatTurn
 from engine.messages.learned import RecallText
-from engine.numerics.calibration import Calibration
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
+from engine.numerics.estimates import Calibration
 from engine.numerics.suffix_index import GrowingText, Occurrence, SuffixIndex
 from engine.proposers.catalogue import RECALL
 from engine.proposers.interface import Context, Proposer, Supplies, Worth

@@ -95,8 +95,6 @@ class NgramLessons:
         if not settled:
             return
         groups = list(align(self._waiting, self._target_pieces, settled, self._drafter_pieces))
-        if not groups:
-            return
         num_target = sum(len(tokens) for tokens, _ in groups)
         num_drafter = sum(len(string) for _, string in groups)
         self._doubt_wrong_merges(groups, settled[:num_drafter])

@@ -10,7 +10,7 @@ from itertools import accumulate
 
 from engine.errors import PromptTooLong
 from engine.messages.conversations import ChatTurn, Role
-from engine.numerics.prefix import common_prefix_length
+from engine.numerics.draft import common_prefix_length
 from engine.target.chat_template import ChatTemplate
 from engine.target.interface import Target, Vocabulary
 

@@ -15,7 +15,7 @@ from engine.messages.events import CompareText, Listener
 from engine.messages.learned import VerifiedReply
 from engine.messages.replies import OriginRun, ReplyListener, StopReason
 from engine.messages.speed import LiveFigures
-from engine.numerics.prefix import common_prefix_length
+from engine.numerics.draft import common_prefix_length
 from engine.replies.reply import Reply, ReplyWriter
 from engine.stop_signal import StopSignal
 

@@ -27,9 +27,8 @@ import numpy.typing as npt
 
 from engine.config import SamplingSettings
 from engine.messages.conversations import ChatTurn, Role
-from engine.numerics.draft import Verdict
+from engine.numerics.draft import Verdict, common_prefix_length
 from engine.numerics.draft_length import MAX_LENGTH
-from engine.numerics.prefix import common_prefix_length
 from engine.numerics.sampling import RandomDice
 from engine.proposers.interface import Context
 from engine.proposers.recall import MOST_TOKENS, RecallProposer, RecallTexts

@@ -18,8 +18,8 @@ from engine.errors import DrafterUnusable
 from engine.lab.measuring.bench import LogitGauge
 from engine.loading import make_drafting
 from engine.messages.conversations import ChatTurn, Role
+from engine.numerics.draft import common_prefix_length
 from engine.numerics.draft_length import FixedCosts
-from engine.numerics.prefix import common_prefix_length
 from engine.proposers.candidate import Always
 from engine.proposers.chooser import Chooser
 from engine.replies.reply import Reply, ReplyWriter

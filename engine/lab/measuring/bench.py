@@ -15,7 +15,7 @@ from engine.lab.measuring.machine import memory_mb
 from engine.lab.measuring.modes import Answer, Mode
 from engine.lab.measuring.order import PLAIN
 from engine.lab.measuring.prompts import Chat, Question
-from engine.numerics.prefix import common_prefix_length
+from engine.numerics.draft import common_prefix_length
 from engine.stop_signal import StopSignal
 from engine.target.interface import Interrupted, Target
 

@@ -53,7 +53,7 @@ class Attainable:
 def attainable(plain: Sequence[DecodingFigures], drafting: Sequence[DecodingFigures]) -> Attainable | None:
     """None where no draft was checked, or plain had no pass."""
     checked = sum(sum(figures.checked.values()) for figures in drafting)
-    stood = sum(sum(figures.stood.values()) for figures in drafting)
+    stood = sum(sum(figures.accepted.values()) for figures in drafting)
     single = _mean_s(plain, 1)
     if not checked or not single:
         return None
@@ -248,7 +248,7 @@ def _by_place(answers: Iterable[Answer]) -> list[Json]:
     stood: Counter[int] = Counter()
     for answer in answers:
         checked.update(answer.figures.checked)
-        stood.update(answer.figures.stood)
+        stood.update(answer.figures.accepted)
     return [{"place": place, "checked": checked[place], "stood": stood[place]} for place in sorted(checked)]
 
 

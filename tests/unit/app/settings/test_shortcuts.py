@@ -64,9 +64,9 @@ def test_chosen_keys_hold_and_usual_ones_come_back(shortcuts: Shortcuts) -> None
 
 
 def test_only_what_differs_is_kept(shortcuts: Shortcuts) -> None:
-    assert shortcuts.with_keys("new", "Ctrl+M") == {"new": "Ctrl+M"}
+    assert shortcuts.chosen({"new": "Ctrl+M"}) == {"new": "Ctrl+M"}
     shortcuts.use({"new": "Ctrl+M"})
-    assert shortcuts.with_keys("new", "Ctrl+N") == {}
+    assert shortcuts.chosen({"new": "Ctrl+N"}) == {}
 
 
 def test_keys_of_another_action_are_refused_or_swapped(shortcuts: Shortcuts) -> None:

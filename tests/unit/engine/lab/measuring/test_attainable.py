@@ -16,7 +16,7 @@ def _figures(passes: dict[int, tuple[int, float]], checked: int = 0, stood: int 
         figures.pass_s[num_rows] += count * seconds
     if checked:
         figures.checked[1] += checked
-        figures.stood[1] += stood
+        figures.accepted[1] += stood
     return figures
 
 

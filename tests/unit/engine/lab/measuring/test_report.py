@@ -92,7 +92,7 @@ def test_guesses_are_told_by_their_place_and_the_step_beside_a_pass() -> None:
     plain = DecodingFigures(num_rounds=40, num_written=40, passes=Counter({1: 40}))
     plain.pass_s[1] = 0.4
     auto = drafted()
-    auto.checked, auto.stood = Counter({1: 3, 2: 3, 3: 1}), Counter({1: 3, 2: 1})
+    auto.checked, auto.accepted = Counter({1: 3, 2: 3, 3: 1}), Counter({1: 3, 2: 1})
     mode = report(comparison("a", {"plain": answer(figures=plain), "auto": answer(figures=auto)}))["modes"]["auto"]
     assert mode["by_place"] == [
         {"place": 1, "checked": 3, "stood": 3},

@@ -1,4 +1,4 @@
-"""How likely guesses stand, from those that did and did not."""
+"""How likely guesses are accepted, and how fast plain decoding is, estimated from what is seen."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.numerics.calibration import Calibration
+from engine.numerics.estimates import Baseline, Calibration
 
 
 def test_before_anything_was_seen_the_chances_are_the_priors() -> None:
@@ -16,7 +16,7 @@ def test_before_anything_was_seen_the_chances_are_the_priors() -> None:
 
 
 @pytest.mark.parametrize("share", [0.05, 0.4, 0.95])
-def test_the_chance_becomes_the_share_that_stood(share: float) -> None:
+def test_the_chance_becomes_the_share_that_was_accepted(share: float) -> None:
     calibration = Calibration([0.5])
     random = np.random.default_rng(0)
     chances = []
@@ -40,14 +40,14 @@ def test_a_text_that_turns_hard_is_noticed_for_kinds_that_were_not_tried() -> No
     for place in range(200):
         calibration.note(0, place % 10 != 0)
     for _ in range(12):
-        calibration.note(0, stood=False)
+        calibration.note(0, accepted=False)
     assert calibration.chance(1) < 0.45
 
 
 def test_the_lean_fades_when_the_text_is_as_usual_again() -> None:
     calibration = Calibration([0.6, 0.6])
     for _ in range(12):
-        calibration.note(0, stood=False)
+        calibration.note(0, accepted=False)
     for place in range(200):
         calibration.note(0, place % 5 < 3)
     assert calibration.chance(1) == pytest.approx(0.6, abs=0.1)
@@ -64,7 +64,56 @@ def test_no_chance_is_ever_certain(seen: list[tuple[int, bool]]) -> None:
 def test_what_is_seen_is_worth_more_than_what_was_seen_long_ago() -> None:
     calibration = Calibration([0.5])
     for _ in range(1000):
-        calibration.note(0, stood=True)
+        calibration.note(0, accepted=True)
     for _ in range(100):
-        calibration.note(0, stood=False)
+        calibration.note(0, accepted=False)
     assert calibration.chance(0) < 0.3
+
+
+def test_the_first_idea_gives_way_to_what_is_seen() -> None:
+    baseline = Baseline(1.0)
+    assert (baseline.seconds, baseline.num_seen, baseline.spread) == (1.0, 0, 0.0)
+    for _ in range(100):
+        baseline.note(0.5)
+    assert baseline.seconds == pytest.approx(0.5, rel=0.01)
+    assert baseline.num_seen == 100
+
+
+def test_mean_spread_and_error_are_those_of_the_rounds() -> None:
+    baseline = Baseline(0.04)
+    random = np.random.default_rng(0)
+    for seconds in random.normal(0.04, 0.004, 2000):
+        baseline.note(float(seconds))
+    assert baseline.seconds == pytest.approx(0.04, rel=0.05)
+    assert baseline.spread == pytest.approx(0.1, rel=0.4)
+    # The mean remembers some twenty rounds.
+    assert baseline.error == pytest.approx(baseline.spread / np.sqrt(20), rel=0.05)
+
+
+def test_one_hiccup_of_the_machine_changes_little() -> None:
+    baseline = Baseline(1.0)
+    for _ in range(50):
+        baseline.note(1.0)
+    baseline.note(1000.0)
+    assert baseline.seconds < 1.15
+
+
+def test_under_other_conditions_what_is_seen_next_counts_most() -> None:
+    steady, moved = Baseline(1.0), Baseline(1.0)
+    for _ in range(50):
+        steady.note(1.0)
+        moved.note(1.0)
+    moved.move()
+    for _ in range(3):
+        steady.note(2.0)
+        moved.note(2.0)
+    assert moved.seconds == pytest.approx(2.0, rel=0.2)
+    assert steady.seconds < 1.3
+    assert moved.error > steady.error
+
+
+def test_a_machine_that_became_slower_for_good_is_believed_in_the_end() -> None:
+    baseline = Baseline(0.001)
+    for _ in range(200):
+        baseline.note(1.0)
+    assert baseline.seconds == pytest.approx(1.0, rel=0.05)
