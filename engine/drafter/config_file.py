@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from engine.drafter.json_file import read_json
+from engine.drafter.files import read_json
 from engine.drafter.model import Llama3Stretch, LlamaShape, Rope
 from engine.errors import DrafterUnusable
 

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from safetensors import SafetensorError, safe_open
 
-from engine.drafter.json_file import read_json
+from engine.drafter.files import read_json
 from engine.drafter.matrices import (
     DenseEmbedding,
     DenseMatrix,

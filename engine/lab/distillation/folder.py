@@ -14,10 +14,9 @@ from safetensors.torch import load_file, save
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from engine.drafter.config_file import NUM_OUTPUTS, read_config
-from engine.drafter.json_file import read_json
+from engine.drafter.files import TokenizerFiles, read_json
 from engine.drafter.loading import SCALES
 from engine.drafter.matrices import Int8Rows
-from engine.drafter.tokenizer import TokenizerFiles
 from engine.errors import DrafterUnusable
 from engine.lab.distillation.cut import Cut
 from engine.learning.files import told_in_words, write_whole
