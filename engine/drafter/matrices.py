@@ -15,6 +15,7 @@ import torch
 
 _INT8_MAX = 127
 _INT8_WIDTH = 16  # torch's product reads beyond matrices whose number of inputs is no multiple of it
+_INT8_ALIGNMENT = 16  # bytes; its product of several rows crashes on matrices at other addresses
 
 
 class WeightForm(StrEnum):
@@ -81,7 +82,9 @@ class Int8Matrix:
     def __init__(self, rows: Int8Rows, bias: torch.Tensor | None = None) -> None:
         """`rows.can_run` must hold."""
         assert rows.can_run
-        self._weight = rows.values.contiguous()
+        weight = rows.values.contiguous()
+        is_aligned = weight.data_ptr() % _INT8_ALIGNMENT == 0  # a file that is mapped into memory may not be
+        self._weight = weight if is_aligned else weight.clone()
         self._scales = rows.scales.to(torch.bfloat16)
         self.bias = bias  # float32 [outputs]
 

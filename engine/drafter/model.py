@@ -93,7 +93,7 @@ _CHUNK_SIZE = 256  # tokens of a prompt that are read in one pass
 
 @dataclass(frozen=True, slots=True)
 class LlamaShape:
-    """The hyperparameters of a Llama-type model."""
+    """The hyperparameters of a Llama-type model. Its text is part of a drafter's fingerprint."""
 
     vocabulary: int
     outputs: int  # the first tokens of the vocabulary, which it can guess
