@@ -170,6 +170,6 @@ class _Bars:
 def _lines(judgement: engine.Judgement) -> list[str]:
     lines = [f"After {judgement.minutes:.0f} minutes of training, a draft step takes {judgement.step_ms:.2f} ms."]
     for text in judgement.texts:
-        accepted = ", ".join(f"{share:.3f}" for share in text.stood)
+        accepted = ", ".join(f"{share:.3f}" for share in text.accepted)
         lines.append(f"  {text.name}: {text.tokens_per_round:.3f} tokens per round; guesses that stood: {accepted}")
     return lines

@@ -1,25 +1,27 @@
-"""What a drafter has learned about one target: low-rank additions to its matrices (LoRA, arXiv 2106.09685).
+"""What a drafter has learned about one target, as low-rank additions to its matrices (LoRA, arXiv 2106.09685).
 
-They are added to the matrices themselves, so that a guess costs what it cost before.
+They are added to the matrices themselves, so that a draft step costs the same as without them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 
 from engine.drafter.matrices import Matrix
-from engine.drafter.model import AcceptanceHead, LayerWeights, LlamaShape, LlamaWeights
+from engine.drafter.model import AcceptanceHead, LlamaShape, LlamaWeights
 from engine.errors import AdapterUnusable
 
 _DOWN, _UP = ".down", ".up"
+_OF_LAYER = ("qkv", "attention_out", "gate_up", "down")  # matrices, in the order in which they are run
 _HEAD = "head"
 _OF_STATE, _OF_PROBABILITY = "acceptance.state", "acceptance.probability"
-_LARGEST_RANK = 512
+_MAX_RANK = 512
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,10 +37,10 @@ class LowRank:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Adapter:
-    """By the name of the matrix that it is added to: see `matrix_sizes`."""
+    """Additions by the name of the matrix that each is added to: see `matrix_sizes`."""
 
     parts: Mapping[str, LowRank]
-    head: AcceptanceHead | None = None  # where it tells more than the probability of a guess alone
+    head: AcceptanceHead | None = None  # where it predicts better than the probability of a draft token alone
 
     @property
     def rank(self) -> int:
@@ -57,88 +59,59 @@ class Adapter:
 
     @classmethod
     def from_bytes(cls, data: bytes, shape: LlamaShape) -> Adapter:
-        """Raises AdapterUnusable for what is no adapter of a drafter of this shape."""
+        """Raises AdapterUnusable where this is no adapter of a drafter of this shape."""
         try:
             tensors = load(data)
         except (SafetensorError, ValueError, OverflowError, MemoryError) as error:
             raise AdapterUnusable("What a drafter had learned is damaged; it starts from the beginning.") from error
-        parts = {}
-        for name, (outputs, inputs) in matrix_sizes(shape).items():
-            down, up = tensors.pop(name + _DOWN, None), tensors.pop(name + _UP, None)
-            if down is None or up is None:
-                raise _of_another()
-            rank = len(down)
-            if not 0 < rank <= _LARGEST_RANK or down.shape != (rank, inputs) or up.shape != (outputs, rank):
-                raise _of_another()
-            parts[name] = LowRank(_numbers(down), _numbers(up))
-        if len({len(part.down) for part in parts.values()}) != 1:
-            raise _of_another()
-        head = _head(tensors.pop(_OF_STATE, None), tensors.pop(_OF_PROBABILITY, None), shape)
-        if tensors:
-            raise _of_another()
-        return cls(parts, head)
+        first = tensors.get(_HEAD + _DOWN)
+        rank = first.shape[0] if first is not None and first.ndim else 0
+        sizes = matrix_sizes(shape)
+        expected: dict[str, tuple[int, ...]] = {name + _DOWN: (rank, inputs) for name, (_, inputs) in sizes.items()}
+        expected |= {name + _UP: (outputs, rank) for name, (outputs, _) in sizes.items()}
+        has_head = _OF_STATE in tensors
+        if has_head:
+            expected |= {_OF_STATE: (shape.hidden,), _OF_PROBABILITY: (3,)}
+        if not 0 < rank <= _MAX_RANK or {name: tuple(tensor.shape) for name, tensor in tensors.items()} != expected:
+            raise AdapterUnusable("What a drafter had learned is of another drafter; it starts from the beginning.")
+        if not all(tensor.is_floating_point() and torch.isfinite(tensor).all() for tensor in tensors.values()):
+            raise AdapterUnusable("What a drafter had learned is no numbers any more; it starts from the beginning.")
+        numbers = {name: tensor.to(torch.float32) for name, tensor in tensors.items()}
+        parts = {name: LowRank(numbers[name + _DOWN], numbers[name + _UP]) for name in sizes}
+        return cls(parts, AcceptanceHead(numbers[_OF_STATE], numbers[_OF_PROBABILITY]) if has_head else None)
 
 
 def matrix_sizes(shape: LlamaShape) -> dict[str, tuple[int, int]]:
     """Outputs and inputs of the matrices that can be added to, by name, in the order in which they are run."""
-    mixed = shape.num_heads * shape.head_dim
-    sizes = {}
-    for layer in range(shape.num_layers):
-        sizes[f"{layer}.qkv"] = (mixed + 2 * shape.num_kv_heads * shape.head_dim, shape.hidden)
-        sizes[f"{layer}.attention_out"] = (shape.hidden, mixed)
-        sizes[f"{layer}.gate_up"] = (2 * shape.feed_forward, shape.hidden)
-        sizes[f"{layer}.down"] = (shape.hidden, shape.feed_forward)
-    sizes[_HEAD] = (shape.outputs, shape.hidden)
-    return sizes
+    queries, keys = shape.num_heads * shape.head_dim, shape.num_kv_heads * shape.head_dim
+    hidden, inner = shape.hidden, shape.feed_forward
+    of_layer = ((queries + 2 * keys, hidden), (hidden, queries), (2 * inner, hidden), (hidden, inner))
+    sizes = {
+        f"{number}.{part}": size
+        for number in range(shape.num_layers)
+        for part, size in zip(_OF_LAYER, of_layer, strict=True)
+    }
+    return sizes | {_HEAD: (shape.outputs, hidden)}
 
 
 def matrices(weights: LlamaWeights) -> Iterator[tuple[str, Matrix]]:
-    """By the names of `matrix_sizes`, in their order."""
+    """With the names of `matrix_sizes`, in their order."""
     for number, layer in enumerate(weights.layers):
-        yield f"{number}.qkv", layer.qkv
-        yield f"{number}.attention_out", layer.attention_out
-        yield f"{number}.gate_up", layer.gate_up
-        yield f"{number}.down", layer.down
+        for part in _OF_LAYER:
+            yield f"{number}.{part}", getattr(layer, part)
     yield _HEAD, weights.head
 
 
 def adapted(weights: LlamaWeights, adapter: Adapter, check: Callable[[], None] = lambda: None) -> LlamaWeights:
-    """A drafter's own weights with the adapter added. What the two share is not copied. `check` is called between the
-    matrices, which take some hundredths of a second each, and may raise."""
-    new = {}
+    """A drafter's own weights with the adapter added; weights that stay the same are shared. `check` is called between
+    the matrices, which take some hundredths of a second each, and may raise."""
+    new: dict[str, Any] = {}
     with torch.inference_mode(False), torch.no_grad():
         for name, matrix in matrices(weights):
             check()
             new[name] = matrix.plus(adapter.parts[name].product())
-
-    def layer(number: int, old: LayerWeights) -> LayerWeights:
-        return replace(
-            old,
-            qkv=new[f"{number}.qkv"],
-            attention_out=new[f"{number}.attention_out"],
-            gate_up=new[f"{number}.gate_up"],
-            down=new[f"{number}.down"],
-        )
-
-    layers = tuple(layer(number, old) for number, old in enumerate(weights.layers))
+    layers = tuple(
+        replace(layer, **{part: new[f"{number}.{part}"] for part in _OF_LAYER})
+        for number, layer in enumerate(weights.layers)
+    )
     return replace(weights, layers=layers, head=new[_HEAD], acceptance=adapter.head)
-
-
-def _head(
-    of_state: torch.Tensor | None, of_probability: torch.Tensor | None, shape: LlamaShape
-) -> AcceptanceHead | None:
-    if of_state is None and of_probability is None:
-        return None
-    if of_state is None or of_probability is None or of_state.shape != (shape.hidden,) or of_probability.shape != (3,):
-        raise _of_another()
-    return AcceptanceHead(_numbers(of_state), _numbers(of_probability))
-
-
-def _numbers(stored: torch.Tensor) -> torch.Tensor:
-    if not stored.is_floating_point() or not bool(torch.isfinite(stored).all()):
-        raise AdapterUnusable("What a drafter had learned is no numbers any more; it starts from the beginning.")
-    return stored.to(torch.float32)
-
-
-def _of_another() -> AdapterUnusable:
-    return AdapterUnusable("What a drafter had learned is of another drafter; it starts from the beginning.")

@@ -1,4 +1,4 @@
-"""Loads a drafter from a folder in Hugging Face's format onto the device it is to run on."""
+"""Loads a drafter from a folder in Hugging Face's format onto the device that it will run on."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from engine.errors import DrafterUnusable
 
 
 def choose_device(wanted: str | None = None) -> str:
-    """`wanted` ("cpu", "cuda", "cuda:1", "mps"), or the best there is. Raises DrafterUnusable when it is not there."""
+    """`wanted` ("cpu", "cuda", "cuda:1", "mps"), by default the best. Raises DrafterUnusable when it is not there."""
     available = _available()
     if wanted is None:
         return available[0]
@@ -29,7 +29,7 @@ def choose_device(wanted: str | None = None) -> str:
 
 
 def number_type(device: str) -> torch.dtype:
-    """bfloat16 is slower than float32 for single steps on a CPU, and not everywhere at home on Apple's chips."""
+    """bfloat16 is slower than float32 for single steps on a CPU, and not supported by all of Apple's chips."""
     return torch.bfloat16 if device.startswith("cuda") else torch.float32
 
 
@@ -61,9 +61,9 @@ def load_drafter(
     max_held: int | None = None,
     form: WeightForm | None = None,
 ) -> LoadedDrafter:
-    """`form` of the matrices: by default the fastest. `threads` is for all of torch in this process.
+    """`form` of the matrices: by default the fastest. `threads` applies to all of torch in this process.
 
-    Raises DrafterUnusable with what is wrong with the folder.
+    Raises DrafterUnusable, which says what is wrong with the folder.
     """
     config = read_config(folder)
     shape = shape_of(config, folder.name)
@@ -71,11 +71,6 @@ def load_drafter(
     chosen = choose_device(device)
     if threads is not None:
         torch.set_num_threads(threads)
-    loaded = load_weights(folder, shape, chosen, number_type(chosen), form or best_form(chosen))
-    identity = f"{shape}\n{loaded.fingerprint}\n{tokenizer.fingerprint}"
-    return LoadedDrafter(
-        LlamaDrafter(shape, loaded.weights, max_held),
-        tokenizer,
-        folder.name,
-        hashlib.sha256(identity.encode()).hexdigest(),
-    )
+    weights, fingerprint = load_weights(folder, shape, chosen, number_type(chosen), form or best_form(chosen))
+    identity = hashlib.sha256(f"{shape}\n{fingerprint}\n{tokenizer.fingerprint}".encode())
+    return LoadedDrafter(LlamaDrafter(shape, weights, max_held), tokenizer, folder.name, identity.hexdigest())

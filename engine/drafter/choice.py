@@ -1,4 +1,4 @@
-"""Which folder a choice of drafter stands for: the built-in one, any folder, or one that was fetched from the hub."""
+"""The folder of a chosen drafter: the built-in one, any folder, or one that was fetched from the hub."""
 
 from __future__ import annotations
 
@@ -11,25 +11,21 @@ from engine.errors import DrafterUnusable, FetchFailed
 
 BUILT_IN = "built-in"
 HUB_EXAMPLES = ("JackFram/llama-68m", "Felladrin/Llama-68M-Chat-v1")
-MARKER = "fetched.json"  # is written last, so a folder that has it is whole
+MARKER = "fetched.json"  # is written last, so a folder with it is complete
 
 _PART = r"\w(?:[\w.-]*\w)?"
 _HUB_NAME = re.compile(f"{_PART}/{_PART}", re.ASCII)
-_LONGEST = 96  # characters; the hub's own limit
+_MAX_LENGTH = 96  # characters; the hub's own limit
 
 
 def is_hub_name(text: str) -> bool:
     """Whether it has the form `owner/name`, as the hub allows it; whether it exists, only the hub knows."""
-    return len(text) <= _LONGEST and _HUB_NAME.fullmatch(text) is not None and not {"--", ".."} & _pairs(text)
-
-
-def _pairs(text: str) -> set[str]:
-    return {text[place : place + 2] for place in range(len(text))}
+    has_pairs = "--" in text or ".." in text
+    return len(text) <= _MAX_LENGTH and _HUB_NAME.fullmatch(text) is not None and not has_pairs
 
 
 def fetched_folder(name: str, data_dir: Path) -> Path:
-    """Where a drafter from the hub is kept, whether it is there or not. Raises FetchFailed for what is no
-    name."""
+    """The folder for a drafter from the hub, whether it is there or not. Raises FetchFailed for what is no name."""
     if not is_hub_name(name):
         raise FetchFailed(
             f"“{name}” is no name on the hub; it must have the form owner/name, as {HUB_EXAMPLES[0]} has."
@@ -51,12 +47,12 @@ def built_in_drafter() -> Path:
 
 
 def hub_name(choice: str) -> str | None:
-    """The name to ask the hub for, or None when the choice is something on this machine, or makes no sense."""
+    """The name to ask the hub for; None when the choice is on this machine, or makes no sense."""
     return choice if choice != BUILT_IN and _folder(choice) is None and is_hub_name(choice) else None
 
 
 def drafter_folder(choice: str, data_dir: Path) -> Path | None:
-    """None stands for the built-in drafter. Asks nobody on the network. Raises DrafterUnusable."""
+    """None for the built-in drafter. Uses no network. Raises DrafterUnusable."""
     if choice == BUILT_IN:
         return None
     folder = _folder(choice)

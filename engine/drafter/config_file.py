@@ -1,4 +1,4 @@
-"""What the config.json of a Hugging Face checkpoint says about a Llama-type model's shape."""
+"""Reads the shape of a Llama-type model from the config.json of a Hugging Face checkpoint."""
 
 from __future__ import annotations
 
@@ -7,18 +7,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from engine.drafter.json_file import read_json
+from engine.drafter.files import read_json
 from engine.drafter.model import Llama3Stretch, LlamaShape, Rope
 from engine.errors import DrafterUnusable
 
-# The same layers under other names: without a sliding window nothing else sets them apart.
-_KIN = ("llama", "mistral", "qwen2")
-_FEWEST_POSITIONS = 64
+_LLAMA_TYPES = ("llama", "mistral", "qwen2")  # the same layers, but for a sliding window and biases
+_MIN_POSITIONS = 64
 
-NUM_OUTPUTS = "num_output_tokens"  # Slipstream's own: how many tokens, the first ones, a trimmed head can guess
+NUM_OUTPUTS = "num_output_tokens"  # Slipstream's own: a trimmed head can guess only so many tokens, the first ones
 
 # Far beyond any drafter; a config that asks for more is damaged, or meant to exhaust the memory.
-_LARGEST = {
+_MAX = {
     NUM_OUTPUTS: 2_000_000,
     "vocab_size": 2_000_000,
     "hidden_size": 32_768,
@@ -44,9 +43,9 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def shape_of(config: Mapping[str, Any], name: str) -> LlamaShape:
-    """Raises DrafterUnusable for what is no Llama-type model; `name` is what the sentence calls it."""
+    """Raises DrafterUnusable, with the `name` of the drafter, for other models than Llama-type ones."""
     kind = config.get("model_type")
-    if kind not in _KIN:
+    if kind not in _LLAMA_TYPES:
         raise DrafterUnusable(f"{name} is a model of type “{kind}”; a drafter must be a Llama-type model.")
     if config.get("hidden_act", "silu") != "silu":
         raise _differs(name, f"its activation “{config['hidden_act']}” is another one")
@@ -60,9 +59,9 @@ def shape_of(config: Mapping[str, Any], name: str) -> LlamaShape:
     if num_heads % num_kv_heads or head_dim % 2:
         raise DrafterUnusable(f"The config.json of {name} contradicts itself about attention heads; download it again.")
     max_positions = _number(config, "max_position_embeddings", name, 2048)
-    if max_positions < _FEWEST_POSITIONS:
+    if max_positions < _MIN_POSITIONS:
         raise DrafterUnusable(
-            f"{name} can hold {max_positions} tokens only; a drafter must hold {_FEWEST_POSITIONS} at least."
+            f"{name} can hold {max_positions} tokens only; a drafter must hold {_MIN_POSITIONS} at least."
         )
     epsilon: Any = config.get("rms_norm_eps", 1e-6)
     if not _is_number(epsilon) or not 0 < epsilon < 1:
@@ -88,7 +87,7 @@ def shape_of(config: Mapping[str, Any], name: str) -> LlamaShape:
 
 
 def _rope_of(config: Mapping[str, Any], name: str, head_dim: int) -> Rope:
-    """transformers 5 keeps all in `rope_parameters`, older ones in `rope_theta` and `rope_scaling`."""
+    """transformers 5 writes `rope_parameters`, older versions `rope_theta` and `rope_scaling`."""
     given = config.get("rope_parameters") or config.get("rope_scaling") or {}
     if not isinstance(given, Mapping):
         raise _wrong(name, "rope_parameters")
@@ -133,7 +132,7 @@ def _number(config: Mapping[str, Any], key: str, name: str, default: int | None 
     value: Any = config.get(key)
     if value is None:
         value = default
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= _LARGEST[key]:
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= _MAX[key]:
         raise _wrong(name, key)
     return int(value)
 

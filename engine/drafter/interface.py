@@ -1,4 +1,4 @@
-"""What the engine needs of a drafter, whoever runs it. Imports no torch."""
+"""What the engine needs of a drafter, however it is run. Imports no torch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LogitRow = npt.NDArray[np.float32]
 
 
 class Drafter(Protocol):
-    """A small language model with one sequence of tokens that it has read ("held"). Used by one thread at a time."""
+    """A small language model and the one sequence of tokens that it has read ("held"). Used by one thread at a time."""
 
     @property
     def num_held(self) -> int: ...
@@ -31,16 +31,16 @@ class Drafter(Protocol):
         ...
 
     def roll_back(self, num_kept: int) -> None:
-        """Forget all held tokens but the first `num_kept`."""
+        """Forgets all held tokens but the first `num_kept`."""
         ...
 
     def chance(self, probability: float) -> float:
-        """How likely the likeliest token after what is held, of that probability, is what the target writes: the
-        probability itself, where nothing was learned about that."""
+        """The chance that the likeliest token after the held ones, of that probability, is accepted: the probability
+        itself, where nothing was learned about it."""
         ...
 
     def refresh(self) -> bool:
-        """Goes on with what it has learned meanwhile, if anything; it then holds nothing."""
+        """Takes up what it has learned since, if anything; it then holds nothing."""
         ...
 
 
@@ -49,7 +49,7 @@ class DrafterVocabulary(Protocol):
 
     @property
     def pieces(self) -> Sequence[bytes]:
-        """By token id; empty for those that stand for no text."""
+        """By token id; empty for tokens without text."""
         ...
 
     @property

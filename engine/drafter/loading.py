@@ -1,7 +1,7 @@
-"""Reads the weights of a Hugging Face checkpoint into the form that the drafter runs on.
+"""Reads the weights of a Hugging Face checkpoint into the form in which a drafter runs.
 
 Safetensors files with the usual names are read here, which takes a few hundredths of a second; transformers, whose
-import alone takes two seconds, reads whatever is named in another way. Both end in the same names.
+import alone takes two seconds, reads all others. Both give the same names.
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
 
-from engine.drafter.json_file import read_json
+from engine.drafter.files import read_json
 from engine.drafter.matrices import (
     DenseEmbedding,
     DenseMatrix,
+    Embedding,
     Int8Embedding,
     Int8Matrix,
     Int8Rows,
@@ -33,26 +33,33 @@ _WHOLE = "model.safetensors"
 _INDEX = "model.safetensors.index.json"
 _FLOATS = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 _EMBEDDING = "model.embed_tokens.weight"
-SCALES = "_scale"  # what the name of int8 rows is followed by, for their scales
-_SAMPLE = 256  # values at either end of a weight that go into the fingerprint
+SCALES = "_scale"  # ends the names of the scales of int8 rows
+_SAMPLE_SIZE = 256  # values at either end of a weight that go into the fingerprint
+
+_Stored = torch.Tensor | Int8Rows
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedWeights:
-    weights: LlamaWeights
-    fingerprint: str  # sha256 of a sample of every weight, whatever device they went to
+def load_weights(
+    folder: Path, shape: LlamaShape, device: str, dtype: torch.dtype, form: WeightForm
+) -> tuple[LlamaWeights, str]:
+    """The weights and their fingerprint, the sha256 of a sample of each, which is the same on any device.
 
-
-def load_weights(folder: Path, shape: LlamaShape, device: str, dtype: torch.dtype, form: WeightForm) -> LoadedWeights:
-    """Raises DrafterUnusable when weights are missing, damaged, of another shape or no numbers."""
+    Raises DrafterUnusable when weights are missing, damaged, of another shape or no numbers.
+    """
     expected = dict(_expected(shape))
+
+    def arrange(read: Callable[[str], _Stored]) -> tuple[LlamaWeights, str]:
+        arranger = _Arranger(folder.name, read, device, dtype, form)
+        with torch.inference_mode(False), torch.no_grad():
+            return arranger.weights(shape), arranger.digest.hexdigest()
+
     with ExitStack() as stack:
-        places = _find(folder, stack)
-        if all(name in places for name in expected):
+        handles = _open(folder, stack)
+        if all(name in handles for name in expected):
             try:
-                for name in expected:
-                    _check_shape(folder, name, places[name].shape(name), expected[name])
-                return _arrange(folder, shape, lambda name: _stored(folder, places, name), device, dtype, form)
+                for name, size in expected.items():
+                    _check_shape(folder, name, _shape(handles[name], name), size)
+                return arrange(lambda name: _stored(folder, handles, name))
             except (SafetensorError, OSError) as error:
                 raise _damaged(folder) from error
     tensors = _through_transformers(folder)
@@ -60,23 +67,11 @@ def load_weights(folder: Path, shape: LlamaShape, device: str, dtype: torch.dtyp
         if name not in tensors:
             raise DrafterUnusable(f"The weights of {folder.name} lack “{name}”; download the drafter again.")
         _check_shape(folder, name, list(tensors[name].shape), size)
-    return _arrange(folder, shape, tensors.__getitem__, device, dtype, form)
+    return arrange(tensors.__getitem__)
 
 
-@dataclass(frozen=True, slots=True)
-class _File:
-    handle: Any  # what safe_open gives
-
-    def shape(self, name: str) -> list[int]:
-        return list(self.handle.get_slice(name).get_shape())
-
-    def tensor(self, name: str) -> torch.Tensor:
-        tensor: torch.Tensor = self.handle.get_tensor(name)
-        return tensor
-
-
-def _find(folder: Path, stack: ExitStack) -> dict[str, _File]:
-    """Which file holds which weight. Only headers are read."""
+def _open(folder: Path, stack: ExitStack) -> dict[str, Any]:
+    """The open safetensors file of each weight. Only headers are read."""
     if (folder / _WHOLE).exists():
         files = [_WHOLE]
     else:
@@ -87,7 +82,7 @@ def _find(folder: Path, stack: ExitStack) -> dict[str, _File]:
         files = sorted({str(file) for file in listed.values()}) if isinstance(listed, dict) else []
         if not files or any(Path(file).name != file for file in files):
             raise _damaged(folder)
-    places: dict[str, _File] = {}
+    handles: dict[str, Any] = {}
     for file in files:
         if not (folder / file).exists():
             raise DrafterUnusable(f"{folder} lacks {file}; download the drafter again.")
@@ -95,8 +90,12 @@ def _find(folder: Path, stack: ExitStack) -> dict[str, _File]:
             handle = stack.enter_context(safe_open(folder / file, framework="pt"))
         except (SafetensorError, OSError) as error:
             raise _damaged(folder) from error
-        places.update(dict.fromkeys(handle.keys(), _File(handle)))
-    return places
+        handles.update(dict.fromkeys(handle.keys(), handle))
+    return handles
+
+
+def _shape(handle: Any, name: str) -> list[int]:
+    return list(handle.get_slice(name).get_shape())
 
 
 def _no_weights(folder: Path) -> str:
@@ -142,116 +141,119 @@ def _check_shape(folder: Path, name: str, found: Sequence[int], expected: Sequen
         )
 
 
-def _stored(folder: Path, places: Mapping[str, _File], name: str) -> torch.Tensor | Int8Rows:
-    """A weight as the file holds it: floats, or int8 rows whose scales stand beside them."""
-    weight = places[name].tensor(name)
+def _stored(folder: Path, handles: Mapping[str, Any], name: str) -> _Stored:
+    """A weight as the file holds it: floats, or int8 rows with scales under a name of their own."""
+    weight: torch.Tensor = handles[name].get_tensor(name)
     if weight.dtype is not torch.int8:
         return weight
     scales = name + SCALES
-    if scales not in places or weight.ndim != 2:
+    if scales not in handles or weight.ndim != 2:
         raise DrafterUnusable(
             f"The weight “{name}” of {folder.name} is quantized in an unknown way; a drafter needs weights in 16 or "
             "32 bits, or int8 rows as Slipstream writes them."
         )
-    _check_shape(folder, scales, places[scales].shape(scales), [len(weight)])
-    return Int8Rows(weight, places[scales].tensor(scales).to(torch.float32))
+    _check_shape(folder, scales, _shape(handles[scales], scales), [len(weight)])
+    return Int8Rows(weight, handles[scales].get_tensor(scales).to(torch.float32))
 
 
-def _arrange(
-    folder: Path,
-    shape: LlamaShape,
-    read: Callable[[str], torch.Tensor | Int8Rows],
-    device: str,
-    dtype: torch.dtype,
-    form: WeightForm,
-) -> LoadedWeights:
-    """Joins and transposes what belongs together."""
-    digest = hashlib.sha256()
+class _Arranger:
+    """Joins stored weights into the matrices of a model, in their form and on their device, and digests a sample of
+    each weight on the way."""
 
-    def checked(name: str) -> torch.Tensor | Int8Rows:
-        stored = read(name)
-        values, scales = (stored, stored) if isinstance(stored, torch.Tensor) else (stored.values, stored.scales)
-        if scales.dtype not in _FLOATS:
-            raise DrafterUnusable(f"{folder.name} is quantized; a drafter needs weights in 16 or 32 bits.")
-        # The least and the largest are what is not a number where anything is.
-        if not torch.isfinite(torch.stack(torch.aminmax(scales))).all():
-            raise DrafterUnusable(f"The weight “{name}” of {folder.name} is not a number; download the drafter again.")
-        flat = values.reshape(-1)
-        sample = torch.cat((flat[:_SAMPLE], flat[-_SAMPLE:])).to(torch.float32)
-        digest.update(f"{name}{tuple(values.shape)}".encode())
-        digest.update(sample.numpy().tobytes())
-        return stored
+    def __init__(
+        self, name: str, read: Callable[[str], _Stored], device: str, dtype: torch.dtype, form: WeightForm
+    ) -> None:
+        self.digest = hashlib.sha256()
+        self._name = name
+        self._read = read
+        self._place: dict[str, Any] = {"device": device, "dtype": dtype}
+        self._form = form
 
-    def vector(*names: str) -> torch.Tensor:
-        """[the sum of their outputs]"""
-        return torch.cat([_dense(checked(name)).to(torch.float32) for name in names]).to(device, dtype)
+    def weights(self, shape: LlamaShape) -> LlamaWeights:
+        table: _Stored = self._checked(_EMBEDDING)
+        if self._form is WeightForm.INT8:
+            table = _int8(table)
+            embedding: Embedding = Int8Embedding(table)
+        else:
+            embedding = DenseEmbedding(_dense(table).to(**self._place, copy=True))
+        head = table if shape.tied else self._checked("lm_head.weight")
+        layers = tuple(self._layer(shape, f"model.layers.{index}.") for index in range(shape.num_layers))
+        final_norm = self._vector("model.norm.weight")
+        return LlamaWeights(embedding, layers, final_norm, self._joined([_first_rows(head, shape.outputs)]))
 
-    def matrix(*names: str, bias: bool = False) -> Matrix:
-        """From their common inputs to the sum of their outputs."""
-        parts = [checked(f"{name}.weight") for name in names]
-        added = vector(*(f"{name}.bias" for name in names)) if bias else None
-        if form is WeightForm.INT8:
-            rows = [_int8(part) for part in parts]
-            joined = Int8Rows(torch.cat([part.values for part in rows]), torch.cat([part.scales for part in rows]))
-            if joined.can_run:
-                return Int8Matrix(joined, added)
-        return DenseMatrix(_transposed([_dense(part) for part in parts], device, dtype), added)
-
-    def layer(prefix: str) -> LayerWeights:
+    def _layer(self, shape: LlamaShape, prefix: str) -> LayerWeights:
         attention, mlp = f"{prefix}self_attn", f"{prefix}mlp"
         return LayerWeights(
-            attention_norm=vector(f"{prefix}input_layernorm.weight"),
-            qkv=matrix(*(f"{attention}.{part}_proj" for part in ("q", "k", "v")), bias=shape.qkv_bias),
-            attention_out=matrix(f"{attention}.o_proj", bias=shape.attention_out_bias),
-            mlp_norm=vector(f"{prefix}post_attention_layernorm.weight"),
-            gate_up=matrix(f"{mlp}.gate_proj", f"{mlp}.up_proj", bias=shape.mlp_bias),
-            down=matrix(f"{mlp}.down_proj", bias=shape.mlp_bias),
+            attention_norm=self._vector(f"{prefix}input_layernorm.weight"),
+            qkv=self._matrix(*(f"{attention}.{part}_proj" for part in "qkv"), bias=shape.qkv_bias),
+            attention_out=self._matrix(f"{attention}.o_proj", bias=shape.attention_out_bias),
+            mlp_norm=self._vector(f"{prefix}post_attention_layernorm.weight"),
+            gate_up=self._matrix(f"{mlp}.gate_proj", f"{mlp}.up_proj", bias=shape.mlp_bias),
+            down=self._matrix(f"{mlp}.down_proj", bias=shape.mlp_bias),
         )
 
-    with torch.inference_mode(False), torch.no_grad():
-        table = checked(_EMBEDDING)
-        head = table if shape.tied else checked("lm_head.weight")
-        layers = tuple(layer(f"model.layers.{index}.") for index in range(shape.num_layers))
-        final_norm = vector("model.norm.weight")
-        if form is WeightForm.INT8:
-            rows = _int8(table)
-            head_rows = rows if shape.tied else _int8(head)
-            outputs = Int8Rows(head_rows.values[: shape.outputs], head_rows.scales[: shape.outputs])
-            product = Int8Matrix(outputs) if outputs.can_run else DenseMatrix(outputs.dense().t().contiguous())
-            weights = LlamaWeights(Int8Embedding(rows), layers, final_norm, product)
-        else:
-            embedding = DenseEmbedding(_dense(table).to(device, dtype, copy=True))
-            joined = _transposed([_dense(head)[: shape.outputs]], device, dtype)
-            weights = LlamaWeights(embedding, layers, final_norm, DenseMatrix(joined))
-    return LoadedWeights(weights, digest.hexdigest())
+    def _vector(self, *names: str) -> torch.Tensor:
+        """[the sum of their outputs]"""
+        return torch.cat([_dense(self._checked(name)).to(torch.float32) for name in names]).to(**self._place)
+
+    def _matrix(self, *names: str, bias: bool) -> Matrix:
+        """From their common inputs to the sum of their outputs."""
+        parts = [self._checked(f"{name}.weight") for name in names]
+        return self._joined(parts, self._vector(*(f"{name}.bias" for name in names)) if bias else None)
+
+    def _joined(self, parts: Sequence[_Stored], bias: torch.Tensor | None = None) -> Matrix:
+        if self._form is WeightForm.INT8:
+            rows = [_int8(part) for part in parts]
+            joined = rows[0]
+            if len(rows) > 1:
+                joined = Int8Rows(torch.cat([part.values for part in rows]), torch.cat([part.scales for part in rows]))
+            if joined.can_run:
+                return Int8Matrix(joined, bias)
+        # [inputs, outputs], which MKL reads more than twice as fast.
+        dense = [_dense(part) for part in parts]
+        weight = torch.empty((dense[0].shape[1], sum(map(len, dense))), **self._place)
+        for part, columns in zip(dense, torch.split(weight, [len(part) for part in dense], 1), strict=True):
+            columns.copy_(part.t())
+        return DenseMatrix(weight, bias)
+
+    def _checked(self, name: str) -> _Stored:
+        stored = self._read(name)
+        values, scales = (stored, stored) if isinstance(stored, torch.Tensor) else (stored.values, stored.scales)
+        if scales.dtype not in _FLOATS:
+            raise DrafterUnusable(f"{self._name} is quantized; a drafter needs weights in 16 or 32 bits.")
+        # If any value is not a number, the least or the largest is not one.
+        if not torch.isfinite(torch.stack(torch.aminmax(scales))).all():
+            raise DrafterUnusable(f"The weight “{name}” of {self._name} is not a number; download the drafter again.")
+        flat = values.reshape(-1)
+        sample = torch.cat((flat[:_SAMPLE_SIZE], flat[-_SAMPLE_SIZE:])).to(torch.float32)
+        self.digest.update(f"{name}{tuple(values.shape)}".encode())
+        self.digest.update(sample.numpy().tobytes())
+        return stored
 
 
-def _dense(stored: torch.Tensor | Int8Rows) -> torch.Tensor:
+def _dense(stored: _Stored) -> torch.Tensor:
     return stored if isinstance(stored, torch.Tensor) else stored.dense()
 
 
-def _int8(stored: torch.Tensor | Int8Rows) -> Int8Rows:
+def _int8(stored: _Stored) -> Int8Rows:
     return Int8Rows.of(stored) if isinstance(stored, torch.Tensor) else stored
 
 
-def _transposed(parts: Sequence[torch.Tensor], device: str, dtype: torch.dtype) -> torch.Tensor:
-    """[inputs, the sum of their outputs]: MKL reads that more than twice as fast."""
-    joined = torch.empty((parts[0].shape[1], sum(len(part) for part in parts)), dtype=dtype, device=device)
-    start = 0
-    for part in parts:
-        joined[:, start : start + len(part)].copy_(part.t())
-        start += len(part)
-    return joined
+def _first_rows(stored: _Stored, count: int) -> _Stored:
+    """A view of them."""
+    return (
+        stored[:count] if isinstance(stored, torch.Tensor) else Int8Rows(stored.values[:count], stored.scales[:count])
+    )
 
 
 def _through_transformers(folder: Path) -> dict[str, torch.Tensor]:
-    # Here, because it takes two seconds and is seldom needed.
+    # Imported here because that takes two seconds and is seldom needed.
     from transformers import LlamaForCausalLM
     from transformers.utils import logging
 
     reports: Any = logging
     kind: Any = LlamaForCausalLM
-    # It reports to the terminal what is told here in a sentence.
+    # It would report to the terminal what DrafterUnusable says in a sentence.
     verbosity = reports.get_verbosity()
     reports.set_verbosity_error()
     reports.disable_progress_bar()
@@ -264,12 +266,12 @@ def _through_transformers(folder: Path) -> dict[str, torch.Tensor]:
             dtype="auto",
             output_loading_info=True,
         )
-    # What a strange file makes transformers raise is not limited to any kind.
+    # transformers may raise anything for a strange file.
     except Exception as error:
         raise _damaged(folder) from error
     finally:
         reports.set_verbosity(verbosity)
-    # Missing weights would be random numbers.
+    # Missing weights are random numbers.
     tensors: dict[str, torch.Tensor] = model.state_dict()
     return {name: tensor for name, tensor in tensors.items() if name not in report["missing_keys"]}
 

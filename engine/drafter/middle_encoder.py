@@ -1,8 +1,8 @@
-"""Tokens for bytes in the middle of a text: nothing is put in front, and no special token is recognised.
+"""Encodes bytes in the middle of a text: nothing is put in front, and no special token is recognised.
 
-A tokenizer alone does not promise that its tokens spell what it was given (normalizers, unknown characters, bytes that
-are no text). Here every result is checked against the pieces; what fails is cut in two until it spells, down to tokens
-for single bytes.
+A tokenizer alone does not promise tokens with exactly the given bytes (normalizers, unknown characters, bytes that are
+no text). Here every result is checked against the pieces; a text that fails is halved until its parts succeed, down to
+tokens for single bytes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tokenizers import Tokenizer
 
 from engine.drafter.pieces import WORD_MARK, Spelling, byte_alphabet
 
-# Bytes that are no UTF-8, as Python's "surrogateescape" carries them through a text.
+# Bytes that are no UTF-8, in the form that Python's "surrogateescape" gives them in a text.
 _STRAY = re.compile("([\udc80-\udcff]+)")
 # SentencePiece also takes a real ▁ for a space.
 _STRAY_OR_MARK = re.compile(f"([\udc80-\udcff{WORD_MARK}]+)")
@@ -24,7 +24,7 @@ _STRAY_OR_MARK = re.compile(f"([\udc80-\udcff{WORD_MARK}]+)")
 
 class MiddleEncoder:
     def __init__(self, content: Mapping[str, Any], spelling: Spelling, pieces: tuple[bytes, ...]) -> None:
-        """`content` is that of a tokenizer.json, `pieces` the bytes of every token."""
+        """`content` is that of a tokenizer.json, `pieces` are the bytes of every token."""
         edited = _without_frame(content, pieces)
         self.definition = json.dumps(edited, sort_keys=True)  # all that decides the tokens
         self._pieces = pieces
@@ -32,7 +32,7 @@ class MiddleEncoder:
         self._stray = _STRAY if spelling is Spelling.BYTE_LEVEL else _STRAY_OR_MARK
         self._merges: Any = None
         if spelling is Spelling.BYTE_LEVEL:
-            # Merges alone, over the alphabet: it spells any bytes, and finds the tokens of split characters too.
+            # Merges alone, over the alphabet: these encode any bytes, also parts of characters.
             self._merges = Tokenizer(self._tokenizer.model)
             self._letters = {byte: letter for letter, byte in byte_alphabet().items()}
         self._byte_tokens: dict[int, int] = {}
@@ -41,7 +41,7 @@ class MiddleEncoder:
                 self._byte_tokens.setdefault(piece[0], token)
 
     def encode(self, data: bytes) -> list[int] | None:
-        """None where the vocabulary cannot spell `data` exactly."""
+        """None where no tokens have exactly these bytes."""
         tokens: list[int] = []
         for part in self._stray.split(data.decode("utf-8", "surrogateescape")):
             if part:
@@ -52,7 +52,7 @@ class MiddleEncoder:
         return tokens
 
     def encode_many(self, items: Sequence[bytes]) -> list[list[int] | None]:
-        """The same for many short items, several at a time."""
+        """`encode` for many short items, several at a time."""
         results: list[list[int] | None] = [None] * len(items)
         places: list[int] = []
         texts: list[str] = []
@@ -80,7 +80,7 @@ class MiddleEncoder:
         return None if first is None or second is None else first + second
 
     def _raw(self, part: str) -> list[int] | None:
-        """Bytes without regard to what they mean."""
+        """Bytes, whatever text they may be."""
         data = part.encode("utf-8", "surrogateescape")
         if self._merges is not None:
             letters = "".join(self._letters[byte] for byte in data)
@@ -100,12 +100,12 @@ class MiddleEncoder:
 
 
 def _without_frame(content: Mapping[str, Any], pieces: Sequence[bytes]) -> dict[str, Any]:
-    """The tokenizer without what it does at the edges of a text, and without special tokens."""
+    """The tokenizer without its work at the edges of a text, and without special tokens."""
     model = dict(content["model"])
     if "dropout" in model:
-        model["dropout"] = None  # chance has no place here
+        model["dropout"] = None  # it would make tokens random
     if model["type"] == "Unigram":
-        # It would find the names of special tokens in a text; no text holds a space once ▁ has replaced them.
+        # It would find the names of special tokens in a text. A name with a space is never found: ▁ replaces spaces.
         model["vocab"] = [
             [name, score] if token < len(pieces) and pieces[token] else [f" {token}", score]
             for token, (name, score) in enumerate(model["vocab"])

@@ -1,4 +1,4 @@
-"""The bytes that each token of a tokenizer.json stands for."""
+"""The bytes of each token of a tokenizer.json."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Spelling(StrEnum):
 
 
 def byte_alphabet() -> dict[str, int]:
-    """GPT-2's characters for the 256 bytes: printable ones stand for themselves, the others follow from U+0100 on."""
+    """GPT-2's characters for the 256 bytes: printable ones are themselves, the others follow from U+0100 on."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in printable]
     return {chr(byte): byte for byte in printable} | {chr(256 + place): byte for place, byte in enumerate(others)}
@@ -58,7 +58,7 @@ def _marks_words(step: Mapping[str, Any]) -> bool:
 
 
 def names_of(content: Mapping[str, Any]) -> dict[int, str]:
-    """The names of the tokens of the model itself, by id; tokens added around it are not among them."""
+    """The names of the model's own tokens, by id, without added tokens."""
     vocab = content["model"]["vocab"]
     if isinstance(vocab, dict):
         return {token: name for name, token in vocab.items()}
@@ -66,7 +66,7 @@ def names_of(content: Mapping[str, Any]) -> dict[int, str]:
 
 
 def piece_of(name: str, spelling: Spelling, alphabet: Mapping[str, int]) -> bytes:
-    """b"" where the name spells nothing."""
+    """b"" for a name without bytes."""
     if spelling is Spelling.BYTE_LEVEL:
         if not all(character in alphabet for character in name):
             return b""

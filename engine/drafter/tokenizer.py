@@ -1,17 +1,16 @@
-"""The drafter's own vocabulary: its tokens as bytes, tokens for any bytes, and a conversation as it reads it."""
+"""The drafter's own tokenizer: its tokens as bytes, tokens for any bytes, and a conversation in its chat format."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from tokenizers import Tokenizer
 
-from engine.drafter.json_file import read_json
+from engine.drafter.files import TokenizerFiles, read_json
 from engine.drafter.middle_encoder import MiddleEncoder
 from engine.drafter.pieces import byte_alphabet, names_of, piece_of, spelling_of
 from engine.errors import DrafterUnusable, TemplateFailed
@@ -21,82 +20,28 @@ from engine.target.chat_template import ChatTemplate
 _SPEAKERS = {Role.SYSTEM: "System", Role.USER: "User", Role.ASSISTANT: "Assistant"}
 
 
-@dataclass(frozen=True, slots=True)
-class TokenizerFiles:
-    """The small files beside a tokenizer.json."""
-
-    config: Mapping[str, Any]
-    generation: Mapping[str, Any]
-    tokenizer: Mapping[str, Any]
-    template_file: str | None
-
-    @classmethod
-    def read(cls, folder: Path) -> TokenizerFiles:
-        template = folder / "chat_template.jinja"
-        try:
-            source = template.read_text("utf-8") if template.exists() else None
-        except (OSError, UnicodeDecodeError) as error:
-            raise DrafterUnusable(f"{template} cannot be read; download the drafter again.") from error
-        return cls(
-            read_json(folder / "config.json") or {},
-            read_json(folder / "generation_config.json") or {},
-            # What older checkpoints keep in a file of its own.
-            (read_json(folder / "special_tokens_map.json") or {}) | (read_json(folder / "tokenizer_config.json") or {}),
-            source,
-        )
-
-    def text(self, name: str) -> str | None:
-        """What stands for "bos" or "eos"."""
-        text = self.tokenizer.get(f"{name}_token")
-        if isinstance(text, dict):
-            text = text.get("content")
-        return text if isinstance(text, str) else None
-
-    def token(self, tokenizer: Any, name: str) -> int | None:
-        """The id of "bos" or "eos"; the tokenizer's files know better than the model's which one ends a turn."""
-        text = self.text(name)
-        named = None if text is None else tokenizer.token_to_id(text)
-        if isinstance(named, int):
-            return named
-        for source in (self.generation, self.config):
-            given = source.get(f"{name}_token_id")
-            first = given[0] if isinstance(given, list) and given else given
-            if isinstance(first, int) and not isinstance(first, bool):
-                return first
-        return None
-
-    @property
-    def template(self) -> str | None:
-        if self.template_file is not None:
-            return self.template_file
-        given = self.tokenizer.get("chat_template")
-        if isinstance(given, list):
-            named = {item.get("name"): item.get("template") for item in given if isinstance(item, dict)}
-            given = named.get("default", next(iter(named.values()), None))
-        return given if isinstance(given, str) else None
-
-
 class DrafterTokenizer:
-    """What stands in a drafter's tokenizer files.
+    """A drafter's tokenizer, for bytes in the middle of a text and for whole conversations.
 
     `pieces` holds the bytes of every token by id, b"" for special and added tokens and for ids without a token;
     `special` the ids that no text can produce; `end` the token that ends a turn; `fingerprint` the sha256 of all that
     decides how bytes become tokens.
     """
 
-    def __init__(self, content: dict[str, Any], settings: TokenizerFiles, name: str) -> None:
+    def __init__(self, content: dict[str, Any], files: TokenizerFiles, name: str) -> None:
+        """`content` is that of the tokenizer.json. Raises DrafterUnusable."""
         spelling = spelling_of(content, name)
         self._prompts: Any = Tokenizer.from_str(json.dumps(content | {"truncation": None, "padding": None}))
         names = names_of(content)
-        size = settings.config.get("vocab_size")
+        size = files.config.get("vocab_size")
         self._size = size if isinstance(size, int) else max(names, default=-1) + 1
         if not names or max(names) >= self._size:
             raise DrafterUnusable(
                 f"The tokenizer of {name} has more tokens than its model; download both of one version."
             )
         added = {token["id"]: bool(token.get("special")) for token in content.get("added_tokens") or ()}
-        begin = settings.token(self._prompts, "bos")
-        self.end = settings.token(self._prompts, "eos")
+        begin = files.token(self._prompts, "bos")
+        self.end = files.token(self._prompts, "eos")
         unknown = content["model"].get("unk_id", self._prompts.token_to_id(content["model"].get("unk_token") or ""))
         silent = {token for token in (begin, self.end, unknown) if token is not None}
         self.special = frozenset(silent | {token for token, is_special in added.items() if is_special})
@@ -107,8 +52,8 @@ class DrafterTokenizer:
                 pieces[token] = piece_of(text, spelling, alphabet)
         self.pieces = tuple(pieces)
         self._middle = MiddleEncoder(content, spelling, self.pieces)
-        self._frame = self._prompt_start(settings, begin)
-        self._template = _template(settings.template, *map(self._text_of, (begin, self.end)))
+        self._prompt_start = self._start_of_prompt(files, begin)
+        self._template = _template(files.template, *map(self._text_of, (begin, self.end)))
         digest = hashlib.sha256(self._middle.definition.encode())
         digest.update(repr((self._size, sorted(self.special), sorted(added))).encode())
         self.fingerprint = digest.hexdigest()
@@ -116,15 +61,13 @@ class DrafterTokenizer:
     @classmethod
     def from_folder(cls, folder: Path) -> DrafterTokenizer:
         """Raises DrafterUnusable when the folder holds no tokenizer, a damaged one, or one of an unknown kind."""
-        settings = TokenizerFiles.read(folder)
+        files = TokenizerFiles.read(folder)
         content = read_json(folder / "tokenizer.json") or _converted(folder)
         try:
-            return cls(content, settings, folder.name)
-        except DrafterUnusable:
+            return cls(content, files, folder.name)
+        except (DrafterUnusable, KeyboardInterrupt, SystemExit):
             raise
-        except (KeyboardInterrupt, SystemExit):
-            raise
-        # The tokenizers library raises plain Exception for a file it does not understand, or panics, which is none.
+        # The tokenizers library raises a plain Exception for a file it does not understand, or panics, which is none.
         except BaseException as error:
             raise DrafterUnusable(f"The tokenizer in {folder} is damaged; download the drafter again.") from error
 
@@ -133,7 +76,7 @@ class DrafterTokenizer:
         return self._size
 
     def encode(self, data: bytes) -> list[int] | None:
-        """Tokens for bytes in the middle of a text, whose pieces are exactly `data`, or None where there are none."""
+        """Tokens for bytes in the middle of a text, with exactly these bytes; None where there are none."""
         return self._middle.encode(data)
 
     def encode_many(self, items: Sequence[bytes]) -> list[list[int] | None]:
@@ -143,16 +86,16 @@ class DrafterTokenizer:
     def encode_prompt(self, turns: Sequence[ChatTurn]) -> list[int]:
         """The conversation in the drafter's own chat format, up to where the reply begins.
 
-        A drafter without a chat template (or with a broken one) reads names and texts on lines of their own. There,
-        too, the reply begins with its first letter, not with a space.
+        For a drafter without a chat template (or with a broken one), names and texts are on lines of their own, so that
+        the reply begins with its first letter and not with a space.
         """
         if self._template is not None:
             try:
                 return self._encode_prompt(self._template.render(turns))
             except TemplateFailed:
-                pass  # speed is at stake, nothing else
+                pass  # it costs only speed
         lines = [f"{_SPEAKERS[turn.role]}:\n{turn.text}\n\n" for turn in turns]
-        return self._frame + self._encode_prompt("".join(lines) + f"{_SPEAKERS[Role.ASSISTANT]}:\n")
+        return self._prompt_start + self._encode_prompt("".join(lines) + f"{_SPEAKERS[Role.ASSISTANT]}:\n")
 
     def _encode_prompt(self, text: str) -> list[int]:
         # Text may hold half of a surrogate pair, which is no UTF-8.
@@ -160,9 +103,9 @@ class DrafterTokenizer:
         tokens: list[int] = self._prompts.encode(clean, add_special_tokens=False).ids
         return [token for token in tokens if token < self._size]
 
-    def _prompt_start(self, settings: TokenizerFiles, begin: int | None) -> list[int]:
-        """What the tokenizer puts in front of a text by itself; templates write it themselves."""
-        wanted = settings.tokenizer.get("add_bos_token")
+    def _start_of_prompt(self, files: TokenizerFiles, begin: int | None) -> list[int]:
+        """Tokens that the tokenizer itself puts in front of a text; templates write them, too."""
+        wanted = files.tokenizer.get("add_bos_token")
         if isinstance(wanted, bool):
             return [begin] if wanted and begin is not None else []
         bare = self._prompts.encode("a", add_special_tokens=False).ids
@@ -184,8 +127,8 @@ def _template(source: str | None, begin: str, end: str) -> ChatTemplate | None:
 
 
 def _converted(folder: Path) -> dict[str, Any]:
-    """The tokenizer of a folder that has no tokenizer.json, as far as transformers can make one."""
-    # Here, because it takes two seconds and is seldom needed.
+    """The tokenizer of a folder that has no tokenizer.json, converted by transformers."""
+    # Imported here because that takes two seconds and is seldom needed.
     from transformers import AutoTokenizer
 
     try:
@@ -193,7 +136,7 @@ def _converted(folder: Path) -> dict[str, Any]:
             folder, local_files_only=True, use_fast=True, trust_remote_code=False
         )
         content: dict[str, Any] = json.loads(tokenizer.backend_tokenizer.to_str())
-    # What is missing decides what it raises: files, sentencepiece, an attribute.
+    # The error depends on what is missing: files, sentencepiece, an attribute.
     except Exception as error:
         raise DrafterUnusable(
             f"{folder} holds no tokenizer.json that can be used; save its tokenizer in that format."

@@ -1,8 +1,8 @@
 """Loads torch's native library without stopping the other threads.
 
-`import torch` maps some hundred megabytes of libraries while it holds the interpreter's lock: measured, the interface
-stood still for 190 to 420 ms. A foreign function called through ctypes releases the lock, so that only the rest of the
-import (about 44 ms in one go) is felt.
+`import torch` maps some hundred megabytes of libraries while it holds the interpreter's lock, which froze the window
+for 190 to 420 ms. A foreign function called through ctypes releases the lock, so that only the rest of the import
+(about 44 ms at a time) is felt.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from pathlib import Path
 
 
 def preload_torch() -> bool:
-    """Whether the library is loaded. Imports nothing; without it `import torch` does the same, only less politely.
+    """Whether the library is loaded. Imports nothing; `import torch` would load it, too, but with the lock held.
 
-    Linux only: elsewhere it does nothing.
+    Does nothing on other systems than Linux.
     """
     if sys.platform != "linux":
         return False
@@ -26,7 +26,7 @@ def preload_torch() -> bool:
         if spec is None or spec.origin is None:
             return False
         library = Path(spec.origin).parent / "lib" / "libtorch_python.so"
-        # Not ctypes.CDLL(library): that opens it with the lock held.
+        # Not ctypes.CDLL(library), which opens it with the lock held.
         load = ctypes.CDLL(None).dlopen
         load.restype = ctypes.c_void_p
         load.argtypes = [ctypes.c_char_p, ctypes.c_int]

@@ -13,7 +13,7 @@ from pathlib import Path
 from huggingface_hub.hf_api import ModelInfo
 
 from engine.drafter.choice import MARKER, fetched_folder, is_fetched
-from engine.drafter.json_file import read_json
+from engine.drafter.files import read_json
 from engine.errors import FetchFailed
 from engine.hub.asking import check_room, explained, look_up, remote_file
 from engine.hub.fetching import ByteProgress, RemoteFile, check_stop, fetch_file

@@ -1,8 +1,8 @@
 """A drafter that can be trained: its frozen weights, and an adapter that gradients flow into.
 
-The pass is that of `engine.drafter.model`, for one sequence at a time, so that a few hundred tokens are all that is in
-memory. Products run in bfloat16; what is learned is float32. `check` is called between the matrices, forwards and
-backwards, and may raise to end a pass early.
+The pass is that of `engine.drafter.model`, for one sequence at a time, so that only a few hundred tokens are in memory.
+Products run in bfloat16; the adapter is float32. `check` is called between the matrices, forwards and backwards, and
+may raise to end a pass early.
 """
 
 from __future__ import annotations
@@ -18,36 +18,37 @@ from engine.drafter.model import LlamaShape, LlamaWeights
 
 Check = Callable[[], None]
 
-_ROWS_AT_ONCE = 64  # of the head, by far the widest matrix: a pass can be ended between them
-# Lengths are rounded up to multiples of it: for every shape of a product oneDNN makes programs, some megabytes for each
-# length of a sequence, and keeps them.
-_ROUNDED_TO = 64
+_HEAD_ROWS = 64  # of the product with the head, by far the widest matrix, at a time; a pass can end between them
+# Lengths are rounded up to multiples of it: oneDNN compiles and caches programs for every shape of a product, some
+# megabytes for each length of a sequence.
+_LENGTH_STEP = 64
 
 
-def _nothing() -> None: ...
+def never_stop() -> None:
+    """A `Check` that never ends a pass."""
 
 
 class AdaptedModel:
+    """The training copy of a drafter, always on the CPU: no user waits for it, and a GPU belongs to the target."""
+
     def __init__(
         self,
         shape: LlamaShape,
         weights: LlamaWeights,
         rank: int,
-        longest: int,
+        max_length: int,
         seed: int = 0,
-        check: Check = _nothing,
+        check: Check = never_stop,
     ) -> None:
-        """Begins as the drafter itself: the additions are zero. `longest`: tokens of a sequence."""
+        """It begins as the drafter itself: the additions are zero. `max_length`: tokens of a sequence."""
         self.shape = shape
         self._weights = weights
-        # On the CPU, wherever the drafter runs: nobody waits for it, and a GPU belongs to the target.
-        self._dense = {}
+        self._dense: dict[str, torch.Tensor] = {}
+        self._biases: dict[str, torch.Tensor | None] = {}
         for name, matrix in matrices(weights):
             check()
             self._dense[name] = matrix.dense().to(torch.bfloat16)
-        self._biases = {
-            name: None if matrix.bias is None else _plain(matrix.bias) for name, matrix in matrices(weights)
-        }
+            self._biases[name] = None if matrix.bias is None else _plain(matrix.bias)
         self._norms = [(_plain(layer.attention_norm), _plain(layer.mlp_norm)) for layer in weights.layers]
         self._final_norm = _plain(weights.final_norm)
         generator = torch.Generator().manual_seed(seed)
@@ -56,7 +57,7 @@ class AdaptedModel:
             outputs, inputs = dense.shape
             down = torch.randn((rank, inputs), generator=generator) / rank**0.5
             self._parts[name] = LowRank(down.requires_grad_(), torch.zeros((outputs, rank)).requires_grad_())
-        cosine, sine = shape.rope.tables(_rounded_up(longest), shape.head_dim)
+        cosine, sine = shape.rope.tables(_rounded_up(max_length), shape.head_dim)
         self._cosine, self._sine = cosine[:, None, :], sine[:, None, :]
 
     @property
@@ -65,36 +66,35 @@ class AdaptedModel:
 
     @property
     def adapter(self) -> Adapter:
-        """A copy of what was learned so far."""
+        """A copy of the adapter as it is now."""
         return Adapter(
             {name: LowRank(part.down.detach().clone(), part.up.detach().clone()) for name, part in self._parts.items()}
         )
 
-    def take(self, adapter: Adapter) -> None:
-        """Go on from this one, of the same rank."""
+    def start_from(self, adapter: Adapter) -> None:
+        """Replaces the adapter by this one, of the same rank."""
         with torch.no_grad():
             for name, part in self._parts.items():
                 part.down.copy_(adapter.parts[name].down)
                 part.up.copy_(adapter.parts[name].up)
 
-    def states(self, tokens: Sequence[int], check: Check = _nothing) -> torch.Tensor:
-        """What the head sees after each of the tokens, float32 [tokens, hidden]."""
+    def states(self, tokens: Sequence[int], check: Check = never_stop) -> torch.Tensor:
+        """The final state after each token, which the head takes, float32 [tokens, hidden]."""
         shape, size = self.shape, _rounded_up(len(tokens))
-        # Nothing looks at what stands behind it.
+        # No token attends to the padding after it.
         states = _plain(self._weights.embedding.look_up([*tokens, *[0] * (size - len(tokens))]))
-        turn = (self._cosine[:size], self._sine[:size])
         for number, (attention_norm, mlp_norm) in enumerate(self._norms):
-            mixed = self._attend(self._times(f"{number}.qkv", self._norm(states, attention_norm), check), turn)
+            mixed = self._attend(self._times(f"{number}.qkv", self._norm(states, attention_norm), check))
             states = states + self._times(f"{number}.attention_out", mixed, check)
             gate_up = self._times(f"{number}.gate_up", self._norm(states, mlp_norm), check)
             gated = functional.silu(gate_up[:, : shape.feed_forward]) * gate_up[:, shape.feed_forward :]
             states = states + self._times(f"{number}.down", gated, check)
         return self._norm(states, self._final_norm)[: len(tokens)]
 
-    def logits(self, states: torch.Tensor, check: Check = _nothing) -> torch.Tensor:
+    def logits(self, states: torch.Tensor, check: Check = never_stop) -> torch.Tensor:
         """float32 [rows, outputs]"""
         padded = functional.pad(states, (0, 0, 0, _rounded_up(len(states)) - len(states)))
-        parts = [self._times("head", part, check) for part in torch.split(padded, _ROWS_AT_ONCE)]
+        parts = [self._times("head", part, check) for part in torch.split(padded, _HEAD_ROWS)]
         return torch.cat(parts)[: len(states)]
 
     def _norm(self, states: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
@@ -103,30 +103,25 @@ class AdaptedModel:
     def _times(self, name: str, rows: torch.Tensor, check: Check) -> torch.Tensor:
         part, bias = self._parts[name], self._biases[name]
         rows = _Checked.apply(rows, check)  # type: ignore[no-untyped-call]
-        small = rows.to(torch.bfloat16)
-        product = (small @ self._dense[name].t()).to(torch.float32) + (rows @ part.down.t()) @ part.up.t()
+        frozen = (rows.to(torch.bfloat16) @ self._dense[name].t()).to(torch.float32)
+        product = frozen + (rows @ part.down.t()) @ part.up.t()
         return product if bias is None else product + bias
 
-    def _attend(self, heads: torch.Tensor, turn: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
+    def _attend(self, heads: torch.Tensor) -> torch.Tensor:
         shape, size = self.shape, len(heads)
-        num_turned = shape.num_heads + shape.num_kv_heads
-        split = heads.view(size, num_turned + shape.num_kv_heads, shape.head_dim)
-        plain, values = split[:, :num_turned], split[:, num_turned:]
+        num_rotated = shape.num_heads + shape.num_kv_heads
+        split = heads.view(size, num_rotated + shape.num_kv_heads, shape.head_dim)
+        plain, values = split[:, :num_rotated], split[:, num_rotated:].transpose(0, 1)[None]
         first, second = plain.chunk(2, -1)
-        turned = plain * turn[0] + torch.cat((second, first), -1) * turn[1]
-        queries, keys = turned[:, : shape.num_heads], turned[:, shape.num_heads :]
-        mixed = functional.scaled_dot_product_attention(
-            queries.transpose(0, 1)[None],
-            keys.transpose(0, 1)[None],
-            values.transpose(0, 1)[None],
-            is_causal=True,
-            enable_gqa=shape.num_heads != shape.num_kv_heads,
-        )
+        rotated = plain * self._cosine[:size] + torch.cat((second, first), -1) * self._sine[:size]
+        queries, keys = torch.split(rotated.transpose(0, 1)[None], [shape.num_heads, shape.num_kv_heads], 1)
+        enable_gqa = shape.num_heads != shape.num_kv_heads
+        mixed = functional.scaled_dot_product_attention(queries, keys, values, is_causal=True, enable_gqa=enable_gqa)
         return mixed[0].transpose(0, 1).reshape(size, -1)
 
 
 def _rounded_up(size: int) -> int:
-    return -(-size // _ROUNDED_TO) * _ROUNDED_TO
+    return -(-size // _LENGTH_STEP) * _LENGTH_STEP
 
 
 def _plain(tensor: torch.Tensor) -> torch.Tensor:
@@ -134,7 +129,7 @@ def _plain(tensor: torch.Tensor) -> torch.Tensor:
 
 
 class _Checked(torch.autograd.Function):
-    """The identity, with a moment at which the pass may be ended, on the way there and on the way back."""
+    """The identity, which calls `check` on the way forward and on the way back."""
 
     @staticmethod
     def forward(context: Any, rows: torch.Tensor, check: Check) -> torch.Tensor:

@@ -1,47 +1,58 @@
-"""What a drafter loses by guessing otherwise than its target, token by token of the drafter.
+"""The loss of a drafter, token by token, for drafting otherwise than its target.
 
-The target's distribution stands on the drafter's tokens: pushed down onto the trie of strings (see
-`engine.numerics.acceptance`) it says at each node which child comes next, given that none of them was what did not
-happen there, the stop.
+The target's distribution is one over the drafter's tokens: pushed down onto the trie of strings (see
+`engine.numerics.acceptance`), it gives at each node the probabilities of the children, provided that no stop happened
+there.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
-from engine.learning.samples import LabelTable, Sample
+from engine.learning.samples import LabelTable
 
 _PIECE_SHARE = 0.2  # λ of OmniDraft's hybrid loss
 _BLEND = 3.0  # η of the LK blend
-_LEAST = 1e-6  # probability
+_MIN_PROBABILITY = 1e-6
 
 
 class Loss(StrEnum):
-    DISTRIBUTION = "distribution"  # KL(P‖Q), with a share of −log Q of what was written
+    DISTRIBUTION = "distribution"  # KL(P‖Q), with a share of −log Q of the written token
     HYBRID = "hybrid"  # OmniDraft (arXiv 2507.02659), eq. 3: KL(Q‖P) on single tokens, and λ times −log Q on pieces
     LK = "lk"  # LK losses (arXiv 2602.23881): λ KL(P‖Q) + (1 − λ) TV(P, Q) with λ = exp(−η α), α the acceptance
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What there is to learn about some places of a conversation, n of them."""
+    """What a drafter should predict at n places of one or more samples."""
 
-    places: torch.Tensor  # int64 [n], of the tokens before them
-    tokens: torch.Tensor  # int64 [n]: what was written
-    guessable: torch.Tensor  # bool [n]: whether the drafter can guess it at all
+    places: torch.Tensor  # int64 [n], of the tokens before
+    tokens: torch.Tensor  # int64 [n], that were written
+    guessable: torch.Tensor  # bool [n]: whether the drafter can guess the token at all
     weights: torch.Tensor  # float32 [n]
-    known: torch.Tensor  # int64 [m]: which of them have a distribution
+    known: torch.Tensor  # int64 [m]: those of the n with a distribution
     top_tokens: torch.Tensor  # int64 [m, k]
     distribution: torch.Tensor  # float32 [m, k]
 
+    def to(self, device: str) -> Wanted:
+        return Wanted(*(getattr(self, field.name).to(device) for field in fields(self)))
 
-def wanted(sample: Sample, table: LabelTable, num_outputs: int) -> Wanted:
-    """Of one sample."""
-    tokens, weights, rows = sample.tokens[1:], sample.weights[1:], sample.rows[1:]
+
+def wanted(
+    tokens: npt.NDArray[np.integer],
+    weights: npt.NDArray[np.float32],
+    rows: npt.NDArray[np.int32],
+    table: LabelTable,
+    num_outputs: int,
+) -> Wanted:
+    """Of one sample, or of several of the same length [samples, length]; then `places` count through the samples,
+    without the last token of each."""
+    tokens, weights, rows = tokens[..., 1:].ravel(), weights[..., 1:].ravel(), rows[..., 1:].ravel()
     places = np.flatnonzero((weights > 0) & ((tokens < num_outputs) | (rows >= 0)))
     rows = rows[places]
     known = np.flatnonzero(rows >= 0)
@@ -61,9 +72,7 @@ def losses(kind: Loss, logits: torch.Tensor, want: Wanted, token_share: float) -
     """[n], one for each place; `logits` are the drafter's there, float32 [n, outputs]."""
     sums = logits.logsumexp(-1)
     written = (sums - logits.gather(1, want.tokens[:, None])[:, 0]) * want.guessable
-    logs = (
-        logits[want.known[:, None], want.top_tokens] - sums[want.known, None]
-    )  # of Q, for the target's likeliest tokens
+    logs = logits[want.known[:, None], want.top_tokens] - sums[want.known, None]  # of Q
     match kind:
         case Loss.DISTRIBUTION:
             by_distribution = _mixed(_forward(want.distribution, logs), written[want.known], token_share)
@@ -84,10 +93,10 @@ def _forward(distribution: torch.Tensor, logs: torch.Tensor) -> torch.Tensor:
 
 
 def _reverse(distribution: torch.Tensor, logs: torch.Tensor) -> torch.Tensor:
-    """What the distribution does not name is one outcome more."""
+    """All tokens that the distribution leaves out are one more outcome."""
     q = logs.exp() * (distribution > 0)
-    rest_q, rest_p = (1 - q.sum(-1)).clamp_min(_LEAST), (1 - distribution.sum(-1)).clamp_min(_LEAST)
-    named = (q * (logs - distribution.clamp_min(_LEAST).log())).sum(-1)
+    rest_q, rest_p = ((1 - named.sum(-1)).clamp_min(_MIN_PROBABILITY) for named in (q, distribution))
+    named = (q * (logs - distribution.clamp_min(_MIN_PROBABILITY).log())).sum(-1)
     return named + rest_q * (rest_q.log() - rest_p.log())
 
 

@@ -1,26 +1,25 @@
-"""Judges a draft against the target's distributions. Blind: it sees a draft and distributions, never who drafted.
+"""Judges a draft against the target's distributions. It sees a draft and distributions, never who drafted.
 
 What comes out follows the target's distributions exactly, whatever was drafted. Two rules do it.
 
-*Point mass.* A draft without probabilities counts as certain of each token: y is drawn from the distribution and the
-token stands if it equals y; otherwise y takes its place.
+*Point mass.* A draft without probabilities counts as certain of each token: y is drawn from the distribution, and the
+token is accepted if it equals y; otherwise y takes its place.
 
-*Trie walk.* For a draft that was sampled from a drafter of another vocabulary. Every target token t that the drafter
+*Trie walk.* For a draft that was sampled from a drafter with another vocabulary. Every target token t that the drafter
 can write has one string s(t) of draft tokens, and a trie holds these strings. Instead of lifting the drafter's
 distribution up to target tokens, the target's distribution p is pushed down onto the trie: below a node v lies p̂(v) =
-Σ p(t) over all t whose string starts with v, and what happens at v is either one of its children c, with P(c) = p̂(vc)
-/ p̂(v), or, where v is itself a token, a stop with P = p(v) / p̂(v). The drafter proposed one of them with probability
-Q: Q(c) = q(c), and Q(stop) = 1 − Σ q(children). So a plain rejection test, min(1, P/Q) and norm(max(0, P − Q)), decides
-at every node, and the levels multiply to p(t). Target tokens without a string are outcomes at the root that are never
+Σ p(t) over all t whose string starts with v, and the outcome at v is either one of its children c, with P(c) = p̂(vc) /
+p̂(v), or, where v is itself a token, a stop with P = p(v) / p̂(v). The drafter proposed one of them with probability Q:
+Q(c) = q(c), and Q(stop) = 1 − Σ q(children). So a plain rejection test, min(1, P/Q) and norm(max(0, P − Q)), decides at
+every node, and the levels multiply to p(t). Target tokens without a string are outcomes at the root that are never
 proposed.
 
-What makes it exact is that every test uses the true distribution of what is still hidden of the draft:
-- After a stop was accepted the draft token that was no child is still pending; it opens the next position, and its
-distribution
-  there is q without the children of v.
+It is exact because every test uses the true distribution of what is still hidden of the draft:
+- After an accepted stop the draft token that was no child is still pending; it opens the next position, and its
+  distribution there is q without the children of v.
 - A child that is no token is no outcome of its own. Whether the draft leads there is revealed first; if not, Q is
-  renormalised over the rest, and if so, the draft is read on until it comes to a token or fails to. What was read is
-  known from then on, and counts as certain if it opens the next position.
+  renormalised over the rest, and if so, the draft is read on until it comes to a token or fails to. Tokens that were
+  read are known from then on, and count as certain if they open the next position.
 - Where the draft ends, nothing is hidden: a stop is then certain.
 
 This goes beyond OmniDraft (arXiv 2507.02659), whose Eq. 2 is approximate when sampling.
@@ -28,24 +27,26 @@ This goes beyond OmniDraft (arXiv 2507.02659), whose Eq. 2 is approximate when s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from engine.numerics.draft import Draft, DraftPath, Verdict
-from engine.numerics.sampling import Dice, Distribution, Ids, Probabilities
+from engine.numerics.likeliest import Ids
+from engine.numerics.sampling import Dice, Distribution, Probabilities
 from engine.numerics.string_trie import Node
 
 DistributionAt = Callable[[int], Distribution]  # the target's distribution after so many of the draft's tokens
 
-_STOP = -1  # the outcome at a node, beside its children; also what pads the rows of strings
-_NOTHING = 1e-14  # a residual below it is rounding
+_STOP = -1  # the outcome at a node, beside its children; also pads the rows of strings
+_NEVER_PROPOSED = -2  # all other outcomes, while the draft is known to lead elsewhere
+_ROUNDING = 1e-14  # a residual below it is a rounding error
 
 
 def accept(draft: Draft, distribution_at: DistributionAt, ends: Collection[int], dice: Dice) -> Verdict:
-    """What becomes of the draft. `distribution_at` is asked in order, at most once for each place; nothing is accepted
+    """The verdict on a draft. `distribution_at` is called in order, at most once for each place; nothing is accepted
     after a token of `ends`."""
     num_certain = len(draft.tokens) if draft.path is None else draft.num_before
     for place, token in enumerate(draft.tokens[:num_certain]):
@@ -60,15 +61,20 @@ def accept(draft: Draft, distribution_at: DistributionAt, ends: Collection[int],
 
 
 @dataclass(slots=True)
-class _Class:
+class _Candidates:
     """The target tokens that are still possible at a node: those whose strings start with the node's path."""
 
     ids: Ids  # shape (n,)
     probabilities: Probabilities  # shape (n,), as in the distribution, so that they sum to p̂(v)
     strings: npt.NDArray[np.int32]  # shape (n, length), padded with _STOP
 
-    def having(self, mask: npt.NDArray[np.bool_]) -> _Class:
-        return _Class(self.ids[mask], self.probabilities[mask], self.strings[mask])
+    def where(self, mask: npt.NDArray[np.bool_]) -> _Candidates:
+        return _Candidates(self.ids[mask], self.probabilities[mask], self.strings[mask])
+
+    def starting(self, depth: int, tokens: Sequence[int]) -> npt.NDArray[np.bool_]:
+        """Which strings hold these tokens from `depth` on, shape (n,)."""
+        mask: npt.NDArray[np.bool_] = np.all(self.strings[:, depth : depth + len(tokens)] == tokens, axis=1)
+        return mask
 
     def next_at(self, depth: int) -> npt.NDArray[np.int32]:
         """The outcome at `depth` that leads to each token, shape (n,)."""
@@ -88,7 +94,8 @@ class _Recovered(Exception):
 
 
 class _Walk:
-    """One walk along a sampled draft."""
+    """One walk along a sampled draft: finds target token after target token by tests at the nodes of the trie, and
+    keeps track of how much of the draft the tests have revealed."""
 
     def __init__(
         self, draft: Draft, path: DraftPath, distribution_at: DistributionAt, ends: Collection[int], dice: Dice
@@ -99,167 +106,118 @@ class _Walk:
         self._ends = ends
         self._dice = dice
         self._num_known = 0  # of the path's tokens, from the first on
-        self._excluded: dict[int, Collection[int]] = {}  # place on the path -> what it is known not to be
+        self._excluded: dict[int, set[int]] = {}  # place on the path -> tokens that it is known not to hold
 
     def verdict(self) -> Verdict:
-        tokens = list(self._draft.tokens[: self._draft.num_before])  # these stood
+        draft, expected = self._draft, self._draft.tokens
+        accepted = list(expected[: draft.num_before])
         place = 0  # on the path, where the next target token begins
-        expected = self._draft.tokens
-        while len(tokens) < len(expected) and place < len(self._path.tokens):
-            distribution = self._distribution_at(len(tokens))
+        while len(accepted) < len(expected) and place < len(self._path.tokens):
             try:
-                token, place = self._next_token(distribution, place)
+                token, place = self._next_token(self._distribution_at(len(accepted)), place)
             except _Recovered as recovered:
-                return Verdict(self._draft, len(tokens), (*tokens, recovered.token))
-            if token != expected[len(tokens)]:  # then there are no logits for what would follow
-                return Verdict(self._draft, len(tokens), (*tokens, token))
-            tokens.append(token)
+                return Verdict(draft, len(accepted), (*accepted, recovered.token))
+            if token != expected[len(accepted)]:  # the target has no logits after it
+                return Verdict(draft, len(accepted), (*accepted, token))
+            accepted.append(token)
             if token in self._ends:
-                return Verdict(self._draft, len(tokens), tuple(tokens))
-        return Verdict(self._draft, len(tokens), (*tokens, self._distribution_at(len(tokens)).draw(self._dice)))
+                return Verdict(draft, len(accepted), tuple(accepted))
+        bonus = self._distribution_at(len(accepted)).draw(self._dice)
+        return Verdict(draft, len(accepted), (*accepted, bonus))
 
     def _next_token(self, distribution: Distribution, start: int) -> tuple[int, int]:
         """The target token that the path's tokens from `start` on make, and the place after them. Raises _Recovered."""
         path = self._path
         node, depth = path.trie.root, 0
-        possible = _Class(distribution.ids, distribution.probabilities, path.trie.rows(distribution.ids))
+        candidates = _Candidates(distribution.ids, distribution.probabilities, path.trie.rows(distribution.ids))
         while depth == 0 or node.children:
-            place = start + depth
-            if place >= len(path.tokens):
-                self._test_stop_at_end(node, possible, depth)
+            inner, place = self._read_on(node, start + depth)
+            if place == len(path.tokens):
+                self._test_stop_at_end(node, candidates, depth)
                 break
-            hidden = self._distribution(place)
-            drafted = path.tokens[place]
-            child = node.children.get(drafted)
-            if child is not None and child.token is None:
-                end = self._read_on(child, place + 1)
-                resolved = self._test_inner(node, possible, start, depth, end)
-            else:
-                resolved = self._test_node(node, child, possible, depth, place, hidden)
-            if resolved is None:
+            child = self._test_node(node, inner, candidates, depth, path.tokens[start + depth : place], place)
+            if child is None:
                 break
-            length = len(resolved[1])
-            matching = np.all(possible.strings[:, depth : depth + length] == resolved[1], axis=1)
-            node, possible, depth = resolved[0], possible.having(matching), depth + length
-            self._num_known = max(self._num_known, start + depth)
+            string = path.tokens[start + depth : place + 1]
+            node, candidates, depth = child, candidates.where(candidates.starting(depth, string)), place + 1 - start
+            self._num_known = max(self._num_known, place + 1)
         assert node.token is not None
         return node.token, start + depth
 
-    def _test_node(
-        self,
-        node: Node,
-        child: Node | None,
-        possible: _Class,
-        depth: int,
-        place: int,
-        hidden: Mapping[int, float],
-    ) -> tuple[Node, tuple[int, ...]] | None:
-        """Tests what the draft does at a node, given that it does not go to a child that is no token. Returns where it
-        went, None for a stop."""
-        proposed, outside = _proposed(hidden, node)
-        if node.token is not None:
-            proposed[_STOP] = outside
-        elif child is None:  # at the root, with nothing that any target token begins with: revealed, so nothing is left
-            raise _Recovered(possible.draw(possible.probabilities, self._dice))
-        drafted = self._path.tokens[place] if child is not None else _STOP
-        self._test(possible, possible.next_at(depth), proposed, drafted)
-        if child is not None:
-            return child, (drafted,)
-        self._exclude(place, node.children)
-        return None
-
-    def _read_on(self, inner: Node, place: int) -> tuple[Node, int]:
-        """Follows the draft, which has come to a node that is no token, along such nodes. Returns the last one and the
-        place after it; all before that place is known then."""
+    def _read_on(self, node: Node, place: int) -> tuple[Node, int]:
+        """Follows the draft along nodes that are no tokens. Returns the last one (or `node` itself) and the place after
+        it; all before that place is known then."""
         while place < len(self._path.tokens):
-            child = inner.children.get(self._path.tokens[place])
+            child = node.children.get(self._path.tokens[place])
             if child is None or child.token is not None:
                 break
-            inner, place = child, place + 1
+            node, place = child, place + 1
         self._num_known = max(self._num_known, place)
-        return inner, place
+        return node, place
 
-    def _test_inner(
-        self, node: Node, possible: _Class, start: int, depth: int, end: tuple[Node, int]
-    ) -> tuple[Node, tuple[int, ...]] | None:
-        """Tests where the draft comes out of the nodes that are no tokens, which it entered from `node`."""
-        inner, place = end
-        read = self._path.tokens[start + depth : place]
-        if place >= len(self._path.tokens):
-            self._test_stop_at_end(node, possible, depth)
-            return None
-        hidden = self._distribution(place)
-        drafted = self._path.tokens[place]
-        proposed, outside = _proposed(hidden, inner)
-        child = inner.children.get(drafted)
+    def _test_node(
+        self, node: Node, inner: Node, candidates: _Candidates, depth: int, read: Sequence[int], place: int
+    ) -> Node | None:
+        """Tests the draft's outcome at `node`, from where it was `read` on to `inner`: a child of `inner`, or a stop.
+        Returns the child, None for a stop."""
+        proposed, outside = self._proposed(inner, place)
+        child = inner.children.get(self._path.tokens[place])
         if node.token is not None:
             proposed[_STOP] = outside
-        elif child is None:
-            raise _Recovered(possible.draw(possible.probabilities, self._dice))
-        # Outcomes: the children of `inner`, far below `node`, and the stop at `node` itself.
-        outcomes = np.full(len(possible.ids), _STOP - 1, np.int32)
-        outcomes[possible.next_at(depth) == _STOP] = _STOP
-        below = np.all(possible.strings[:, depth : depth + len(read)] == read, axis=1)
-        outcomes[below] = possible.next_at(depth + len(read))[below]
-        self._test(possible, outcomes, proposed, drafted if child is not None else _STOP)
-        if child is not None:
-            return child, (*read, drafted)
-        self._exclude(place, inner.children)
-        return None
+        elif child is None:  # the draft leads to no token, and everything about that is revealed
+            raise _Recovered(candidates.draw(candidates.probabilities, self._dice))
+        outcomes = candidates.next_at(depth)
+        if read:
+            elsewhere = np.where(outcomes == _STOP, _STOP, _NEVER_PROPOSED)
+            outcomes = np.where(candidates.starting(depth, read), candidates.next_at(depth + len(read)), elsewhere)
+        self._test(candidates, outcomes, proposed, _STOP if child is None else self._path.tokens[place])
+        if child is None:
+            self._excluded[place] = {*self._excluded.get(place, ()), *inner.children}
+        return child
 
-    def _test_stop_at_end(self, node: Node, possible: _Class, depth: int) -> None:
+    def _test_stop_at_end(self, node: Node, candidates: _Candidates, depth: int) -> None:
         """The draft ends here, so that it is certain to stop; at a node that is no token nothing was proposed."""
         if node.token is None:
-            raise _Recovered(possible.draw(possible.probabilities, self._dice))
-        self._test(possible, possible.next_at(depth), {_STOP: 1.0}, _STOP)
+            raise _Recovered(candidates.draw(candidates.probabilities, self._dice))
+        self._test(candidates, candidates.next_at(depth), {_STOP: 1.0}, _STOP)
 
     def _test(
-        self, possible: _Class, outcomes: npt.NDArray[np.int32], proposed: Mapping[int, float], drafted: int
+        self, candidates: _Candidates, outcomes: npt.NDArray[np.int32], proposed: dict[int, float], drafted: int
     ) -> None:
-        """The rejection test. `outcomes` tells for each possible token which outcome leads to it, shape (n,);
-        `proposed` are the probabilities Q of the outcomes, not normalised. Raises _Recovered."""
+        """The rejection test. `outcomes` holds the outcome that leads to each candidate, shape (n,); `proposed` are the
+        probabilities Q of the outcomes, not normalised. Raises _Recovered."""
         total_q = sum(proposed.values())
-        total_p = float(possible.probabilities.sum())
-        mass = float(possible.probabilities[outcomes == drafted].sum())
+        total_p = float(candidates.probabilities.sum())
+        mass = float(candidates.probabilities[outcomes == drafted].sum())
         likelihood = mass * total_q / (total_p * proposed[drafted])  # P / Q
         if likelihood >= 1 or self._dice.happens(likelihood):
             return
         distinct, inverse = np.unique(outcomes, return_inverse=True)
-        masses = np.bincount(inverse, possible.probabilities)
+        masses = np.bincount(inverse, candidates.probabilities)
         q = np.array([proposed.get(int(outcome), 0.0) for outcome in distinct]) / total_q
         shares = np.zeros(len(distinct))
         np.divide(np.maximum(masses / total_p - q, 0.0), masses, out=shares, where=masses > 0)
-        residual = possible.probabilities * shares[inverse]
-        if residual.sum() < _NOTHING:
-            return
-        raise _Recovered(possible.draw(residual, self._dice))
+        residual = candidates.probabilities * shares[inverse]
+        if residual.sum() >= _ROUNDING:
+            raise _Recovered(candidates.draw(residual, self._dice))
 
-    def _distribution(self, place: int) -> Mapping[int, float]:
-        """The distribution of a token on the path, given what is known: draft tokens and probabilities, not
-        normalised."""
+    def _proposed(self, node: Node, place: int) -> tuple[dict[int, float], float]:
+        """The draft token at `place` of the path, given what is known of it, as an outcome at `node`: the probabilities
+        of the children that are tokens, and of no child at all. They are not normalised."""
         if place < self._num_known:
-            return {self._path.tokens[place]: 1.0}
-        distribution = self._path.distributions[place]
+            hidden = {self._path.tokens[place]: 1.0}
+        else:
+            distribution = self._path.distributions[place]
+            hidden = dict(zip(distribution.ids.tolist(), distribution.probabilities.tolist(), strict=True))
+        proposed: dict[int, float] = {}
+        outside = 0.0
         excluded = self._excluded.get(place, ())
-        return {
-            token: q
-            for token, q in zip(distribution.ids.tolist(), distribution.probabilities.tolist(), strict=True)
-            if token not in excluded
-        }
-
-    def _exclude(self, place: int, children: Collection[int]) -> None:
-        self._excluded[place] = frozenset(children).union(self._excluded.get(place, ()))
-
-
-def _proposed(hidden: Mapping[int, float], node: Node) -> tuple[dict[int, float], float]:
-    """What a draft token of this distribution would do at a node: the probabilities of the children that are tokens,
-    and of none of the children."""
-    proposed: dict[int, float] = {}
-    outside = 0.0
-    for token, q in hidden.items():
-        child = node.children.get(token)
-        if child is None:
-            outside += q
-        elif child.token is not None:
-            proposed[token] = q
-    return proposed, outside
+        for token, q in hidden.items():
+            if token in excluded:
+                continue
+            child = node.children.get(token)
+            if child is None:
+                outside += q
+            elif child.token is not None:
+                proposed[token] = q
+        return proposed, outside

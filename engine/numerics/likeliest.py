@@ -1,4 +1,4 @@
-"""The likeliest tokens of a row of logits and their log-probabilities, at little cost beside the pass that made it."""
+"""The likeliest tokens of a row of logits, at little cost beside the pass that computed it."""
 
 from __future__ import annotations
 
@@ -7,78 +7,89 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from engine.errors import TargetUnusable
 from engine.messages.learned import VerifiedReply
 
-_NUM_GROUPED = 64  # logits that one maximum stands for
-_CHUNK = 16_384  # logits: a piece of the row that stays in the cache, instead of a second copy of it
+LogitRow = npt.NDArray[np.float32]
+Ids = npt.NDArray[np.int64]
+
+_GROUP_SIZE = 64  # logits that one maximum stands for
+_CHUNK_SIZE = 16_384  # logits: a part of the row that stays in the processor's cache
+_NUM_NOTED = 16  # tokens of a distribution: those beyond are hardly ever drafted
 
 
-def likeliest(logits: npt.NDArray[np.float32], count: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float16]]:
-    """The `count` likeliest tokens, likeliest first (of equal ones the lowest first, as argmax has it), and their
-    natural log-probabilities at temperature 1 over the whole row, shapes (count,)."""
-    ids, values = largest(logits, count)
-    return ids, (values - np.float32(_log_total(logits))).astype(np.float16)
+def largest(logits: LogitRow, count: int) -> tuple[Ids, LogitRow]:
+    """The `count` largest logits and the ids of their tokens, largest first and of equal ones the lowest id first, as
+    argmax has it. Raises TargetUnusable.
+
+    They are at least the `count`-th largest of the maxima of groups, which leaves few logits to sort.
+    """
+    num_groups = len(logits) // _GROUP_SIZE
+    values = logits
+    if count < num_groups:
+        values = logits[: num_groups * _GROUP_SIZE].reshape(_GROUP_SIZE, num_groups).max(axis=0)
+    check_finite(values.max())
+    rank = len(values) - count
+    ids, logits = descending(np.flatnonzero(logits >= np.partition(values, rank)[rank]), logits)
+    return ids[:count], logits[:count]
 
 
-def largest(logits: npt.NDArray[np.float32], count: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
-    """The same tokens with their logits: half the time."""
-    ids = _candidates(logits, count)
+def descending(ids: Ids, logits: LogitRow) -> tuple[Ids, LogitRow]:
+    """These ids and their logits, largest first and of equal ones in the order given."""
     values = logits[ids]
-    order = np.argsort(-values, kind="stable")[:count]
-    return ids[order].astype(np.int32), values[order]
+    order = np.argsort(-values, kind="stable")
+    return ids[order], values[order]
 
 
-def _candidates(logits: npt.NDArray[np.float32], count: int) -> npt.NDArray[np.int64]:
-    """At least the `count` largest, in ascending order of their ids. As many maxima of groups as are wanted bound them
-    from below."""
-    assert count <= len(logits)
-    num_groups = len(logits) // _NUM_GROUPED
-    if num_groups < count:
-        return np.arange(len(logits))
-    maxima = logits[: num_groups * _NUM_GROUPED].reshape(_NUM_GROUPED, num_groups).max(axis=0)
-    return np.flatnonzero(logits >= np.partition(maxima, num_groups - count)[num_groups - count])
+def check_finite(maximum: np.float32) -> None:
+    """Of the logits of a row; a NaN counts as the largest. Raises TargetUnusable."""
+    if not np.isfinite(maximum):
+        raise TargetUnusable(
+            "The model computed something that is not a number; its file may be damaged: download it again."
+        )
 
 
-def _log_total(logits: npt.NDArray[np.float32]) -> float:
-    """The logarithm of the sum of all exponentials."""
-    largest = logits.max()
-    buffer = np.empty(min(_CHUNK, len(logits)), np.float32)
+def likeliest(logits: LogitRow, count: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float16]]:
+    """The `count` likeliest tokens, likeliest first, and their natural log-probabilities at temperature 1 over the
+    whole row, shapes (count,). Raises TargetUnusable."""
+    ids, values = largest(logits, count)
+    return ids.astype(np.int32), (values - np.float32(_log_sum_exp(logits, values[0]))).astype(np.float16)
+
+
+def _log_sum_exp(logits: LogitRow, maximum: np.float32) -> float:
+    buffer = np.empty(min(_CHUNK_SIZE, len(logits)), np.float32)
     total = 0.0
-    for start in range(0, len(logits), _CHUNK):
-        part = logits[start : start + _CHUNK]
-        weights = buffer[: len(part)]
-        np.exp(np.subtract(part, largest, out=weights), out=weights)
+    for start in range(0, len(logits), _CHUNK_SIZE):
+        chunk = logits[start : start + _CHUNK_SIZE]
+        weights = buffer[: len(chunk)]
+        np.exp(np.subtract(chunk, maximum, out=weights), out=weights)
         total += float(weights.sum())
-    return float(largest) + math.log(total)
-
-
-_NUM_LIKELIEST = 16  # tokens of a distribution: what lies beyond is hardly ever drafted
+    return float(maximum) + math.log(total)
 
 
 class DistributionNotes:
-    """The target's likeliest tokens before each token of a reply, from the passes that the reply paid for anyway."""
+    """The target's likeliest tokens before each token of a reply, from the passes that wrote it."""
 
     def __init__(self) -> None:
         self._tokens: list[int] = []
-        self._likeliest: list[npt.NDArray[np.int32]] = []
-        self._logits: list[npt.NDArray[np.float32]] = []
+        self._likeliest: list[Ids] = []
+        self._logits: list[LogitRow] = []
 
-    def note(self, token: int, logits: npt.NDArray[np.float32]) -> None:
+    def note(self, token: int, logits: LogitRow) -> None:
         """`token` was written; `logits` are the row that its distribution was made of, shape (vocabulary,)."""
-        tokens, values = largest(logits, min(_NUM_LIKELIEST, len(logits)))
+        ids, values = largest(logits, min(_NUM_NOTED, len(logits)))
         self._tokens.append(token)
-        self._likeliest.append(tokens)
+        self._likeliest.append(ids)
         self._logits.append(values)
 
     def first(self, num_tokens: int) -> VerifiedReply | None:
-        """Of the first so many tokens; None where there are none."""
+        """The notes of the first `num_tokens` tokens; None where there are none."""
         tokens = self._tokens[:num_tokens]
         if not tokens:
             return None
         logits = np.stack(self._logits[: len(tokens)])
-        # As if there were no others: what they have together would take another pass over the whole row to know.
+        # As if there were no other tokens: their total would take another pass over the whole row.
         weights = np.exp(logits - logits[:, :1])
         logs = np.log(weights / weights.sum(1, keepdims=True), where=weights > 0, out=np.full_like(weights, -np.inf))
-        return VerifiedReply(
-            np.array(tokens, np.int32), np.stack(self._likeliest[: len(tokens)]), logs.astype(np.float16)
-        )
+        likeliest = np.stack(self._likeliest[: len(tokens)]).astype(np.int32)
+        return VerifiedReply(np.array(tokens, np.int32), likeliest, logs.astype(np.float16))

@@ -1,14 +1,15 @@
-"""What the target wrote, in context: the n-gram cache of OmniDraft (arXiv 2507.02659, algorithm 1).
+"""The n-gram cache of OmniDraft (arXiv 2507.02659, algorithm 1): the strings that target tokens are made of in texts.
 
 The vocabulary map says what the drafter's tokenizer makes of a target token on its own; in a text it may cut it in
-another way. The cache counts what was really seen, and the string that was seen most often for a token is the one that
-stands in the trie (is *live*). Used by one thread at a time.
+another way. The cache counts the strings that were seen, and the one that was seen most often for a token is the one in
+the trie (is *live*). Used by one thread at a time.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable
+from dataclasses import dataclass
 from math import log2
 
 from engine.messages.learned import NgramRecord
@@ -16,20 +17,18 @@ from engine.numerics.string_trie import StringTrie
 
 CAPACITY = 50_000  # entries; the paper lost nothing at a quarter of its size
 
-_PRIOR = 1  # the count of a string that the vocabulary map gave and that was never seen
-_HALF_LIFE = 200_000  # learned tokens after which an entry weighs half as much when one has to go
+_PRIOR = 1  # the count of a string of the vocabulary map that was never seen
+_HALF_LIFE = 200_000  # learned tokens after which an unused entry weighs half as much
 
 
+@dataclass(slots=True)
 class _Tally:
     """An entry while it changes."""
 
-    __slots__ = ("count", "doubts", "last_use", "token")
-
-    def __init__(self, token: int, count: int, doubts: int, last_use: int) -> None:
-        self.token = token
-        self.count = count
-        self.doubts = doubts
-        self.last_use = last_use
+    token: int
+    count: int
+    doubts: int
+    last_use: int
 
     @property
     def is_doubtful(self) -> bool:
@@ -37,8 +36,8 @@ class _Tally:
 
     @property
     def weight(self) -> float:
-        """Who has the least goes first: the count, halved for every half-life without use. As the logarithm, in which
-        all of them fall alike, so that their order stays the same while nothing is used."""
+        """The least is evicted first: the count, halved for every half-life without use. As a logarithm, in which all
+        entries lose the same, so that their order stays while nothing is used."""
         return log2(self.count + 1) + self.last_use / _HALF_LIFE
 
 
@@ -62,7 +61,7 @@ class NgramCache:
         return len(self._tallies)
 
     def learn(self, token: int, string: tuple[int, ...]) -> None:
-        """The target wrote `token` where the drafter's tokenizer wrote `string`."""
+        """Counts that the target wrote `token` where the drafter's tokenizer wrote `string`."""
         if not string or not self._trie.can_hold(token, string):
             return
         self._now += 1
@@ -71,7 +70,7 @@ class NgramCache:
         if tally.token != token:
             if tally.count > 0:
                 tally.count -= 1
-                self._silence(string, tally)
+                self._retire_if_doubtful(string, tally)
                 return
             tally.token, tally.doubts = token, 0
         tally.count += 1
@@ -81,10 +80,10 @@ class NgramCache:
             self._promote(token, string, tally, current)
 
     def doubt(self, token: int) -> None:
-        """The longest match was merged to `token` where the target had written other tokens of the same bytes.
+        """Counts that the longest match was merged to `token` where the target wrote other tokens of the same bytes.
 
         A string that is doubted more often than it was confirmed is not live until it is confirmed again. Strings of
-        one draft token are no matter of merging and stay.
+        one draft token need no merging and stay live.
         """
         string = self._trie.string_of(token)
         if len(string) < 2:
@@ -95,40 +94,36 @@ class NgramCache:
         tally.doubts += 1
         tally.last_use = self._now
         self._changed.add(string)
-        self._silence(string, tally)
+        self._retire_if_doubtful(string, tally)
 
     def entries(self) -> tuple[NgramRecord, ...]:
         return tuple(_entry(string, tally) for string, tally in self._tallies.items())
 
     def load(self, entries: Iterable[NgramRecord]) -> None:
-        """What was learned before, into a cache that has learned nothing yet. Entries that cannot be are left out; of
-        more than the capacity, those stay that weigh most."""
+        """Into a cache that has learned nothing yet. Impossible entries are left out; of more than the capacity, the
+        heaviest are loaded."""
         assert not self._tallies
         tallies = {
             entry.string: _Tally(entry.token, entry.count, entry.doubts, entry.last_use)
             for entry in entries
-            if entry.string
-            and self._trie.can_hold(entry.token, entry.string)
-            and entry.count > 0
-            and entry.doubts >= 0
-            and entry.last_use >= 0
+            if entry.string and self._trie.can_hold(entry.token, entry.string)
+            if entry.count > 0 and entry.doubts >= 0 and entry.last_use >= 0
         }
         self._now = max((tally.last_use for tally in tallies.values()), default=0)
-        weights = [(tally.weight, string) for string, tally in tallies.items()]
-        if len(weights) > self._capacity:
-            weights = heapq.nlargest(self._capacity, weights)
-            tallies = {string: tallies[string] for _, string in weights}
-        heapq.heapify(weights)
-        self._tallies, self._by_weight = tallies, weights
+        if len(tallies) > self._capacity:
+            heaviest = heapq.nlargest(self._capacity, tallies, key=lambda string: (tallies[string].weight, string))
+            tallies = {string: tallies[string] for string in heaviest}
+        self._tallies = tallies
+        self._by_weight = sorted((tally.weight, string) for string, tally in tallies.items())  # a heap, too
         for string, tally in tallies.items():
             current = self._trie.string_of(tally.token)
             if current != string:
                 self._promote(tally.token, string, tally, current)
             else:
-                self._silence(string, tally)
+                self._retire_if_doubtful(string, tally)
 
     def take_changes(self) -> tuple[NgramRecord, ...]:
-        """What changed since the last call, to be saved. Removed entries have a count of 0."""
+        """The entries that changed since the last call, to be saved. Removed ones have a count of 0."""
         changes = tuple(
             _entry(string, tally) if (tally := self._tallies.get(string)) else NgramRecord(string, 0, 0, 0, 0)
             for string in self._changed
@@ -137,19 +132,18 @@ class NgramCache:
         return changes
 
     def _new_tally(self, token: int, string: tuple[int, ...]) -> _Tally:
-        """An entry for the token that stands there now, or for this one."""
+        """An entry for the token whose string it is now, or for this one."""
         if len(self._tallies) >= self._capacity:
             self._evict()
-        owner = self._holder(string)
-        if owner is None:
-            owner = token
+        holder = self._holder(string)
+        owner = token if holder is None else holder
         tally = _Tally(owner, self._prior(owner, string), 0, self._now)
         self._tallies[string] = tally
         heapq.heappush(self._by_weight, (tally.weight, string))
         return tally
 
     def _evict(self) -> None:
-        """Removes the entry that weighs least. What the trie knows of it becomes what the vocabulary map says."""
+        """Removes the lightest entry. If its string is live, the one of the vocabulary map takes its place."""
         while True:
             old_weight, string = heapq.heappop(self._by_weight)
             tally = self._tallies[string]
@@ -158,26 +152,24 @@ class NgramCache:
             heapq.heappush(self._by_weight, (tally.weight, string))
         del self._tallies[string]
         self._changed.add(string)
-        current = self._trie.string_of(tally.token)
-        if current in ((), string):
+        if self._trie.string_of(tally.token) in ((), string):
             self._fall_back(tally.token)
 
     def _fall_back(self, token: int) -> None:
+        """To the string of the vocabulary map, unless it is another token's or doubtful."""
         static = self._trie.static_string_of(token)
         tally = self._tallies.get(static)
         is_free = self._holder(static) in (None, token)
-        if static and is_free and not (tally and (tally.token != token or tally.is_doubtful)):
-            self._trie.assign(token, static)
-        else:
-            self._trie.assign(token, ())
+        is_usable = is_free and not (tally and (tally.token != token or tally.is_doubtful))
+        self._trie.assign(token, static if is_usable else ())
 
-    def _silence(self, string: tuple[int, ...], tally: _Tally) -> None:
-        """Takes a doubtful string out of the trie."""
+    def _retire_if_doubtful(self, string: tuple[int, ...], tally: _Tally) -> None:
+        """Takes the string out of the trie if it is doubtful."""
         if tally.is_doubtful and len(string) > 1 and self._trie.string_of(tally.token) == string:
             self._trie.assign(tally.token, ())
 
     def _promote(self, token: int, string: tuple[int, ...], tally: _Tally, current: tuple[int, ...]) -> None:
-        """Makes the string live where it is ahead of the token's current one, and of another token's that is there."""
+        """Makes the string live if its count is above that of the token's current one and that of another's claim."""
         if tally.is_doubtful and len(string) > 1:
             return
         if current and tally.count <= self._count(token, current):

@@ -1,9 +1,8 @@
 """From logits to a distribution, and from a distribution to a token.
 
-One pure function, `make_distribution`, used wherever the target's distribution is needed, so that plain and speculative
-decoding share the very same distribution. The order is llama.cpp's default chain: penalties, top-k, top-p, min-p,
-temperature. It stays sparse: the whole row is read once or twice by vectorised maxima and comparisons, everything else
-works on the few candidates left.
+One pure function, `make_distribution`, makes every distribution of the target, for plain and speculative decoding
+alike. Its order is llama.cpp's default chain: penalties, top-k, top-p, min-p, temperature. It reads the whole row only
+once or twice, with vectorised maxima and comparisons, and works on the few candidates that are left.
 """
 
 from __future__ import annotations
@@ -16,15 +15,17 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.config import SamplingSettings
-from engine.errors import TargetUnusable
+from engine.numerics.likeliest import Ids, LogitRow, check_finite, descending, largest
+
+Probabilities = npt.NDArray[np.float64]
 
 
 class Dice(Protocol):
-    """Where chance enters: two verbs, so that a test can go through every outcome instead."""
+    """All randomness, as two verbs, so that a test can go through every outcome instead."""
 
     def happens(self, probability: float) -> bool: ...
 
-    def choose(self, weights: npt.NDArray[np.float64]) -> int:
+    def choose(self, weights: Probabilities) -> int:
         """A place in `weights`, shape (n,), in proportion to them; they need not sum to 1."""
         ...
 
@@ -38,20 +39,13 @@ class RandomDice:
     def happens(self, probability: float) -> bool:
         return self._random() < probability
 
-    def choose(self, weights: npt.NDArray[np.float64]) -> int:
+    def choose(self, weights: Probabilities) -> int:
         if len(weights) == 1:
             return 0
         cumulative = np.cumsum(weights)
-        # Scaled by the last sum, so that rounding can never leave the throw beyond it.
+        # Scaled by the last sum, so that rounding can never put the throw beyond it.
         place = int(np.searchsorted(cumulative, self._random() * cumulative[-1], side="right"))
         return min(place, len(weights) - 1)
-
-
-Ids = npt.NDArray[np.int64]
-Probabilities = npt.NDArray[np.float64]
-LogitRow = npt.NDArray[np.float32]
-
-_NUM_GROUPS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,17 +68,14 @@ def make_distribution(logits: LogitRow, settings: SamplingSettings, history: Seq
     if _penalises(settings) and history:
         logits = _penalised(logits, settings, history)
     if settings.temperature == 0:
-        return _point(logits)
-    ids, values = _candidates(logits, settings)  # values descending
+        best = int(logits.argmax())
+        check_finite(logits[best])
+        return Distribution(np.array([best]), np.ones(1))
+    ids, values = _candidates(logits, settings)
     if settings.min_p > 0:
-        ids, values = _first(ids, values, int(np.count_nonzero(values >= values[0] + np.log(settings.min_p))))
+        count = np.count_nonzero(values >= values[0] + np.log(settings.min_p))
+        ids, values = ids[:count], values[:count]
     return Distribution(ids, _softmax((values - values[0]) / settings.temperature))
-
-
-def _point(logits: LogitRow) -> Distribution:
-    best = int(logits.argmax())  # a NaN counts as the largest
-    _check(logits[best])
-    return Distribution(np.array([best]), np.ones(1))
 
 
 def _penalises(settings: SamplingSettings) -> bool:
@@ -106,70 +97,39 @@ def _penalised(logits: LogitRow, settings: SamplingSettings, history: Sequence[i
 
 
 def _candidates(logits: LogitRow, settings: SamplingSettings) -> tuple[Ids, Probabilities]:
-    """What top-k and top-p leave: ids and logits in double precision, likeliest first."""
+    """The tokens that top-k and top-p leave, and their logits in double precision, likeliest first."""
     if 0 < settings.top_k < len(logits):
         ids, values = _top(logits, settings.top_k)
-        if settings.top_p < 1:
-            ids, values = _first(ids, values, _num_reaching(_softmax(values), settings.top_p))
-        return ids, values
+        count = _num_reaching(_softmax(values), settings.top_p) if settings.top_p < 1 else len(ids)
+        return ids[:count], values[:count]
     if settings.top_p < 1:
         return _nucleus(logits, settings.top_p)
-    if settings.min_p > 0:
-        largest = _checked_max(logits)
-        return _sorted(np.flatnonzero(logits >= largest + np.log(settings.min_p) - 1e-3), logits)
-    _checked_max(logits)
-    return _sorted(np.arange(len(logits)), logits)
+    maximum = logits.max()
+    check_finite(maximum)
+    # A little more than min-p leaves: it is applied in double precision.
+    bound = maximum + np.log(settings.min_p) - 1e-3 if settings.min_p > 0 else -np.inf
+    ids, row = descending(np.flatnonzero(logits >= bound), logits)
+    return ids, row.astype(np.float64)
 
 
 def _nucleus(logits: LogitRow, top_p: float) -> tuple[Ids, Probabilities]:
     """The smallest set of likeliest tokens that reaches `top_p`, without sorting the whole row."""
-    largest = _checked_max(logits)
-    total = float(np.exp(logits - largest).sum(dtype=np.float64))
+    maximum = logits.max()
+    check_finite(maximum)
+    total = float(np.exp(logits - maximum).sum(dtype=np.float64))
     size = 256
     while True:
         ids, values = _top(logits, min(size, len(logits)))
-        probabilities = np.exp(values - largest) / total
+        probabilities = np.exp(values - float(maximum)) / total
         if len(ids) == len(logits) or probabilities.sum() >= top_p:
-            return _first(ids, values, _num_reaching(probabilities, top_p))
+            count = _num_reaching(probabilities, top_p)
+            return ids[:count], values[:count]
         size *= 8
 
 
-def _top(logits: LogitRow, k: int) -> tuple[Ids, Probabilities]:
-    """The k largest, descending. The k-th largest of the group maxima bounds them from below, which leaves few to
-    sort."""
-    groups = len(logits) // _NUM_GROUPS
-    if k >= groups:
-        _checked_max(logits)
-        ids = np.argpartition(logits, -k)[-k:] if k < len(logits) else np.arange(len(logits))
-        return _sorted(ids, logits)
-    maxima = logits[: groups * _NUM_GROUPS].reshape(_NUM_GROUPS, groups).max(axis=0)
-    bound = np.partition(maxima, groups - k)[groups - k]
-    _check(maxima.max())
-    ids, values = _sorted(np.flatnonzero(logits >= bound), logits)
-    return _first(ids, values, k)
-
-
-def _checked_max(logits: LogitRow) -> float:
-    largest = float(logits.max())
-    _check(largest)
-    return largest
-
-
-def _check(largest: float) -> None:
-    if not np.isfinite(largest):
-        raise TargetUnusable(
-            "The model computed something that is not a number; its file may be damaged: download it again."
-        )
-
-
-def _sorted(ids: Ids, logits: LogitRow) -> tuple[Ids, Probabilities]:
-    values = logits[ids].astype(np.float64)
-    order = np.argsort(-values, kind="stable")
-    return ids[order], values[order]
-
-
-def _first(ids: Ids, values: Probabilities, count: int) -> tuple[Ids, Probabilities]:
-    return ids[:count], values[:count]
+def _top(logits: LogitRow, count: int) -> tuple[Ids, Probabilities]:
+    ids, values = largest(logits, count)
+    return ids, values.astype(np.float64)
 
 
 def _num_reaching(probabilities: Probabilities, share: float) -> int:

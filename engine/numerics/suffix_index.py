@@ -1,12 +1,11 @@
-"""Where the last few tokens of a text were seen before, and what came after them there.
+"""Finds where the last few tokens of a text occurred before, and what came after them there.
 
-Two forms behind one question. `SuffixIndex` holds texts that do not change any more: their positions in the order of
-the last three tokens (as one number, the latest token first), so that two binary searches find all places that end
-alike, latest last. `GrowingText` holds one text that grows at its end and is cut back now and then: a list of places
-for each pair of tokens. What two places share further back is compared when they are found, which is less than sorting
-by it: a million tokens take 16 MB and a tenth of a second.
+`SuffixIndex` holds finished texts: their positions sorted by the last three tokens (as one number, the latest token
+first), so that two binary searches find all places that end alike, latest last. `GrowingText` holds one text that grows
+at its end and is cut back now and then: a list of places for each pair of tokens. Tokens further back are compared only
+where a place is found, which is cheaper than sorting by them: a million tokens take 16 MB and a tenth of a second.
 
-The idea of matching the longest suffix is SuffixDecoding's (arXiv 2411.04975), which keeps a tree.
+The idea of matching the longest suffix is SuffixDecoding's (arXiv 2411.04975), which uses a tree.
 """
 
 from __future__ import annotations
@@ -22,24 +21,23 @@ from engine.numerics.draft import common_prefix_length
 
 Tokens = npt.NDArray[np.int32]
 
-LONGEST_MATCH = 32  # tokens that are compared; a longer match says no more
-SHORTEST_MATCH = 2  # a single token was seen nearly everywhere
-_MOST_PAIRS = 1024  # places that share two tokens, of which the latest are found
+LONGEST_MATCH = 32  # tokens that are compared; a longer match predicts no better
+SHORTEST_MATCH = 2  # a single token occurs nearly everywhere
+_MAX_PAIRS = 1024  # places that share two tokens, of which the latest are found
 _BORDER = -1  # between two texts; no token
-_BITS = np.uint64(21)  # for a token, so that three of them are one number
-_MOST_TOKENS = 2**21 - 1
-_NO_POSITIONS = np.zeros(0, np.int32)
+_BITS = np.uint64(21)  # of a token, so that three of them are one number
+_MAX_TOKEN = 2**21 - 2
 
 
 class Occurrence(NamedTuple):
     """A place that ends as the text in question does."""
 
-    tokens: Tokens | list[int]  # of the text, or texts, that it is a place in
-    position: int  # of the last token that is alike
-    length: int  # how many are alike, SHORTEST_MATCH … LONGEST_MATCH
+    tokens: Tokens | list[int]  # of the text, or texts, that it is in
+    position: int  # of the last token of the match
+    length: int  # of the match, SHORTEST_MATCH … LONGEST_MATCH tokens
 
     def continuation(self, limit: int) -> list[int]:
-        """What followed, at most `limit` tokens, none of another text."""
+        """The tokens after the match, at most `limit` and none of another text."""
         following = self.tokens[self.position + 1 : self.position + 1 + limit]
         if isinstance(following, list):
             return following
@@ -48,16 +46,16 @@ class Occurrence(NamedTuple):
 
 
 class SuffixIndex:
-    """Any number of texts, unchanging; those given later count as later."""
+    """Any number of texts, which do not change; those given later count as later."""
 
     def __init__(self, texts: Iterable[Sequence[int] | Tokens] = ()) -> None:
-        """Tokens are 0 … 2²¹ - 2."""
+        """Tokens are 0 … _MAX_TOKEN."""
         border = np.array([_BORDER], np.int32)
-        parts = [border] * LONGEST_MATCH  # nothing is looked up before the first
+        parts = [border] * LONGEST_MATCH  # a comparison never reaches beyond the first
         for text in texts:
             parts += [np.asarray(text, np.int32), border]
         self._tokens: Tokens = np.concatenate(parts)
-        assert self._tokens.max() < _MOST_TOKENS
+        assert self._tokens.max() <= _MAX_TOKEN
         self.num_tokens = int(np.count_nonzero(self._tokens != _BORDER))
         # The last token of a text has nothing after it, and one alone nothing before it.
         tokens = self._tokens
@@ -67,8 +65,8 @@ class SuffixIndex:
         self._keys = keys[order]
         self._positions: Tokens = inside[order].astype(np.int32)
 
-    def find(self, tail: Sequence[int], most: int) -> list[Occurrence]:
-        """Up to `most` places that end as `tail` does, latest last: those that share three tokens or more, or where
+    def find(self, tail: Sequence[int], limit: int) -> list[Occurrence]:
+        """Up to `limit` places that end as `tail` does, latest last: those that share three tokens or more, or where
         there are none, some that share two."""
         if len(tail) < SHORTEST_MATCH or not len(self._positions):
             return []
@@ -76,16 +74,17 @@ class SuffixIndex:
         if len(tail) > SHORTEST_MATCH:
             low, high = self._keys.searchsorted(np.array([pair | tail[-3], (pair | tail[-3]) + 1], np.uint64))
             if low < high:
-                return _occurrences(self._tokens, self._positions[max(low, high - most) : high], tail)
+                return _occurrences(self._tokens, self._positions[max(low, high - limit) : high], tail)
         low, high = self._keys.searchsorted(np.array([pair, pair + (1 << 21)], np.uint64))
-        pairs = np.sort(self._positions[max(low, high - _MOST_PAIRS) : high])  # they are in the order of the third
-        return _occurrences(self._tokens, pairs[-most:], tail)
+        pairs = np.sort(self._positions[max(low, high - _MAX_PAIRS) : high])  # they are sorted by the third token
+        return _occurrences(self._tokens, pairs[-limit:], tail)
 
 
 class GrowingText:
     """One text, in which the places of every pair of tokens are known.
 
-    Plain lists: it is asked in every round, when a target has swept the caches, and numpy's calls are slow then.
+    It uses plain lists: it is searched in every round, when a pass has just filled the processor's caches, and numpy's
+    calls are slow then.
     """
 
     def __init__(self) -> None:
@@ -97,11 +96,11 @@ class GrowingText:
 
     @property
     def last(self) -> int | None:
-        """Its last token."""
+        """The last token."""
         return self._tokens[-1] if self._tokens else None
 
     def become(self, tokens: Sequence[int]) -> None:
-        """From now on the text is `tokens`; what they begin with as it did costs little."""
+        """Changes the text to `tokens`; the part at the beginning that stays the same costs little."""
         known = common_prefix_length(self._tokens, tokens)
         for end in range(len(self._tokens) - 1, max(known, 1) - 1, -1):
             self._places[self._tokens[end - 1], self._tokens[end]].pop()
@@ -115,16 +114,16 @@ class GrowingText:
             self._tokens.append(token)
 
     def tail(self) -> list[int]:
-        """Its last tokens."""
+        """The last tokens."""
         return self._tokens[-LONGEST_MATCH:]
 
-    def find(self, most: int) -> list[Occurrence]:
-        """Up to `most` earlier places that end as the text does, latest last."""
+    def find(self, limit: int) -> list[Occurrence]:
+        """Up to `limit` earlier places that end as the text does, latest last."""
         tokens = self._tokens
         end = len(tokens) - 1
         if end < 1:
             return []
-        places = self._places[tokens[end - 1], tokens[end]][-most - 1 : -1]  # the last one is the end itself
+        places = self._places[tokens[end - 1], tokens[end]][-limit - 1 : -1]  # the last one is the end itself
         found = []
         for place in places:
             length = SHORTEST_MATCH
@@ -136,8 +135,8 @@ class GrowingText:
 
 
 def _keys(tokens: Tokens, places: npt.NDArray[np.intp]) -> npt.NDArray[np.uint64]:
-    """The last three tokens at each place, the latest one in the highest bits."""
-    wide = np.where(tokens == _BORDER, _MOST_TOKENS, tokens).astype(np.uint64)
+    """The last three tokens at each place as one number, the latest one in the highest bits."""
+    wide = np.where(tokens == _BORDER, _MAX_TOKEN + 1, tokens).astype(np.uint64)
     return (wide[places] << (_BITS + _BITS)) | (wide[places - 1] << _BITS) | wide[places - 2]
 
 

@@ -1,6 +1,4 @@
-"""From the drafter's tokens to the target's, by longest match, and the way back: which tokens of either stand for the
-same bytes.
-"""
+"""Turns the drafter's tokens into the target's by longest match, and aligns the two by their bytes."""
 
 from __future__ import annotations
 
@@ -14,26 +12,26 @@ Spell = Callable[[int], tuple[int, ...] | None]
 
 
 class SegmentKind(StrEnum):
-    DIRECT = "direct"  # one draft token is one target token
-    MERGED = "merged"  # several draft tokens are one target token
-    SPELLED = "spelled"  # a draft token that begins no string, as the target tokens that spell its bytes
+    DIRECT = "direct"  # one draft token became one target token
+    MERGED = "merged"  # several draft tokens became one target token
+    SPELLED = "spelled"  # a draft token that begins no string became the target tokens that spell its bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
     tokens: tuple[int, ...]  # the target's
-    num_draft: int  # how many draft tokens they stand for
+    num_draft: int  # draft tokens that became these
     kind: SegmentKind
 
 
 class Speller:
-    """The target tokens that spell a draft token's bytes, by longest match over the target's pieces."""
+    """Spells a draft token's bytes with target tokens, by longest match over the target's pieces."""
 
     def __init__(
         self, target_pieces: Sequence[bytes], target_special: frozenset[int], draft_pieces: Sequence[bytes]
     ) -> None:
         """`draft_pieces` are empty for special tokens."""
-        # Of tokens with the same bytes the last is meant, as in the vocabulary map.
+        # Of tokens with the same bytes the last is taken, as in the vocabulary map.
         self._tokens = {
             piece: token for token, piece in enumerate(target_pieces) if piece and token not in target_special
         }
@@ -42,7 +40,7 @@ class Speller:
         self._known: dict[int, tuple[int, ...] | None] = {}
 
     def __call__(self, draft_token: int) -> tuple[int, ...] | None:
-        """None where the target cannot spell it: special tokens, or bytes that no token of the target has."""
+        """None for a token that the target cannot spell: a special one, or bytes that no token of the target has."""
         if draft_token not in self._known:
             self._known[draft_token] = self._spell(self._draft_pieces[draft_token])
         return self._known[draft_token]
@@ -65,8 +63,8 @@ class Speller:
 def translate(trie: StringTrie, path: Sequence[int], spell: Spell) -> list[Segment]:
     """The draft tokens as segments of target tokens; at each place the longest string that matches.
 
-    Ends before the first draft token that begins no match and cannot be spelled: then the segments stand for less
-    than the whole path.
+    Ends before the first draft token that begins no match and cannot be spelled: the segments then cover less than the
+    whole path.
     """
     segments = []
     start = 0
@@ -80,53 +78,50 @@ def translate(trie: StringTrie, path: Sequence[int], spell: Spell) -> list[Segme
 
 
 class Translation:
-    """A translation that grows by one draft token at a time and tells what is certain already.
+    """A translation that grows by one draft token at a time, for a proposer that drafts as many target tokens as may be
+    checked: it shows how many there are, and which draft tokens would continue the last one.
 
-    A target token is certain as soon as no further draft token can make its match longer.
+    A target token is settled as soon as no further draft token can make its match longer; draft tokens that are not
+    settled are the open tail.
     """
 
     def __init__(self, trie: StringTrie, spell: Spell) -> None:
         self._trie = trie
         self._spell = spell
-        self._tail: list[int] = []  # draft tokens that are not settled; they lead from the root to `node`
-        self._node = trie.root
+        self._tail: list[int] = []  # leads from the root to `node`
         self._ended = False
-        self.segments: list[Segment] = []  # what is certain
-        self.settled: list[int] = []  # the same as target tokens
-
-    @property
-    def node(self) -> Node:
-        """Where the open tail stands: draft tokens that are no children of it close the tail."""
-        return self._node
+        self.node = trie.root  # draft tokens that are no children of it close the tail
+        self.segments: list[Segment] = []  # that are settled
+        self.settled: list[int] = []  # their target tokens
 
     @property
     def num_tokens(self) -> int:
-        """Target tokens, the one that is open at the end included."""
-        return len(self.settled) + (1 if self._tail else 0)
+        """Target tokens, the open one at the end included."""
+        return len(self.settled) + bool(self._tail)
 
     def push(self, draft_token: int) -> bool:
-        """False where the translation ends: a token, this or one that it closed, cannot be spelled, and nothing that
-        comes after it is taken."""
+        """False where the translation ends: a token, this one or one that it closed, cannot be spelled, and no token
+        after it is taken."""
         if self._ended:
             return False
         self._tail.append(draft_token)
-        child = self._node.children.get(draft_token)
+        child = self.node.children.get(draft_token)
         if child is not None and child.children:
-            self._node = child
+            self.node = child
             return True
         return self._settle()
 
     def finish(self) -> tuple[int, ...]:
-        """All target tokens, the open tail resolved as if no draft token came after it. Changes nothing."""
+        """All target tokens, the open tail translated as if no draft token came after it. Changes nothing."""
         rest = translate(self._trie, self._tail, self._spell)
         return (*self.settled, *(token for segment in rest for token in segment.tokens))
 
     def _settle(self) -> bool:
-        """Settle segments from the start of the tail on, until what is left can still grow into a longer match."""
+        """Settles segments from the start of the tail on, until the rest can still grow into a longer match."""
         while self._tail:
             segment, node = _first_segment(self._trie, self._tail, 0, self._spell)
             if node is not None:
-                self._node = node
+                self.node = node
                 return True
             if segment is None:
                 self._ended = True
@@ -135,7 +130,7 @@ class Translation:
             self.segments.append(segment)
             self.settled.extend(segment.tokens)
             del self._tail[: segment.num_draft]
-        self._node = self._trie.root
+        self.node = self._trie.root
         return not self._ended
 
 
@@ -145,7 +140,7 @@ def align(
     draft_tokens: Sequence[int],
     draft_pieces: Sequence[bytes],
 ) -> Iterator[tuple[list[int], list[int]]]:
-    """The smallest groups of target and draft tokens that stand for the same bytes, in order.
+    """The smallest groups of target and draft tokens with the same bytes, in order.
 
     Tokens without bytes are left out. Ends where the bytes differ, or before a group that one side leaves unfinished.
     """
@@ -173,8 +168,8 @@ def align(
 def _first_segment(
     trie: StringTrie, path: Sequence[int], start: int, spell: Spell
 ) -> tuple[Segment | None, Node | None]:
-    """The segment at `start`, None where nothing matches; and the node where the path ended, if it ended on one that
-    goes on: a longer match may still come."""
+    """The segment at `start`, None where nothing matches; and the node where the path ended, if the node has children:
+    a longer match may still come."""
     node: Node = trie.root
     token: int | None = None
     num_draft = 0

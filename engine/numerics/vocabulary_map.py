@@ -1,7 +1,6 @@
-"""What the tokens of a target are made of, in tokens of a drafter: computed once per pair of vocabularies, from the
-bytes alone, and kept on disk.
+"""The string of drafter tokens for each token of a target: computed once per pair of vocabularies, and saved on disk.
 
-Display strings never enter: `▁`, `Ġ` and `<0x41>` are only ways to print bytes.
+It is computed from the bytes alone; `▁`, `Ġ` and `<0x41>` are only ways to print bytes.
 """
 
 from __future__ import annotations
@@ -22,26 +21,15 @@ from engine.whole_file import whole_file
 _logger = logging.getLogger("slipstream.vocabulary_map")
 
 MAX_STRING = 8  # draft tokens; longer strings would hardly ever be drafted whole
-
 NO_TOKEN = -1  # pads the rows of `VocabularyMap.strings`
 
-_FORMAT = 1  # of the file; raise it when what is computed changes
-
+_FORMAT = 1  # of the file; raise it when the computation changes
 _LETTER = b"a"
 _JOINED = frozenset({b".\n\n", b":\n\n", b",\n\n"})
 
-# What numpy and zipfile raise for files that are no (or no whole) archives of arrays.
-_DAMAGED = (
-    OSError,
-    EOFError,
-    ValueError,
-    TypeError,
-    AttributeError,
-    KeyError,
-    RuntimeError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
+# Raised by numpy and zipfile for files that are not, or not completely, archives of arrays.
+_UNREADABLE = (OSError, EOFError, ValueError, TypeError, AttributeError, KeyError, RuntimeError)
+_DAMAGED = (*_UNREADABLE, zipfile.BadZipFile, zlib.error)
 
 Strings = npt.NDArray[np.int32]
 EncodeMany = Callable[[Sequence[bytes]], list[list[int] | None]]
@@ -52,9 +40,10 @@ class VocabularyMap:
     """The string (draft tokens) of every target token that has one. No two tokens have the same string."""
 
     strings: Strings  # shape (target vocabulary, MAX_STRING), padded with NO_TOKEN; all padding: no string
-    order: npt.NDArray[np.int64]  # shape (tokens with a string,): sorted by their rows, so that the tokens whose
-    # strings begin alike are an interval, the shortest string first
-    num_draft_tokens: int  # of the drafter's vocabulary: the first ones, which it can guess
+    # Shape (tokens with a string,): sorted by their rows, so that the tokens whose strings begin alike are an interval,
+    # the shortest string first
+    order: npt.NDArray[np.int64]
+    num_draft_tokens: int  # the first tokens of the drafter's vocabulary, which it can guess
 
     @classmethod
     def build(
@@ -66,21 +55,21 @@ class VocabularyMap:
         num_outputs: int | None = None,
     ) -> VocabularyMap:
         """`encode_many` is the drafter's tokenizer: tokens that spell the bytes exactly, or None where it has none.
-        `draft_pieces` are empty for special tokens. Of them, the first `num_outputs` can be guessed: by default all.
+        `draft_pieces` are empty for special tokens. Of them, the first `num_outputs` can be guessed, by default all.
 
-        A token's string is what that tokenizer makes of its bytes; where the target joins line breaks to what is
-        before them, of its bytes before a letter (see `_before_letter`). Where it makes nothing usable of them, the
-        draft token of the same bytes is taken, if there is one. Special tokens, tokens without bytes and those that
-        take more than MAX_STRING draft tokens, or one that cannot be guessed, have no string.
+        A token's string is the tokenizer's encoding of its bytes; where the target joins line breaks to the text before
+        them, of its bytes before a letter (see `_before_letter`). Where that is unusable, it is the draft token of the
+        same bytes, if there is one. Special tokens, tokens without bytes, and tokens whose string would be longer than
+        MAX_STRING or hold a token that cannot be guessed have no string.
 
-        Of target tokens with the same bytes, the last has the string: such twins exist where byte tokens (`<0x41>`)
-        stand beside normal ones, and SentencePiece puts the byte tokens first, while text is written in normal ones.
+        Of target tokens with the same bytes, the last has the string: such twins exist where a vocabulary has byte
+        tokens (`<0x41>`) and normal ones; SentencePiece puts the byte tokens first, but writes text in normal ones.
         """
         limit = len(draft_pieces) if num_outputs is None else num_outputs
-        strings = np.full((len(target_pieces), MAX_STRING), NO_TOKEN, dtype=np.int32)
         tokens = [token for token, piece in enumerate(target_pieces) if piece and token not in target_special]
         direct = {piece: token for token, piece in enumerate(draft_pieces) if piece}
-        of_length: list[tuple[list[int], list[list[int]]]] = [([], []) for _ in range(MAX_STRING + 1)]
+        mapped: list[int] = []
+        rows: list[list[int]] = []
         encoded = encode_many([target_pieces[token] for token in tokens])
         encoded_before_letter = _before_letter(tokens, target_pieces, draft_pieces, encode_many)
         for token, alone in zip(tokens, encoded, strict=True):
@@ -91,18 +80,15 @@ class VocabularyMap:
                 string = [image]
             else:
                 continue
-            if max(string) >= limit:
-                continue
-            ids, made = of_length[len(string)]
-            ids.append(token)
-            made.append(string)
-        for length, (ids, made) in enumerate(of_length):
-            if ids:
-                strings[ids, :length] = made
+            if max(string) < limit:
+                mapped.append(token)
+                rows.append(string + [NO_TOKEN] * (MAX_STRING - len(string)))
+        strings = np.full((len(target_pieces), MAX_STRING), NO_TOKEN, dtype=np.int32)
+        strings[np.array(mapped, np.int64)] = np.array(rows, np.int32).reshape(-1, MAX_STRING)
         return cls._of(strings, limit)
 
     def save(self, path: Path, target_fingerprint: str, drafter_fingerprint: str) -> None:
-        """Raises OSError. A file under this name is always whole: it gets its name when it is finished."""
+        """Raises OSError. A file of this name is always complete: it gets its name when it is finished."""
         path.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(path) as file:
             np.savez(
@@ -131,28 +117,28 @@ class VocabularyMap:
 
     @classmethod
     def _of(cls, strings: Strings, num_draft_tokens: int) -> VocabularyMap:
-        """Takes the matrix over and empties the rows of all but the last of equal ones."""
+        """Owns the matrix, and empties all but the last of equal rows."""
         order = np.flatnonzero(strings[:, 0] != NO_TOKEN)
         rows = strings[order]
-        place = np.lexsort(rows.T[::-1])  # stable: equal rows stay in the order of their ids
-        order, rows = order[place], rows[place]
+        places = np.lexsort(rows.T[::-1])  # stable: equal rows stay in the order of their ids
+        order, rows = order[places], rows[places]
         repeated = np.zeros(len(order), dtype=bool)
         repeated[:-1] = (rows[1:] == rows[:-1]).all(axis=1)
         strings[order[repeated]] = NO_TOKEN
-        strings.flags.writeable = False
         order = order[~repeated].astype(np.int64)
-        order.flags.writeable = False
+        strings.flags.writeable = order.flags.writeable = False
         return cls(strings, order, num_draft_tokens)
 
     def only_direct(self) -> VocabularyMap:
-        """The same without the strings of more than one token."""
+        """The same map without the strings of more than one token."""
         strings = self.strings.copy()
         strings[strings[:, 1] != NO_TOKEN] = NO_TOKEN
         return self._of(strings, self.num_draft_tokens)
 
 
 def fingerprint(pieces: Sequence[bytes], special: frozenset[int]) -> str:
-    """Names a vocabulary by its bytes, so that two quantizations of one family share what was learned. Hexadecimal."""
+    """A name for a vocabulary, made of its bytes, so that two quantizations of one family share what is learned.
+    Hexadecimal."""
     digest = hashlib.sha256()
     digest.update(np.fromiter(map(len, pieces), dtype="<i8", count=len(pieces)).tobytes())
     digest.update(b"".join(pieces))
@@ -163,7 +149,7 @@ def fingerprint(pieces: Sequence[bytes], special: frozenset[int]) -> str:
 def open_map(
     folder: Path, target_fingerprint: str, drafter_fingerprint: str, build: Callable[[], VocabularyMap]
 ) -> VocabularyMap:
-    """The map kept in `folder`, or a new one from `build`, kept for the next time where the disk allows it."""
+    """The map saved in `folder`, or a new one from `build`, which is saved for the next time if the disk allows it."""
     name = hashlib.sha256(f"{target_fingerprint} {drafter_fingerprint}".encode()).hexdigest()[:32]
     path = folder / f"{name}.npz"
     found = VocabularyMap.load(path, target_fingerprint, drafter_fingerprint)
@@ -183,8 +169,8 @@ def _before_letter(
     """The strings of tokens that end a line when a letter follows, where the letter stays a token of its own.
 
     Tokenizers like GPT-2's cut line breaks in another way before a letter than at the end of a text: "\\n\\n" is one
-    token there and two before a letter. Younger ones (Llama 3, Qwen) do not, and have tokens like ".\\n\\n"; only for
-    targets that have such tokens is the letter right. A target of the older kind cuts as such a drafter does.
+    token there and two before a letter. Newer ones (Llama 3, Qwen) do not, and have tokens like ".\\n\\n"; the letter
+    is right only for targets with such tokens. A target of the older kind cuts as such a drafter does.
     """
     if not _JOINED & {target_pieces[token] for token in tokens}:
         return {}

@@ -115,7 +115,7 @@ class Pupil:
 
     def _publish(self, trial: Trial, adapter: Adapter) -> None:
         number: int | None
-        if trial.is_return:
+        if trial.is_rollback:
             number = next((number for known, number in self._numbers if known is adapter), None)
             self._repository.publish_adapter(*self._pair, number)
         else:
@@ -126,4 +126,4 @@ class Pupil:
         within_reach = self._learner.adapters
         self._numbers = [each for each in self._numbers if any(each[0] is known for known in within_reach)]
         self.drafting.use(adapter)
-        self._emit(DrafterLearned(number, trial.base, trial.candidate, self._num_learned, trial.is_return))
+        self._emit(DrafterLearned(number, trial.base, trial.candidate, self._num_learned, trial.is_rollback))

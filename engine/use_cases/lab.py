@@ -85,7 +85,7 @@ def distill(
     Raises what resolving and loading the target raise, FileUnusable, DrafterUnusable, and MendableError when
     something cannot be written.
     """
-    from engine.lab.distillation.distilling import distill as make  # transformers: two seconds that no bench needs
+    from engine.lab.distillation.recipe import distill as make  # transformers: two seconds that no bench needs
 
     def judge(drafter: Path, order: BenchOrder) -> Measurement:
         speculation = replace(order.speculation, drafter=drafter)

@@ -1,38 +1,34 @@
-"""The card of a drafter: what it is made of, how, and what it is worth."""
+"""The card of a drafter: how it was made, and how well it drafts."""
 
 from __future__ import annotations
 
 import platform
-from collections.abc import Sequence
 
 import torch
 
 from engine.config import DistillSettings
 from engine.lab.distillation.cut import Cut
 from engine.lab.distillation.progress import Judgement
-from engine.lab.distillation.training import TrainingState
+from engine.lab.distillation.training import Lessons, TrainingState
 from engine.learning.evaluation import count_hits
-from engine.learning.samples import LabelTable, Sample
 
 
 def write_card(
     settings: DistillSettings,
     cut: Cut,
-    samples: Sequence[Sample],
-    labels: LabelTable,
+    lessons: Lessons,
     state: TrainingState,
-    held_back: Sequence[Sample],
     judgement: Judgement,
 ) -> str:
     """In Markdown."""
-    hits = count_hits(cut.model, cut.num_outputs, held_back)
+    hits = count_hits(cut.model, cut.num_outputs, lessons.held_back)
     shape = cut.model.config
-    num_learned = sum(int((sample.weights > 0).sum()) for sample in samples)
-    labelled = sum(int((sample.rows >= 0).sum()) for sample in samples) / max(1, num_learned)
+    num_learned = sum(int((sample.weights > 0).sum()) for sample in lessons.samples)
+    labelled = sum(int((sample.rows >= 0).sum()) for sample in lessons.samples) / max(1, num_learned)
     places = ", ".join(f"{share:.3f}" for share in hits.by_place)
     origin = ", ".join(path.name for path in settings.corpus) or f"{settings.conversations:,} that it invented"
     texts = "".join(
-        f"| {text.name} | {text.tokens_per_round:.3f} | {', '.join(f'{share:.3f}' for share in text.stood)} |\n"
+        f"| {text.name} | {text.tokens_per_round:.3f} | {', '.join(f'{share:.3f}' for share in text.accepted)} |\n"
         for text in judgement.texts
     )
     return f"""---
@@ -40,7 +36,7 @@ license: {settings.licence_name}
 ---
 # A drafter for Slipstream
 
-A small Llama-type model that guesses ahead of a target. It is not meant to be talked to.
+A small Llama-type model that drafts for a target. It is not meant for chats.
 
 | | |
 |---|---|
@@ -48,20 +44,21 @@ A small Llama-type model that guesses ahead of a target. It is not meant to be t
 | shape | {shape.num_hidden_layers} layers, {shape.hidden_size} wide, {shape.intermediate_size} neurons each |
 | vocabulary | {shape.vocab_size:,} tokens to read, the {cut.num_outputs:,} most frequent of them to guess |
 | size | {sum(weight.numel() for weight in cut.model.parameters()) / 1e6:.1f} million weights, int8 |
-| data | conversations that the target wrote whole itself ({origin}): {num_learned:,} reply tokens |
-| loss | the target's own distribution where it is known ({labelled:.0%} of the tokens, \
-the {labels.tokens.shape[1]} likeliest each) and the token it wrote; loops weighted down |
+| data | conversations that the target wrote itself ({origin}): {num_learned:,} reply tokens |
+| loss | the target's own distribution where it is known ({labelled:.0%} of the tokens, the \
+{lessons.labels.tokens.shape[1]} likeliest each) and the token it wrote; loops weighted down |
 | training | {state.step:,} steps in {state.seconds / 60:.0f} minutes, {state.epoch + 1} epochs begun; AdamW, \
 {settings.learning_rate:g}, cosine |
 | machine | {platform.machine()}, {torch.get_num_threads()} threads, {next(cut.model.parameters()).device.type} |
-| greedy agreement | {hits.agreement:.3f} of all tokens of {len(held_back)} replies held back, in its own tokens |
-| by place in a draft | {places} of the first, second, … guess, where those before it stood |
+| greedy agreement | {hits.agreement:.3f} of all tokens of {len(lessons.held_back)} replies held back, \
+in its own tokens |
+| by place in a draft | {places} of the first, second, … token, if those before it were accepted |
 | a draft step | {judgement.step_ms:.2f} ms on that machine |
 | licence | {settings.licence_name} |
 
 As it runs, in the target's tokens, drafts of four tokens, greedy:
 
-| replies | tokens per round | guesses that stood, 1st, 2nd, … |
+| replies | tokens per round | draft tokens accepted, 1st, 2nd, … |
 |---|---|---|
 {texts}
 Made with:

@@ -12,8 +12,9 @@ import numpy as np
 
 from engine.config import SamplingSettings
 from engine.errors import PromptTooLong, TemplateFailed
+from engine.lab.distillation.corpus import NUM_LIKELIEST
 from engine.lab.distillation.shards import Conversation
-from engine.learning.labels import NUM_LIKELIEST, Labels
+from engine.learning.samples import Labels
 from engine.messages.conversations import ChatTurn, Role
 from engine.numerics.likeliest import likeliest
 from engine.numerics.sampling import Dice, RandomDice, make_distribution

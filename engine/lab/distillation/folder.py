@@ -1,4 +1,4 @@
-"""A drafter as a folder in Hugging Face's form: config, weights, tokenizer with its chat template, card."""
+"""A drafter as a folder in Hugging Face's format: config, weights, tokenizer with its chat template, card."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from safetensors.torch import load_file, save
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from engine.drafter.config_file import NUM_OUTPUTS, read_config
-from engine.drafter.json_file import read_json
+from engine.drafter.files import TokenizerFiles, read_json
 from engine.drafter.loading import SCALES
 from engine.drafter.matrices import Int8Rows
-from engine.drafter.tokenizer import TokenizerFiles
 from engine.errors import DrafterUnusable
 from engine.lab.distillation.cut import Cut
-from engine.learning.files import told_in_words, write_whole
+from engine.lab.distillation.work import write_whole, writing_to
 
 _WEIGHTS = "model.safetensors"
 _EMBEDDING = "model.embed_tokens.weight"
@@ -28,15 +27,15 @@ _HEAD = "lm_head.weight"
 
 
 def write_drafter(folder: Path, cut: Cut, card: str, replace: bool = False) -> None:
-    """The folder, whole or not at all. Matrices are int8 rows with a scale each, as a CPU runs them. Only with
-    `replace` it may take the place of another one. Raises DrafterUnusable and FileUnusable."""
-    with told_in_words(folder.parent):
+    """The folder is complete or not there. Matrices are int8 rows with a scale each, as a CPU runs them. It takes the
+    place of another one only with `replace`. Raises DrafterUnusable and FileUnusable."""
+    with writing_to(folder.parent):
         folder.parent.mkdir(parents=True, exist_ok=True)
         new = Path(tempfile.mkdtemp(prefix=folder.name, dir=folder.parent))
     try:
         for name, content in _files(cut, card).items():
             write_whole(new / name, content)
-        with told_in_words(folder.parent):
+        with writing_to(folder.parent):
             new.chmod(0o755)
             for file in new.iterdir():
                 file.chmod(0o644)
@@ -47,7 +46,7 @@ def write_drafter(folder: Path, cut: Cut, card: str, replace: bool = False) -> N
                 return
         if folder.exists():
             raise DrafterUnusable(f"{folder} exists already; remove it, or choose another folder.")
-        with told_in_words(folder.parent):
+        with writing_to(folder.parent):
             new.rename(folder)
     except BaseException:
         shutil.rmtree(new, ignore_errors=True)
@@ -55,7 +54,7 @@ def write_drafter(folder: Path, cut: Cut, card: str, replace: bool = False) -> N
 
 
 def read_drafter(folder: Path) -> Cut:
-    """A drafter, in float32 and ready to be trained on. Raises DrafterUnusable."""
+    """A drafter in float32, to be trained further. Raises DrafterUnusable."""
     config, files = read_config(folder), TokenizerFiles.read(folder)
     tokenizer, end = read_json(folder / "tokenizer.json"), files.text("eos")
     if tokenizer is None or end is None:

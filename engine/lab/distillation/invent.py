@@ -1,4 +1,4 @@
-"""Lets a target write its own corpus: conversations side by side, kept in shards that a later run goes on from."""
+"""Lets a target write its own corpus: conversations side by side, in shards from which a later run goes on."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from engine.numerics.vocabulary_map import fingerprint
 from engine.target.chat_template import ChatTemplate
 from engine.target.interface import FloatRow, ParallelTarget
 
-_SHARD_SIZE = 64  # conversations: what a sudden end can cost
+_SHARD_SIZE = 64  # conversations, which a sudden end can cost
 _PROGRESS_S = 0.5  # between two reports
 
 
@@ -25,11 +25,11 @@ def invent(
     seed: int,
     on_progress: Callable[[InventProgress], None],
 ) -> None:
-    """Writes the conversations 0 … num_conversations - 1 into `folder`, but for those that are there already.
+    """Writes the conversations 0 … num_conversations - 1 into `folder`, except those that are there already.
 
-    Each depends on its number, the seed and the target only; llama.cpp may round otherwise beside other neighbours, so
-    that a run that was taken up again can differ where two tokens are all but tied. An exception or a kill costs what
-    is unfinished and a shard at most, Ctrl+C only what is unfinished. One run at a time may write into a folder.
+    Each depends on its number, the seed and the target only; llama.cpp may round differently beside other sequences, so
+    that a resumed run can differ where two tokens are almost tied. An exception or a kill costs the unfinished
+    conversations and at most a shard, Ctrl+C only the unfinished ones. One run at a time may write into a folder.
 
     Raises FileUnusable when the folder holds another corpus or cannot be written, TemplateFailed, PromptTooLong,
     TargetUnusable and what the target raises.
@@ -45,21 +45,19 @@ def invent(
         for conversation in _write_side_by_side(target, inventor, missing, progress):
             finished.append(conversation)
             if len(finished) == _SHARD_SIZE:
-                shard, finished = finished, []  # before it is kept: Ctrl+C afterwards must not keep it once more
+                shard, finished = finished, []  # before it is written: Ctrl+C afterwards must not write it again
                 shards.add(shard)
     except KeyboardInterrupt:
-        if finished:
-            shards.add(finished)
-        raise
-    if finished:
         shards.add(finished)
-    progress.tell()
+        raise
+    shards.add(finished)
+    progress.report()
 
 
 def _write_side_by_side(
     target: ParallelTarget, inventor: Inventor, numbers: list[int], progress: _Progress
 ) -> Iterator[Conversation]:
-    """In the order in which they end. When one ends, the next takes its slot."""
+    """Yields them as they end. When one ends, the next takes its slot."""
     waiting = iter(numbers)
     running: dict[int, Generator[Step, FloatRow, Conversation]] = {}  # by slot
     steps: dict[int, Step] = {}
@@ -96,16 +94,16 @@ class _Progress:
         self._num_done = num_done
         self._on_progress = on_progress
         self._num_tokens = 0
-        self._start = self._told = time.monotonic()
+        self._start = self._reported = time.monotonic()
 
     def note(self, num_tokens: int, num_done: int) -> None:
         """One pass: every row became a token."""
         self._num_tokens += num_tokens
         self._num_done += num_done
-        if time.monotonic() - self._told >= _PROGRESS_S:
-            self.tell()
+        if time.monotonic() - self._reported >= _PROGRESS_S:
+            self.report()
 
-    def tell(self) -> None:
-        self._told = time.monotonic()
-        seconds = self._told - self._start
+    def report(self) -> None:
+        self._reported = time.monotonic()
+        seconds = self._reported - self._start
         self._on_progress(InventProgress(self._num_done, self._num_conversations, self._num_tokens, seconds))

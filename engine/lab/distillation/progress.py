@@ -1,4 +1,4 @@
-"""How far the making of a drafter is, as plain values for whoever watches. Imports no torch."""
+"""The progress of making a drafter, as plain values for the command line. Imports no torch."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class InventProgress:
-    num_done: int  # conversations that are finished, those of earlier runs among them
-    num_conversations: int  # that are to be
-    num_tokens: int  # that the target wrote in this run: turns of users and replies
+    num_done: int  # finished conversations, with those of earlier runs
+    num_conversations: int  # to write
+    num_tokens: int  # that the target wrote in this run, in the user's turns and in replies
     seconds: float  # of this run
 
 
@@ -28,24 +28,24 @@ class TrainingProgress:
     seconds: float  # of training
     loss: float
     agreement: float | None = None  # greedy next-token agreement on replies held back, when it was measured
-    accepted: float | None = None  # guesses of a round that stand there, in the drafter's tokens
+    accepted: float | None = None  # tokens accepted per round there, in the drafter's tokens
 
 
 @dataclass(frozen=True, slots=True)
 class TextFigures:
-    """How a drafter fares on one kind of replies, in the target's tokens, with drafts of a fixed length."""
+    """Of a drafter on one kind of replies, in the target's tokens, with drafts of a fixed length."""
 
     name: str
     tokens_per_round: float
-    stood: tuple[float, ...]  # share of the first, second, … drafted tokens that stood, of those that were reached
+    accepted: tuple[float, ...]  # share of the first, second, … tokens of a draft that were accepted, of those checked
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What a drafter is worth, measured as it would run."""
+    """How well a drafter drafts, measured as it would run."""
 
-    minutes: float  # of training until then
-    step_ms: float  # a draft step on this machine
+    minutes: float  # of training so far
+    step_ms: float  # of a draft step on this machine
     texts: tuple[TextFigures, ...]
 
 

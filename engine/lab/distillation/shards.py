@@ -1,8 +1,8 @@
-"""The folder that an invented corpus is kept in, and that its writing goes on from.
+"""The folder of an invented corpus, from which a later run goes on.
 
-`about.json` says whose conversations these are. Then come shards: `00012.jsonl` with finished conversations (lines of
-`engine.learning.corpus`, with the number, kind and temperature of each) and `00012.safetensors` with the labels of
-their replies (`engine.learning.labels`). A shard counts once its `.jsonl` is there, which is written last.
+`about.json` names the target and the seed of the conversations. They are in shards: `00012.jsonl` with finished
+conversations (lines of `corpus.py`, with the number, kind and temperature of each) and `00012.safetensors` with the
+labels of their replies. A shard counts once its `.jsonl` is there, which is written last.
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import numpy as np
-
 from engine.errors import FileUnusable
-from engine.learning.files import told_in_words, write_whole
-from engine.learning.labels import Labels, write_labels
+from engine.lab.distillation.corpus import write_labels
+from engine.lab.distillation.work import write_whole, writing_to
+from engine.learning.samples import Labels
 from engine.messages.conversations import ChatTurn
 
 _ABOUT = "about.json"
@@ -25,7 +24,7 @@ _DIGITS = 5  # of a shard's name
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What all conversations of a folder have in common."""
+    """Of all conversations of a folder."""
 
     target: str
     vocabulary: str  # fingerprint
@@ -41,7 +40,7 @@ class Conversation:
     turns: tuple[ChatTurn, ...]  # that the reply answers
     ids: tuple[int, ...]  # of prompt and reply, in the target's tokens
     start: int  # of the reply in them
-    looped: bool  # cut because it went round in circles
+    looped: bool  # whether the reply was cut because it repeated itself
     labels: Labels  # of the reply's tokens
 
 
@@ -52,27 +51,20 @@ class Shards:
     def __init__(self, folder: Path, origin: Origin) -> None:
         self._folder = folder
         files = sorted(folder.glob("*.jsonl"))
-        with told_in_words(folder):
+        with writing_to(folder):
             folder.mkdir(parents=True, exist_ok=True)
         self._check(origin, bool(files))
-        self._numbers = frozenset(number for file in files for number in _numbers(file))
+        # Of the conversations that were there when the folder was opened.
+        self.numbers = frozenset(number for file in files for number in _numbers(file))
         self._next = 1 + max((int(file.stem) for file in files), default=-1)
 
-    @property
-    def numbers(self) -> frozenset[int]:
-        """Of the conversations that were there when the folder was opened."""
-        return self._numbers
-
     def add(self, conversations: Sequence[Conversation]) -> None:
-        """Keeps them as one shard. Raises FileUnusable."""
+        """Writes them as one shard, if there are any. Raises FileUnusable."""
+        if not conversations:
+            return
         path = self._folder / f"{self._next:0{_DIGITS}}.jsonl"
         labels = [conversation.labels for conversation in conversations]
-        write_labels(
-            path.with_suffix(".safetensors"),
-            range(len(conversations)),
-            np.concatenate([label.tokens for label in labels]),
-            np.concatenate([label.log_probabilities for label in labels]),
-        )
+        write_labels(path.with_suffix(".safetensors"), range(len(conversations)), labels)
         write_whole(path, "".join(f"{_line(conversation)}\n" for conversation in conversations).encode())
         self._next += 1
 
@@ -123,4 +115,4 @@ def _line(conversation: Conversation) -> str:
     }
     if conversation.looped:
         record["looped"] = True
-    return json.dumps(record)  # in ASCII, so that no character of a text can be taken for the end of a line
+    return json.dumps(record)  # in ASCII, where no character of a text looks like the end of a line

@@ -1,13 +1,14 @@
-"""The weights and the tokenizer of a Llama-type target in a GGUF file, read piece by piece.
+"""The weights and the tokenizer of a Llama-type target in a GGUF file, read one by one.
 
-Only what is asked for is dequantized: of a target with billions of weights a drafter takes two layers and some rows.
+A weight is dequantized only when it is read: of a target with billions of weights a drafter takes two layers and some
+rows.
 """
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,7 +19,8 @@ from engine.errors import TargetUnsupported
 
 _EMBEDDING, _HEAD, _NORM = "token_embd.weight", "output.weight", "output_norm.weight"
 _POSITIONS = "rope_freqs.weight"
-_SPACE = "Ġ"  # what byte-level BPE writes for it
+_SPACE = "Ġ"  # as byte-level BPE writes it
+_INSTEAD = "train the built-in drafter on for it (--start built-in)."
 _OF_LAYER = {
     "input_layernorm.weight": "attn_norm",
     "self_attn.q_proj.weight": "attn_q",
@@ -32,36 +34,8 @@ _OF_LAYER = {
 }
 
 
-class LlamaSource(Protocol):
-    """A Llama-type model's weights, all float32 and under the names that transformers has for them."""
-
-    @property
-    def config(self) -> LlamaConfig: ...
-    @property
-    def embedding(self) -> torch.Tensor:
-        """[vocabulary, hidden]"""
-        ...
-
-    @property
-    def head(self) -> torch.Tensor:
-        """[vocabulary, hidden]"""
-        ...
-
-    @property
-    def is_tied(self) -> bool:
-        """Whether the head is the embedding."""
-        ...
-
-    @property
-    def norm(self) -> torch.Tensor:
-        """[hidden]"""
-        ...
-
-    def layer(self, index: int) -> dict[str, torch.Tensor]: ...
-
-
 class GgufSource:
-    """Implements `LlamaSource` for a GGUF file."""
+    """All weights are float32 and under the names that transformers has for them."""
 
     def __init__(self, path: Path) -> None:
         """Raises TargetUnsupported when it is no Llama-type model with byte-level BPE."""
@@ -71,13 +45,10 @@ class GgufSource:
             tokenizer: Any = AutoTokenizer.from_pretrained(str(path.parent), **options)
             spelling = json.loads(tokenizer.backend_tokenizer.to_str())["model"]
             self._tensors = {tensor.name: tensor for tensor in GGUFReader(path).tensors}
-        except Exception as error:  # what they raise for files they do not know is not limited to any kind
+        except Exception as error:  # they may raise anything for an unknown file
             raise TargetUnsupported(f"transformers cannot read {path.name}; {_INSTEAD}") from error
-        wanted = [
-            _EMBEDDING,
-            _NORM,
-            *(f"blk.{config.num_hidden_layers - 1}.{part}.weight" for part in _OF_LAYER.values()),
-        ]
+        last_layer = (f"blk.{config.num_hidden_layers - 1}.{part}.weight" for part in _OF_LAYER.values())
+        wanted = [_EMBEDDING, _NORM, *last_layer]
         if not isinstance(config, LlamaConfig | MistralConfig) or not all(name in self._tensors for name in wanted):
             raise TargetUnsupported(
                 f"A drafter can only be cut from a Llama-type model, and {path.name} is none; {_INSTEAD}"
@@ -97,23 +68,27 @@ class GgufSource:
 
     @property
     def is_tied(self) -> bool:
+        """Whether the head is the embedding."""
         return _HEAD not in self._tensors
 
     @property
     def scales_positions(self) -> bool:
-        """Whether positions are scaled by a table in the file, as in Llama 3.1, that transformers does not read."""
+        """Whether a table in the file scales positions, as in Llama 3.1: transformers does not read it."""
         return _POSITIONS in self._tensors
 
     @property
     def embedding(self) -> torch.Tensor:
+        """[vocabulary, hidden]"""
         return self._tensor(_EMBEDDING)
 
     @property
     def head(self) -> torch.Tensor:
+        """[vocabulary, hidden]"""
         return self.embedding if self.is_tied else self._tensor(_HEAD)
 
     @property
     def norm(self) -> torch.Tensor:
+        """[hidden]"""
         return self._tensor(_NORM)
 
     def layer(self, index: int) -> dict[str, torch.Tensor]:
@@ -130,11 +105,7 @@ class GgufSource:
         return torch.from_numpy(np.array(values.reshape(tensor.shape[::-1].tolist())))
 
 
-_INSTEAD = "train the built-in drafter on for it (--start built-in)."
-
-
 def _halves_apart(weight: torch.Tensor, num_heads: int) -> torch.Tensor:
-    """llama.cpp keeps the two halves that are turned together side by side in every head; transformers one after the
-    other."""
+    """llama.cpp interleaves the two halves of a head that are rotated together; transformers separates them."""
     pairs = weight.view(num_heads, -1, 2, weight.shape[1])
     return pairs.transpose(1, 2).reshape(weight.shape)

@@ -1,12 +1,13 @@
-"""Reads given replies with the target once more, to learn what it thought before every token of them.
+"""Reads given replies with the target again, for its distribution before every token of them.
 
 llama.cpp reads a small quantized target at a few hundred tokens per second on a CPU; bfloat16 products of torch read
-the same weights four times as fast. So Llama-type targets are read here, and others through llama.cpp.
+the same weights four times as fast (and transformers' own modules only twice). So Llama-type targets are read here, and
+others through llama.cpp.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
@@ -17,27 +18,37 @@ import torch
 from torch.nn import functional
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
+from engine.lab.distillation.corpus import NUM_LIKELIEST, write_labels
 from engine.lab.distillation.progress import LabelProgress
-from engine.lab.distillation.source import LlamaSource
-from engine.learning.corpus import CorpusLesson
-from engine.learning.files import told_in_words
-from engine.learning.labels import NUM_LIKELIEST, Labels, write_labels
+from engine.lab.distillation.source import GgufSource
+from engine.lab.distillation.work import writing_to
+from engine.learning.samples import CorpusLesson, Labels
 from engine.numerics.likeliest import likeliest
 from engine.stop_signal import StopSignal
 from engine.target.interface import Target
 
-_SHARD = 512  # lessons whose labels are one file
+_SHARD_SIZE = 512  # lessons, whose labels are one file
 _TOKENS_PER_PASS = 1536
-_HEAD_ROWS = 1024  # whose logits are held at once
+_HEAD_ROWS = 1024  # whose logits are in memory at once
 
 
 class Teacher(Protocol):
-    def think(self, lessons: Sequence[CorpusLesson]) -> Iterator[tuple[CorpusLesson, Labels]]:
+    def label(self, lessons: Sequence[CorpusLesson]) -> Iterator[tuple[CorpusLesson, Labels]]:
         """The labels of each lesson, in any order."""
         ...
 
 
 OpenTeacher = Callable[[], AbstractContextManager[Teacher]]
+
+_UNKNOWN = np.full(NUM_LIKELIEST, -np.inf, np.float16)
+_JOINED = (  # the weights of a layer, some of them as one matrix
+    ("input_layernorm",),
+    ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
+    ("self_attn.o_proj",),
+    ("post_attention_layernorm",),
+    ("mlp.gate_proj", "mlp.up_proj"),
+    ("mlp.down_proj",),
+)
 
 
 def label_lessons(
@@ -46,37 +57,33 @@ def label_lessons(
     folder: Path,
     on_progress: Callable[[LabelProgress], None],
 ) -> list[Path]:
-    """Writes the labels of all lessons into `folder`, but for those that are there already. Returns the files.
+    """Writes the labels of all lessons into `folder`, except those that are there already. Returns the files.
 
     Raises FileUnusable, and what the teacher raises.
     """
-    with told_in_words(folder):
+    with writing_to(folder):
         folder.mkdir(parents=True, exist_ok=True)
     parts = {
-        folder / f"{start // _SHARD:05}.safetensors": lessons[start : start + _SHARD]
-        for start in range(0, len(lessons), _SHARD)
+        folder / f"{start // _SHARD_SIZE:05}.safetensors": lessons[start : start + _SHARD_SIZE]
+        for start in range(0, len(lessons), _SHARD_SIZE)
     }
     missing = [path for path in parts if not path.exists()]
     if missing:
         num_done = len(lessons) - sum(len(parts[path]) for path in missing)
         with open_teacher() as teacher:
             for path in missing:
-                thoughts = []
-                for thought in teacher.think(parts[path]):
-                    thoughts.append(thought)
+                lines, labels = [], []
+                for lesson, found in teacher.label(parts[path]):
+                    lines.append(lesson.line)
+                    labels.append(found)
                     num_done += 1
                     on_progress(LabelProgress(num_done, len(lessons)))
-                write_labels(
-                    path,
-                    [lesson.line for lesson, _ in thoughts],
-                    np.concatenate([labels.tokens for _, labels in thoughts]),
-                    np.concatenate([labels.log_probabilities for _, labels in thoughts]),
-                )
+                write_labels(path, lines, labels)
     return list(parts)
 
 
 def free_memory() -> int:
-    """Bytes that are left where `TorchTeacher` reads."""
+    """In bytes, on the device of `TorchTeacher`."""
     if torch.cuda.is_available():
         return int(torch.cuda.mem_get_info()[0])
     return int(psutil.virtual_memory().available)
@@ -89,28 +96,31 @@ class TargetTeacher:
         self._target = target
         self._stop = stop
 
-    def think(self, lessons: Sequence[CorpusLesson]) -> Iterator[tuple[CorpusLesson, Labels]]:
-        """See `Teacher.think`. Raises Interrupted."""
+    def label(self, lessons: Sequence[CorpusLesson]) -> Iterator[tuple[CorpusLesson, Labels]]:
+        """See `Teacher.label`. Raises Interrupted."""
         limits = self._target.limits
         chunk = min(limits.max_rows, limits.max_tokens)
         for lesson in lessons:
             self._target.roll_back(0)
             ids = lesson.ids[: limits.context_size].tolist()
-            thoughts = []
+            rows: list[tuple[np.ndarray, np.ndarray]] = []
             before = min(lesson.start - 1, len(ids))
             for start in range(0, before, limits.max_tokens):
                 self._target.evaluate(ids[start : min(before, start + limits.max_tokens)], 1, self._stop)
             for start in range(before, len(ids) - 1, chunk):
                 part = ids[start : min(len(ids) - 1, start + chunk)]
-                rows = self._target.evaluate(part, len(part), self._stop)
-                thoughts += [likeliest(row, NUM_LIKELIEST) for row in rows]
-            yield lesson, _padded(lesson, [each[0] for each in thoughts], [each[1] for each in thoughts])
+                logits = self._target.evaluate(part, len(part), self._stop)
+                rows += [likeliest(row, NUM_LIKELIEST) for row in logits]
+            # Tokens beyond the target's context have labels without a meaning.
+            rows += [(np.zeros(NUM_LIKELIEST, np.int32), _UNKNOWN)] * (len(lesson.reply) - len(rows))
+            tokens, logs = zip(*rows, strict=True)
+            yield lesson, Labels(np.stack(tokens), np.stack(logs))
 
 
 class TorchTeacher:
-    """Reads with a Llama-type model in bfloat16."""
+    """Reads with a Llama-type model in bfloat16, many lessons in a pass."""
 
-    def __init__(self, source: LlamaSource) -> None:
+    def __init__(self, source: GgufSource) -> None:
         config = source.config
         self._heads = config.num_attention_heads
         self._kv_heads = config.num_key_value_heads or self._heads
@@ -121,10 +131,13 @@ class TorchTeacher:
         with torch.no_grad():
             self._embedding, self._norm = self._weight(source.embedding), self._weight(source.norm)
             self._head = self._embedding if source.is_tied else self._weight(source.head)
-            self._layers = [self._layer(source.layer(index)) for index in range(config.num_hidden_layers)]
+            layers = (source.layer(index) for index in range(config.num_hidden_layers))
+            self._layers = [
+                [self._weight(*(layer[f"{name}.weight"] for name in names)) for names in _JOINED] for layer in layers
+            ]
 
-    def think(self, lessons: Sequence[CorpusLesson]) -> Iterator[tuple[CorpusLesson, Labels]]:
-        """See `Teacher.think`."""
+    def label(self, lessons: Sequence[CorpusLesson]) -> Iterator[tuple[CorpusLesson, Labels]]:
+        """See `Teacher.label`."""
         for batch in _batches(lessons):
             length = max(len(lesson.ids) for lesson in batch)
             ids = torch.zeros((len(batch), length), dtype=torch.int64)
@@ -148,7 +161,7 @@ class TorchTeacher:
         return Labels(torch.cat(tokens).numpy(), torch.cat(logs).numpy())
 
     def _states(self, ids: torch.Tensor) -> torch.Tensor:
-        """[samples, length, hidden]. Shorter samples are padded at their end, where nothing looks."""
+        """[samples, length, hidden]. Shorter samples are padded at their end, which no token attends to."""
         samples, length = ids.shape
         states = self._embedding[ids.reshape(-1)]
         hidden = states.shape[1]
@@ -156,16 +169,16 @@ class TorchTeacher:
         cosine, sine = cosine[0, :, None].to(states.dtype), sine[0, :, None].to(states.dtype)
         half = self._dim // 2
         sine = torch.cat((-sine[..., :half], sine[..., half:]), -1)
-        turned = self._heads + self._kv_heads
+        rotated = self._heads + self._kv_heads
         group = self._heads // self._kv_heads
         for attention_norm, qkv, out, mlp_norm, gate_up, down in self._layers:
             heads = functional.linear(self._normed(states, attention_norm), qkv).view(samples, length, -1, self._dim)
-            keys = heads[:, :, :turned]
+            keys = heads[:, :, :rotated]
             keys = keys * cosine + keys.roll(half, -1) * sine
             mixed = functional.scaled_dot_product_attention(
                 keys[:, :, : self._heads].transpose(1, 2),
                 keys[:, :, self._heads :].transpose(1, 2).repeat_interleave(group, 1),
-                heads[:, :, turned:].transpose(1, 2).repeat_interleave(group, 1),
+                heads[:, :, rotated:].transpose(1, 2).repeat_interleave(group, 1),
                 is_causal=True,
             )
             states = states + functional.linear(mixed.transpose(1, 2).reshape(samples * length, -1), out)
@@ -180,22 +193,9 @@ class TorchTeacher:
     def _weight(self, *parts: torch.Tensor) -> torch.Tensor:
         return torch.cat([part.detach().to(self._device, torch.bfloat16) for part in parts])
 
-    def _layer(self, layer: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, ...]:
-        def weight(*names: str) -> torch.Tensor:
-            return self._weight(*(layer[f"{name}.weight"] for name in names))
-
-        return (
-            weight("input_layernorm"),
-            weight(*(f"self_attn.{part}_proj" for part in "qkv")),
-            weight("self_attn.o_proj"),
-            weight("post_attention_layernorm"),
-            weight("mlp.gate_proj", "mlp.up_proj"),
-            weight("mlp.down_proj"),
-        )
-
 
 def _batches(lessons: Sequence[CorpusLesson]) -> Iterator[list[CorpusLesson]]:
-    """Lessons of like length together."""
+    """Lessons of similar length together."""
     batch: list[CorpusLesson] = []
     for lesson in sorted(lessons, key=lambda lesson: len(lesson.ids)):
         if batch and (len(batch) + 1) * len(lesson.ids) > _TOKENS_PER_PASS:
@@ -204,12 +204,3 @@ def _batches(lessons: Sequence[CorpusLesson]) -> Iterator[list[CorpusLesson]]:
         batch.append(lesson)
     if batch:
         yield batch
-
-
-def _padded(lesson: CorpusLesson, tokens: list[np.ndarray], logs: list[np.ndarray]) -> Labels:
-    """A label for every token of the reply; those beyond the target's context say nothing."""
-    missing = len(lesson.reply) - len(tokens)
-    nothing = np.full(NUM_LIKELIEST, -np.inf, np.float16)
-    return Labels(
-        np.stack([*tokens, *[np.zeros(NUM_LIKELIEST, np.int32)] * missing]), np.stack([*logs, *[nothing] * missing])
-    )

@@ -1,7 +1,7 @@
 """Trains a whole drafter on replies: towards the target's own distribution where it is known, and the tokens it wrote.
 
-AdamW, cosine schedule over the time there is, bf16 products where torch has them. What it takes to go on after a kill
-is written every few minutes.
+AdamW, cosine schedule over the given time, bf16 products where torch has them. A checkpoint is written every few
+minutes, so that a training that was killed goes on from there.
 """
 
 from __future__ import annotations
@@ -15,14 +15,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 
 from engine.errors import FileUnusable
 from engine.lab.distillation.progress import TrainingProgress
+from engine.lab.distillation.work import write_whole
 from engine.learning.evaluation import Hits, count_hits
-from engine.learning.files import write_whole
+from engine.learning.losses import Loss, losses, wanted
 from engine.learning.samples import LabelTable, Sample
 
 _OPTIMIZER = ("step", "exp_avg", "exp_avg_sq")
@@ -31,7 +33,7 @@ _OPTIMIZER = ("step", "exp_avg", "exp_avg_sq")
 @dataclass(frozen=True, slots=True)
 class TrainingState:
     step: int = 0
-    epoch: int = 0  # whole ones
+    epoch: int = 0  # complete ones
     batch: int = 0  # of this epoch, the next one
     seconds: float = 0.0  # of training so far
 
@@ -51,13 +53,13 @@ def load_checkpoint(path: Path, model: Any, optimizer: torch.optim.Optimizer) ->
     try:
         with safe_open(path, "pt") as file, torch.no_grad():
             state = TrainingState(**json.loads(file.metadata()["state"]))
-            kept = set(file.keys())
+            names = set(file.keys())
             for name, weight in model.named_parameters():
                 found = file.get_tensor(name)
                 if found.shape != weight.shape:
                     raise ValueError(f"{name} has another shape")
                 weight.copy_(found)
-                if f"{_OPTIMIZER[0]}:{name}" in kept:
+                if f"{_OPTIMIZER[0]}:{name}" in names:
                     optimizer.state[weight] = {
                         part: file.get_tensor(f"{part}:{name}").to(weight.device) for part in _OPTIMIZER
                     }
@@ -69,13 +71,14 @@ def load_checkpoint(path: Path, model: Any, optimizer: torch.optim.Optimizer) ->
 
 
 _WARM_UP = 0.02  # share of the training
-_LOWEST_RATE = 0.02  # of the highest, at the end
+_FINAL_RATE = 0.02  # of the highest learning rate
 _MEASURE_EVERY = 100  # steps
+_NUM_MEASURED = 48  # replies held back
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingSettings:
-    seconds: float  # of training, whatever was spent on it before a kill included
+    seconds: float  # of training, with those before a kill
     learning_rate: float
     seed: int = 0
     tokens_per_step: int = 4096
@@ -83,6 +86,10 @@ class TrainingSettings:
     save_every_s: float = 300.0
     judge_every_s: float = 900.0
     steps: int | None = None  # instead of the seconds
+
+    def share(self, state: TrainingState) -> float:
+        """Of the training, the share that is over."""
+        return state.seconds / self.seconds if self.steps is None else state.step / self.steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +109,7 @@ def train(
     judge: Callable[[float], object] = lambda _seconds: None,
 ) -> TrainingState:
     """Trains for `settings.seconds`, as many steps as fit. Goes on from `checkpoint` where there is one, and saves to
-    it. `judge` is called now and then, with the seconds of training so far; what it takes is not counted.
+    it. `judge` is called every so often, with the seconds of training so far; its own time is not counted.
 
     Raises FileUnusable when the checkpoint is of another training or cannot be written. Ctrl+C saves it first.
     """
@@ -118,7 +125,7 @@ def train(
         while True:
             for batch in _batches(lessons.samples, settings, state):
                 state = replace(state, seconds=watch.seconds)
-                share = _share(state, settings)
+                share = settings.share(state)
                 is_due = state.seconds - judged >= settings.judge_every_s
                 if checkpoint and (share >= 1 or is_due or state.seconds - saved >= settings.save_every_s):
                     save_checkpoint(checkpoint, model, optimizer, state)
@@ -131,14 +138,14 @@ def train(
                         judge(state.seconds)
                 for group in optimizer.param_groups:
                     group["lr"] = settings.learning_rate * _rate(share)
-                loss = _loss(model, num_outputs, batch, lessons.labels, settings.token_share, device)
+                loss = _loss(model, num_outputs, batch, lessons.labels, settings.token_share)
                 loss.backward()  # type: ignore[no-untyped-call]
                 torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
                 optimizer.step()
                 optimizer.zero_grad(set_to_none=True)
                 state = replace(state, step=state.step + 1, batch=state.batch + 1)
                 is_measured = state.step % _MEASURE_EVERY == 0
-                hits = count_hits(model, num_outputs, lessons.held_back) if is_measured else None
+                hits = count_hits(model, num_outputs, lessons.held_back[:_NUM_MEASURED]) if is_measured else None
                 on_progress(_progress(state, batch.num_batches, float(loss.detach()), hits))
             state = replace(state, epoch=state.epoch + 1, batch=0)
     except KeyboardInterrupt:
@@ -148,14 +155,12 @@ def train(
 
 
 def _progress(state: TrainingState, num_batches: int, loss: float, hits: Hits | None) -> TrainingProgress:
-    epoch = state.epoch + state.batch / num_batches
-    if hits is None:
-        return TrainingProgress(state.step, epoch, state.seconds, loss)
-    return TrainingProgress(state.step, epoch, state.seconds, loss, hits.agreement, hits.accepted_per_round)
+    figures = (None, None) if hits is None else (hits.agreement, hits.accepted_per_round)
+    return TrainingProgress(state.step, state.epoch + state.batch / num_batches, state.seconds, loss, *figures)
 
 
 class _Stopwatch:
-    """Seconds of training, those before a kill included."""
+    """Seconds of training, with those before a kill."""
 
     def __init__(self, seconds: float) -> None:
         self._began = time.monotonic() - seconds
@@ -171,15 +176,10 @@ class _Stopwatch:
         self._began += time.monotonic() - began
 
 
-def _share(state: TrainingState, settings: TrainingSettings) -> float:
-    """Of the training, what is over."""
-    return state.seconds / settings.seconds if settings.steps is None else state.step / settings.steps
-
-
 def _rate(share: float) -> float:
     """Of the highest learning rate, when `share` of the training is over."""
     cosine = 0.5 * (1 + float(np.cos(np.pi * min(1.0, share))))
-    return min(1.0, max(share, 1e-3) / _WARM_UP) * (_LOWEST_RATE + (1 - _LOWEST_RATE) * cosine)
+    return min(1.0, max(share, 1e-3) / _WARM_UP) * (_FINAL_RATE + (1 - _FINAL_RATE) * cosine)
 
 
 def _optimizer(model: Any) -> torch.optim.Optimizer:
@@ -194,56 +194,45 @@ def _optimizer(model: Any) -> torch.optim.Optimizer:
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    tokens: torch.Tensor  # [samples, length]
-    weights: torch.Tensor  # [samples, length]
-    rows: torch.Tensor  # [samples, length]
+    """Samples that are padded to one length, as `Sample` has them but [samples, length]."""
+
+    tokens: npt.NDArray[np.int64]
+    weights: npt.NDArray[np.float32]
+    rows: npt.NDArray[np.int32]
     num_batches: int  # of the epoch
 
 
-def _loss(
-    model: Any, num_outputs: int, batch: _Batch, labels: LabelTable, token_share: float, device: str
-) -> torch.Tensor:
-    """(1 − s) Σ p (log Z − logit) over the likeliest tokens of the target's distribution, plus s times the same for the
-    token that was written; the token alone where the distribution is not known."""
-    tokens, wanted = batch.tokens[:, :-1], batch.tokens[:, 1:]
-    learned = (batch.weights[:, 1:] > 0) & ((wanted < num_outputs) | (batch.rows[:, 1:] >= 0))
-    targets = wanted[learned].to(device)
-    weights = batch.weights[:, 1:][learned].to(device)
-    rows = batch.rows[:, 1:][learned].numpy()
-    known = np.flatnonzero(rows >= 0)
-    top_tokens = torch.from_numpy(labels.tokens[rows[known]]).to(device, torch.int64)  # [known distributions, k]
-    distribution = torch.from_numpy(labels.probabilities[rows[known]]).to(device, torch.float32)
-    places = torch.from_numpy(known).to(device)
+def _loss(model: Any, num_outputs: int, batch: _Batch, labels: LabelTable, token_share: float) -> torch.Tensor:
+    """`Loss.DISTRIBUTION`; the written token alone where the distribution is not known."""
+    device = next(model.parameters()).device.type
+    want = wanted(batch.tokens, batch.weights, batch.rows, labels, num_outputs).to(device)
     with torch.autocast(device, torch.bfloat16):
-        states = model.model(input_ids=tokens.to(device), use_cache=False).last_hidden_state
-        head = model.lm_head.weight[:num_outputs]
-        logits = torch.nn.functional.linear(states[learned.to(device)], head)  # [learned tokens, outputs]
-    logits = logits.float()
-    sums = logits.logsumexp(-1)
-    guessable = targets < num_outputs
-    written = (sums - logits.gather(1, torch.where(guessable, targets, 0)[:, None])[:, 0]) * guessable
-    by_distribution = (distribution * (sums[places, None] - logits[places[:, None], top_tokens])).sum(-1)
-    losses = written.index_copy(0, places, (1 - token_share) * by_distribution + token_share * written[places])
-    return (losses * weights).sum() / weights.sum()
+        tokens = torch.from_numpy(batch.tokens[:, :-1]).to(device)
+        states = model.model(input_ids=tokens, use_cache=False).last_hidden_state.flatten(0, 1)
+        logits = torch.nn.functional.linear(states[want.places], model.lm_head.weight[:num_outputs])
+    each = losses(Loss.DISTRIBUTION, logits.float(), want, token_share)
+    return (each * want.weights).sum() / want.weights.sum()
 
 
 def _batches(samples: Sequence[Sample], settings: TrainingSettings, state: TrainingState) -> Iterator[_Batch]:
-    """What is left of an epoch: batches of samples of like length, in an order that seed and epoch decide."""
+    """The rest of an epoch: batches of samples of similar length, in an order that seed and epoch determine."""
     random = np.random.default_rng((settings.seed, state.epoch))
     lengths = np.array([len(sample.tokens) for sample in samples])
     order = np.argsort(lengths + random.uniform(0, 32, len(samples)))
-    groups: list[list[int]] = [[]]
+    groups: list[list[Sample]] = [[]]
     for place in order:
         if (len(groups[-1]) + 1) * lengths[place] > settings.tokens_per_step and groups[-1]:
             groups.append([])
-        groups[-1].append(int(place))
+        groups[-1].append(samples[place])
     for index in random.permutation(len(groups))[state.batch :]:
         group = groups[index]
-        shape = (len(group), max(lengths[place] for place in group))
-        tokens, weights, rows = np.zeros(shape, np.int64), np.zeros(shape, np.float32), np.full(shape, -1, np.int32)
-        for row, place in enumerate(group):
-            sample, size = samples[place], lengths[place]
-            tokens[row, :size] = sample.tokens[:size]
-            weights[row, :size] = sample.weights[:size]
-            rows[row, :size] = sample.rows[:size]
-        yield _Batch(torch.from_numpy(tokens), torch.from_numpy(weights), torch.from_numpy(rows), len(groups))
+        shape = (len(group), max(len(sample.tokens) for sample in group))
+        batch = _Batch(
+            np.zeros(shape, np.int64), np.zeros(shape, np.float32), np.full(shape, -1, np.int32), len(groups)
+        )
+        for row, sample in enumerate(group):
+            size = len(sample.tokens)
+            batch.tokens[row, :size] = sample.tokens
+            batch.weights[row, :size] = sample.weights
+            batch.rows[row, :size] = sample.rows
+        yield batch

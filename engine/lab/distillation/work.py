@@ -1,65 +1,69 @@
-"""The folder that the making of a drafter keeps its state in, so that it can be killed and goes on."""
+"""Files that are complete or not there, and the folder that the making of a drafter saves its state in."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from engine.errors import FileUnusable
-from engine.learning.files import told_in_words, write_whole
-
-_ABOUT = "settings.json"
 
 
-def is_begun(path: Path, identity: Mapping[str, object]) -> bool:
-    """Whether there is something to go on with. Raises FileUnusable as `WorkFolder` does, but writes nothing."""
-    about = path / _ABOUT
-    with told_in_words(path):
-        if about.exists():
-            if about.read_text("utf-8") != _told(identity):
-                raise FileUnusable(
-                    f"{path} holds a drafter that was begun with other settings or texts; give the same ones to go on "
-                    "with it, or choose another folder with --work."
-                )
-            return True
-        if path.exists() and any(file.name != f"{_ABOUT}.part" for file in path.iterdir()):
-            raise FileUnusable(f"{path} holds something else already; choose another folder with --work.")
-    return False
+def write_whole(path: Path, content: bytes) -> None:
+    """The file gets its name when all of it is on the disk. Raises FileUnusable."""
+    unfinished = path.with_name(path.name + ".part")
+    with writing_to(path.parent):
+        with unfinished.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(path)
 
 
-def _told(identity: Mapping[str, object]) -> str:
-    return json.dumps(identity, indent=2) + "\n"
+@contextmanager
+def writing_to(folder: Path) -> Iterator[None]:
+    """Raises FileUnusable where the disk refuses."""
+    try:
+        yield
+    except OSError as error:
+        raise FileUnusable(
+            f"{folder} cannot be written ({error.strerror or error}); make room or choose another folder, and start "
+            "again: what is written already is kept."
+        ) from error
 
 
 class WorkFolder:
-    """`corpus/` holds what the target wrote, `labels-…/` what it thought of given texts, `checkpoint.safetensors` the
-    training, `drafter/` what came of it so far."""
+    """The folder from which a making that was killed goes on: `corpus/` holds the target's conversations, `labels-…/`
+    its distributions in given ones, `checkpoint.safetensors` the training, `drafter/` the drafter so far."""
 
     def __init__(self, path: Path, identity: Mapping[str, object]) -> None:
-        """`identity`: all that must be the same for what is kept to be of use. Raises FileUnusable when the folder was
-        begun with another one, holds something else, or cannot be written."""
+        """`identity`: settings and texts; the state is of use only to a making with the same ones. Writes nothing.
+        Raises FileUnusable when the folder was begun with another identity, holds something else, or is unreadable."""
         self.path = path
-        with told_in_words(path):
-            path.mkdir(parents=True, exist_ok=True)
-        if not is_begun(path, identity):
-            write_whole(path / _ABOUT, _told(identity).encode())
+        self.corpus = path / "corpus"
+        self.checkpoint = path / "checkpoint.safetensors"
+        self.drafter = path / "drafter"
+        self.held_back = path / "held-back.jsonl"
+        self._about = path / "settings.json"
+        self._identity = json.dumps(identity, indent=2) + "\n"
+        with writing_to(path):
+            if self._about.exists():
+                if self._about.read_text("utf-8") != self._identity:
+                    raise FileUnusable(
+                        f"{path} holds a drafter that was begun with other settings or texts; give the same ones to go "
+                        "on with it, or choose another folder with --work."
+                    )
+            elif path.exists() and any(file.name != f"{self._about.name}.part" for file in path.iterdir()):
+                raise FileUnusable(f"{path} holds something else already; choose another folder with --work.")
 
-    @property
-    def corpus(self) -> Path:
-        return self.path / "corpus"
-
-    @property
-    def checkpoint(self) -> Path:
-        return self.path / "checkpoint.safetensors"
-
-    @property
-    def drafter(self) -> Path:
-        return self.path / "drafter"
-
-    @property
-    def held_back(self) -> Path:
-        return self.path / "held-back.jsonl"
+    def begin(self) -> None:
+        """Raises FileUnusable when the folder cannot be written."""
+        with writing_to(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+        if not self._about.exists():
+            write_whole(self._about, self._identity.encode())
 
     def labels(self, number: int) -> Path:
         """Of the corpus file of that number."""

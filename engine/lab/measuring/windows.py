@@ -50,7 +50,7 @@ class Schooling:
                 continue
             if trial.adapter is not None:
                 self._drafting.use(trial.adapter)
-            outcome = KEPT if trial.adapter is None else RETURNED if trial.is_return else PUBLISHED
+            outcome = KEPT if trial.adapter is None else RETURNED if trial.is_rollback else PUBLISHED
             self.trials.append((self._num_replies, replace(trial, adapter=None), outcome))
 
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from engine.drafter.checkpoint import load_drafter
+from engine.drafter.checkpoint import choose_device, load_drafter
 from engine.drafter.loading import SCALES
 from engine.drafter.matrices import Int8Rows, WeightForm
 from engine.errors import DrafterUnusable
@@ -262,3 +262,17 @@ def test_quantized_weights_are_refused(folder: Path) -> None:
 def test_a_folder_without_a_tokenizer_is_refused(folder: Path) -> None:
     (folder / "tokenizer.json").unlink()
     assert "tokenizer.json" in _refusal(folder)
+
+
+def test_there_is_always_a_device() -> None:
+    assert choose_device() in {"cuda", "mps", "cpu"}
+
+
+def test_the_wanted_one_is_taken() -> None:
+    assert choose_device("cpu") == "cpu"
+
+
+@pytest.mark.parametrize("wanted", ["tpu", "", "cuda:99", "cpu:0; rm"])
+def test_an_absent_one_is_refused_and_the_present_ones_are_named(wanted: str) -> None:
+    with pytest.raises(DrafterUnusable, match=r"choose .*cpu\.$"):
+        choose_device(wanted)

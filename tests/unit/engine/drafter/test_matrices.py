@@ -1,4 +1,4 @@
-"""int8 rows stand for the matrix they were made of."""
+"""int8 rows give nearly the same products as the matrix that they were made of."""
 
 from __future__ import annotations
 
@@ -50,3 +50,12 @@ def test_tokens_are_looked_up_alike() -> None:
     rows = Int8Rows.of(_matrix(1))
     for tokens in ([5], [0, 44, 5, 5]):
         torch.testing.assert_close(Int8Embedding(rows).look_up(tokens), DenseEmbedding(rows.dense()).look_up(tokens))
+
+
+def test_rows_at_any_address_are_multiplied() -> None:
+    """As those of a file that is mapped into memory: torch's product of several rows would crash."""
+    rows = Int8Rows.of(_matrix(2))
+    memory = torch.zeros(_OUTPUTS * _INPUTS + 8, dtype=torch.int8)
+    unaligned = memory[8:].view(_OUTPUTS, _INPUTS).copy_(rows.values)
+    inputs = torch.randn(7, _INPUTS)
+    assert torch.equal(Int8Matrix(Int8Rows(unaligned, rows.scales)).times(inputs), Int8Matrix(rows).times(inputs))

@@ -240,7 +240,7 @@ def test_another_kind_of_model_is_refused_before_its_weights_are_fetched(server:
 
 
 def test_the_kinds_are_those_that_are_read_later() -> None:
-    assert KINDS == config_file._KIN
+    assert KINDS == config_file._LLAMA_TYPES
 
 
 def test_a_giant_is_refused(server: FakeHub, tmp_path: Path) -> None:

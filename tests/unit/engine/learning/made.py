@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from engine.drafter.tokenizer import DrafterTokenizer
-from engine.learning.corpus import CorpusLesson
-from engine.learning.samples import SampleMaker, spellings
+from engine.learning.samples import CorpusLesson, SampleMaker, spellings
 from engine.messages.conversations import ChatTurn, Role
 from engine.target.chat_template import CHATML
 from engine.target.interface import Vocabulary

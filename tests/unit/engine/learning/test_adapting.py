@@ -96,7 +96,7 @@ def test_an_adapter_that_is_taken_is_gone_on_from(
 ) -> None:
     drafter = make(random_llama(), WeightForm.DENSE)
     model, other = trained(drafter), in_training(drafter)
-    other.take(model.adapter)
+    other.start_from(model.adapter)
     assert np.array_equal(logits_of(other), logits_of(model))
     kept = model.adapter.parts["head"].up.clone()
     with torch.no_grad():

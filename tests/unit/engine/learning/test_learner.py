@@ -19,7 +19,7 @@ from engine.messages.conversations import ChatTurn, Role
 from engine.messages.learned import VerifiedReply
 from tests.unit.engine.learning.made import TARGET, drafter_folder, ids
 
-QUICK = LearnerSettings(4, 0.02, batch=2, replies_per_lesson=6, most_replies_per_lesson=6, judge_every=4)
+QUICK = LearnerSettings(4, 0.02, batch=2, replies_per_lesson=6, max_replies_per_lesson=6, judge_every=4)
 TURNS = (ChatTurn(Role.USER, "Hi"),)
 
 
@@ -73,7 +73,7 @@ def published(drafter: LoadedDrafter) -> Adapter:
 def test_what_a_target_says_again_and_again_is_guessed_better(drafter: LoadedDrafter, loss: Loss) -> None:
     settings = replace(QUICK, loss=loss)
     trials = teach(make(drafter, settings), FOXES)
-    published = [trial for trial in trials if trial.adapter is not None and not trial.is_return]
+    published = [trial for trial in trials if trial.adapter is not None and not trial.is_rollback]
     assert published
     assert published[0].candidate > published[0].published == published[0].base
     assert trials[-1].published > trials[-1].base + 0.3
@@ -134,7 +134,7 @@ def test_what_does_worse_on_later_replies_is_returned_from(drafter: LoadedDrafte
         texts.append(b"%d" % number + b"".join(drafter.tokenizer.pieces[token] for token in said[1:]))
     still = LearnerSettings(4, 1e-9, batch=2, replies_per_lesson=4, judge_every=2)
     trials = teach(make(drafter, still, published), texts)
-    returns = [trial for trial in trials if trial.is_return]
+    returns = [trial for trial in trials if trial.is_rollback]
     assert len(returns) == 1
     assert returns[0].base > returns[0].published
     after = trials[trials.index(returns[0]) + 1 :]
@@ -175,30 +175,30 @@ def test_a_step_that_is_ended_is_begun_anew(drafter: LoadedDrafter) -> None:
 
 
 def test_old_replies_thin_out_and_the_latest_stay(drafter: LoadedDrafter, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(learners, "_NEWEST", 4)
-    learner = make(drafter, LearnerSettings(4, most_tokens=600))
+    monkeypatch.setattr(learners, "_NUM_NEWEST", 4)
+    learner = make(drafter, LearnerSettings(4, max_tokens=600))
     for number in range(60):
         learner.take(number, TURNS, reply(FOXES[number % 20]))
-    kept = list(learner._kept)
-    assert sum(len(lesson.sample.tokens) for lesson in learner._kept.values()) <= 600
+    kept = list(learner._examples)
+    assert sum(len(lesson.sample.tokens) for lesson in learner._examples.values()) <= 600
     latest = [number for number in range(60) if number not in learner._held_back][-4:]
     assert set(latest) <= set(kept)
 
 
 def test_the_judges_are_the_latest_of_those_held_back(drafter: LoadedDrafter, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(learners, "_MOST_HELD_BACK", 3)
+    monkeypatch.setattr(learners, "_MAX_HELD_BACK", 3)
     learner = make(drafter)
     for number in range(40):
         learner.take(number, TURNS, reply(FOXES[number % 20]))
     assert sorted(learner._held_back) == [25, 30, 35]
-    assert {0, 5, 20} <= set(learner._kept), "those before are learned from"
-    assert list(learner._kept)[-4:] == [36, 37, 38, 39], "but do not count as new"
+    assert {0, 5, 20} <= set(learner._examples), "those before are learned from"
+    assert list(learner._examples)[-4:] == [36, 37, 38, 39], "but do not count as new"
     again = make(drafter)
     for number in reversed(range(20, 40)):
         again.take(number, TURNS, reply(FOXES[number % 20]), is_new=False)
     assert set(again._held_back) == {25, 30, 35}, "the same ones after a restart"
     again.take(25, TURNS, reply(FOXES[1]))
-    assert 25 not in again._kept
+    assert 25 not in again._examples
 
 
 def test_the_drafters_own_weights_are_only_read(drafter: LoadedDrafter) -> None:
@@ -218,7 +218,7 @@ def test_marks_of_the_target_in_the_middle_of_a_reply_are_not_spelled_out(drafte
         drafter.model.shape, drafter.model.weights, SampleMaker(target, drafter.tokenizer, strings), QUICK
     )
     learner.take(1, TURNS, reply(b"The quick brown fox!! The dog."))
-    (lesson,) = learner._kept.values()
+    (lesson,) = learner._examples.values()
     said = lesson.sample.tokens[lesson.sample.reply_start :].tolist()
     assert said == [*(drafter.tokenizer.encode(b"The quick brown fox The dog.") or []), drafter.tokenizer.end]
 
@@ -231,10 +231,10 @@ def test_an_adapter_of_another_rank_is_gone_on_from(drafter: LoadedDrafter, publ
 
 
 def test_replies_are_read_more_often_while_that_brings_something(drafter: LoadedDrafter) -> None:
-    settings = LearnerSettings(4, 0.02, batch=2, replies_per_lesson=4, most_replies_per_lesson=8, judge_every=4)
+    settings = LearnerSettings(4, 0.02, batch=2, replies_per_lesson=4, max_replies_per_lesson=8, judge_every=4)
     learner = make(drafter, settings)
     trials = teach(learner, FOXES)
-    published = [trial.adapter is not None and not trial.is_return for trial in trials]
+    published = [trial.adapter is not None and not trial.is_rollback for trial in trials]
     assert published[0]
     reads = 4
     for was_better in published:

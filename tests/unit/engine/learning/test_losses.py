@@ -28,7 +28,7 @@ def lost(kind: Loss, q: list[float], distribution: Mapping[int, float], written:
     table = LabelTable(
         np.array([list(distribution) or [0]], np.int32), np.array([list(distribution.values()) or [0]], np.float16)
     )
-    want = wanted(sample, table, NUM_OUTPUTS)
+    want = wanted(sample.tokens, sample.weights, sample.rows, table, NUM_OUTPUTS)
     assert len(want.places) == 1
     return float(losses(kind, torch.log(torch.tensor([q])), want, share)[0])
 
@@ -72,4 +72,4 @@ def test_what_cannot_be_guessed_is_learned_from_its_distribution_alone() -> None
     assert lost(Loss.DISTRIBUTION, Q, P, NUM_OUTPUTS, 0.5) == pytest.approx(half, rel=1e-3)
     sample = Sample(np.array([0, NUM_OUTPUTS], np.int32), np.array([0, 1], np.float32), np.array([-1, -1], np.int32), 1)
     table = LabelTable(np.zeros((1, 1), np.int32), np.zeros((1, 1), np.float16))
-    assert len(wanted(sample, table, NUM_OUTPUTS).places) == 0
+    assert len(wanted(sample.tokens, sample.weights, sample.rows, table, NUM_OUTPUTS).places) == 0

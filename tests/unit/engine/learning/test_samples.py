@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 from engine.drafter.tokenizer import DrafterTokenizer
-from engine.learning.corpus import CorpusLesson
-from engine.learning.labels import Labels
-from engine.learning.samples import LabelTable, Sample, SampleMaker, spellings
+from engine.learning.samples import CorpusLesson, Labels, Sample, SampleMaker, join_samples, spellings
 from engine.messages.conversations import ChatTurn, Role
 from tests.unit.engine.learning.made import END, TARGET, ids, lesson, maker, tokenizer
 
@@ -127,7 +125,7 @@ def test_tables_of_several_files_become_one(tokens: DrafterTokenizer) -> None:
         maker(tokens).make([lesson(reply), lesson(reply, 1)], labels)
         for labels in ({0: _labels(reply)}, {}, {1: _labels(reply)})
     ]
-    samples, table = LabelTable.joined(parts)
+    samples, table = join_samples(parts)
     assert len(samples) == 6
     assert len(table.tokens) == 2 * len(reply)
     assert samples[5].rows.max() == len(table.tokens) - 1

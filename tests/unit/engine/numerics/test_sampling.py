@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from engine.config import SamplingSettings
 from engine.errors import TargetUnusable
-from engine.numerics.sampling import Distribution, LogitRow, RandomDice, make_distribution
+from engine.numerics.likeliest import LogitRow
+from engine.numerics.sampling import Distribution, RandomDice, make_distribution
 
 OFF = SamplingSettings(temperature=1.0, top_k=0, top_p=1.0, min_p=0.0)
 
@@ -125,7 +126,7 @@ def test_a_row_that_is_no_numbers_is_refused_instead_of_sampled(bad: float) -> N
             replace(OFF, top_p=0.5),
             replace(OFF, min_p=0.1),
         ):
-            with pytest.raises(TargetUnusable, match="not a number"):
+            with pytest.raises(TargetUnusable):
                 make_distribution(logits, settings, [])
 
 

@@ -245,10 +245,10 @@ def test_a_deleted_conversation_teaches_nothing(homes: Callable[..., Home]) -> N
         home.service.forget(message.conversation_id)
     with home.service.pause():
         (known,) = home.talk(FOXES[1:2])
-    while home.service._pupil is None or known.id not in home.service._pupil._learner._kept:
+    while home.service._pupil is None or known.id not in home.service._pupil._learner._examples:
         time.sleep(0.01)
     home.service.forget(known.conversation_id)
-    while home.service._pupil._learner._kept:
+    while home.service._pupil._learner._examples:
         time.sleep(0.01)
 
 
@@ -380,7 +380,7 @@ def test_at_a_start_only_the_latest_lessons_are_work(
     while again.service._pupil is None or again.service._has_work:
         time.sleep(0.02)
     assert again.service._pupil._learner._num_read == QUICK.replies_per_lesson
-    assert len(again.service._pupil._learner._kept) > 1
+    assert len(again.service._pupil._learner._examples) > 1
 
 
 def pair_of(home: Home) -> tuple[str, str]:
@@ -547,7 +547,7 @@ def test_a_restored_conversation_teaches_again(homes: Callable[..., Home]) -> No
 
     def learns_from(*messages: Message) -> bool:
         pupil = home.service._pupil
-        known = set() if pupil is None else {*pupil._learner._kept, *pupil._learner._held_back}
+        known = set() if pupil is None else {*pupil._learner._examples, *pupil._learner._held_back}
         return known == {message.id for message in messages}
 
     def wait_until_it_learns_from(*messages: Message) -> None:

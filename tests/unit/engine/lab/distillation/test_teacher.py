@@ -12,10 +12,11 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from engine.config import TargetSettings
+from engine.lab.distillation.corpus import NUM_LIKELIEST, read_labels
 from engine.lab.distillation.progress import LabelProgress
+from engine.lab.distillation.source import GgufSource
 from engine.lab.distillation.teacher import TargetTeacher, Teacher, TorchTeacher, label_lessons
-from engine.learning.corpus import CorpusLesson
-from engine.learning.labels import NUM_LIKELIEST, Labels, read_labels
+from engine.learning.samples import CorpusLesson, Labels
 from engine.messages.conversations import ChatTurn, Role
 from engine.stop_signal import StopSignal
 from engine.target.interface import Target
@@ -32,26 +33,28 @@ def _lessons(count: int, vocabulary: int) -> list[CorpusLesson]:
     ]
 
 
-class _Source:
-    """Implements `engine.lab.distillation.source.LlamaSource` for a model that is there."""
+class _Source(GgufSource):
+    """A model that is already loaded."""
 
     def __init__(self, model: LlamaForCausalLM) -> None:
         self.config: LlamaConfig = model.config
         self._model = model.model
-        self.embedding: torch.Tensor = model.model.embed_tokens.weight.detach()
-        self.head = self.embedding
-        self.is_tied = True
-        self.norm: torch.Tensor = model.model.norm.weight.detach()
+        self._tensors = {}  # no head of its own
 
     def layer(self, index: int) -> dict[str, torch.Tensor]:
         layer: dict[str, torch.Tensor] = self._model.layers[index].state_dict()
         return layer
 
+    def _tensor(self, name: str) -> torch.Tensor:
+        weights = {"token_embd.weight": self._model.embed_tokens, "output_norm.weight": self._model.norm}
+        weight: torch.Tensor = weights[name].weight.detach()
+        return weight
+
 
 def test_torch_thinks_as_transformers_does() -> None:
     model = random_llama(num_key_value_heads=2)
     lessons = _lessons(7, 512)
-    thoughts = {lesson.line: labels for lesson, labels in TorchTeacher(_Source(model)).think(lessons)}
+    thoughts = {lesson.line: labels for lesson, labels in TorchTeacher(_Source(model)).label(lessons)}
     assert sorted(thoughts) == list(range(7))
     for lesson in lessons:
         logits = reference_logits(model, lesson.ids.tolist())[lesson.start - 1 : -1]
@@ -67,7 +70,7 @@ def test_torch_thinks_as_transformers_does() -> None:
 def test_a_target_thinks_what_it_samples_from(fresh_starter: Target) -> None:
     ids = np.array(fresh_starter.tokenize("The quick brown fox jumps over the lazy dog."), np.int32)
     lesson = CorpusLesson(0, (ChatTurn(Role.USER, "Hi"),), ids, 3)
-    ((_, labels),) = TargetTeacher(fresh_starter, StopSignal()).think([lesson])
+    ((_, labels),) = TargetTeacher(fresh_starter, StopSignal()).label([lesson])
     fresh_starter.roll_back(0)
     rows = fresh_starter.evaluate(ids.tolist(), len(ids), StopSignal())
     assert (labels.tokens[:, 0] == rows[lesson.start - 1 : -1].argmax(-1)).mean() > 0.8  # near ties may turn
@@ -90,7 +93,7 @@ class _Once:
         finally:
             self.is_open = False
 
-    def think(self, lessons: Sequence[CorpusLesson]) -> Iterator[tuple[CorpusLesson, Labels]]:
+    def label(self, lessons: Sequence[CorpusLesson]) -> Iterator[tuple[CorpusLesson, Labels]]:
         for lesson in lessons:
             if lesson.line == self._fail_at:
                 raise KeyboardInterrupt
@@ -104,7 +107,7 @@ def _never() -> AbstractContextManager[Teacher]:
 
 
 def test_reading_goes_on_after_the_last_whole_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.lab.distillation.teacher._SHARD", 4)
+    monkeypatch.setattr("engine.lab.distillation.teacher._SHARD_SIZE", 4)
     lessons = _lessons(10, 512)
     first, again = _Once(fail_at=6), _Once()
     with pytest.raises(KeyboardInterrupt):
@@ -136,7 +139,7 @@ def test_what_is_beyond_the_context_of_a_target_says_nothing(narrow: Target) -> 
     ids = np.full(size + 40, 100, np.int32)
     turns = (ChatTurn(Role.USER, "Hi"),)
     lessons = [CorpusLesson(0, turns, ids, size + 10), CorpusLesson(1, turns, ids[: size + 2], size - 1)]
-    (_, beyond), (_, partly) = TargetTeacher(narrow, StopSignal()).think(lessons)
+    (_, beyond), (_, partly) = TargetTeacher(narrow, StopSignal()).label(lessons)
     assert np.isneginf(beyond.log_probabilities).all()
     assert np.isfinite(partly.log_probabilities[0]).all()
     assert np.isneginf(partly.log_probabilities[-1]).all()

@@ -12,7 +12,7 @@ from engine.lab.distillation.work import WorkFolder
 
 def test_the_same_settings_go_on_and_others_do_not(tmp_path: Path) -> None:
     path = tmp_path / "a" / "work"
-    assert WorkFolder(path, {"seed": 1}).path == path
+    WorkFolder(path, {"seed": 1}).begin()
     (path / "checkpoint.safetensors").write_text("x")
     assert WorkFolder(path, {"seed": 1}).checkpoint.exists()
     with pytest.raises(FileUnusable, match="other settings or texts"):
@@ -28,11 +28,11 @@ def test_a_folder_with_something_else_in_it_is_left_alone(tmp_path: Path) -> Non
 
 def test_an_end_while_it_was_begun_does_no_harm(tmp_path: Path) -> None:
     (tmp_path / "settings.json.part").write_text("{")
-    WorkFolder(tmp_path, {"seed": 1})
-    WorkFolder(tmp_path, {"seed": 1})
+    WorkFolder(tmp_path, {"seed": 1}).begin()
+    WorkFolder(tmp_path, {"seed": 1}).begin()
 
 
 def test_where_nothing_can_be_written_a_sentence_says_so(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(FileUnusable, match="cannot be written"):
-        WorkFolder(tmp_path / "file" / "work", {})
+        WorkFolder(tmp_path / "file" / "work", {}).begin()

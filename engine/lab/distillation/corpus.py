@@ -1,8 +1,11 @@
-"""Conversations to learn from, as turns of text and as the target's tokens.
+"""Files of conversations to learn from, and of the target's distributions in their replies.
 
 A corpus is a file, or a folder of files, with one JSON object on each line, `{"ids": [...], "a": n}`: the tokens of a
 whole conversation as the target read and wrote it, and the index where the reply begins. Where the target's template
 is not ChatML a line also holds its `"turns"`: `[{"role", "text"}]`. A file may be packed with xz.
+
+Labels are in safetensors files: `records` (the lines of the corpus file, int32), and for all reply tokens of these
+lines in order `tokens` (int32, [n, k]) and `log_probabilities` (float16, [n, k]): natural logarithms, at temperature 1.
 """
 
 from __future__ import annotations
@@ -10,31 +13,21 @@ from __future__ import annotations
 import json
 import lzma
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save
 
 from engine.errors import FileUnusable
+from engine.lab.distillation.work import write_whole
+from engine.learning.samples import CorpusLesson, Labels
 from engine.messages.conversations import ChatTurn, Role
 
+NUM_LIKELIEST = 24  # tokens of a label
+
 _TURN = re.compile(r"<\|im_start\|>(system|user|assistant)\n(.*?)<\|im_end\|>\n", re.DOTALL)
-
-
-@dataclass(frozen=True, slots=True)
-class CorpusLesson:
-    """A reply, and the turns it answers."""
-
-    line: int  # of the file, from 0 on
-    turns: tuple[ChatTurn, ...]
-    ids: npt.NDArray[np.int32]  # the target's tokens of the whole conversation
-    start: int  # where the reply begins in them
-
-    @property
-    def reply(self) -> npt.NDArray[np.int32]:
-        return self.ids[self.start :]
 
 
 def corpus_files(paths: Sequence[Path]) -> list[Path]:
@@ -73,7 +66,7 @@ def _lesson(number: int, record: dict[str, object], pieces: Sequence[bytes]) -> 
     start = record["a"]
     if ids.ndim != 1 or isinstance(start, bool) or not isinstance(start, int) or not 0 < start <= len(ids):
         raise ValueError
-    if not len(ids) or ids.min() < 0 or ids.max() >= len(pieces):
+    if ids.min() < 0 or ids.max() >= len(pieces):
         raise ValueError
     given = record.get("turns")
     if isinstance(given, list):
@@ -82,3 +75,29 @@ def _lesson(number: int, record: dict[str, object], pieces: Sequence[bytes]) -> 
         prompt = b"".join(pieces[token] for token in ids[:start]).decode("utf-8", "replace")
         turns = tuple(ChatTurn(Role(role), text) for role, text in _TURN.findall(prompt))
     return CorpusLesson(number, turns, ids, start)
+
+
+def write_labels(path: Path, lines: Sequence[int], labels: Sequence[Labels]) -> None:
+    """Raises FileUnusable."""
+    tokens = np.concatenate([label.tokens for label in labels])
+    logs = np.concatenate([label.log_probabilities for label in labels])
+    write_whole(path, save({"records": np.array(lines, np.int32), "tokens": tokens, "log_probabilities": logs}))
+
+
+def read_labels(files: Sequence[Path], lessons: Mapping[int, CorpusLesson]) -> dict[int, Labels]:
+    """By line; `lessons` are those of the corpus file that the labels belong to. Raises FileUnusable."""
+    found: dict[int, Labels] = {}
+    for path in files:
+        try:
+            content = load_file(path)
+            lines, tokens, logs = content["records"], content["tokens"], content["log_probabilities"]
+            start = 0
+            for line in lines.tolist():
+                end = start + len(lessons[line].reply)
+                found[line] = Labels(tokens[start:end], logs[start:end])
+                start = end
+            if tokens.shape != logs.shape or tokens.ndim != 2 or start != len(tokens):
+                raise ValueError("the labels are of other conversations")
+        except (OSError, ValueError, KeyError, SafetensorError) as error:
+            raise FileUnusable(f"The labels in {path} do not fit the corpus ({error}); remove the file.") from error
+    return found

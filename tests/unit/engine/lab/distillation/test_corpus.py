@@ -1,4 +1,4 @@
-"""Conversations as a target wrote them, read back as turns."""
+"""Conversations as a target wrote them, read back as turns, and the labels beside them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import json
 import lzma
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from engine.errors import FileUnusable
-from engine.learning.corpus import corpus_files, read_lessons
+from engine.lab.distillation.corpus import corpus_files, read_labels, read_lessons, write_labels
+from engine.learning.samples import Labels
 from engine.messages.conversations import ChatTurn, Role
+from tests.unit.engine.learning.made import ids, lesson
 
 PIECES = [bytes([value]) for value in range(256)] + [b"<|im_start|>", b"<|im_end|>"]
 START, END = 256, 257
@@ -85,3 +88,36 @@ def test_a_file_that_is_missing_or_cut_short_is_told_in_a_sentence(tmp_path: Pat
     path.write_bytes(lzma.compress(conversation("A", "B").encode())[:-20])
     with pytest.raises(FileUnusable, match="cannot be read"):
         list(read_lessons(path, PIECES))
+
+
+LESSONS = {line: lesson(ids(text), line) for line, text in ((3, b"The fox"), (5, b"!!"), (9, b"a dog"))}
+
+
+def _write(path: Path, lines: list[int]) -> None:
+    num_rows = sum(len(LESSONS[line].reply) for line in lines)
+    tokens = np.arange(2 * num_rows, dtype=np.int32).reshape(num_rows, 2)
+    write_labels(path, lines, [Labels(tokens, -tokens.astype(np.float16))])
+
+
+def test_every_lesson_gets_its_own_rows(tmp_path: Path) -> None:
+    first, second = tmp_path / "0.safetensors", tmp_path / "1.safetensors"
+    _write(first, [9, 3])
+    _write(second, [5])
+    labels = read_labels([first, second], LESSONS)
+    assert {line: len(label.tokens) for line, label in labels.items()} == {
+        line: len(each.reply) for line, each in LESSONS.items()
+    }
+    assert labels[9].tokens[0].tolist() == [0, 1]
+    assert labels[3].tokens[0].tolist() == [2 * len(LESSONS[9].reply), 2 * len(LESSONS[9].reply) + 1]
+    assert (labels[3].log_probabilities == -labels[3].tokens).all()
+
+
+def test_labels_of_another_corpus_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "0.safetensors"
+    _write(path, [3, 5])
+    for lessons in ({3: LESSONS[3]}, {3: LESSONS[3], 5: LESSONS[9]}):
+        with pytest.raises(FileUnusable, match="do not fit the corpus"):
+            read_labels([path], lessons)
+    path.write_bytes(path.read_bytes()[:50])
+    with pytest.raises(FileUnusable, match="remove the file"):
+        read_labels([path], LESSONS)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from engine.learning.acceptance import fit_head
+from engine.learning.acceptance_head import fit_head
 from engine.learning.adapting import AdaptedModel
 from engine.learning.samples import Sample
 

@@ -1,0 +1,120 @@
+"""The target in all its parts in the making of a drafter, and the bench as the judge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from engine.config import DistillSettings, TargetSettings
+from engine.errors import TargetUnsupported
+from engine.lab.distillation.invent import invent
+from engine.lab.distillation.progress import DistillProgress, Judgement, TextFigures
+from engine.lab.distillation.source import GgufSource
+from engine.lab.distillation.teacher import TargetTeacher, Teacher, TorchTeacher, free_memory
+from engine.lab.measuring.measurement import Measurement
+from engine.lab.measuring.order import ALWAYS_DRAFTING, TRACE, BenchOrder
+from engine.lab.measuring.prompts import read_prompts
+from engine.learning.evaluation import DRAFT_LENGTH
+from engine.messages.targets import TargetSource
+from engine.stop_signal import StopSignal
+from engine.target.batch import BatchTarget
+from engine.target.chat_template import CHATML, ChatTemplate
+from engine.target.llama_cpp import LlamaCppTarget
+from engine.target.opening import check_file
+from engine.target.vocabulary import load_vocabulary
+
+_JUDGED_REPLIES = 24  # of each kind
+_JUDGED_TOKENS = 128  # of each reply
+_BYTES_PER_WEIGHT = 3  # of a target in torch: bfloat16, and room to work in
+_CONTEXT_SIZE = 1024  # tokens, where given replies are read by llama.cpp
+
+OpenBench = Callable[[Path, BenchOrder], Measurement]  # with the drafter in a folder
+MeasureStep = Callable[[Path], float]  # seconds of a draft step of the drafter in a folder
+
+
+class TargetSide:
+    """One target as author of a corpus, as the model that a drafter is cut from, as teacher and as judge. It is loaded
+    anew for each, in the form that suits it."""
+
+    def __init__(
+        self, settings: DistillSettings, file: TargetSource, open_bench: OpenBench, measure_step: MeasureStep
+    ) -> None:
+        """Raises TargetUnusable, also for the targets of recorded replies, and FileUnusable for these."""
+        self._settings = settings
+        self._file = file
+        self._open_bench = open_bench
+        self._measure_step = measure_step
+        check_file(file.path)
+        words = load_vocabulary(file.path)
+        self.vocabulary = words.vocabulary
+        words.close()
+        for path, replies in settings.traces:  # early: they are needed only after hours
+            read_prompts(replies, 1, recorded=True)
+            load_vocabulary(path).close()
+
+    @cached_property
+    def source(self) -> GgufSource:
+        """Its weights, which take seconds to open. Raises TargetUnsupported."""
+        return GgufSource(self._file.path)
+
+    def invent(self, corpus: Path, on_progress: Callable[[DistillProgress], None]) -> None:
+        """Writes a corpus into a folder, or continues it. Raises what `engine.lab.distillation.invent` raises."""
+        path, name = self._file.path, self._file.name
+        target = BatchTarget.load(path, name, TargetSettings(), lambda _progress: None, StopSignal())
+        try:
+            begin, end = self._text(self.vocabulary.begin), self._text(self.vocabulary.end)
+            template = ChatTemplate(target.description.chat_template or CHATML, begin, end)
+            invent(target, template, corpus, self._settings.conversations, self._settings.seed, on_progress)
+        finally:
+            target.close()
+
+    @contextmanager
+    def open_teacher(self) -> Iterator[Teacher]:
+        if self._can_run_in_torch():
+            yield TorchTeacher(self.source)
+            return
+        settings, stop = TargetSettings(context_size=_CONTEXT_SIZE), StopSignal()
+        target = LlamaCppTarget.load(self._file.path, self._file.name, settings, lambda _progress: None, stop)
+        try:
+            yield TargetTeacher(target, stop)
+        finally:
+            target.close()
+
+    def judge(self, drafter: Path, held_back: Path, minutes: float) -> Judgement:
+        """The drafter in a folder, after so many minutes of training; `held_back` is a file of recorded replies."""
+        texts = [("replies of this target, held back", self._file.path, held_back)]
+        texts += [(replies.stem, words, replies) for words, replies in self._settings.traces]
+        figures = tuple(self._measure(name, words, replies, drafter) for name, words, replies in texts)
+        return Judgement(minutes, self._measure_step(drafter) * 1e3, figures)
+
+    def _measure(self, name: str, vocabulary: Path, replies: Path, drafter: Path) -> TextFigures:
+        order = BenchOrder(
+            target=f"{TRACE}{vocabulary}",
+            prompts=replies,
+            limit=_JUDGED_REPLIES,
+            modes=(ALWAYS_DRAFTING,),
+            max_tokens=_JUDGED_TOKENS,
+            draft_length=DRAFT_LENGTH,
+        )
+        measurement = self._open_bench(drafter, order)
+        try:
+            modes: Any = measurement.run(StopSignal())["modes"]
+        finally:
+            measurement.close()
+        figures = modes[ALWAYS_DRAFTING]
+        accepted = tuple(place["stood"] / place["checked"] for place in figures["by_place"])
+        return TextFigures(name, figures["tokens_per_round"], accepted)
+
+    def _can_run_in_torch(self) -> bool:
+        """Whether torch computes what the target does, in the memory that is free."""
+        try:
+            source = self.source
+        except TargetUnsupported:
+            return False
+        return not source.scales_positions and _BYTES_PER_WEIGHT * source.num_weights < free_memory()
+
+    def _text(self, token: int | None) -> str:
+        return "" if token is None else self.vocabulary.pieces[token].decode("utf-8", "replace")

@@ -1,0 +1,77 @@
+"""Trains the acceptance head: which of the drafter's likeliest tokens did the target write?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch.nn import functional
+
+from engine.drafter.model import AcceptanceHead, features
+from engine.learning.adapting import AdaptedModel, Check
+from engine.learning.samples import Sample
+
+_PENALTY = 1e-3  # on the squares of the weights of the state, whose components are scaled to variance 1 / their number
+_MAX_STEPS = 60
+_MIN_TOKENS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class _Examples:
+    """The drafter's likeliest token at n places of replies."""
+
+    states: torch.Tensor  # float32 [n, hidden]
+    features: torch.Tensor  # float32 [n, 3]
+    accepted: torch.Tensor  # float32 [n]: 1 or 0
+
+
+def fit_head(
+    model: AdaptedModel, samples: Sequence[Sample], judges: Sequence[Sample], check: Check
+) -> AcceptanceHead | None:
+    """A head for the model as it is now, trained on the replies of `samples`; None where it predicts those of `judges`
+    no better than the probability of a token alone."""
+    training, held_back = _examples(model, samples, check), _examples(model, judges, check)
+    if len(training.accepted) < _MIN_TOKENS or not len(held_back.accepted):
+        return None
+    simple = _fit(training, check, with_state=False)
+    head = _fit(training, check, with_state=True)
+    return head if _loss(head, held_back) < _loss(simple, held_back) else None
+
+
+@torch.no_grad()
+def _examples(model: AdaptedModel, samples: Sequence[Sample], check: Check) -> _Examples:
+    states, probabilities, accepted = [torch.zeros((0, model.shape.hidden))], [torch.zeros(0)], [torch.zeros(0)]
+    for sample in samples:
+        states.append(model.states(sample.tokens[:-1].tolist(), check)[sample.reply_start - 1 :])
+        likeliest, tokens = model.logits(states[-1], check).softmax(-1).max(-1)
+        probabilities.append(likeliest)
+        accepted.append((tokens == torch.from_numpy(sample.tokens[sample.reply_start :])).float())
+    return _Examples(torch.cat(states), features(torch.cat(probabilities)), torch.cat(accepted))
+
+
+def _fit(examples: _Examples, check: Check, with_state: bool) -> AcceptanceHead:
+    """By L-BFGS: some ten thousand tokens take half a second."""
+    num_features, hidden = examples.features.shape[1], examples.states.shape[1]
+    scale = examples.states.std(0).clamp_min(1e-3) * hidden**0.5
+    inputs = torch.cat((examples.features, examples.states / scale), 1) if with_state else examples.features
+    weights = torch.zeros(inputs.shape[1], requires_grad=True)
+    optimizer = torch.optim.LBFGS([weights], max_iter=_MAX_STEPS, line_search_fn="strong_wolfe")
+
+    def loss() -> torch.Tensor:
+        check()
+        optimizer.zero_grad()
+        found = functional.binary_cross_entropy_with_logits(inputs @ weights, examples.accepted)
+        found = found + _PENALTY * weights[num_features:].square().sum()
+        found.backward()  # type: ignore[no-untyped-call]
+        return found
+
+    optimizer.step(loss)  # type: ignore[no-untyped-call]
+    found = weights.detach()
+    of_state = found[num_features:] / scale if with_state else torch.zeros(hidden)
+    return AcceptanceHead(of_state, found[:num_features].clone())
+
+
+def _loss(head: AcceptanceHead, examples: _Examples) -> float:
+    scores = examples.features @ head.of_probability + examples.states @ head.of_state
+    return float(functional.binary_cross_entropy_with_logits(scores, examples.accepted))
