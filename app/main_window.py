@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QByteArray, QDataStream, QIODevice, Qt, QTimer, Signal, Slot
+from collections.abc import Callable
+
+from PySide6.QtCore import QByteArray, QDataStream, QIODevice, Qt, QTimer, Signal, SignalInstance, Slot
 from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence, QShowEvent
 from PySide6.QtWidgets import QMainWindow, QMenu, QSplitter, QWidget
 
@@ -23,7 +25,8 @@ from app.widgets.transcript import Transcript
 from app.widgets.virtual_column import COLUMN_PX, MARGIN_PX
 
 SIDEBAR_PX = 260
-PREPARE_AFTER_MS = 400  # when the first paint is long over
+PREPARE_AFTER_MS = 400  # long after the first paint
+_Keys = QKeySequence | str
 
 
 class MainWindow(QMainWindow):
@@ -33,8 +36,8 @@ class MainWindow(QMainWindow):
         closing(): the window is about to close.
         chats_dropped(str): a file of chats was dropped on it.
         texts_dropped(list): other files were dropped on it, by their paths.
-        profile_dropped(str): a profile is to be looked at.
-        shortcut_settings_requested(): other keys are to be chosen.
+        profile_dropped(str): show the contents of a profile.
+        shortcut_settings_requested(): the user wants other keys.
     """
 
     closing = Signal()
@@ -61,8 +64,7 @@ class MainWindow(QMainWindow):
         self.toasts = Toasts(keeper)
         self.prompt_box = PromptBox(keeper)
         self.meter = SpeedMeter(keeper)
-        self._splitter = QSplitter(Qt.Orientation.Horizontal)
-        self._splitter.setHandleWidth(1)
+        self._splitter = QSplitter(Qt.Orientation.Horizontal, handleWidth=1)
         self._splitter.addWidget(self.conversations)
         self._splitter.addWidget(self._chat())
         self._splitter.setStretchFactor(1, 1)
@@ -79,10 +81,9 @@ class MainWindow(QMainWindow):
         self.transcript.welcome.models_requested.connect(self.models_action.trigger)
         self.prompt_box.pages_requested.connect(self.transcript.scroll_pages)
         self.prompt_box.edit_last_requested.connect(self.transcript.revise_last)
-        self.conversations.new_requested.connect(self.prompt_box.setFocus)
-        self.conversations.clicked.connect(self.prompt_box.setFocus)
-        self.conversations.incognito_requested.connect(self.prompt_box.setFocus)
-        self.conversations.left.connect(self.prompt_box.setFocus)
+        sidebar = self.conversations
+        for signal in (sidebar.new_requested, sidebar.incognito_requested, sidebar.clicked, sidebar.left):
+            signal.connect(self.prompt_box.setFocus)
         self.conversations.has_current_changed.connect(self._enable_current)
         keeper.changed.connect(self._fit)
         self._fit()
@@ -131,7 +132,7 @@ class MainWindow(QMainWindow):
         self.conversations.setVisible(self.conversations.isHidden())
 
     def take_files(self, dropped: DroppedFiles) -> None:
-        """Hands them to those they are meant for."""
+        """Emits the signal of each kind that is there."""
         if dropped.model:
             self.target_bar.target_chosen.emit(dropped.model)
         if dropped.profile:
@@ -192,87 +193,76 @@ class MainWindow(QMainWindow):
         self._foot.setMaximumWidth(self._keeper.px(COLUMN_PX) + 2 * MARGIN_PX)
 
     def _make_actions(self) -> None:
-        self.new_action = self._action(self.tr("New chat"), "Ctrl+N")
-        self.new_action.triggered.connect(self._on_new)
-        self.incognito_action = self._action(self.tr("New incognito chat"), "Ctrl+Shift+N")
-        self.incognito_action.triggered.connect(self.conversations.incognito_requested)
-        self.search_action = self._action(self.tr("Search chats"))
-        self.search_action.setShortcuts([QKeySequence("Ctrl+F"), QKeySequence("Ctrl+K")])
-        self.search_action.triggered.connect(self.conversations.begin_search)
-        self.attach_action = self._action(self.tr("Attach a text file…"), "Ctrl+Shift+A")
-        self.attach_action.triggered.connect(self.prompt_box.attach_requested)
+        sidebar, box = self.conversations, self.prompt_box
+        role = QAction.MenuRole
+        self.new_action = self._action(self.tr("New chat"), "Ctrl+N", sidebar.new_requested)
+        incognito = self.tr("New incognito chat")
+        self.incognito_action = self._action(incognito, "Ctrl+Shift+N", sidebar.incognito_requested)
+        self.search_action = self._action(self.tr("Search chats"), ("Ctrl+F", "Ctrl+K"), sidebar.begin_search)
+        self.attach_action = self._action(self.tr("Attach a text file…"), "Ctrl+Shift+A", box.attach_requested)
         self.import_action = self._action(self.tr("Import chats…"))
         self.export_all_action = self._action(self.tr("Export all chats…"))
-        self.export_action = self._action(self.tr("Export this chat…"))
-        self.export_action.triggered.connect(self.conversations.export_current)
-        self.forget_action = self._action(self.tr("Forget this chat at once…"))
-        self.forget_action.triggered.connect(self.conversations.forget_current)
-        self.choose_action = self._action(self.tr("Choose a model"))
-        self.choose_action.setShortcuts([QKeySequence("Ctrl+M"), QKeySequence("Ctrl+Shift+M")])
-        self.choose_action.triggered.connect(self.target_bar.open_picker)
+        self.export_action = self._action(self.tr("Export this chat…"), does=sidebar.export_current)
+        self.forget_action = self._action(self.tr("Forget this chat at once…"), does=sidebar.forget_current)
+        choose = ("Ctrl+M", "Ctrl+Shift+M")
+        self.choose_action = self._action(self.tr("Choose a model"), choose, self.target_bar.open_picker)
         self.library_action = self._action(self.tr("Library…"))
         self.models_action = self._action(self.tr("Find models…"))
-        self.open_action = self._action(self.tr("Open a model file…"), "Ctrl+O")
-        self.open_action.triggered.connect(self.target_bar.choose)
-        self.quit_action = self._action(self.tr("Quit"), QKeySequence(QKeySequence.StandardKey.Quit))
-        self.quit_action.triggered.connect(self.close)
-        self.stop_action = self._action(self.tr("Stop the reply"))
-        self.stop_action.setShortcuts([QKeySequence("Esc"), QKeySequence("Ctrl+.")])
-        self.stop_action.triggered.connect(self.prompt_box.stop_requested)
-        self.regenerate_action = self._action(self.tr("Write the last reply again"), "Ctrl+R")
-        self.regenerate_action.triggered.connect(self._on_regenerate)
-        self.continue_action = self._action(self.tr("Continue the last reply"), "Ctrl+Shift+R")
-        self.continue_action.triggered.connect(self._on_continue)
-        self.conversation_action = self._action(self.tr("Settings of this chat…"), "Ctrl+Shift+,")
-        self.conversation_action.setMenuRole(QAction.MenuRole.NoRole)
-        self.rename_action = self._action(self.tr("Rename this chat"))
-        self.rename_action.triggered.connect(self.conversations.rename_current)
-        self.delete_action = self._action(self.tr("Delete this chat"))
-        self.delete_action.triggered.connect(self.conversations.delete_current)
+        self.open_action = self._action(self.tr("Open a model file…"), "Ctrl+O", self.target_bar.choose)
+        leave = QKeySequence(QKeySequence.StandardKey.Quit)
+        self.quit_action = self._action(self.tr("Quit"), leave, self.close, role.QuitRole)
+        stop = (QKeySequence("Esc"), "Ctrl+.")
+        self.stop_action = self._action(self.tr("Stop the reply"), stop, box.stop_requested)
+        self.regenerate_action = self._action(self.tr("Write the last reply again"), "Ctrl+R", self._on_regenerate)
+        self.continue_action = self._action(self.tr("Continue the last reply"), "Ctrl+Shift+R", self._on_continue)
+        chat = self.tr("Settings of this chat…")
+        self.conversation_action = self._action(chat, "Ctrl+Shift+,", role=role.NoRole)
+        self.rename_action = self._action(self.tr("Rename this chat"), does=sidebar.rename_current)
+        self.delete_action = self._action(self.tr("Delete this chat"), does=sidebar.delete_current)
         self.restore_action = self._action(self.tr("Bring back the last deleted chat"), "Ctrl+Shift+T")
         self.restore_action.setEnabled(False)
         self.starter_action = self._action(self.tr("Use the starter model"))
-        self.drafter_action = self._action(self.tr("Drafter…"))
-        self.drafter_action.setMenuRole(QAction.MenuRole.NoRole)
-        self.personal_action = self._action(self.tr("Personalization…"), "Ctrl+Shift+P")
-        self.personal_action.setMenuRole(QAction.MenuRole.NoRole)
-        self.settings_action = self._action(self.tr("Settings…"), "Ctrl+,")
-        self.settings_action.setMenuRole(QAction.MenuRole.PreferencesRole)
-        self.larger_action = self._action(self.tr("Larger text"), "Ctrl++")
-        self.larger_action.setShortcuts([QKeySequence("Ctrl++"), QKeySequence("Ctrl+=")])
+        self.drafter_action = self._action(self.tr("Drafter…"), role=role.NoRole)
+        self.personal_action = self._action(self.tr("Personalization…"), "Ctrl+Shift+P", role=role.NoRole)
+        self.settings_action = self._action(self.tr("Settings…"), "Ctrl+,", role=role.PreferencesRole)
+        self.larger_action = self._action(self.tr("Larger text"), ("Ctrl++", "Ctrl+="))
         self.smaller_action = self._action(self.tr("Smaller text"), "Ctrl+-")
         self.usual_size_action = self._action(self.tr("Usual text size"), "Ctrl+0")
-        self.sidebar_action = self._action(self.tr("Show or hide the sidebar"), "Ctrl+B")
-        self.sidebar_action.triggered.connect(self.toggle_sidebar)
+        self.sidebar_action = self._action(self.tr("Show or hide the sidebar"), "Ctrl+B", self.toggle_sidebar)
         self.origins_action = self._action(self.tr("Colour by who guessed it"), "Ctrl+Shift+O")
         self.origins_action.setCheckable(True)
         self.origins_action.toggled.connect(self.transcript.set_colouring)
-        self.focus_action = self._action(self.tr("Go to the message box"), "Ctrl+L")
-        self.focus_action.triggered.connect(self.prompt_box.setFocus)
+        self.focus_action = self._action(self.tr("Go to the message box"), "Ctrl+L", box.setFocus)
         self.history_action = self._action(self.tr("Speed…"), "Ctrl+Shift+S")
         self.compare_action = self._action(self.tr("Compare plain and sped up…"))
-        self.shortcuts_action = self._action(self.tr("Keyboard shortcuts"), "F1")
-        self.shortcuts_action.triggered.connect(self._show_shortcuts)
+        self.shortcuts_action = self._action(self.tr("Keyboard shortcuts"), "F1", self._show_shortcuts)
         self.update_action = self._action(self.tr("Check for updates now"))
         self.logs_action = self._action(self.tr("Open the log folder"))
-        self.about_action = self._action(self.tr("About Slipstream"))
-        self.about_action.setMenuRole(QAction.MenuRole.AboutRole)
-        self.quit_action.setMenuRole(QAction.MenuRole.QuitRole)
+        self.about_action = self._action(self.tr("About Slipstream"), role=role.AboutRole)
 
-    def _action(self, words: str, shortcut: QKeySequence | str = "") -> QAction:
-        action = QAction(words, self)
-        action.setShortcut(QKeySequence(shortcut))
+    def _action(
+        self,
+        words: str,
+        keys: _Keys | tuple[_Keys, ...] = (),
+        does: Callable[..., object] | SignalInstance | None = None,
+        role: QAction.MenuRole = QAction.MenuRole.TextHeuristicRole,
+    ) -> QAction:
+        """`does` is called, or emitted where it is a signal; `role` is that in the menus of a Mac."""
+        action = QAction(words, self, menuRole=role)
+        action.setShortcuts([QKeySequence(each) for each in (keys if isinstance(keys, tuple) else (keys,))])
+        if does is not None:
+            action.triggered.connect(does)
         self.addAction(action)
         return action
 
     def _name_actions(self) -> None:
-        """`new_action` is "new": keys are kept under a name that does not depend on words or language."""
+        """`new_action` is "new": keys are stored under a name that does not depend on words or language."""
         for name, action in vars(self).items():
             if isinstance(action, QAction):
                 action.setObjectName(name.removesuffix("_action"))
 
     def _make_menus(self) -> None:
-        """What everybody needs is seen at once; the rest is one step further, by what it is about."""
+        """Whatever is needed most is on the first level; the rest is in submenus, by subject."""
         chats = (self.new_action, self.incognito_action, self.search_action)
         pages = (self.library_action, self.history_action, self.personal_action, self.settings_action)
         submenus: tuple[tuple[str, tuple[tuple[QAction, ...], ...]], ...] = (
@@ -316,9 +306,8 @@ class MainWindow(QMainWindow):
         menu.addSeparator()
         menu.addAction(self.quit_action)  # last, as everywhere
         self.target_bar.menu_button.setMenu(menu)
-        self.menu_action = self._action(self.tr("Open the menu"), "F10")
+        self.menu_action = self._action(self.tr("Open the menu"), "F10", self.target_bar.menu_button.showMenu)
         self.menu_action.setObjectName("menu")
-        self.menu_action.triggered.connect(self.target_bar.menu_button.showMenu)
         KeyHint(self.target_bar.menu_button, self.menu_action)
 
     # What actions do
@@ -328,10 +317,6 @@ class MainWindow(QMainWindow):
         """Whether a chat is open that can be acted on."""
         for action in (self.rename_action, self.export_action, self.delete_action, self.forget_action):
             action.setEnabled(has_current)
-
-    @Slot()
-    def _on_new(self) -> None:
-        self.conversations.new_requested.emit()
 
     @Slot()
     def _on_regenerate(self) -> None:

@@ -12,7 +12,7 @@ from app.engine_bridge import EngineBridge
 from app.icons import app_icon
 from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
-from app.widgets.desktop_notice import DesktopNotice
+from app.widgets.notice_bar import DesktopNotice
 from engine import ReplyCommand
 from engine.messages.conversations import Message
 from engine.messages.events import Event, Failed, PromptStored, ReplyFinished, ReplyStarted

@@ -13,11 +13,9 @@ from app.widgets.attached_files import AttachedFiles
 from app.widgets.code_block import CodeBlockView
 from app.widgets.footers import BranchFlipper, PromptFooter, ReplyFooter
 from app.widgets.origin_legend import OriginLegend
-from app.widgets.prompt_editor import SHARE_OF_WINDOW
-from app.widgets.prompt_revision import PromptRevision
+from app.widgets.prompt_editor import SHARE_OF_WINDOW, PromptRevision
 from app.widgets.prose import Prose
-from app.widgets.row_view import RowView
-from app.widgets.waiting import Waiting
+from app.widgets.row_view import RowView, Waiting
 from engine.messages.conversations import Message
 from engine.messages.prompts import split_prompt
 from engine.messages.replies import OriginRun

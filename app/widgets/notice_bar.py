@@ -1,20 +1,21 @@
-"""Something the user should know of and may do something about, above the chat. It stays until it is answered."""
+"""Notices: bars above the chat, which stay until they are answered, and messages outside of the window."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QResizeEvent
-from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QIcon, QResizeEvent
+from PySide6.QtWidgets import QApplication, QFrame, QLabel, QSystemTrayIcon, QWidget
 
 from app.theme import ThemeKeeper
 from app.widgets.icon_button import IconButton
-from app.widgets.layouts import Placed, Stretch, in_row
+from app.widgets.layouts import Placed, Stretch, in_column, in_grid, in_row
+from app.widgets.parts import Sign, button
 
 Action = tuple[str, Callable[[], object]]  # the words on a button, and what it does
-_ICON_PX = 18
-_REST_PX = 90  # what is neither words nor buttons
+_SHOWN_MS = 10_000  # of a message of the system
+_REST_PX = 90  # neither words nor buttons
 _LEAST_PX = 320  # for the words beside the buttons
 
 
@@ -31,39 +32,21 @@ class NoticeBar(QFrame):
         super().__init__(parent)
         self._keeper = keeper
         self.setProperty("kind", "notice")
-        self._sign = QLabel(self)
-        self.words = QLabel(text, self)
-        self.words.setWordWrap(True)
-        self.words.setTextFormat(Qt.TextFormat.PlainText)
+        self.words = QLabel(text, self, wordWrap=True, textFormat=Qt.TextFormat.PlainText)
         self.words.setAlignment(Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft)
-        self.buttons: list[QPushButton] = []
         self._side = QWidget(self)
-        row = QHBoxLayout(self._side)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(4)
-        for words, act in actions:
-            button = QPushButton(words, self._side)
-            button.setProperty("kind", "link")
-            button.setCursor(Qt.CursorShape.PointingHandCursor)
-            button.clicked.connect(act)
-            row.addWidget(button)
-            self.buttons.append(button)
-        row.addStretch(1)
-        self.close_button = IconButton(keeper, "close", self.tr("Dismiss"), icon_px=15, parent=self)
-        self.close_button.clicked.connect(self.closed)
-        self._grid = QGridLayout(self)
-        self._grid.setContentsMargins(16, 7, 10, 7)
-        self._grid.setHorizontalSpacing(9)
-        self._grid.setVerticalSpacing(2)
-        self._grid.setColumnStretch(1, 1)
-        self._grid.addWidget(self._sign, 0, 0)
-        self._grid.addWidget(self.words, 0, 1)
-        self._grid.addWidget(self._side, 0, 2)
-        self._grid.addWidget(self.close_button, 0, 3)
-        self._is_below = False  # the buttons, and not beside the words
-        keeper.changed.connect(self._draw)
+        self.buttons = [button(words, "link", self._side, act, has_hand=True) for words, act in actions]
+        in_row([*self.buttons, Stretch()], inside=self._side, spacing=4)
+        self.close_button = IconButton(keeper, "close", self.tr("Dismiss"), self.closed, icon_px=15, parent=self)
+        self._grid = in_grid(
+            [[Sign(keeper, "info", "accent", self), self.words, self._side, self.close_button]],
+            inside=self,
+            margins=(16, 7, 10, 7),
+            spacing=(9, 2),
+            stretches=(0, 1),
+        )
+        self._is_below = False  # the buttons are below the words, not beside them
         keeper.changed.connect(self._place)
-        self._draw()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -71,7 +54,7 @@ class NoticeBar(QFrame):
 
     @Slot()
     def _place(self) -> None:
-        """Where the words would have little room, the buttons stand below them."""
+        """Places the buttons below the words where these would have little room."""
         words_px = self.words.fontMetrics().horizontalAdvance(self.words.text())
         room_px = self.width() - self._side.sizeHint().width() - self._keeper.px(_REST_PX)
         is_below = room_px < min(words_px, self._keeper.px(_LEAST_PX))
@@ -79,26 +62,19 @@ class NoticeBar(QFrame):
             self._is_below = is_below
             self._grid.addWidget(self._side, *((1, 1) if is_below else (0, 2)))
 
-    @Slot()
-    def _draw(self) -> None:
-        icon_px = self._keeper.px(_ICON_PX)
-        self._sign.setPixmap(self._keeper.icon("info", "accent").pixmap(icon_px, icon_px))
-
 
 class NoticeBars(QWidget):
-    """One bar for each subject, the latest one below; nothing where there is none."""
+    """One bar for each subject, the latest one below; hidden where there is none."""
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._keeper = keeper
         self.shown: dict[str, NoticeBar] = {}
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(0, 0, 0, 0)
-        self._column.setSpacing(0)
+        self._column = in_column([], inside=self, spacing=0)
         self.hide()
 
     def show_notice(self, subject: str, text: str, actions: Sequence[Action]) -> NoticeBar:
-        """In the place of what was told of this subject before."""
+        """In place of an earlier notice of this subject."""
         self.dismiss(subject)
         bar = NoticeBar(self._keeper, text, actions, self)
         bar.closed.connect(lambda: self.dismiss(subject))
@@ -123,19 +99,47 @@ class IncognitoBanner(QFrame):
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._keeper = keeper
         self.setProperty("kind", "incognito")
         self.setToolTip(self.tr("It is held in memory only, and gone when the app is closed."))
-        self._sign = QLabel(self)
-        self.words = QLabel(self.tr("Incognito: nothing of this chat is kept, remembered or learned from."), self)
-        self.words.setWordWrap(True)
-        in_row(
-            [Stretch(), self._sign, Placed(self.words, 100), Stretch()], inside=self, margins=(16, 7, 16, 7), spacing=9
-        )
+        sentence = self.tr("Incognito: nothing of this chat is kept, remembered or learned from.")
+        self.words = QLabel(sentence, self, wordWrap=True)
         self.words.setAlignment(Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft)
-        keeper.changed.connect(self._draw)
-        self._draw()
+        sign = Sign(keeper, "incognito", "accent", self)
+        in_row([Stretch(), sign, Placed(self.words, 100), Stretch()], inside=self, margins=(16, 7, 16, 7), spacing=9)
 
-    @Slot()
-    def _draw(self) -> None:
-        self._sign.setPixmap(self._keeper.icon("incognito", "accent").pixmap(18, 18))
+
+class DesktopNotice(QObject):
+    """A message of the system. Qt shows it beside an icon in the system's tray, which is there only until the message
+    was seen. Where there is no tray, the window asks for attention: its entry in the task bar blinks, its icon in the
+    dock jumps.
+
+    Signals:
+        clicked(): the message, or its icon, was clicked.
+    """
+
+    clicked = Signal()
+
+    def __init__(self, window: QWidget, icon: QIcon) -> None:
+        super().__init__(window)
+        self._window = window
+        self._icon = icon
+        self._tray: QSystemTrayIcon | None = None
+
+    def show(self, title: str, text: str) -> None:
+        if not (QSystemTrayIcon.isSystemTrayAvailable() and QSystemTrayIcon.supportsMessages()):
+            QApplication.alert(self._window)
+            return
+        if self._tray is None:
+            self._tray = QSystemTrayIcon(self._icon, self)
+            self._tray.messageClicked.connect(self.clicked)
+            self._tray.activated.connect(self.clicked)
+        self._tray.setToolTip(title)
+        self._tray.show()
+        self._tray.showMessage(title, text, self._icon, _SHOWN_MS)
+
+    def hide(self) -> None:
+        """The message was seen."""
+        if self._tray is not None:
+            self._tray.hide()
+            self._tray.deleteLater()
+            self._tray = None

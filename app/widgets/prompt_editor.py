@@ -1,17 +1,20 @@
-"""The field that prompts are written in, be it new ones or earlier ones."""
+"""The field that prompts are written in, new ones and earlier ones that are edited."""
 
 from __future__ import annotations
 
 from math import ceil
 
-from PySide6.QtCore import QMimeData, QSize, Qt, Signal
+from PySide6.QtCore import QMimeData, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QFocusEvent, QInputMethodEvent, QKeyEvent, QResizeEvent, QTextOption
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
 
 from app.widgets.appearance import reading_font
+from app.widgets.layouts import Stretch, in_column, in_row
+from app.widgets.parts import button, set_up
 
 BUTTON_PX = 32  # the height of the button beside it, and so of one line
-SHARE_OF_WINDOW = 0.4  # of its height, that a field takes at most
+SHARE_OF_WINDOW = 0.4  # the largest share of its height that a field takes
+_MARGIN_PX = 12  # of an earlier prompt
 _ENTER_KEYS = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 _BREAKING = (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ShiftModifier)
 
@@ -21,8 +24,8 @@ class PromptEditor(QPlainTextEdit):
 
     Signals:
         submit_requested(), stop_requested(), pages_requested(int): keys that mean more than text.
-        up_pressed_in_nothing(): the Up arrow, where there is no text to move in.
-        focused(bool): the keyboard came or went.
+        up_pressed_in_nothing(): the Up arrow, while there is no text.
+        focused(bool): it has the keyboard now, or has lost it.
     """
 
     submit_requested = Signal()
@@ -36,7 +39,7 @@ class PromptEditor(QPlainTextEdit):
         self._scrolls = False
         self.sends_with_ctrl = False
         self._least_px = BUTTON_PX
-        self._composing = False  # with an input method, whose Enter chooses a sign
+        self._composing = False  # with an input method, whose Enter chooses a character
         self.setProperty("kind", "prompt")
         self.setAccessibleName(self.tr("Message"))
         self.set_sends_with_ctrl(False)
@@ -62,7 +65,7 @@ class PromptEditor(QPlainTextEdit):
         self._least_px = height_px
 
     def fit(self, highest: int) -> None:
-        """Takes the height of its lines, from one line to `highest` pixels."""
+        """Becomes as high as its lines, from one line to `highest` pixels."""
         padding = max(0, self._least_px - self.fontMetrics().lineSpacing())
         wanted = padding
         block = self.document().begin()
@@ -78,7 +81,7 @@ class PromptEditor(QPlainTextEdit):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        if not self._scrolls:  # it had scrolled to its cursor before it grew
+        if not self._scrolls:  # it scrolled to its cursor before it grew
             self.verticalScrollBar().setValue(0)
 
     def sizeHint(self) -> QSize:
@@ -112,7 +115,7 @@ class PromptEditor(QPlainTextEdit):
         super().inputMethodEvent(event)
 
     def canInsertFromMimeData(self, source: QMimeData) -> bool:
-        return source.hasText() and not source.hasUrls()  # files that are dropped are the window's
+        return source.hasText() and not source.hasUrls()  # files are dropped on the window
 
     def insertFromMimeData(self, source: QMimeData) -> None:
         if source.hasText():
@@ -125,3 +128,62 @@ class PromptEditor(QPlainTextEdit):
     def focusOutEvent(self, event: QFocusEvent) -> None:
         super().focusOutEvent(event)
         self.focused.emit(False)
+
+
+class PromptRevision(QFrame):
+    """A prompt that is edited where it is shown: Enter sends it, Esc leaves it as it was.
+
+    Signals:
+        submitted(str): the new prompt.
+        cancelled(): nothing changes.
+        edited(): its text has changed, and maybe its height.
+    """
+
+    submitted = Signal(str)
+    cancelled = Signal()
+    edited = Signal()
+
+    def __init__(self, text: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setProperty("kind", "prompt")
+        self.setProperty("active", "true")
+        self.editor = set_up(PromptEditor(self), name=self.tr("Your message, to be changed"))
+        self.editor.setPlainText(text)
+        self.editor.moveCursor(self.editor.textCursor().MoveOperation.End)
+        self.editor.submit_requested.connect(self._submit)
+        self.editor.stop_requested.connect(self.cancelled)
+        self.editor.textChanged.connect(self._on_text_changed)
+        leave, send = self.tr("Cancel"), self.tr("Send")
+        leaves = self.tr("Leave it as it was  (Esc)")
+        sends = self.tr("Ask it like this; the old version stays beside it  (Enter)")
+        self.cancel_button = button(leave, "outlined", self, self.cancelled, tip=leaves, has_hand=True)
+        self.send_button = button(send, "primary", self, self._submit, tip=sends, has_hand=True)
+        buttons = in_row([Stretch(), self.cancel_button, self.send_button], spacing=8)
+        margins = (_MARGIN_PX + 2, _MARGIN_PX - 4, _MARGIN_PX, _MARGIN_PX - 2)
+        self._column = in_column([self.editor, buttons], inside=self, margins=margins, spacing=6)
+        self.setFocusProxy(self.editor)
+
+    @property
+    def text(self) -> str:
+        return self.editor.toPlainText()
+
+    def arrange(self, width: int, highest: int) -> int:
+        """Takes this width, and returns the height it needs: at most about `highest` pixels of text."""
+        self.setFixedWidth(width)
+        margins = self._column.contentsMargins()
+        self.editor.setFixedWidth(width - margins.left() - margins.right())
+        self.editor.fit(highest)
+        height = self._column.sizeHint().height()
+        self.setFixedHeight(height)
+        return height
+
+    @Slot()
+    def _submit(self) -> None:
+        text = self.text.strip()
+        if text:
+            self.submitted.emit(text)
+
+    @Slot()
+    def _on_text_changed(self) -> None:
+        self.send_button.setEnabled(bool(self.text.strip()))
+        self.edited.emit()

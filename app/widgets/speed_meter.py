@@ -1,17 +1,18 @@
-"""The line below the prompt box: how fast the reply is written, what drafting brings, and how full the context is."""
+"""The line below the prompt box: how fast the reply is written, what drafts gain, and how full the context is."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QSize, Qt, Signal
 from PySide6.QtGui import QFont, QKeyEvent, QMouseEvent, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QFrame, QLabel, QProgressBar, QSizePolicy, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy, QWidget
 
 from app.text.amounts import percent_words
 from app.theme import ThemeKeeper
 from app.widgets import meter_text
+from app.widgets.appearance import repolish, restyle
 from app.widgets.layouts import Placed, Stretch, in_row
 from app.widgets.meter_text import MeterFigures
-from app.widgets.parts import ElidedLabel
+from app.widgets.parts import ElidedLabel, ProgressLine, set_up
 from app.widgets.sparkline import Sparkline
 from app.widgets.throttle import Throttle
 from engine.messages.replies import ReplyStatistics
@@ -20,7 +21,6 @@ from engine.messages.speed import LiveFigures
 HIGH = 0.80  # of the context
 FULL = 0.95
 INTERVAL_MS = 100  # between two changes of what is shown
-_STEPS = 1_000
 _SPACING_PX = 14
 _MARGIN_PX = 6
 _FEWEST_WORDS_PX = 120  # of the sentence; in less room it is left out
@@ -31,7 +31,7 @@ class SpeedMeter(QFrame):
     one after the other, speed and ratio never.
 
     Signals:
-        history_requested(): the user wants to see how speed developed: a click, or Enter while it has the focus.
+        history_requested(): show how the speed developed: a click, or Enter while it has the focus.
     """
 
     history_requested = Signal()
@@ -48,35 +48,27 @@ class SpeedMeter(QFrame):
         self._repaint = Throttle(self._show_latest, INTERVAL_MS, parent=self)
         speed, ratio, rounds, accepted = meter_text.widest()
         self.speed = _Figure(speed, self)
-        self.ratio = _Figure(ratio, self, Qt.AlignmentFlag.AlignLeft)
-        self.ratio.setProperty("kind", "figure")
-        self.sparkline = Sparkline(keeper, self)
-        self.sparkline.setAccessibleName(self.tr("Speed of the reply as it changes"))
-        self.sparkline.setToolTip(
-            self.tr("The speed of this reply from its beginning to now; the dotted line is the speed without guesses.")
+        self.ratio = set_up(_Figure(ratio, self, Qt.AlignmentFlag.AlignLeft), kind="figure")
+        self.sparkline = set_up(
+            Sparkline(keeper, self),
+            name=self.tr("Speed of the reply as it changes"),
+            tip=self.tr(
+                "The speed of this reply from its beginning to now; the dotted line is the speed without guesses."
+            ),
         )
         self.rounds = _Figure(rounds, self)
         self.accepted = _Figure(accepted, self)
+        self._figures = (self.speed, self.ratio, self.rounds, self.accepted)
         self.words = ElidedLabel(self)
-        self.gauge = QProgressBar(self, textVisible=False)
-        self.gauge.setRange(0, _STEPS)
-        self.gauge.setFixedSize(40, 4)
-        self.gauge.setAccessibleName(self.tr("Context used"))
+        self.gauge = ProgressLine(self.tr("Context used"), self)
+        self.gauge.setFixedWidth(40)
         self.context = _Figure("", self)
         self._has_context = False
         self._has_ratio = False  # of the reply under way
+        gauge = Placed(self.gauge, alignment=Qt.AlignmentFlag.AlignVCenter)
+        speed_parts = (self.speed, self.ratio, self.sparkline, self.rounds, self.accepted)
         in_row(
-            [
-                self.speed,
-                self.ratio,
-                self.sparkline,
-                self.rounds,
-                self.accepted,
-                Placed(self.words, 1),
-                Stretch(0),
-                Placed(self.gauge, alignment=Qt.AlignmentFlag.AlignVCenter),
-                self.context,
-            ],
+            [*speed_parts, Placed(self.words, 1), Stretch(0), gauge, self.context],
             inside=self,
             margins=(_MARGIN_PX, 1, _MARGIN_PX, 1),
             spacing=_SPACING_PX,
@@ -91,7 +83,7 @@ class SpeedMeter(QFrame):
         self._repaint.request()
 
     def show_reply(self, statistics: ReplyStatistics) -> None:
-        """Of a reply that is finished. The line of its speed stays, if it was shown while it grew."""
+        """Of a reply that is finished. Its sparkline stays, if it was shown while the reply was written."""
         self.rest()
         figures = MeterFigures.of_reply(statistics)
         self._show(figures, meter_text.about_stored_speed(figures))
@@ -105,7 +97,7 @@ class SpeedMeter(QFrame):
         self._set_live(False)
 
     def set_words(self, words: str) -> None:
-        """What drafts ahead of the model, or why nothing does; empty for none."""
+        """What drafts ahead of the model, or why nothing does; may be empty."""
         self.words.set_words(words)
         self.words.setToolTip(words)
         self._fit()
@@ -113,13 +105,10 @@ class SpeedMeter(QFrame):
     def set_context(self, used: int, size: int) -> None:
         """`used` of `size` tokens are held by the target."""
         share = used / size if size else 0.0
-        self.gauge.setValue(round(min(1.0, share) * _STEPS))
+        self.gauge.show_share(share)
         is_other_size = self.context.set_widest(f"{size:,} / {size:,}" if size else "")
         self.context.set_words(f"{used:,} / {size:,}" if size else "")
-        level = "full" if share >= FULL else "high" if share >= HIGH else "calm"
-        if level != self.gauge.property("level"):
-            self.gauge.setProperty("level", level)
-            _polish(self.gauge)
+        restyle(self.gauge, level="full" if share >= FULL else "high" if share >= HIGH else "calm")
         words = self.tr(
             "The chat takes {used} of the {size} tokens ({share}) that the model can see at once.\n"
             "Counted by the model's own tokens; when it is full, the oldest messages are left out."
@@ -134,9 +123,8 @@ class SpeedMeter(QFrame):
         """No figures; the sentence stays."""
         self.rest()
         self.sparkline.clear()
-        for part in (self.speed, self.ratio, self.rounds, self.accepted):
+        for part in self._figures:
             part.set_words("")
-            part.setToolTip("")
         self.setAccessibleDescription("")
         self.set_context(0, 0)
         self._fit()
@@ -169,9 +157,9 @@ class SpeedMeter(QFrame):
         if live != self.property("live"):
             self.setProperty("live", live)
             self.sparkline.set_live(live)
-            for part in (self, self.speed, self.ratio, self.rounds, self.accepted, self.words, self.context):
-                _polish(part)
-            for figure in (self.speed, self.ratio, self.rounds, self.accepted, self.context):
+            for part in (self, *self._figures, self.words, self.context):
+                repolish(part)
+            for figure in (*self._figures, self.context):
                 figure.set_steady(live)
             self._fit()
 
@@ -194,7 +182,7 @@ class SpeedMeter(QFrame):
             self._fit()
 
     def _fit(self) -> None:
-        """Shows as many parts as there is room for; those that matter least leave first."""
+        """Shows as many parts as there is room for; the least important are hidden first."""
         figures, context = bool(self.speed.text()), self._has_context
         room = self.width() - 2 * _MARGIN_PX
         has_line = figures and (self.property("live") or len(self.sparkline.points) > 1)
@@ -225,7 +213,7 @@ class SpeedMeter(QFrame):
         super().mouseReleaseEvent(event)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        event.accept()  # else the release is not told
+        event.accept()  # else the release does not come here
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):
@@ -235,17 +223,16 @@ class SpeedMeter(QFrame):
 
 
 class _Figure(QLabel):
-    """Short words. While they change often, their place is as wide as the widest of them, else as wide as they are."""
+    """Short words. While they change often, the label is as wide as the widest of them, else as wide as they are."""
 
-    def __init__(self, widest: str, parent: QWidget, alignment: Qt.AlignmentFlag = Qt.AlignmentFlag.AlignRight) -> None:
-        super().__init__(parent)
+    def __init__(self, widest: str, parent: QWidget, side: Qt.AlignmentFlag = Qt.AlignmentFlag.AlignRight) -> None:
+        alignment = side | Qt.AlignmentFlag.AlignVCenter
+        super().__init__(parent, textFormat=Qt.TextFormat.PlainText, alignment=alignment)
         self._widest = widest
         self._steady = False
         font = QFont(self.font())
         font.setFeature(QFont.Tag("tnum"), 1)  # digits of one width
         self.setFont(font)
-        self.setTextFormat(Qt.TextFormat.PlainText)
-        self.setAlignment(alignment | Qt.AlignmentFlag.AlignVCenter)
         self._keep_width()
 
     def set_widest(self, widest: str) -> bool:
@@ -274,8 +261,3 @@ class _Figure(QLabel):
     def _keep_width(self) -> None:
         words = self._widest if self._steady else self.text()
         self.setFixedWidth(self.fontMetrics().horizontalAdvance(words) + 2)
-
-
-def _polish(widget: QWidget) -> None:
-    widget.style().unpolish(widget)
-    widget.style().polish(widget)

@@ -1,35 +1,46 @@
-"""The bar above the conversation: which target answers."""
+"""The bar above the conversation: the target that answers, and a button to choose another one."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QFileDialog, QProgressBar, QPushButton, QWidget
+from PySide6.QtCore import QRect, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QFont, QPaintEvent
+from PySide6.QtWidgets import (
+    QFileDialog,
+    QPushButton,
+    QSizePolicy,
+    QStyle,
+    QStyleOptionButton,
+    QStylePainter,
+    QWidget,
+)
 
 from app.text.amounts import percent_words, size_words
 from app.text.translation import translate
 from app.theme import ThemeKeeper
 from app.widgets.icon_button import IconButton
 from app.widgets.layouts import Placed, in_column, in_row
-from app.widgets.name_button import NameButton
-from app.widgets.parts import ElidedLabel
+from app.widgets.parts import ElidedLabel, ProgressLine, button, keep_place, set_up
 from app.widgets.target_picker import TargetPicker
 
 if TYPE_CHECKING:  # needed only once there is a target
     from engine.messages.events import TargetInfo
 
-_PROGRESS_STEPS = 1_000
+_PADDING_PX = 8
+_GAP_PX = 5
+_ARROW_PX = 14
+_LEAST_PX = 90
 
 
 class TargetBar(QWidget):
-    """Name and kind of the target, and the progress while one is loading. The name opens `picker`, whose signals are
-    for others to listen to.
+    """Name and kind of the target, and the progress while one is loading. The name opens `picker`, which has signals of
+    its own.
 
     Signals:
-        target_chosen(str): the path of a model file that is to be loaded.
-        cancel_requested(): the loading under way is to end.
-        sidebar_requested(): the sidebar is to be shown or hidden.
+        target_chosen(str): load the model file at this path.
+        cancel_requested(): stop loading.
+        sidebar_requested(): show or hide the sidebar.
     """
 
     target_chosen = Signal(str)
@@ -40,37 +51,27 @@ class TargetBar(QWidget):
         super().__init__(parent)
         self.setObjectName("target_bar")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        self.sidebar_button = IconButton(keeper, "sidebar", self.tr("Show or hide the sidebar  (Ctrl+B)"), parent=self)
-        self.sidebar_button.clicked.connect(self.sidebar_requested)
+        sidebar = self.tr("Show or hide the sidebar  (Ctrl+B)")
+        self.sidebar_button = IconButton(keeper, "sidebar", sidebar, self.sidebar_requested, parent=self)
         self.picker = TargetPicker(keeper, self)
-        self.name = NameButton(keeper, self)
-        self.name.setAccessibleDescription(self.tr("Chooses another model"))
+        self.name = set_up(NameButton(keeper, self), about=self.tr("Chooses another model"))
         self.name.clicked.connect(self.open_picker)
-        self.description = ElidedLabel(self)
-        self.description.setProperty("kind", "quiet")
-        self.cancel_button = QPushButton(self.tr("Cancel"), self)
-        self.cancel_button.setProperty("kind", "link")
+        self.description = set_up(ElidedLabel(self), kind="quiet")
+        self.cancel_button = button(self.tr("Cancel"), "link", self, self.cancel_requested)
         self.cancel_button.setAccessibleDescription(self.tr("Stops loading the model"))
-        self.cancel_button.clicked.connect(self.cancel_requested)
         self.menu_button = IconButton(keeper, "menu", self.tr("Menu"), parent=self)
         self.menu_button.setPopupMode(self.menu_button.ToolButtonPopupMode.InstantPopup)
-        self.progress = QProgressBar(self, textVisible=False)
-        self.progress.setRange(0, _PROGRESS_STEPS)
-        self.progress.setFixedHeight(3)
-        self.progress.setAccessibleName(self.tr("Loading the model"))
+        self.progress = keep_place(ProgressLine(self.tr("Loading the model"), self, height_px=3))
         row = in_row(
             [self.sidebar_button, self.name, Placed(self.description, 1), self.cancel_button, self.menu_button],
             margins=(10, 7, 10, 4),
             spacing=8,
         )
         in_column([row, self.progress], inside=self, margins=(0, 0, 0, 1), spacing=0)
-        size = self.progress.sizePolicy()
-        size.setRetainSizeWhenHidden(True)
-        self.progress.setSizePolicy(size)
         self.set_target(None)
 
     def set_target(self, target: TargetInfo | None) -> None:
-        """Shows a target that is ready, or that there is none; loading is over either way."""
+        """Shows a target that is ready, or that there is none; it is not loading any more."""
         self.progress.hide()
         self.cancel_button.hide()
         if target is None:
@@ -88,12 +89,12 @@ class TargetBar(QWidget):
         """Shows that a target is being loaded; `progress` runs from 0 to 1."""
         self._set_name(name, "")
         self.description.set_words(self.tr("Loading… {share}").format(share=percent_words(progress)))
-        self.progress.setValue(round(progress * _PROGRESS_STEPS))
+        self.progress.show_share(progress)
         self.progress.show()
         self.cancel_button.show()
 
     def show_waiting(self, name: str) -> None:
-        """Shows that a target is to be loaded when the reply under way is finished."""
+        """Shows that a target will be loaded when the reply under way is finished."""
         self.show_loading(name, 0.0)
         self.description.set_words(self.tr("Loads when the reply is finished"))
 
@@ -118,5 +119,46 @@ class TargetBar(QWidget):
 
 
 def model_files() -> str:
-    """What a dialog for files lists."""
+    """The kinds of files that a file dialog lists."""
     return translate("TargetBar", "Models (*.gguf)")
+
+
+class NameButton(QPushButton):
+    """A name with an arrow, for a choice. A long name is shortened where there is no room; a screen reader says all of
+    it."""
+
+    def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._keeper = keeper
+        self.setProperty("kind", "name")
+        font = QFont(self.font())
+        font.setWeight(QFont.Weight.DemiBold)
+        self.setFont(font)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
+        keeper.changed.connect(self.update)
+
+    def sizeHint(self) -> QSize:
+        metrics = self.fontMetrics()
+        width = metrics.horizontalAdvance(self.text()) + _GAP_PX + _ARROW_PX + 2 * _PADDING_PX + 2
+        return QSize(width, metrics.height() + 12)
+
+    def minimumSizeHint(self) -> QSize:
+        hint = self.sizeHint()
+        return QSize(min(hint.width(), _LEAST_PX), hint.height())
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002
+        option = QStyleOptionButton()
+        self.initStyleOption(option)
+        option.text = ""
+        painter = QStylePainter(self)
+        painter.drawControl(QStyle.ControlElement.CE_PushButton, option)
+        room = self.rect().adjusted(_PADDING_PX, 0, -_PADDING_PX - _ARROW_PX - _GAP_PX, 0)
+        words = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideMiddle, room.width())
+        painter.setFont(self.font())
+        painter.setPen(self.palette().buttonText().color())
+        painter.drawText(room, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, words)
+        left = room.left() + self.fontMetrics().horizontalAdvance(words) + _GAP_PX
+        arrow = QRect(left, (self.height() - _ARROW_PX) // 2 + 1, _ARROW_PX, _ARROW_PX)
+        self._keeper.icon("chevron").paint(painter, arrow)

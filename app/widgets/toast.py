@@ -8,11 +8,12 @@ from enum import StrEnum
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QGuiApplication
-from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QWidget
 
 from app.theme import ThemeKeeper
 from app.widgets.icon_button import CopyButton, IconButton
-from app.widgets.layouts import Placed, in_row
+from app.widgets.layouts import Placed, in_column, in_row
+from app.widgets.parts import Sign, button
 
 MOST_TOASTS = 2
 INFO_MS = 7_000
@@ -30,7 +31,7 @@ class Toast(QFrame):
 
     Signals:
         acted(): its action button was pressed; it closes.
-        closed(): it is gone, for whatever reason.
+        closed(): it is hidden, for whatever reason.
     """
 
     acted = Signal()
@@ -41,30 +42,24 @@ class Toast(QFrame):
     ) -> None:
         super().__init__(parent)
         self.kind = kind
-        self._keeper = keeper
         self.setProperty("kind", "toast")
         self.setProperty("level", kind.value)
-        self._sign = QLabel(self)
+        icon, token = ("error", "error") if kind == ToastKind.ERROR else ("info", "accent")
+        sign = Sign(keeper, icon, token, self, icon_px=16, width_px=20)
         self.words = _Words(text, self)
-        row = in_row([self._sign, Placed(self.words, 1)], inside=self, margins=(12, 6, 6, 6), spacing=6)
+        row = in_row([sign, Placed(self.words, 1)], inside=self, margins=(12, 6, 6, 6), spacing=6)
         self.action_button: QPushButton | None = None
         if action:
-            self.action_button = QPushButton(action, self)
-            self.action_button.setProperty("kind", "link")
-            self.action_button.setCursor(Qt.CursorShape.PointingHandCursor)
-            self.action_button.clicked.connect(self._on_action)
+            self.action_button = button(action, "link", self, self._on_action, has_hand=True)
             row.addWidget(self.action_button)
-        if kind == ToastKind.ERROR:  # to be sent to somebody who can help
+        if kind == ToastKind.ERROR:  # it may be sent to somebody who can help
             self.copy_button = CopyButton(keeper, self.tr("Copy this message"), self)
             self.copy_button.pressed_for_text.connect(self._copy)
             row.addWidget(self.copy_button)
-        self.close_button = IconButton(keeper, "close", self.tr("Dismiss"), icon_px=15, parent=self)
-        self.close_button.clicked.connect(self.dismiss)
+        self.close_button = IconButton(keeper, "close", self.tr("Dismiss"), self.dismiss, icon_px=15, parent=self)
         row.addWidget(self.close_button)
         self._timer = QTimer(self, singleShot=True)
         self._timer.timeout.connect(self.dismiss)
-        keeper.changed.connect(self._draw)
-        self._draw()
 
     def close_after(self, time_ms: int) -> None:
         self._timer.start(time_ms)
@@ -84,13 +79,6 @@ class Toast(QFrame):
     def _copy(self) -> None:
         QGuiApplication.clipboard().setText(self.words.text())
 
-    @Slot()
-    def _draw(self) -> None:
-        name, token = ("error", "error") if self.kind == ToastKind.ERROR else ("info", "accent")
-        icon_px = self._keeper.px(16)
-        self._sign.setFixedWidth(self._keeper.px(20))
-        self._sign.setPixmap(self._keeper.icon(name, token).pixmap(icon_px, icon_px))
-
 
 class Toasts(QWidget):
     """At most two messages, the latest below, and a third one where two errors are open. Errors stay until they are
@@ -100,9 +88,7 @@ class Toasts(QWidget):
         super().__init__(parent)
         self._keeper = keeper
         self._toasts: list[Toast] = []
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(0, 0, 0, 0)
-        self._column.setSpacing(6)
+        self._column = in_column([], inside=self, spacing=6)
         self.hide()
 
     @property
@@ -124,7 +110,7 @@ class Toasts(QWidget):
         return self._show(text, ToastKind.ERROR, action, on_action)
 
     def clear_errors(self) -> None:
-        """What went wrong is over: something works again."""
+        """Something works again."""
         for toast in self.shown:
             if toast.kind == ToastKind.ERROR:
                 toast.dismiss()
@@ -166,16 +152,14 @@ class Toasts(QWidget):
 
 
 class _Words(QLabel):
-    """Sentences whose long words may be broken, too: a path can be wider than the window."""
+    """Sentences whose long words may be broken: a path can be wider than the window."""
 
     def __init__(self, text: str, parent: QWidget) -> None:
         breakable = _LONG_WORD.sub(lambda word: _BREAK.join(word[0]), text)
-        super().__init__(breakable, parent)
+        super().__init__(breakable, parent, textFormat=Qt.TextFormat.PlainText, wordWrap=True)
         self._text = text
-        self.setTextFormat(Qt.TextFormat.PlainText)
-        self.setWordWrap(True)
         self.setAccessibleName(text)
-        if breakable == text:  # else a copy would have the breaks in it; the button's has not
+        if breakable == text:  # else a copy would contain the breaks; that of the button does not
             self.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
 
     def text(self) -> str:

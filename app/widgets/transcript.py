@@ -12,9 +12,9 @@ from PySide6.QtWidgets import QApplication, QStackedLayout, QWidget
 from app.text.amounts import percent_words
 from app.text.highlight import Lexing
 from app.theme import ThemeKeeper
-from app.widgets.flash import Flash
 from app.widgets.icon_button import IconButton
 from app.widgets.message_view import PromptView, ReplyView
+from app.widgets.row_view import Flash
 from app.widgets.throttle import Throttle
 from app.widgets.transcript_rows import GrowingRow, NoteRow, PromptRow, ReplyRow, Stage, TextMeasure
 from app.widgets.virtual_column import COLUMN_PX, VirtualColumn

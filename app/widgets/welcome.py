@@ -1,24 +1,17 @@
+"""What a new chat shows before its first message."""
+
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal, SignalInstance, Slot
 from PySide6.QtGui import QFont, QShowEvent
-from PySide6.QtWidgets import (
-    QApplication,
-    QFrame,
-    QGridLayout,
-    QHBoxLayout,
-    QLabel,
-    QPushButton,
-    QScrollArea,
-    QSizePolicy,
-    QWidget,
-)
+from PySide6.QtWidgets import QApplication, QGridLayout, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QWidget
 
 from app.icons import app_icon
 from app.text.marked_words import QT_TRANSLATE_NOOP
 from app.text.translation import translate
 from app.theme import ThemeKeeper
-from app.widgets.layouts import Gap, Placed, Stretch, in_column, in_row
+from app.widgets.layouts import Gap, Placed, ScrollArea, Stretch, in_column, in_grid, in_row
+from app.widgets.parts import button, set_up
 
 EXAMPLES_PX = 500  # wide, at most
 ICON_PX = 64
@@ -42,13 +35,13 @@ EXAMPLES = (
 )
 
 
-class Welcome(QScrollArea):
-    """What a new chat shows before its first message; before the very first one, it also says what the app is.
+class Welcome(ScrollArea):
+    """A greeting and example prompts; before the very first message, what the app is and where models come from.
 
     Signals:
         example_chosen(str): the prompt of an example.
         starter_requested(): the user wants to chat with the starter model.
-        models_requested(): the user looks for a bigger model.
+        models_requested(): the user wants a bigger model.
         file_requested(): the user has a model file.
     """
 
@@ -58,20 +51,15 @@ class Welcome(QScrollArea):
     file_requested = Signal()
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__("plain", parent)
         self._keeper = keeper
-        self.setWidgetResizable(True)
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.viewport().setAutoFillBackground(False)
         inside = QWidget(self, autoFillBackground=False)
-        self._icon = QLabel(inside, alignment=Qt.AlignmentFlag.AlignCenter)
-        self._title = QLabel(inside, alignment=Qt.AlignmentFlag.AlignCenter, wordWrap=True)
-        self._line = QLabel(self.tr("The model runs on this computer. Nothing you write leaves it."), inside)
-        self._line.setProperty("kind", "quiet")
-        self._line.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._line.setWordWrap(True)
+        centre = Qt.AlignmentFlag.AlignCenter
+        self._icon = QLabel(inside, alignment=centre)
+        self._title = QLabel(inside, alignment=centre, wordWrap=True)
+        sentence = self.tr("The model runs on this computer. Nothing you write leaves it.")
+        self._line = set_up(QLabel(sentence, inside, alignment=centre, wordWrap=True), kind="quiet")
         self.introduction = self._make_introduction(inside)
         self._frame = QWidget(inside)
         self._frame.setLayout(self._make_examples())
@@ -108,53 +96,44 @@ class Welcome(QScrollArea):
 
     def _make_introduction(self, parent: QWidget) -> QWidget:
         introduction = QWidget(parent)
-        about = QLabel(
+        about = QLabel(introduction, wordWrap=True, alignment=Qt.AlignmentFlag.AlignCenter)
+        about.setText(
             self.tr(
                 "Slipstream lets you chat with language models that run on this computer. "
                 "Everything stays here: nothing you write leaves this machine. "
                 "The more you chat, the faster it gets, because it learns to guess what your model will write."
-            ),
-            introduction,
+            )
         )
-        about.setWordWrap(True)
-        about.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.starter_button = _choice(self.tr("Chat with the starter model"), introduction)
-        self.starter_button.clicked.connect(self.starter_requested)
-        starter = _about(self.tr("It is here and ready at once, but tiny: it makes many mistakes."), introduction)
-        self.models_button = _choice(self.tr("Find a bigger model…"), introduction)
-        self.models_button.clicked.connect(self.models_requested)
-        models = _about(self.tr("It answers far better, and is downloaded once."), introduction)
-        self.file_button = _choice(self.tr("Open a model file…"), introduction)
-        self.file_button.clicked.connect(self.file_requested)
-        file = _about(self.tr("If you have one already: a file that ends in .gguf."), introduction)
-        choices = QGridLayout()
-        choices.setHorizontalSpacing(12)
-        choices.setVerticalSpacing(8)
-        choices.setColumnStretch(1, 1)
-        pairs = ((self.starter_button, starter), (self.models_button, models), (self.file_button, file))
-        for row, (button, words) in enumerate(pairs):
-            choices.addWidget(button, row, 0)
-            choices.addWidget(words, row, 1)
+        starter, models, file = self.starter_requested, self.models_requested, self.file_requested
+        self.starter_button = _choice(self.tr("Chat with the starter model"), introduction, starter)
+        self.models_button = _choice(self.tr("Find a bigger model…"), introduction, models)
+        self.file_button = _choice(self.tr("Open a model file…"), introduction, file)
+        about_starter = self.tr("It is here and ready at once, but tiny: it makes many mistakes.")
+        about_models = self.tr("It answers far better, and is downloaded once.")
+        about_file = self.tr("If you have one already: a file that ends in .gguf.")
+        choices = in_grid(
+            [
+                [self.starter_button, _about(about_starter, introduction)],
+                [self.models_button, _about(about_models, introduction)],
+                [self.file_button, _about(about_file, introduction)],
+            ],
+            spacing=(12, 8),
+            stretches=(0, 1),
+        )
         in_column([about, choices], inside=introduction, margins=(0, 6, 0, 0), spacing=18)
         return introduction
 
     def _make_examples(self) -> QGridLayout:
-        examples = QGridLayout()
-        examples.setContentsMargins(0, 0, 0, 0)
-        examples.setSpacing(10)
-        self.example_buttons: list[QPushButton] = []
-        for index, (name, prompt) in enumerate(EXAMPLES):
-            button = QPushButton(translate("Welcome", name), self)
-            button.setProperty("kind", "example")
-            button.setToolTip(translate("Welcome", prompt))
-            button.setAccessibleDescription(translate("Welcome", prompt))
-            button.setCursor(Qt.CursorShape.PointingHandCursor)
-            button.setMinimumWidth(60)
-            button.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-            button.clicked.connect(self._on_clicked)
-            examples.addWidget(button, index // 2, index % 2)
-            self.example_buttons.append(button)
-        return examples
+        self.example_buttons = [self._example(name, translate("Welcome", prompt)) for name, prompt in EXAMPLES]
+        return in_grid([self.example_buttons[:2], self.example_buttons[2:]], spacing=(10, 10))
+
+    def _example(self, name: str, prompt: str) -> QPushButton:
+        words = translate("Welcome", name)
+        made = button(words, "example", self, lambda: self.example_chosen.emit(prompt), tip=prompt, has_hand=True)
+        made.setAccessibleDescription(prompt)
+        made.setMinimumWidth(60)
+        made.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        return made
 
     @Slot()
     def _draw_again(self) -> None:
@@ -167,24 +146,13 @@ class Welcome(QScrollArea):
         for part in (self._frame, self.introduction):
             part.setMaximumWidth(self._keeper.px(EXAMPLES_PX))
 
-    @Slot()
-    def _on_clicked(self) -> None:
-        for button in self.example_buttons:
-            if button is self.sender():
-                self.example_chosen.emit(button.toolTip())
 
-
-def _choice(words: str, parent: QWidget) -> QPushButton:
-    button = QPushButton(words, parent)
-    button.setProperty("kind", "outlined")
-    button.setCursor(Qt.CursorShape.PointingHandCursor)
-    return button
+def _choice(words: str, parent: QWidget, chosen: SignalInstance) -> QPushButton:
+    return button(words, "outlined", parent, chosen, has_hand=True)
 
 
 def _about(words: str, parent: QWidget) -> QLabel:
-    label = QLabel(words, parent, wordWrap=True)
-    label.setProperty("kind", "quiet")
-    return label
+    return set_up(QLabel(words, parent, wordWrap=True), kind="quiet")
 
 
 def _centred(widget: QWidget) -> QHBoxLayout:

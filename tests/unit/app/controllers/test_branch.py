@@ -14,7 +14,7 @@ from app.controllers.branch import BranchController
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
 from app.widgets.message_view import PromptView, ReplyView
-from app.widgets.prompt_revision import PromptRevision
+from app.widgets.prompt_editor import PromptRevision
 from engine import (
     Command,
     ContinueReply,

@@ -17,7 +17,7 @@ from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings, SettingsFile
 from app.settings.keeper import SettingsKeeper
 from app.theme import ThemeKeeper
-from app.widgets.desktop_notice import DesktopNotice
+from app.widgets.notice_bar import DesktopNotice
 from engine import Command, ContinueReply, EditPrompt, ReplySettings
 from engine.messages.conversations import ConversationSummary
 from engine.messages.events import Event, Failed, PromptStored, ReplyFinished, ReplyStarted

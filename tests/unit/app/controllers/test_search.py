@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 from app.controllers.search import SearchController
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
-from app.widgets.flash import Flash
+from app.widgets.row_view import Flash
 from engine import OpenConversation, SearchConversations
 from engine.messages.conversations import Conversation, ConversationSummary, SearchHit
 from engine.messages.events import (
