@@ -70,9 +70,7 @@ class WiredWindow(QObject):
         BranchController(window, bridge, self.conversations, chat)
         self.chat_settings = ChatSettingsController(window, bridge, self.conversations, chat)
         self.prompt = PromptController(window, bridge)
-        self._drafts = DraftKeeper(
-            window, bridge, self.conversations, settings.draft, lambda text: keeper.note(draft=text)
-        )
+        self._drafts = DraftKeeper(window, bridge, self.conversations, keeper)
         self.drafters = DrafterController(window, bridge, folder, keeper)
         self.personal = PersonalController(window, bridge, keeper)
         self.history = HistoryController(window, bridge, self.theme)
