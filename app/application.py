@@ -134,11 +134,12 @@ def _show(start: _Start, watch: CrashWatch) -> int:
     import_in_pieces()
 
     from app.controllers.crash import CrashController
-    from app.startup.smoke import SmokeRun, smoke_settings
+    from app.startup.smoke import SmokeRun, save_settings
     from app.wiring import WiredWindow
 
-    reply_settings = smoke_settings() if start.smoke else None
-    wired = WiredWindow(opened, start.folder, start.speculation, start.target, reply_settings)
+    if start.smoke:
+        save_settings(start.folder)
+    wired = WiredWindow(opened, start.folder, start.speculation, start.target)
     check = SmokeRun(wired.window, wired.bridge, start.smoke, painted_at) if start.smoke else None
     if start.lock is not None:
         CrashController(wired.window, wired.keeper, watch)

@@ -24,7 +24,7 @@ from app.controllers.notifier import Notifier
 from app.controllers.personal import PersonalController
 from app.controllers.prompt import PromptController
 from app.controllers.search import SearchController
-from app.controllers.settings import LastChoices, SettingsController
+from app.controllers.settings import SettingsController
 from app.controllers.start import FileOpening, FirstStart, StoreTrouble
 from app.controllers.target import TargetController
 from app.controllers.update import UpdateController
@@ -32,7 +32,7 @@ from app.engine_bridge import EngineBridge
 from app.settings.app_settings import SettingsFile, not_saved
 from app.settings.keeper import SettingsKeeper
 from app.startup.first_paint import OpenedWindow
-from engine import EngineConfig, ReplySettings, update_url
+from engine import EngineConfig, update_url
 from engine.config import SpeculationSettings
 
 
@@ -48,11 +48,9 @@ class WiredWindow(QObject):
         folder: Path,
         speculation: SpeculationSettings,
         target: str | None = None,
-        reply_settings: ReplySettings | None = None,
         make_bridge: Callable[[EngineConfig], EngineBridge] = EngineBridge,
     ) -> None:
-        """`folder` holds all files of the program. `target` and `reply_settings` are for this start only; None: the
-        user's own."""
+        """`folder` holds all files of the program. `target` is for this start only; None: the user's own."""
         super().__init__(opened.window)
         settings_file = SettingsFile(folder)
         settings, complaint = settings_file.load()
@@ -65,25 +63,16 @@ class WiredWindow(QObject):
         window.origins_action.setChecked(settings.colour_origins)
         self.bridge = bridge = make_bridge(EngineConfig(folder, speculation, settings.learning_settings()))
         bridge.unhandled.connect(window.toasts.show_error)
+        self.keeper = keeper = SettingsKeeper(settings_file, settings, self)
         self.conversations = ConversationsController(window, bridge)
-        self.target = TargetController(window, bridge, settings.target_settings())
-        self.chat = chat = ChatController(
-            window,
-            bridge,
-            self.conversations,
-            self.target,
-            reply_settings or settings.reply_settings(),
-            settings.system_prompt,
-        )
+        self.target = TargetController(window, bridge, keeper)
+        self.chat = chat = ChatController(window, bridge, self.conversations, self.target, keeper)
         BranchController(window, bridge, self.conversations, chat)
         self.chat_settings = ChatSettingsController(window, bridge, self.conversations, chat)
         self.prompt = PromptController(window, bridge)
-        self.keeper = SettingsKeeper(settings_file, settings, self)
-        self._drafts = DraftKeeper(
-            window, bridge, self.conversations, settings.draft, lambda text: self.keeper.note(draft=text)
-        )
-        self.drafters = DrafterController(window, bridge, folder, settings.drafter)
-        self.personal = PersonalController(window, bridge, settings.learning_settings())
+        self._drafts = DraftKeeper(window, bridge, self.conversations, keeper)
+        self.drafters = DrafterController(window, bridge, folder, keeper)
+        self.personal = PersonalController(window, bridge, keeper)
         self.history = HistoryController(window, bridge, self.theme)
         self.comparing = CompareController(window, bridge, chat)
         self.target.loading_begun.connect(self.comparing.stop)
@@ -91,15 +80,15 @@ class WiredWindow(QObject):
         ExchangeController(window, bridge, self.prompt.attach)
         self.opening = FileOpening(window, self._use_model)
         HelpController(window, self.theme, bridge, folder)
-        UpdateController(window, bridge, self.keeper, update_url())
-        self.settings = SettingsController(window, self.theme, self.keeper, chat, self.target)
-        self._choices = LastChoices(window, bridge, self.keeper, self.target, self.drafters, self.personal)
-        FirstStart(window, bridge, self.keeper)
-        Notifier(window, bridge, self.keeper)
+        UpdateController(window, bridge, keeper, update_url())
+        self.settings = SettingsController(window, self.theme, keeper, self.target)
+        FirstStart(window, bridge, keeper)
+        Notifier(window, bridge, keeper)
         if complaint:
             window.toasts.show_error(complaint)
         self.library: LibraryController | None = None  # until the engine is awake
         StoreTrouble(window, bridge, folder, self._begin)
+        window.origins_action.toggled.connect(lambda is_on: keeper.note(colour_origins=is_on))
         window.closing.connect(self._on_closing)
         QTimer.singleShot(0, self, self._begin)
 
@@ -119,7 +108,7 @@ class WiredWindow(QObject):
     @Slot()
     def _begin_library(self) -> None:
         if self.library is None:
-            sampling = self.keeper.settings.reply_settings().sampling
+            sampling = self.keeper.settings.sampling
             self.library = connect_library(self.window, self.theme, self.bridge, self.target, self._folder, sampling)
             self.keeper.changed.connect(self._follow)
         self.library.list_all()
@@ -134,12 +123,12 @@ class WiredWindow(QObject):
     @Slot()
     def _follow(self) -> None:
         if self.library is not None:
-            self.library.dialog.library.set_for_all(self.keeper.settings.reply_settings().sampling)
+            self.library.dialog.library.set_for_all(self.keeper.settings.sampling)
 
     @Slot()
     def _on_closing(self) -> None:
         self._drafts.save()
-        self._choices.save()
+        self.keeper.note(window=self.window.state())
         try:
             self.keeper.close()
         except OSError as error:

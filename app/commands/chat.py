@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Annotated, TextIO
 
@@ -25,6 +26,7 @@ from engine.messages.conversations import ChatTurn, Role
 from engine.messages.replies import OriginRun, ReplyListener, StopReason
 from engine.messages.speed import LiveFigures
 
+_Written = tuple[str, "engine.Reply"]  # with the name of the target
 _GLANCE_S = 0.05  # between two looks for Ctrl+C
 _CUT = {
     StopReason.LENGTH: "(The reply has reached its length; --max-tokens allows another one.)",
@@ -64,59 +66,46 @@ def chat(
     if not text.strip():
         raise typer.BadParameter("There is no prompt; say something with --prompt, or through standard input.")
     folder = None if no_speculation else chosen_drafter(drafter, data_dir())
-    _answer(
-        EngineConfig(data_dir(), SpeculationSettings(not no_speculation, folder, drafter_device)),
-        target,
-        TargetSettings(context_size, threads, gpu_layers),
-        ReplySettings(sampling, max_tokens or None, tuple(stop or ())),
-        system,
-        text,
-        as_json,
-    )
+    config = EngineConfig(data_dir(), SpeculationSettings(not no_speculation, folder, drafter_device))
+    target_settings = TargetSettings(context_size, threads, gpu_layers)
+    reply_settings = ReplySettings(sampling, max_tokens or None, tuple(stop or ()))
+    turns = ([ChatTurn(Role.SYSTEM, system)] if system else []) + [ChatTurn(Role.USER, text)]
+    listener = ReplyListener() if as_json else _Terminal()
+
+    def write(stopped: engine.StopSignal) -> _Written:
+        with engine.open_writer(config, target, target_settings, lambda _progress: None, stopped) as writer:
+            return writer.target_name, writer.write(writer.prepare(turns), reply_settings, stopped, listener)
+
+    _show(*_stoppable(write), as_json)
 
 
 class _Terminal(ReplyListener):
-    """Writes a reply to standard output as it grows, where it is streamed."""
-
-    def __init__(self, streaming: bool) -> None:
-        self._streaming = streaming
+    """Writes a reply to standard output as it grows."""
 
     def on_text(self, text: str, figures: LiveFigures, origins: tuple[OriginRun, ...]) -> None:  # noqa: ARG002
-        if self._streaming:
-            sys.stdout.write(text)
-            sys.stdout.flush()
+        sys.stdout.write(text)
+        sys.stdout.flush()
 
 
-def _answer(
-    config: EngineConfig,
-    target: str,
-    target_settings: TargetSettings,
-    reply_settings: ReplySettings,
-    system: str,
-    prompt: str,
-    as_json: bool,
-) -> None:
-    """Streams the reply to standard output; with `as_json`, prints one object on one line instead.
-
-    Raises what loading and answering raise.
-    """
+def _stoppable(write: Callable[[engine.StopSignal], _Written]) -> _Written:
+    """Raises what `write` raises."""
     with stopped_by_ctrl_c() as stop:
-        outcome: Future[tuple[str, engine.Reply]] = Future()
+        outcome: Future[_Written] = Future()
 
         def work() -> None:
             try:
-                turns = ([ChatTurn(Role.SYSTEM, system)] if system else []) + [ChatTurn(Role.USER, prompt)]
-                terminal = _Terminal(streaming=not as_json)
-                with engine.open_writer(config, target, target_settings, lambda _progress: None, stop) as writer:
-                    reply = writer.write(writer.prepare(turns), reply_settings, stop, terminal)
-                    outcome.set_result((writer.target_name, reply))
+                outcome.set_result(write(stop))
             except BaseException as error:
                 outcome.set_exception(error)
 
         thread = engine.deep_thread(work, "slipstream-chat")
         while thread.is_alive():
             thread.join(_GLANCE_S)  # in pieces, so that Ctrl+C is seen at once
-        name, reply = outcome.result()
+        return outcome.result()
+
+
+def _show(name: str, reply: engine.Reply, as_json: bool) -> None:
+    """What is not shown yet. Raises what ended the reply."""
     if reply.failure is not None:
         raise reply.failure
     if as_json:

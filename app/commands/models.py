@@ -30,12 +30,8 @@ def list_models() -> None:
     """Show the models of the library, and downloads that wait to go on."""
     from rich.table import Table
 
-    from engine.messages.events import DownloadsListed
-
-    events: list[Event] = []
-    with engine.open_library(EngineConfig(data_dir()), events.append) as library:
-        targets = library.list()
-        library.tell_downloads()
+    with engine.open_library(EngineConfig(data_dir())) as library:
+        targets, waiting = library.list(), library.downloads.list()
     table = Table("name", "parameters", "quantization", "size", "last used", "file", box=None, pad_edge=False)
     for target in targets:
         table.add_row(*_row(target))
@@ -60,12 +56,9 @@ def add_models(
 
     Example: slipstream models add ~/models
     """
-    from engine.messages.events import TargetsListed
-
-    events: list[Event] = []
-    with stopped_by_ctrl_c() as stop, engine.open_library(EngineConfig(data_dir()), events.append) as library:
+    with stopped_by_ctrl_c() as stop, engine.open_library(EngineConfig(data_dir())) as library:
         before = {target.path for target in library.list()}
-        library.add(tuple(paths), stop)
+        left_out = library.add(tuple(paths), stop)
         added = [target for target in library.list() if target.path not in before]
     for target in added:
         print(f"{target.name} is in the library.")

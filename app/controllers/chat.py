@@ -12,6 +12,7 @@ from app.controllers.conversations import UNDO_MS, ConversationsController
 from app.controllers.target import TargetController
 from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
+from app.settings.keeper import SettingsKeeper
 from engine import ChatSampling, ContinueReply, EditPrompt, OwnSampling, Regenerate, ReplySettings, Send
 from engine.messages.conversations import Conversation, Message
 from engine.messages.events import (
@@ -61,15 +62,13 @@ class ChatController(Controller):
         bridge: EngineBridge,
         conversations: ConversationsController,
         target: TargetController,
-        reply_settings: ReplySettings,
-        system_prompt: str,
+        keeper: SettingsKeeper,
     ) -> None:
         super().__init__(window, bridge)
-        self.reply_settings = reply_settings  # from the next reply on
-        self.system_prompt = system_prompt  # of chats that begin from now on
         self.next_chat: NextChat | None = None  # of the next one alone; None: the same as for all
         self._conversations = conversations
         self._target = target
+        self._keeper = keeper
         self._reply: _GrowingReply | None = None
         self._last_finished: Message | None = None
         self._shown_left_out = 0  # messages of the open conversation, as the user was shown
@@ -77,6 +76,16 @@ class ChatController(Controller):
         window.prompt_box.submitted.connect(self._send)
         window.prompt_box.stop_requested.connect(self._stop)
         window.conversations.deleted.connect(self._stop_reply_in)
+
+    @property
+    def reply_settings(self) -> ReplySettings:
+        """Of all chats, from the next reply on."""
+        return self._keeper.settings.reply_settings()
+
+    @property
+    def system_prompt(self) -> str:
+        """Of all chats that begin from now on."""
+        return self._keeper.settings.system_prompt
 
     @property
     def new_chat(self) -> NextChat:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from PySide6.QtCore import QTimer, Slot
 
 from app.controllers.controller import Controller
 from app.controllers.conversations import ConversationsController
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
+from app.settings.keeper import SettingsKeeper
 from engine import SaveDraft
 from engine.messages.events import ConversationForgotten, ConversationOpened, Event, EverythingForgotten
 
@@ -20,30 +19,24 @@ _NEW_INCOGNITO = -1  # the place of a new chat that leaves no trace
 class DraftKeeper(Controller):
     """Shows in the prompt box what was begun in the open conversation.
 
-    `new_draft` is what was begun in the new chat; `save_new` is called with it after a pause in typing. What is begun
-    in a new incognito chat is never saved.
+    What is begun in the new chat is saved with the settings, and in a new incognito chat never.
     """
 
     def __init__(
-        self,
-        window: MainWindow,
-        bridge: EngineBridge,
-        conversations: ConversationsController,
-        new_draft: str,
-        save_new: Callable[[str], None],
+        self, window: MainWindow, bridge: EngineBridge, conversations: ConversationsController, keeper: SettingsKeeper
     ) -> None:
         super().__init__(window, bridge)
         self._box = window.prompt_box
         self._conversations = conversations
-        self._save_new = save_new
+        self._keeper = keeper
         self._place: int | None = conversations.open_id  # the conversation that the text in the box belongs to
-        self._drafts: dict[int | None, str] = {None: new_draft}  # that are known
-        self._saved: dict[int | None, str] = {None: new_draft}  # as they are in the store
+        self._drafts: dict[int | None, str] = {None: keeper.settings.draft}  # that are known
+        self._saved: dict[int | None, str] = {}  # as they are in the store
         self._awaited: int | None = None  # the conversation whose draft is still being read
         self._pause = QTimer(self, singleShot=True, interval=_PAUSE_MS)
         self._pause.timeout.connect(self.save)
-        if new_draft and not self._box.text:
-            self._box.set_text(new_draft)
+        if keeper.settings.draft and not self._box.text:
+            self._box.set_text(keeper.settings.draft)
         self._box.edited.connect(self._on_edited)
         conversations.moved.connect(self._on_moved)
         conversations.begun.connect(self._on_begun)
@@ -53,12 +46,10 @@ class DraftKeeper(Controller):
         """Now, for instance because the app is being closed."""
         self._pause.stop()
         text = self._drafts.get(self._place, "")
-        if self._place == _NEW_INCOGNITO or text == self._saved.get(self._place, ""):
-            return
-        self._saved[self._place] = text
         if self._place is None:
-            self._save_new(text)
-        else:
+            self._keeper.note(draft=text)
+        elif self._place != _NEW_INCOGNITO and text != self._saved.get(self._place, ""):
+            self._saved[self._place] = text
             self._bridge.post(SaveDraft(self._place, text), quiet=True)
 
     @Slot()
@@ -79,9 +70,8 @@ class DraftKeeper(Controller):
     def _on_begun(self, conversation_id: int) -> None:
         """The new chat has become a conversation: what was written since belongs to that."""
         self._drafts[conversation_id], self._drafts[self._place] = self._drafts.get(self._place, ""), ""
-        if self._place is None and self._saved[None]:
-            self._saved[None] = ""
-            self._save_new("")
+        if self._place is None:
+            self._keeper.note(draft="")
         self._place = conversation_id
         self._pause.start()
 
@@ -98,7 +88,7 @@ class DraftKeeper(Controller):
                 self._saved.pop(summary.id, None)
             case EverythingForgotten():
                 self._drafts = {None: ""}
-                self._saved = {None: self._saved[None]}
+                self._saved = {}
                 self._show("")
                 self.save()  # the new chat's is on the disk, too
 

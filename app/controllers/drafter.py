@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import Slot
 
 from app.controllers.controller import Controller
 from app.dialogs.drafter_dialog import DrafterDialog
 from app.dialogs.parts import show_in_front
 from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
+from app.settings.keeper import SettingsKeeper
 from engine import BUILT_IN, HUB_EXAMPLES, FetchDrafter, UseDrafter, drafter_folder, hub_name
 from engine.errors import DrafterUnusable
 from engine.messages.events import DrafterFetched, DrafterFetching, Event, Failed, SpeculationChanged, TargetReady
@@ -19,25 +20,24 @@ _MB = 1_000_000
 
 
 class DrafterController(Controller):
-    """Has drafters downloaded and used, and shows the progress in the dialog. `choice` is the one in use. Nothing is
-    downloaded unless the user asks.
+    """Has drafters downloaded and used, and shows the progress in the dialog. Nothing is downloaded unless the user
+    asks."""
 
-    Signals:
-        changed(): another drafter is used from now on.
-    """
-
-    changed = Signal()
-
-    def __init__(self, window: MainWindow, bridge: EngineBridge, data_dir: Path, choice: str) -> None:
+    def __init__(self, window: MainWindow, bridge: EngineBridge, data_dir: Path, keeper: SettingsKeeper) -> None:
         super().__init__(window, bridge)
         self._data_dir = data_dir
+        self._keeper = keeper
         self._fetch: Request | None = None  # the download under way
         self._state = ""  # of the drafter in use, in a sentence
-        self.choice = choice
         self.dialog = DrafterDialog(BUILT_IN, HUB_EXAMPLES, window)
         self.dialog.chosen.connect(self._choose)
         self.dialog.cancel_requested.connect(self._cancel)
         window.drafter_action.triggered.connect(self._open)
+
+    @property
+    def choice(self) -> str:
+        """The drafter in use."""
+        return self._keeper.settings.drafter
 
     def start(self) -> None:
         """Has the engine use the stored choice; to be called before a target is loaded."""
@@ -96,9 +96,8 @@ class DrafterController(Controller):
                 self._set_state(target.speculation)
 
     def _use(self, choice: str) -> None:
-        self.choice = choice
+        self._keeper.note(drafter=choice)
         self._post_choice()
-        self.changed.emit()
         self._set_state(self.tr("It is loaded as soon as the model is there and writes nothing."))
 
     def _post_choice(self) -> None:

@@ -11,6 +11,7 @@ from app.dialogs.parts import show_in_front
 from app.dialogs.personal_dialog import PersonalDialog
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
+from app.settings.keeper import SettingsKeeper
 from app.text.learned import model_views, ordinal_of, outcome_words, profile_view, size
 from engine import (
     ExportProfile,
@@ -45,19 +46,18 @@ _NOTHING_KNOWN = LearnedRead(LearnedSummary({}, {}, {}, {}, {}, ()), None)
 
 class PersonalController(Controller):
     """Decides what the dialog of personalization shows. Commands that change what is learned are carried out one at a
-    time. `settings` are those of the engine."""
+    time."""
 
-    def __init__(self, window: MainWindow, bridge: EngineBridge, settings: LearningSettings) -> None:
+    def __init__(self, window: MainWindow, bridge: EngineBridge, keeper: SettingsKeeper) -> None:
         super().__init__(window, bridge)
+        self._keeper = keeper
         self._learned = _NOTHING_KNOWN
         self._loaded = ""  # the name of the target
         self._profile: Path | None = None  # that is shown
         self._under_way: PersonalCommand | None = None
         self._drafting = ("", False)  # the target, and whether there is a drafter for it
         self._undo: UseAdapter | None = None
-        self.settings = settings
-        self.dialog = PersonalDialog(settings, window)
-        dialog = self.dialog
+        self.dialog = dialog = PersonalDialog(keeper.settings.learning_settings(), window)
         dialog.learning.changed.connect(self._change)
         dialog.learned.adapter_chosen.connect(self._use_adapter)
         dialog.undo_requested.connect(self._take_back)
@@ -82,8 +82,12 @@ class PersonalController(Controller):
 
     @Slot(LearningSettings)
     def _change(self, settings: LearningSettings) -> None:
-        if settings != self.settings:
-            self.settings = settings
+        if settings != self._keeper.settings.learning_settings():
+            self._keeper.note(
+                learning=settings.enabled,
+                learning_share=settings.share,
+                learning_on_battery=settings.on_battery,
+            )
             self._bridge.post(UseLearning(settings))
 
     @Slot(str, str, object)

@@ -1,4 +1,4 @@
-"""The settings: changed by the user in their window, and what the app notes by itself."""
+"""The settings, as the user changes them in their window."""
 
 from __future__ import annotations
 
@@ -6,15 +6,10 @@ from functools import partial
 
 from PySide6.QtCore import QObject, Qt, Slot
 
-from app.controllers.chat import ChatController
-from app.controllers.controller import Controller
-from app.controllers.drafter import DrafterController
-from app.controllers.personal import PersonalController
 from app.controllers.target import TargetController
 from app.controllers.update import update_description
 from app.dialogs.parts import show_in_front
 from app.dialogs.settings_dialog import SettingsDialog
-from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings
 from app.settings.declaration import Group, SettingValue, shown_settings
@@ -24,8 +19,7 @@ from app.settings.shortcuts import Shortcuts
 from app.text.translation import translate
 from app.theme import ThemeKeeper
 from app.widgets.option_row import LinkRow
-from engine import STARTER, TargetSettings, update_url
-from engine.messages.events import Event, TargetReady
+from engine import TargetSettings, update_url
 
 
 class SettingsController(QObject):
@@ -37,14 +31,12 @@ class SettingsController(QObject):
         window: MainWindow,
         theme: ThemeKeeper,
         keeper: SettingsKeeper,
-        chat: ChatController,
         target: TargetController,
     ) -> None:
         super().__init__(window)
         self._window = window
         self._theme = theme
         self._keeper = keeper
-        self._chat = chat
         self._target = target
         self._shortcuts = Shortcuts(window)
         self._target_settings = keeper.settings.target_settings()  # with which a model was loaded last
@@ -136,9 +128,6 @@ class SettingsController(QObject):
         settings = self._keeper.settings
         self._theme.choose(settings.theme, settings.text_size)
         self._window.prompt_box.set_sends_with_ctrl(settings.send_with == "ctrl+enter")
-        self._chat.reply_settings = settings.reply_settings()
-        self._chat.system_prompt = settings.system_prompt
-        self._target.settings = settings.target_settings()
         self._shortcuts.use(settings.shortcuts)
         if self._dialog is not None:
             self._show_all()
@@ -154,50 +143,3 @@ class SettingsController(QObject):
         self._target_settings = target_settings
         if self._dialog is not None:
             self._show_all()
-
-
-class LastChoices(Controller):
-    """Saves what the app notes by itself, as soon as it changes: the model and the drafter in use, how it learns, and
-    where the window was."""
-
-    def __init__(
-        self,
-        window: MainWindow,
-        bridge: EngineBridge,
-        keeper: SettingsKeeper,
-        target: TargetController,
-        drafters: DrafterController,
-        personal: PersonalController,
-    ) -> None:
-        super().__init__(window, bridge)
-        self._keeper = keeper
-        self._target = target
-        self._drafters = drafters
-        self._personal = personal
-        drafters.changed.connect(self.save)
-        personal.dialog.learning.changed.connect(self.save)
-        window.origins_action.toggled.connect(self.save)
-
-    @Slot()
-    def save(self) -> None:
-        learning, in_use = self._personal.settings, self._target.in_use
-        target = self._target.chosen or self._keeper.settings.target
-        identity = self._keeper.settings.target_identity
-        if target == STARTER:
-            identity = ""
-        elif in_use is not None and in_use.path == target:
-            identity = in_use.identity
-        self._keeper.note(
-            target=target,
-            target_identity=identity,
-            drafter=self._drafters.choice,
-            learning=learning.enabled,
-            learning_share=learning.share,
-            learning_on_battery=learning.on_battery,
-            colour_origins=self._window.origins_action.isChecked(),
-            window=self._window.state(),
-        )
-
-    def _on_event(self, event: Event) -> None:
-        if isinstance(event, TargetReady):
-            self.save()

@@ -11,6 +11,7 @@ from PySide6.QtCore import Signal, Slot
 from app.controllers.controller import Controller
 from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
+from app.settings.keeper import SettingsKeeper
 from engine import STARTER, LoadTarget, TargetSettings
 from engine.messages.events import Event, Failed, SpeculationChanged, TargetInfo, TargetLoading, TargetReady
 from engine.messages.targets import LibraryTarget
@@ -35,17 +36,21 @@ class TargetController(Controller):
     loading_begun = Signal(TargetSettings)
     refused = Signal(object)
 
-    def __init__(self, window: MainWindow, bridge: EngineBridge, settings: TargetSettings) -> None:
+    def __init__(self, window: MainWindow, bridge: EngineBridge, keeper: SettingsKeeper) -> None:
         super().__init__(window, bridge)
-        self.settings = settings  # of all targets, from the next loading on
+        self._keeper = keeper
         self.library: tuple[LibraryTarget, ...] = ()  # whose own settings count from their next loading on
         self.in_use: TargetInfo | None = None
-        self.chosen: str | None = None  # by the user, since the start
         self._loading: _Loading | None = None
         window.starter_action.triggered.connect(partial(self.choose, STARTER, False))
         window.target_bar.target_chosen.connect(self.choose)
         window.target_bar.cancel_requested.connect(self._cancel)
         window.prompt_box.set_ready(False)
+
+    @property
+    def settings(self) -> TargetSettings:
+        """Of all targets, from the next loading on."""
+        return self._keeper.settings.target_settings()
 
     def load(self, target: str, anyway: bool = False, is_chosen: bool = False, identity: str = "") -> None:
         """`identity` is what the target was when the user chose it, see `LoadTarget`; the library may know better."""
@@ -104,9 +109,12 @@ class TargetController(Controller):
         if self._loading is not None and self._loading.command is not command:
             return  # another one was chosen meanwhile, and is being loaded
         window = self._window
+        stored = self._keeper.settings.target
         if self._loading is not None and self._loading.is_chosen:
-            self.chosen = STARTER if command.target == STARTER else target.path
+            stored = STARTER if command.target == STARTER else target.path
             window.toasts.clear_errors()
+        if stored in (STARTER, target.path):
+            self._keeper.note(target=stored, target_identity="" if stored == STARTER else target.identity)
         self._loading = None
         window.target_bar.set_target(target)
         window.prompt_box.set_target_name(target.name)

@@ -14,7 +14,8 @@ from PySide6.QtCore import QObject, QTimer, Slot
 
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
-from engine import ReplySettings, SamplingSettings
+from app.settings.app_settings import AppSettings, SettingsFile
+from engine import SamplingSettings
 from engine.messages.events import Event, Failed, ReplyFinished, ReplyText, SpeculationChanged, TargetReady
 
 PROMPT = "Write a short Python function that reverses a string, and explain it in three sentences."
@@ -24,9 +25,9 @@ _SETTLING_MS = 400  # for the last repaint of the transcript
 _MOMENTS: dict[type[Event], str] = {TargetReady: "model", ReplyText: "reply_begins", ReplyFinished: "reply_ends"}
 
 
-def smoke_settings() -> ReplySettings:
-    """The same short answer every time."""
-    return ReplySettings(SamplingSettings(temperature=0), max_tokens=128)
+def save_settings(folder: Path) -> None:
+    """Those that have the same short answer written every time."""
+    SettingsFile(folder).save(AppSettings(sampling=SamplingSettings(temperature=0), reply_length=128))
 
 
 class SmokeRun(QObject):

@@ -46,7 +46,7 @@ class LibraryService:
     ) -> None:
         """`loaded` gives the target in use. `gpu_support` is called for every estimate, as free memory changes."""
         self._repository = repository
-        self._downloads = downloads
+        self.downloads = downloads
         self._loaded = loaded
         self._emit = emit
         self._gpu_support = gpu_support
@@ -66,7 +66,7 @@ class LibraryService:
             case ListDownloads():
                 self.tell_downloads()
             case DiscardDownload(file):
-                self._downloads.discard(file)
+                self.downloads.discard(file)
                 self.tell_downloads()
 
     def list(self) -> tuple[LibraryTarget, ...]:
@@ -79,8 +79,8 @@ class LibraryService:
         listed = [self._listed(record, record.path == starter) for record in records]
         return tuple(sorted(listed, key=lambda target: not target.is_starter))
 
-    def add(self, paths: tuple[Path, ...], stop: StopSignal) -> None:
-        """Raises NotPossible, with the first reason, where none of the paths has a model."""
+    def add(self, paths: tuple[Path, ...], stop: StopSignal) -> tuple[str, ...]:
+        """Returns the reasons why files were left out. Raises NotPossible, with the first one, if all were."""
         found = find_models(paths, stop.is_set)
         left_out = list(found.left_out)
         num_sound = 0
@@ -99,6 +99,7 @@ class LibraryService:
         if not num_sound and left_out:
             more = f" ({len(left_out) - 1:,} more files were left out.)" if len(left_out) > 1 else ""
             raise NotPossible(left_out[0] + more)
+        return tuple(left_out)
 
     def take_in(self, path: Path) -> None:
         """Adds a file that was just downloaded, even one that cannot be loaded: the list then says why."""
@@ -112,7 +113,7 @@ class LibraryService:
             raise NotPossible("The starter model belongs to Slipstream and stays in the list.")
         if delete_file:
             self._delete(path)
-            self._downloads.remove_empty(path.parent)
+            self.downloads.remove_empty(path.parent)
         self._repository.remove_target(path)
         self._tell()
 
@@ -125,7 +126,7 @@ class LibraryService:
         return estimate(facts, settings, support, self._loaded_estimate(support))
 
     def tell_downloads(self) -> None:
-        self._emit(DownloadsListed(self._downloads.list()))
+        self._emit(DownloadsListed(self.downloads.list()))
 
     def _tell(self, left_out: tuple[str, ...] = ()) -> None:
         self._emit(TargetsListed(self.list(), left_out))

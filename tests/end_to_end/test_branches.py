@@ -12,11 +12,13 @@ from pytestqt.qtbot import QtBot
 from app.controllers.chat_settings import ChatSettingsController
 from app.controllers.draft_keeper import DraftKeeper
 from app.controllers.prompt import PromptController
+from app.settings.app_settings import AppSettings
 from app.widgets.message_view import PromptView, ReplyView
 from engine.messages.conversations import Message
 from engine.messages.events import ConversationOpened, ReplyFinished, ReplyText
 from engine.messages.replies import StopReason
 from tests.end_to_end.test_window import _PATIENCE_MS, Desk, last_reply, sit_down
+from tests.fakes.chats import unsaved
 
 __all__ = ["sit_down"]
 
@@ -69,7 +71,7 @@ def test_all_branches_of_a_conversation_are_there_also_after_a_restart(
     PromptController(desk.window, desk.bridge)._context_size = 8192  # the target was ready before
     conversations, chat = desk.chats.conversations, desk.chats.chat
     dialog = ChatSettingsController(desk.window, desk.bridge, conversations, chat).dialog
-    drafts = DraftKeeper(desk.window, desk.bridge, conversations, "", lambda _text: None)
+    drafts = DraftKeeper(desk.window, desk.bridge, conversations, unsaved(AppSettings()))
     stopped = stop_early(desk, qtbot, "Count from one to a hundred in words.")
     assert stopped.statistics is not None
     assert stopped.statistics.stop_reason is StopReason.STOPPED
@@ -130,7 +132,7 @@ def test_all_branches_of_a_conversation_are_there_also_after_a_restart(
     again = sit_down()
     conversations = again.chats.conversations
     dialog = ChatSettingsController(again.window, again.bridge, conversations, again.chats.chat).dialog
-    DraftKeeper(again.window, again.bridge, conversations, "", lambda _text: None)
+    DraftKeeper(again.window, again.bridge, conversations, unsaved(AppSettings()))
     again.window.conversations.chosen.emit(stopped.conversation_id)
     qtbot.waitUntil(lambda: again.shown == second, timeout=_PATIENCE_MS)
     assert [words(again, place) for place in range(4)] == ["", "2 / 3", "2 / 2", ""]

@@ -18,6 +18,7 @@ from pytestqt.qtbot import QtBot
 from app.controllers.personal import PersonalController
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
+from app.settings.app_settings import AppSettings
 from app.theme import apply_theme
 from engine import EngineConfig, LearningSettings, ReplySettings, SamplingSettings, TargetSettings
 from engine.messages.events import (
@@ -39,7 +40,7 @@ from engine.messages.events import (
 from engine.messages.learned import LearnedSummary, NgramRecord
 from engine.proposers.drafting import Drafting
 from engine.storage import Repository
-from tests.fakes.chats import Chats
+from tests.fakes.chats import Chats, unsaved
 from tests.fakes.ear import Ear
 
 pytestmark = [
@@ -62,7 +63,7 @@ class Desk:
         self.bridge = EngineBridge(EngineConfig(folder, learning=NO_LEARNING))
         settings = ReplySettings(SamplingSettings(temperature=0), 16)
         chats = Chats(self.window, self.bridge, settings, TargetSettings(512))
-        self.dialog = PersonalController(self.window, self.bridge, NO_LEARNING).dialog
+        self.dialog = PersonalController(self.window, self.bridge, unsaved(AppSettings(learning=False))).dialog
         self._ear = Ear(self.bridge)  # after the controllers: what the test hears, the window has heard
         qtbot.addWidget(self.window)
         self.window.show()

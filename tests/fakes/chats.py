@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from app.controllers.chat import ChatController
 from app.controllers.conversations import ConversationsController
 from app.controllers.target import TargetController
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
+from app.settings.app_settings import AppSettings, SettingsFile
+from app.settings.keeper import SettingsKeeper
 from engine import ReplySettings, TargetSettings
+
+
+class _NoFile(SettingsFile):
+    def save(self, settings: AppSettings) -> None:
+        pass
+
+
+def unsaved(settings: AppSettings) -> SettingsKeeper:
+    """Settings that are on no disk."""
+    return SettingsKeeper(_NoFile(Path()), settings)
 
 
 class Chats:
@@ -17,16 +31,24 @@ class Chats:
         self,
         window: MainWindow,
         bridge: EngineBridge,
-        reply_settings: ReplySettings | None = None,
-        target_settings: TargetSettings | None = None,
+        reply: ReplySettings = ReplySettings(),  # noqa: B008
+        target: TargetSettings = TargetSettings(),  # noqa: B008
         system_prompt: str = "",
+        keeper: SettingsKeeper | None = None,
     ) -> None:
+        """`keeper` comes with settings of its own."""
         bridge.unhandled.connect(window.toasts.show_error)
-        self.conversations = ConversationsController(window, bridge)
-        self.target = TargetController(window, bridge, target_settings or TargetSettings())
-        self.chat = ChatController(
-            window, bridge, self.conversations, self.target, reply_settings or ReplySettings(), system_prompt
+        settings = AppSettings(
+            sampling=reply.sampling,
+            reply_length=reply.max_tokens,
+            context_size=target.context_size,
+            threads=target.threads,
+            system_prompt=system_prompt,
         )
+        self.keeper = keeper or unsaved(settings)
+        self.conversations = ConversationsController(window, bridge)
+        self.target = TargetController(window, bridge, self.keeper)
+        self.chat = ChatController(window, bridge, self.conversations, self.target, self.keeper)
 
     def start(self, target: str) -> None:
         self.conversations.list_all()

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
 from app.main_window import MainWindow
+from app.settings.app_settings import SettingsFile
 from app.startup.first_paint import OpenedWindow
 from app.theme import ThemeKeeper
 from app.wiring import WiredWindow
@@ -232,3 +233,11 @@ def test_a_store_that_cannot_be_opened_is_shown_in_one_place(desk: Desk) -> None
 
 def test_what_the_engine_asked_of_itself_is_shown_too(ready: Desk) -> None:
     assert ready.fail(UpdateRecall()) == ["No."]
+
+
+def test_what_the_window_shows_is_on_the_disk_when_it_is_closed(desk: Desk) -> None:
+    desk.window.resize(900, 700)
+    desk.window.origins_action.setChecked(True)
+    desk.window.close()
+    settings, complaint = SettingsFile(desk.folder).load()
+    assert (settings.window, settings.colour_origins, complaint) == (desk.window.state(), True, "")

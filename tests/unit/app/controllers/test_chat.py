@@ -280,13 +280,13 @@ def test_a_target_that_was_ready_while_the_next_was_loading_is_shown_when_that_f
 
 def test_only_a_choice_in_the_window_is_remembered(desk: Desk) -> None:
     desk.tell(TargetReady(TARGET, desk.bridge.loads[-1]))
-    assert desk.chats.target.chosen is None, "what the command line or a fallback loads is for this once"
+    assert desk.chats.keeper.settings.target == STARTER, "what the command line or a fallback loads is for this once"
     desk.window.target_bar.target_chosen.emit("/models/tiny.gguf")
     desk.tell(TargetReady(TARGET, desk.bridge.loads[-1]))
-    assert desk.chats.target.chosen == "/models/tiny.gguf"
+    assert desk.chats.keeper.settings.target == "/models/tiny.gguf"
     desk.window.starter_action.trigger()
     desk.tell(TargetReady(TARGET, desk.bridge.loads[-1]))
-    assert desk.chats.target.chosen == STARTER
+    assert desk.chats.keeper.settings.target == STARTER
 
 
 def test_an_error_leaves_when_something_works_again(ready: Desk) -> None:
@@ -438,7 +438,7 @@ def test_a_cancelled_loading_does_not_count_for_the_same_target_chosen_again(rea
     assert ready.take() == []
     ready.tell(TargetReady(replace(TARGET, name="a", path="/models/a.gguf"), second))
     assert ready.window.target_bar.name.text() == "a"
-    assert ready.chats.target.chosen == "/models/a.gguf"
+    assert ready.chats.keeper.settings.target == "/models/a.gguf"
 
 
 def test_a_failed_start_falls_back_to_the_starter(desk: Desk) -> None:
@@ -478,7 +478,7 @@ def test_choosing_another_target_gives_up_the_one_being_loaded(ready: Desk) -> N
     ready.tell(Failed("Loading a was cancelled.", first_load))
     assert ready.window.toasts.shown == (), "the user knows"
     ready.tell(TargetReady(TargetInfo("b", "/models/b.gguf", "", 1000, 10, 2), second_load))
-    assert ready.chats.target.chosen == "/models/b.gguf"
+    assert ready.chats.keeper.settings.target == "/models/b.gguf"
 
 
 def test_a_notice_about_the_target_is_shown(desk: Desk) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pytestqt.qtbot import QtBot
@@ -11,15 +12,30 @@ from pytestqt.qtbot import QtBot
 from app.controllers.draft_keeper import DraftKeeper
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
+from app.settings.app_settings import AppSettings, SettingsFile
+from app.settings.keeper import SettingsKeeper
 from app.theme import ThemeKeeper
 from engine import EngineConfig, SaveDraft
 from engine.messages.conversations import Conversation, ConversationSummary, Message, Role
 from engine.messages.events import ConversationOpened, Event, EverythingForgotten, PromptStored, TargetInfo, TargetReady
 from engine.storage import Repository
 from tests.fakes.bridge import FakeBridge
-from tests.fakes.chats import Chats
+from tests.fakes.chats import Chats, unsaved
 
 NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
+
+
+class _Noting(SettingsKeeper):
+    """`drafts` are those of the new chat, one after the other. Nothing is on a disk."""
+
+    def __init__(self, file: SettingsFile, settings: AppSettings) -> None:
+        super().__init__(file, settings)
+        self.drafts: list[str] = []
+
+    def note(self, **values: Any) -> None:
+        if self.settings.draft != values["draft"]:
+            self.settings = self.settings.model_copy(update=values)
+            self.drafts.append(self.settings.draft)
 
 
 class Desk:
@@ -27,9 +43,10 @@ class Desk:
         self.window = window
         self.box = window.prompt_box
         self.bridge = FakeBridge()
-        self.kept_new: list[str] = []
         chats = Chats(window, self.bridge)
-        self.keeper = DraftKeeper(window, self.bridge, chats.conversations, new_draft, self.kept_new.append)
+        settings = _Noting(SettingsFile(Path()), AppSettings(draft=new_draft))
+        self.kept_new = settings.drafts
+        self.keeper = DraftKeeper(window, self.bridge, chats.conversations, settings)
         chats.start("starter")
         target = TargetInfo("Tiny", "/models/tiny.gguf", "llama 1B Q4", 1000, 10, 2)
         self.tell(TargetReady(target, self.bridge.loads[-1]))
@@ -137,7 +154,7 @@ def test_what_is_written_last_of_all_is_there_after_a_restart(window: MainWindow
     number = repository.create_conversation("Chat", "").id
     repository.close()
     bridge = EngineBridge(EngineConfig(tmp_path))
-    keeper = DraftKeeper(window, bridge, Chats(window, bridge).conversations, "", lambda _text: None)
+    keeper = DraftKeeper(window, bridge, Chats(window, bridge).conversations, unsaved(AppSettings()))
     window.conversations.chosen.emit(number)
     window.prompt_box.set_text("unsent")
     keeper.save()

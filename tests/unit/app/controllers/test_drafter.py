@@ -11,6 +11,7 @@ from pytestqt.qtbot import QtBot
 from app.controllers.drafter import DrafterController
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
+from app.settings.app_settings import AppSettings
 from app.theme import ThemeKeeper
 from engine import BUILT_IN, EngineConfig, FetchDrafter, LoadTarget, UseDrafter
 from engine.messages.events import (
@@ -23,6 +24,7 @@ from engine.messages.events import (
     TargetReady,
 )
 from tests.fakes.bridge import FakeBridge
+from tests.fakes.chats import unsaved
 from tests.fakes.ear import Ear
 from tests.fakes.hub import FakeHub
 
@@ -33,7 +35,8 @@ class Desk:
     def __init__(self, window: MainWindow, bridge: FakeBridge | EngineBridge, data_dir: Path, choice: str) -> None:
         self.window = window
         bridge.unhandled.connect(window.toasts.show_error)
-        self.controller = DrafterController(window, bridge, data_dir, choice)
+        keeper = unsaved(AppSettings(drafter=choice))
+        self.controller = DrafterController(window, bridge, data_dir, keeper)
         self.dialog = self.controller.dialog
         window.drafter_action.trigger()
 
@@ -98,7 +101,7 @@ def test_a_folder_is_used_and_one_that_is_not_there_is_refused(desk: Desk, bridg
     assert desk.controller.choice == str(tmp_path)
 
 
-def test_a_name_is_fetched_and_then_used(qtbot: QtBot, desk: Desk, bridge: FakeBridge) -> None:
+def test_a_name_is_fetched_and_then_used(desk: Desk, bridge: FakeBridge) -> None:
     desk.dialog.chosen.emit(NAME)
     assert bridge.posted == [FetchDrafter(NAME)]
     tell(bridge, DrafterFetching(NAME, "model.safetensors", 1_500_000, 3_000_000))
@@ -107,8 +110,7 @@ def test_a_name_is_fetched_and_then_used(qtbot: QtBot, desk: Desk, bridge: FakeB
     tell(bridge, SpeculationChanged("Tiny", "Drafting pauses.", True))
     assert desk.words.startswith("Downloading")
     assert desk.controller.choice == BUILT_IN
-    with qtbot.waitSignal(desk.controller.changed):
-        tell(bridge, DrafterFetched(NAME))
+    tell(bridge, DrafterFetched(NAME))
     assert bridge.posted[1:] == [UseDrafter(NAME)]
     assert desk.controller.choice == NAME
     assert not desk.dialog.progress.isVisible()

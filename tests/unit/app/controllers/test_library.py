@@ -43,7 +43,7 @@ class Desk:
     def __init__(self, window: MainWindow, keeper: ThemeKeeper, bridge: FakeBridge, folder: Path) -> None:
         self.window = window
         self.bridge = bridge
-        self.chats = Chats(window, bridge, target_settings=FOR_ALL)
+        self.chats = Chats(window, bridge, target=FOR_ALL)
         self.library = connect_library(window, keeper, bridge, self.chats.target, folder, SamplingSettings())
         self.dialog = self.library.dialog
         self.chats.start(STARTER)
@@ -98,7 +98,7 @@ def test_a_model_that_fits_is_loaded_with_its_own_settings(desk: Desk) -> None:
     desk.estimated(QWEN.path, SMALL)
     assert desk.bridge.loads[-1] == LoadTarget(str(QWEN.path), QWEN.options.settings, for_all=FOR_ALL)
     desk.tell(ready(QWEN, desk.bridge.loads[-1]))
-    assert desk.chats.target.chosen == str(QWEN.path)
+    assert desk.chats.keeper.settings.target == str(QWEN.path)
     rows = {row.key: row.tag for row in desk.window.target_bar.picker.view.rows.rows}
     assert rows[QWEN.path] == "In use"
     assert rows[STARTER_TARGET.path] == ""
@@ -374,7 +374,7 @@ def test_what_fails_is_told_where_the_user_looks(desk: Desk) -> None:
 def test_what_holds_for_all_may_change_meanwhile(desk: Desk) -> None:
     desk.window.library_action.trigger()
     form = desk.dialog.library.details.form
-    desk.chats.target.settings = TargetSettings(threads=5)
+    desk.chats.keeper.note(threads=5)
     desk.dialog.library.set_for_all(SamplingSettings(temperature=1.5))
     assert form.sampling.fields["temperature"].value() == 1.5
     assert desk.bridge.posted[-1] == EstimateMemory(STARTER_TARGET.path, TargetSettings(threads=5))

@@ -16,6 +16,7 @@ from pytestqt.qtbot import QtBot
 from app.controllers.personal import PersonalController
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
+from app.settings.app_settings import AppSettings
 from app.theme import ThemeKeeper
 from engine import (
     EngineConfig,
@@ -48,6 +49,7 @@ from engine.messages.events import (
 )
 from engine.messages.learned import ImportOutcome, ProfileSummary
 from tests.fakes.bridge import FakeBridge
+from tests.fakes.chats import unsaved
 from tests.fakes.ear import Ear
 from tests.unit.app.learned_made import IN_USE, NOTHING, WHEN, learned
 
@@ -60,7 +62,8 @@ class Desk:
         self.window = window
         self.bridge = bridge
         bridge.unhandled.connect(window.toasts.show_error)
-        self.controller = PersonalController(window, bridge, LearningSettings(share=0.25))
+        self.settings = unsaved(AppSettings(learning_share=0.25))
+        self.controller = PersonalController(window, bridge, self.settings)
         self.dialog = self.controller.dialog
 
     def tell(self, *events: Event) -> None:
@@ -121,7 +124,7 @@ def test_how_to_learn_is_told_to_the_engine_and_kept(desk: Desk) -> None:
     QTest.keyClick(desk.dialog.learning.enabled, Qt.Key.Key_Space)
     wanted = LearningSettings(enabled=False, share=0.25, on_battery=True)
     assert desk.posted == [UseLearning(LearningSettings(share=0.25, on_battery=True)), UseLearning(wanted)]
-    assert desk.controller.settings == wanted
+    assert desk.settings.settings.learning_settings() == wanted
     desk.dialog.learning.changed.emit(wanted)
     assert len(desk.posted) == 2, "nothing new"
 

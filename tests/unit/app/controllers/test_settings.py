@@ -15,13 +15,13 @@ from pytestqt.qtbot import QtBot
 
 from app.controllers.drafter import DrafterController
 from app.controllers.personal import PersonalController
-from app.controllers.settings import LastChoices, SettingsController
+from app.controllers.settings import SettingsController
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings, SettingsFile
 from app.settings.declaration import Group
 from app.settings.keeper import SettingsKeeper
 from app.theme import ThemeKeeper
-from engine import STARTER, LearningSettings, LoadTarget, ReplySettings, SamplingSettings, Send, TargetSettings
+from engine import STARTER, LoadTarget, ReplySettings, SamplingSettings, Send, TargetSettings
 from engine.messages.events import Event, TargetInfo, TargetReady
 from tests.fakes.bridge import FakeBridge
 from tests.fakes.chats import Chats
@@ -33,11 +33,9 @@ class Desk:
         qtbot.addWidget(self.window)
         self.window.show()
         self.bridge = FakeBridge()
-        self.chats = Chats(
-            self.window, self.bridge, settings.reply_settings(), settings.target_settings(), settings.system_prompt
-        )
         self.keeper = SettingsKeeper(SettingsFile(folder), settings)
-        self.controller = SettingsController(self.window, theme, self.keeper, self.chats.chat, self.chats.target)
+        self.chats = Chats(self.window, self.bridge, keeper=self.keeper)
+        self.controller = SettingsController(self.window, theme, self.keeper, self.chats.target)
 
     def open(self) -> None:
         self.window.settings_action.trigger()
@@ -324,10 +322,9 @@ def test_what_was_chosen_is_on_the_disk_before_the_app_is_closed(
     qtbot.addWidget(window)
     bridge = FakeBridge()
     settings = SettingsKeeper(SettingsFile(tmp_path), AppSettings(sampling=SamplingSettings(temperature=0.3)))
-    target = Chats(window, bridge).target
-    drafters = DrafterController(window, bridge, tmp_path, "built-in")
-    personal = PersonalController(window, bridge, LearningSettings())
-    choices = LastChoices(window, bridge, settings, target, drafters, personal)
+    Chats(window, bridge, keeper=settings)
+    drafters = DrafterController(window, bridge, tmp_path, settings)
+    personal = PersonalController(window, bridge, settings)
 
     window.target_bar.target_chosen.emit("/models/x.gguf")
     info = TargetInfo("x", "/models/x.gguf", "llama", 1000, 10, 2, identity="file:1")
@@ -340,10 +337,9 @@ def test_what_was_chosen_is_on_the_disk_before_the_app_is_closed(
     qtbot.waitUntil(lambda: kept().learning_on_battery)
     assert (kept().target, kept().sampling.temperature) == ("/models/x.gguf", 0.3)
     assert kept().target_identity == "file:1"
-    window.resize(900, 700)
     window.starter_action.trigger()
     bridge.tell(TargetReady(replace(info, path="/models/smol.gguf", identity="file:2"), bridge.loads[-1]))
-    choices.save()
+    drafters.dialog.chosen.emit(str(tmp_path))
     settings.close()
-    assert kept().window == window.state()
     assert (kept().target, kept().target_identity) == (STARTER, "")
+    assert kept().drafter == str(tmp_path)
