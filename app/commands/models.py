@@ -41,11 +41,10 @@ def list_models() -> None:
     for target in targets:
         if target.problem:
             print(f"{target.name}: {target.problem}", file=sys.stderr)
-    for listed in (event for event in events if isinstance(event, DownloadsListed)):
-        for file, num_bytes in listed.downloads:
-            here = f"{Path(file.name).name}: {_in_gib(num_bytes)} of {_in_gib(file.size_bytes)} are here"
-            command = f"slipstream models download {file.repository} {file.name}"
-            print(f"{here}; `{command}` goes on.", file=sys.stderr)
+    for file, num_bytes in waiting:
+        here = f"{Path(file.name).name}: {_in_gib(num_bytes)} of {_in_gib(file.size_bytes)} are here"
+        command = f"slipstream models download {file.repository} {file.name}"
+        print(f"{here}; `{command}` goes on.", file=sys.stderr)
 
 
 @models.command("add")
@@ -64,9 +63,8 @@ def add_models(
         print(f"{target.name} is in the library.")
     if not added:
         print("All of it is in the library already.")
-    for listed in (event for event in events if isinstance(event, TargetsListed)):
-        for reason in listed.left_out:
-            print(reason, file=sys.stderr)
+    for reason in left_out:
+        print(reason, file=sys.stderr)
 
 
 @models.command("download")
