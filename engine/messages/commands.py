@@ -37,7 +37,7 @@ class OwedCommand(StoreCommand):
 
 
 class LibraryCommand(Command):
-    """Reads or changes the library of targets."""
+    """Reads or changes the library of targets. Paths are absolute."""
 
 
 class HubCommand(Command):

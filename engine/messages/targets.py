@@ -14,11 +14,14 @@ from engine.config import TargetOptions
 class TargetSource:
     """Where a target comes from and what it is, before it is loaded. For now it always comes from a file."""
 
-    path: Path
+    path: Path  # absolute, also where it was made from a relative one
     name: str
     size_bytes: int = 0  # of the file at `path`; of a model in parts, its first part
     identity: str = ""  # the same wherever the file is, and another one when it changes; empty: cannot be read
     trusted: bool = False  # ours, or loaded before: needs no first look in a process of its own
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", self.path.absolute())
 
 
 @dataclass(frozen=True, slots=True)

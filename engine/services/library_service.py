@@ -108,7 +108,6 @@ class LibraryService:
 
     def remove(self, path: Path, delete_file: bool) -> None:
         """Raises NotPossible."""
-        path = path.absolute()
         if path == self._starter_path():
             raise NotPossible("The starter model belongs to Slipstream and stays in the list.")
         if delete_file:
@@ -119,7 +118,6 @@ class LibraryService:
 
     def estimate(self, path: Path, settings: TargetSettings) -> MemoryEstimate:
         """The user's own settings for the target fill the gaps in `settings`. Raises TargetMissing."""
-        path = path.absolute()
         facts, record = self._look_at(path)
         settings = settings.filled_up(record.options.settings) if record else settings
         support = self._gpu_support()
@@ -139,7 +137,6 @@ class LibraryService:
         return facts.problem
 
     def _change_options(self, path: Path, options: TargetOptions) -> None:
-        path = path.absolute()
         if self._repository.target_at(path) is None:
             if path != self._starter_path():
                 raise TargetMissing(f"{path.name} is not in the library; add it first.")

@@ -43,14 +43,14 @@ class TargetRepository(Transactions):
     def remove_target(self, path: Path) -> None:
         """Without its file; its settings go with the last copy. Does nothing where it is not in the library."""
         with self._writing() as connection:
-            at_path = TargetFileRow.path == path.absolute()
+            at_path = TargetFileRow.path == path
             target_id = connection.execute(select(TargetFileRow.target_id).where(at_path)).scalar_one_or_none()
             connection.execute(delete(TargetFileRow).where(at_path))
             connection.execute(delete(TargetRow).where(TargetRow.id == target_id, _HAS_NO_FILE))
 
     def change_target_options(self, path: Path, options: TargetOptions) -> None:
         """Of all copies of the file. Does nothing where it is not in the library."""
-        target = select(TargetFileRow.target_id).where(TargetFileRow.path == path.absolute()).scalar_subquery()
+        target = select(TargetFileRow.target_id).where(TargetFileRow.path == path).scalar_subquery()
         text = _OPTIONS.dump_json(options, ensure_ascii=True).decode()
         with self._writing() as connection:
             connection.execute(update(TargetRow).where(TargetRow.id == target).values(options=text))
@@ -63,13 +63,13 @@ class TargetRepository(Transactions):
 
     def target_at(self, path: Path) -> TargetRecord | None:
         with self._reading() as connection:
-            return _at(connection, path.absolute())
+            return _at(connection, path)
 
     def target_of(self, source: TargetSource) -> TargetRecord | None:
         """What the library knows of this target, wherever its file is."""
         unread = and_(
             TargetRow.identity.is_(None),
-            TargetFileRow.path == source.path.absolute(),
+            TargetFileRow.path == source.path,
             TargetFileRow.size_bytes == source.size_bytes,
         )
         wanted = _FILES.where(or_(TargetRow.identity == source.identity, unread))
@@ -78,7 +78,7 @@ class TargetRepository(Transactions):
             return None if row is None else _record(row)
 
     def _save(self, source: TargetSource, facts: str = "", last_used_at: datetime | None = None) -> TargetRecord:
-        path = source.path.absolute()
+        path = source.path
         gone = self._gone_copy(source, path)
         with self._writing() as connection:
             target_id = _target_id(connection, source, path)

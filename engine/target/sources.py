@@ -46,7 +46,6 @@ def named_source(target: str) -> TargetSource | None:
 
 def file_source(path: Path, identity: str | None = None) -> TargetSource:
     """`identity` where it is known already. A file that cannot be read has none."""
-    path = path.absolute()
     try:
         size_bytes = path.stat().st_size
     except OSError:
