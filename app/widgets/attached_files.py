@@ -1,4 +1,4 @@
-"""The text files that went along with a prompt, in the transcript."""
+"""The attachments of a prompt, in the transcript."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QFrame, QPlainTextEdit, QPushButton, QWidget
 from app.theme import ThemeKeeper
 from app.widgets.appearance import code_font
 from app.widgets.attachment_chips import words_of_size
+from app.widgets.parts import set_up
 from engine.messages.prompts import Attachment
 
 _GAP_PX = 6
@@ -30,12 +31,9 @@ class AttachedFiles(QWidget):
         self._attachments = attachments
         self._opened: Attachment | None = None
         self.buttons = [self._button(attachment) for attachment in attachments]
-        self.text = QPlainTextEdit(self)
-        self.text.setReadOnly(True)
-        self.text.setProperty("kind", "attached")
+        self.text = set_up(QPlainTextEdit(self, readOnly=True, tabChangesFocus=True), kind="attached")
         self.text.setFrameShape(QFrame.Shape.NoFrame)
         self.text.setFont(code_font())
-        self.text.setTabChangesFocus(True)
         self.text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.text.hide()
         keeper.changed.connect(self._draw)
@@ -67,15 +65,13 @@ class AttachedFiles(QWidget):
 
     def _button(self, attachment: Attachment) -> QPushButton:
         size = words_of_size(attachment.num_bytes)
-        button = QPushButton(self)
-        name = button.fontMetrics().elidedText(attachment.name, Qt.TextElideMode.ElideMiddle, _WIDEST_NAME_PX)
-        button.setText(f"{name} · {size}".replace("&", "&&"))
-        button.setAccessibleName(f"{attachment.name}, {size}")
-        button.setProperty("kind", "file")
-        button.setCheckable(True)
-        button.setToolTip(self.tr("Show or hide the text of {file}").format(file=attachment.name))
-        button.clicked.connect(self._on_clicked)
-        return button
+        tip = self.tr("Show or hide the text of {file}").format(file=attachment.name)
+        made = set_up(QPushButton(self), kind="file", name=f"{attachment.name}, {size}", tip=tip)
+        name = made.fontMetrics().elidedText(attachment.name, Qt.TextElideMode.ElideMiddle, _WIDEST_NAME_PX)
+        made.setText(f"{name} · {size}".replace("&", "&&"))
+        made.setCheckable(True)
+        made.clicked.connect(self._on_clicked)
+        return made
 
     @Slot()
     def _on_clicked(self) -> None:

@@ -1,4 +1,4 @@
-"""Text files that go along with the prompt that is being written."""
+"""The attachments of the prompt that is being written."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from app.text.translation import translate
 from app.theme import ThemeKeeper
 from app.widgets.icon_button import IconButton
 from app.widgets.layouts import Placed, in_row
-from app.widgets.parts import ElidedLabel
+from app.widgets.parts import ElidedLabel, set_up
 from engine.messages.prompts import Attachment
 
 _GAP_PX = 6
@@ -18,10 +18,10 @@ _WIDEST_PX = 280
 
 
 class AttachmentChips(QWidget):
-    """One chip for each file, in as many lines as it takes; hidden without any.
+    """One chip for each file, in as many lines as they need; hidden where there is none.
 
     Signals:
-        changed(): a file came or went.
+        changed(): a file was added or removed.
     """
 
     changed = Signal()
@@ -90,8 +90,7 @@ class _Chip(QFrame):
         self.setToolTip(attachment.name)
         name = ElidedLabel(self)
         name.set_words(attachment.name)
-        size = QLabel(words_of_size(attachment.num_bytes), self)
-        size.setProperty("kind", "quiet")
+        size = set_up(QLabel(words_of_size(attachment.num_bytes), self), kind="quiet")
         remove = self.tr("Remove {file}").format(file=attachment.name)
         self.close_button = IconButton(keeper, "close", remove, icon_px=13, parent=self)
         in_row([Placed(name, 1), size, self.close_button], inside=self, margins=(10, 2, 3, 2), spacing=7)

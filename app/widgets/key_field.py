@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QKeyCombination, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QKeyCombination, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QPushButton, QWidget
 
@@ -15,8 +15,8 @@ _MODIFIERS = frozenset(
 
 
 class KeyField(QPushButton):
-    """Shows the keys of an action; once pressed, it takes the next keys that are pressed. Esc leaves it as it was,
-    Backspace takes the keys away, and Tab goes on.
+    """Shows the keys of an action; after a click it takes the next keys that are pressed. Esc leaves it as it was,
+    Backspace removes the keys, and Tab goes on.
 
     Signals:
         chosen(str): other keys, as Qt writes them in files; empty for none.
@@ -25,12 +25,11 @@ class KeyField(QPushButton):
     chosen = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(parent, autoDefault=False)
         self._keys = ""
         self._listening = False
         self.setProperty("kind", "outlined")
-        self.setAutoDefault(False)
-        self.clicked.connect(self._on_clicked)
+        self.clicked.connect(lambda: self._listen(not self._listening))
 
     def set_keys(self, keys: str) -> None:
         self._keys = keys
@@ -38,7 +37,7 @@ class KeyField(QPushButton):
 
     def event(self, event: QEvent) -> bool:
         if self._listening and event.type() == QEvent.Type.ShortcutOverride:
-            event.accept()  # or the action that has the keys would run
+            event.accept()  # else the action with these keys would run
             return True
         return super().event(event)
 
@@ -46,7 +45,7 @@ class KeyField(QPushButton):
         if not self._listening:
             super().keyPressEvent(event)
         elif event.key() in _MODIFIERS:
-            event.accept()  # and the key that goes with it is awaited
+            event.accept()  # the key that goes with it comes later
         else:
             event.accept()
             self._listen(False)
@@ -63,16 +62,9 @@ class KeyField(QPushButton):
         self._listen(False)
         super().focusOutEvent(event)
 
-    @Slot()
-    def _on_clicked(self) -> None:
-        self._listen(not self._listening)
-
     def _listen(self, listening: bool) -> None:
         self._listening = listening
-        if listening:
-            self.setText(self.tr("Press keys…"))
-        else:
-            self.setText(native(self._keys) or self.tr("None"))
+        self.setText(self.tr("Press keys…") if listening else native(self._keys) or self.tr("None"))
 
 
 def _text(event: QKeyEvent) -> str:

@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QAction, QWheelEvent
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QComboBox,
-    QGridLayout,
-    QHBoxLayout,
-    QLabel,
-    QPlainTextEdit,
-    QPushButton,
-    QWidget,
-)
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QPlainTextEdit, QWidget
 
 from app.settings.declaration import Group, Kind, Setting, SettingValue
 from app.settings.shortcuts import KeyProblem, Shortcut
@@ -21,7 +12,9 @@ from app.text.translation import translate
 from app.theme import ThemeKeeper
 from app.widgets.icon_button import IconButton
 from app.widgets.key_field import KeyField
+from app.widgets.layouts import Placed, Stretch, in_grid, in_row
 from app.widgets.number_field import NumberField
+from app.widgets.parts import button, keep_place, set_up
 
 FIELD_PX = 150
 ROOM_SCALE = 1.3  # up to which a control is placed beside its name
@@ -46,36 +39,24 @@ class OptionRow(QWidget):
         self.name = name
         self.description = description
         self._keeper = keeper
-        self._label = QLabel(name, self)
-        self._label.setWordWrap(True)
-        self._about = QLabel(description, self)
-        self._about.setProperty("kind", "quiet")
-        self._about.setWordWrap(True)
+        label = QLabel(name, self, wordWrap=True)
+        self._about = set_up(QLabel(description, self, wordWrap=True), kind="quiet")
         self._about.setVisible(bool(description))
-        self.problem = QLabel(self)
-        self.problem.setProperty("kind", "problem")
-        self.problem.setWordWrap(True)
+        self.problem = set_up(QLabel(self, wordWrap=True), kind="problem")
         self.problem.hide()
         reset = self.tr("Reset “{name}” to the usual").format(name=name)
-        self.reset_button = IconButton(keeper, "reset", reset, icon_px=15, parent=self)
-        self.reset_button.clicked.connect(self._on_reset)
-        policy = self.reset_button.sizePolicy()
-        policy.setRetainSizeWhenHidden(True)
-        self.reset_button.setSizePolicy(policy)
+        self.reset_button = keep_place(
+            IconButton(keeper, "reset", reset, self.reset_requested, icon_px=15, parent=self)
+        )
         self._holder = QWidget(self)
-        self._control = QHBoxLayout(self._holder)
-        self._control.setContentsMargins(0, 0, 0, 0)
-        self._control.setSpacing(6)
-        self._control.addStretch(1)
-        self._grid = QGridLayout(self)
-        self._grid.setContentsMargins(0, 7, 0, 7)
-        self._grid.setHorizontalSpacing(10)
-        self._grid.setVerticalSpacing(2)
-        self._grid.setColumnStretch(0, 3)
-        self._grid.setColumnStretch(1, 2)
-        self._grid.addWidget(self._label, 0, 0)
-        self._grid.addWidget(self.reset_button, 0, 2)
-        self._grid.addWidget(self._about, 1, 0, 1, 2)
+        self._control = in_row([Stretch()], inside=self._holder, spacing=6)
+        self._grid = in_grid(
+            [[label, None, self.reset_button], [Placed(self._about, columns=2)]],
+            inside=self,
+            margins=(0, 7, 0, 7),
+            spacing=(10, 2),
+            stretches=(3, 2),
+        )
         self._grid.addWidget(self.problem, 3, 0, 1, 2)
         keeper.changed.connect(self._place)
         self._place()
@@ -95,10 +76,6 @@ class OptionRow(QWidget):
     def show_problem(self, sentence: str) -> None:
         self.problem.setText(sentence)
         self.problem.setVisible(bool(sentence))
-
-    @Slot()
-    def _on_reset(self) -> None:
-        self.reset_requested.emit()
 
     @Slot()
     def _place(self) -> None:
@@ -122,13 +99,9 @@ class SettingRow(OptionRow):
         name, about = (translate("Settings", words) for words in (setting.label, setting.description))
         super().__init__(keeper, setting.group, name, about, parent)
         self.setting = setting
-        self._pause = QTimer(self)
-        self._pause.setSingleShot(True)
-        self._pause.setInterval(TYPING_PAUSE_MS)
+        self._pause = QTimer(self, singleShot=True, interval=TYPING_PAUSE_MS)
         self._pause.timeout.connect(self._on_text)
-        self.control = self._make_control()
-        self.control.setAccessibleName(name)
-        self.control.setAccessibleDescription(about)
+        self.control = set_up(self._make_control(), name=name, about=about)
         if setting.kind is Kind.TEXT:
             self._grid.addWidget(self.control, 2, 0, 1, 2)
             self._holder.hide()
@@ -164,18 +137,16 @@ class SettingRow(OptionRow):
         setting = self.setting
         if setting.kind is Kind.SWITCH:
             switch = QCheckBox(self)
-            switch.toggled.connect(self._on_toggled)
+            switch.toggled.connect(self.chosen.emit)
             return switch
         if setting.kind is Kind.CHOICE:
             choice = _Choice(self)
             for value, words in setting.choices:
                 choice.addItem(translate("Settings", words), value)
-            choice.activated.connect(self._on_activated)
+            choice.activated.connect(lambda: self.chosen.emit(choice.currentData()))
             return choice
         if setting.kind is Kind.TEXT:
-            text = QPlainTextEdit(self)
-            text.setProperty("kind", "field")
-            text.setTabChangesFocus(True)
+            text = set_up(QPlainTextEdit(self, tabChangesFocus=True), kind="field")
             text.textChanged.connect(self._pause.start)
             return text
         number = NumberField(setting, _unset(setting), self)
@@ -183,15 +154,6 @@ class SettingRow(OptionRow):
         number.chosen.connect(self.chosen)
         number.refused.connect(self._on_refused)
         return number
-
-    @Slot(bool)
-    def _on_toggled(self, on: bool) -> None:
-        self.chosen.emit(on)
-
-    @Slot()
-    def _on_activated(self) -> None:
-        if isinstance(self.control, QComboBox):
-            self.chosen.emit(self.control.currentData())
 
     @Slot()
     def _on_text(self) -> None:
@@ -227,14 +189,12 @@ class ShortcutRow(OptionRow):
         super().__init__(keeper, Group.SHORTCUTS, shortcut.words, "", parent)
         self._wanted = ""
         self._owner = ""
-        self.field = KeyField(self)
+        tip = self.tr("Press it, and then the keys; Backspace for none, Esc to leave it as it is")
+        self.field = set_up(KeyField(self), tip=tip)
         self.field.chosen.connect(self.chosen)
-        self.field.setToolTip(self.tr("Press it, and then the keys; Backspace for none, Esc to leave it as it is"))
         self._control.addWidget(self.field)
-        self.swap_button = QPushButton(self.tr("Swap them"), self)
-        self.swap_button.setProperty("kind", "link")
-        self.swap_button.setAutoDefault(False)
-        self.swap_button.clicked.connect(self._on_swap)
+        swap = self.tr("Swap them")
+        self.swap_button = button(swap, "link", self, lambda: self.swap_requested.emit(self._wanted, self._owner))
         self.swap_button.hide()
         self._grid.addWidget(self.swap_button, 4, 0, Qt.AlignmentFlag.AlignLeft)
         keeper.changed.connect(self._fit)
@@ -256,10 +216,6 @@ class ShortcutRow(OptionRow):
         self.swap_button.setVisible(bool(problem.owner))
 
     @Slot()
-    def _on_swap(self) -> None:
-        self.swap_requested.emit(self._wanted, self._owner)
-
-    @Slot()
     def _fit(self) -> None:
         self.field.setMinimumWidth(self._keeper.px(FIELD_PX))
 
@@ -271,11 +227,8 @@ class LinkRow(OptionRow):
         self, keeper: ThemeKeeper, group: Group, action: QAction, description: str, parent: QWidget | None = None
     ) -> None:
         super().__init__(keeper, group, action.text().removesuffix("…"), description, parent)
-        self.button = QPushButton(self.tr("Open…"), self)
-        self.button.setProperty("kind", "outlined")
-        self.button.setAutoDefault(False)
+        self.button = button(self.tr("Open…"), "outlined", self, action.trigger)
         self.button.setAccessibleName(action.text())
-        self.button.clicked.connect(action.trigger)
         self._control.addWidget(self.button)
         self.reset_button.hide()
 

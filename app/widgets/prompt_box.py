@@ -1,37 +1,38 @@
-"""Where the user writes."""
+"""The box that the user writes in."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy, QWidget
 
 from app.settings.shortcuts import native
 from app.theme import ThemeKeeper
-from app.widgets.appearance import reading_font
+from app.widgets.appearance import reading_font, restyle
 from app.widgets.attachment_chips import AttachmentChips
 from app.widgets.icon_button import IconButton
-from app.widgets.layouts import in_column
+from app.widgets.layouts import Placed, in_column, in_row
+from app.widgets.parts import set_up
 from app.widgets.prompt_editor import BUTTON_PX, SHARE_OF_WINDOW, PromptEditor
 from engine.messages.prompts import join_prompt, split_prompt
 
-COUNT_ROOM = 888_888  # tokens whose words have room beside the text, so that nothing moves when a number appears
-COUNT_FROM_PX = 420  # a narrower box has no room for it
+COUNT_ROOM = 888_888  # tokens; there is always room for these words, so that nothing moves when a number appears
+COUNT_FROM_PX = 420  # a narrower box has no room for them
 
 
 class PromptBox(QWidget):
     """A rounded box that grows with its text.
 
-    Enter sends, Shift+Enter breaks the line. One can always write; sending takes a target that is ready and no reply
-    under way, and until then the text stays where it is.
+    Enter sends, Shift+Enter breaks the line. The user can always write; a prompt is sent only while a target is ready
+    and no reply is under way, and until then it stays in the box.
 
     Signals:
-        submitted(str): a prompt to be answered; the box is empty again.
-        stop_requested(): the reply under way is to end.
-        pages_requested(int): the conversation is to be scrolled by so many pages.
-        edit_last_requested(): the prompt that was sent last is to be edited.
-        edited(): there is another text in it.
-        attach_requested(): a file is to be chosen that goes along with the prompt.
+        submitted(str): a prompt to answer; the box is empty again.
+        stop_requested(): stop the reply under way.
+        pages_requested(int): scroll the conversation by so many pages.
+        edit_last_requested(): edit the prompt that was sent last.
+        edited(): the text has changed.
+        attach_requested(): choose a file to attach to the prompt.
     """
 
     attach_requested = Signal()
@@ -48,8 +49,7 @@ class PromptBox(QWidget):
         self._keeper = keeper
         self._reason = ""
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-        self.frame = QFrame(self)
-        self.frame.setProperty("kind", "prompt")
+        self.frame = set_up(QFrame(self), kind="prompt")
         self.editor = PromptEditor(self.frame)
         self.editor.submit_requested.connect(self.submit)
         self.editor.stop_requested.connect(self._on_escape)
@@ -58,30 +58,23 @@ class PromptBox(QWidget):
         self.editor.focused.connect(self._show_focus)
         self.editor.textChanged.connect(self._on_text_changed)
         self.editor.document().documentLayout().documentSizeChanged.connect(self._fit)
-        self.button = IconButton(keeper, "send", "", token="on_accent", kind="send", parent=self.frame)
-        self.button.clicked.connect(self._on_button)
+        self.button = IconButton(keeper, "send", "", self._on_button, token="on_accent", kind="send", parent=self.frame)
         attach = self.tr("Attach a text file  (Ctrl+Shift+A)")
-        self.attach_button = IconButton(keeper, "attach", attach, parent=self.frame)
+        self.attach_button = IconButton(keeper, "attach", attach, self.attach_requested, parent=self.frame)
         self.attach_button.setFixedSize(BUTTON_PX, BUTTON_PX)
-        self.attach_button.clicked.connect(self.attach_requested)
         self.chips = AttachmentChips(keeper, self.frame)
         self.chips.changed.connect(self._on_text_changed)
-        self.hint = QLabel(self)
-        self.hint.setProperty("kind", "quiet")
-        self.hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.hint = set_up(QLabel(self, alignment=Qt.AlignmentFlag.AlignCenter), kind="quiet")
         self.hint.hide()
-        self.count = QLabel(self.frame)
-        self.count.setProperty("kind", "count")
+        self.count = set_up(QLabel(self.frame), kind="count")
         self.count.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self.count.setFixedSize(self.count.fontMetrics().horizontalAdvance(self._words_of_count(COUNT_ROOM)), BUTTON_PX)
-        inside = in_column([self.chips], inside=self.frame, margins=(8, 7, 8, 7), spacing=6)
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        inside.addLayout(row)
-        row.addWidget(self.attach_button, 0, Qt.AlignmentFlag.AlignBottom)
-        row.addWidget(self.editor, 1)
-        row.addWidget(self.count, 0, Qt.AlignmentFlag.AlignBottom)
-        row.addWidget(self.button, 0, Qt.AlignmentFlag.AlignBottom)
+        bottom = Qt.AlignmentFlag.AlignBottom
+        attach_button, count, send = (
+            Placed(part, alignment=bottom) for part in (self.attach_button, self.count, self.button)
+        )
+        row = in_row([attach_button, Placed(self.editor, 1), count, send], spacing=8)
+        in_column([self.chips, row], inside=self.frame, margins=(8, 7, 8, 7), spacing=6)
         in_column([self.hint, self.frame], inside=self, spacing=5)
         self.setFocusProxy(self.editor)
         self.set_target_name("")
@@ -91,27 +84,26 @@ class PromptBox(QWidget):
 
     @property
     def text(self) -> str:
-        """The prompt so far, with the files that go along."""
+        """The prompt so far, with its attachments."""
         return join_prompt(self.chips.attachments, self.editor.toPlainText())
 
     def set_text(self, text: str) -> None:
-        """A prompt as it was sent; its files are attached again."""
+        """A prompt as it was sent, with its attachments."""
         attachments, words = split_prompt(text)
         self.chips.set_attachments(attachments)
         self.editor.setPlainText(words)
         self.editor.moveCursor(self.editor.textCursor().MoveOperation.End)
 
     def show_count(self, num_tokens: int | None, most: int) -> None:
-        """How many tokens the text has, of `most` that fit; None for more than anybody counts."""
+        """The number of tokens of the text, of `most` that fit; None for too many to count."""
         fits = num_tokens is not None and num_tokens <= most
         self.count.setText(self.tr("Too long") if num_tokens is None else self._words_of_count(num_tokens))
         about = self.tr("Counted as the model reads it; the chat so far and the model's own marks come on top.")
         if not fits:
             words = self.tr("This is more than the model reads at once ({number} token(s)): shorten it.", "", most)
             about = f"{words.format(number=f'{most:,}')} {about}"
-        self.count.setToolTip(about)
-        self.count.setAccessibleDescription(about)
-        _set_level(self.count, "" if fits else "error")
+        set_up(self.count, tip=about, about=about)
+        restyle(self.count, level="" if fits else "error")
 
     def clear_count(self) -> None:
         self.count.clear()
@@ -120,7 +112,7 @@ class PromptBox(QWidget):
     def set_target_name(self, name: str) -> None:
         words = self.tr("Message {name}…").format(name=name) if name else self.tr("Write a message…")
         self.editor.setPlaceholderText(words)
-        self.editor.viewport().update()  # Qt does not by itself
+        self.editor.viewport().update()  # Qt does not do so by itself
 
     @property
     def sends_with_ctrl(self) -> bool:
@@ -132,8 +124,8 @@ class PromptBox(QWidget):
         self._update_button()
 
     def set_ready(self, ready: bool, reason: str = "") -> None:
-        """Whether there is a target to send to; `reason` is shown when the user tries although there is none, which is
-        still loading where nothing else is said."""
+        """Whether there is a target to send to; `reason` is shown when the user tries while there is none. Without a
+        reason, it is still loading."""
         self._ready = ready
         self._reason = reason
         if ready:
@@ -203,26 +195,17 @@ class PromptBox(QWidget):
 
     @Slot(bool)
     def _show_focus(self, focused: bool) -> None:
-        self.frame.setProperty("active", "true" if focused else "false")
-        self.frame.style().unpolish(self.frame)
-        self.frame.style().polish(self.frame)
+        restyle(self.frame, active="true" if focused else "false")
 
     @Slot()
     def _draw_again(self) -> None:
         button_px = self._keeper.px(BUTTON_PX)
         self.button.setFixedSize(button_px, button_px)
         self.editor.setFont(reading_font())
-        self.editor.viewport().setFont(reading_font())  # the placeholder's, which does not follow under a style sheet
+        self.editor.viewport().setFont(reading_font())  # for the placeholder, which a style sheet keeps as it was
         self.editor.set_least_height(button_px)
         self._fit()
 
     @Slot()
     def _fit(self) -> None:
         self.editor.fit(int(self.window().height() * SHARE_OF_WINDOW))
-
-
-def _set_level(label: QLabel, level: str) -> None:
-    if label.property("level") != level:
-        label.setProperty("level", level)
-        label.style().unpolish(label)
-        label.style().polish(label)
