@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Flag, auto
+from math import inf
 from types import NoneType
 from typing import Any, get_args, get_type_hints
 
@@ -106,6 +107,9 @@ class Parameter:
     def _checked(self, value: Any) -> Any:
         self.check(value)
         return value
+
+
+NO_NUMBER = Parameter("", -inf, inf)  # of a setting that is none
 
 
 def parameters(owner: type[Any], scope: Scope | None = None) -> tuple[Parameter, ...]:

@@ -48,8 +48,8 @@ def declared_words() -> set[str]:
         words |= {
             setting.label,
             setting.description,
-            setting.unit,
-            setting.unset,
+            setting.number.unit,
+            setting.number.unset,
             *(each for _, each in setting.choices),
         }
     for each in (*OWN_PARAMETERS, *parameters(SamplingSettings, Scope.TARGET), *parameters(TargetSettings)):

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, is_dataclass, replace
 from enum import StrEnum
-from math import inf, isfinite
+from math import isfinite
 from typing import cast
 
 # There are no plugins of pydantic here; looking for them reads files of every installed package.
@@ -20,7 +20,7 @@ os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from engine.parameters import Parameter, Scope, parameters
+from engine.parameters import NO_NUMBER, Parameter, Scope, parameters
 
 SettingValue = bool | int | float | str | None
 
@@ -71,30 +71,24 @@ class Setting:
     kind: Kind
     default: SettingValue
     choices: tuple[tuple[str, str], ...] = ()
-    # Of a number:
-    low: float = -inf
-    high: float = inf
-    step: float = 1  # of the arrow keys
-    unit: str = ""
-    is_optional: bool = False
-    unset: str = ""  # what None means
+    number: Parameter = NO_NUMBER
 
     def read(self, text: str) -> int | float | None:
         """The number that was typed. Raises NotInRange."""
         typed = text.strip()
-        if not typed and self.is_optional:
+        if not typed and self.number.is_optional:
             return None
         try:
             number = int(typed.replace(",", "")) if self.kind is Kind.WHOLE_NUMBER else float(typed.replace(",", "."))
         except ValueError:
             raise NotInRange(text) from None
-        if not isfinite(number) or not self.low <= number <= self.high:
+        if not isfinite(number) or not self.number.low <= number <= self.number.high:
             raise NotInRange(text)
         return number
 
     def stepped(self, value: float, steps: int) -> int | float:
         """`value` after so many steps, within the range."""
-        moved = min(max(round(value + steps * self.step, 6), self.low), self.high)
+        moved = min(max(round(value + steps * self.number.step, 6), self.number.low), self.number.high)
         return int(moved) if self.kind is Kind.WHOLE_NUMBER else moved
 
     def written(self, value: SettingValue) -> str:
@@ -125,8 +119,7 @@ def _shown_settings(model: type[BaseModel]) -> Iterator[Setting]:
 
 def _number(number: Parameter, group: Group) -> Setting:
     kind = Kind.WHOLE_NUMBER if number.is_whole else Kind.NUMBER
-    same = {name: getattr(number, name) for name in ("low", "high", "step", "unit", "is_optional", "unset")}
-    return Setting(number.name, group, number.title, number.explanation, kind, number.default, **same)
+    return Setting(number.name, group, number.title, number.explanation, kind, number.default, number=number)
 
 
 def _kind(field: FieldInfo, shown: Shown) -> Kind:

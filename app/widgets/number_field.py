@@ -75,7 +75,7 @@ class NumberField(QLineEdit):
 
     def _step(self, steps: int) -> None:
         if self._value is None:  # from the lowest on
-            value = self._setting.stepped(self._setting.step * max(0, steps), 0)
+            value = self._setting.stepped(self._setting.number.step * max(0, steps), 0)
         else:
             value = self._setting.stepped(self._value, steps)
         self.setText(self._setting.written(value))

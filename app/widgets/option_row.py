@@ -150,7 +150,7 @@ class SettingRow(OptionRow):
             text.textChanged.connect(self._pause.start)
             return text
         number = NumberField(setting, _unset(setting), self)
-        number.set_unit(translate("Settings", setting.unit))
+        number.set_unit(translate("Settings", setting.number.unit))
         number.chosen.connect(self.chosen)
         number.refused.connect(self._on_refused)
         return number
@@ -238,14 +238,14 @@ def range_words(setting: Setting) -> str:
     whole = setting.kind is Kind.WHOLE_NUMBER
     kind = translate("Settings", "a whole number") if whole else translate("Settings", "a number")
     words = translate("Settings", "Choose {kind} from {low} to {high}")
-    words = words.format(kind=kind, low=f"{setting.low:,.10g}", high=f"{setting.high:,.10g}")
-    if setting.is_optional:
+    words = words.format(kind=kind, low=f"{setting.number.low:,.10g}", high=f"{setting.number.high:,.10g}")
+    if setting.number.is_optional:
         words += translate("Settings", ", or nothing for “{unset}”").format(unset=_unset(setting))
     return words + "."
 
 
 def _unset(setting: Setting) -> str:
-    words = translate("Settings", setting.unset)
+    words = translate("Settings", setting.number.unset)
     return words[:1].upper() + words[1:]
 
 

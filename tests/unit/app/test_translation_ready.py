@@ -133,7 +133,7 @@ def test_declared_words_are_collected() -> None:
     """Those of all settings, and of the parameters that only the dialogs of a chat or a target show."""
     collected = runpy.run_path(str(SCRIPT))["declared_words"]()
     for setting in shown_settings(AppSettings):
-        shown = {setting.description, setting.label, setting.group.value, setting.unit, setting.unset}
+        shown = {setting.description, setting.label, setting.group.value, setting.number.unit, setting.number.unset}
         shown |= {words for _, words in setting.choices}
         assert {words for words in shown if words} <= collected, setting.name
     for each in (*OWN_PARAMETERS, *parameters(SamplingSettings, Scope.TARGET), *parameters(TargetSettings)):

@@ -35,7 +35,7 @@ def test_only_what_is_declared_as_shown_is_found_and_in_order() -> None:
         ("kind", Kind.CHOICE),
     ]
     sugar = of("sugar")
-    assert (sugar.low, sugar.high, sugar.default, sugar.is_optional) == (1, 8, None, True)
+    assert (sugar.number.low, sugar.number.high, sugar.default, sugar.number.is_optional) == (1, 8, None, True)
     assert sugar.description == "Lumps."
 
 
@@ -73,7 +73,7 @@ def test_every_setting_of_the_app_has_words_and_a_sentence() -> None:
 
 def test_every_number_within_its_range_suits_the_engine() -> None:
     for setting in shown_settings(AppSettings):
-        for value in (setting.low, setting.high):
+        for value in (setting.number.low, setting.number.high):
             if isfinite(value):
                 changed = AppSettings().changed(**{setting.name: value})
                 changed.reply_settings()
