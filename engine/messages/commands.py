@@ -109,7 +109,7 @@ class UseDrafter(ChatCommand):
 class UpdateRecall(ChatCommand):
     """Posted by the engine when it is idle: add a few messages from chats with other targets to recall."""
 
-    anew: bool = False  # older messages were imported
+    restarts: bool = False  # with the latest message, as older ones were imported
 
 
 class FetchDrafter(HubCommand):

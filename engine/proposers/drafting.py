@@ -47,6 +47,7 @@ class Drafting:
         self.proposer = proposer
         self.target_fingerprint = target_fingerprint
         self.drafter_fingerprint = drafter.fingerprint
+        self.pair = (target_fingerprint, drafter.fingerprint)  # adapters are stored by it
         self._drafter = drafter
         self.vocabulary = vocabulary  # of the target
         self._strings = strings

@@ -38,7 +38,7 @@ class ReplyPace:
         while len(latest) > _MIN_WINDOW_ROUNDS + 1 and latest[1][0] <= now - _WINDOW_S:
             latest.popleft()
 
-    def begin_anew(self) -> None:
+    def restart(self) -> None:
         """Leaves the rounds until now out of the mean."""
         self._begin(*self._latest[-1])
 
@@ -113,7 +113,7 @@ class ReplyClock:
             self._loading_s = now - self._began_at
             if not self._is_loading:
                 self._was_loading = False
-                self.pace.begin_anew()
+                self.pace.restart()
 
     def stop(self) -> None:
         if self._began_at is not None:

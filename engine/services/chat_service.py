@@ -38,7 +38,7 @@ from engine.messages.origins import TARGET
 from engine.messages.prompts import title_of
 from engine.messages.replies import OriginRun, ReplyListener, StopReason
 from engine.messages.speed import LiveFigures
-from engine.replies.reply import PreparedReply, Reply
+from engine.replies.reply import PreparedReply, Reply, ReplyWriter
 from engine.services.comparing import compare
 from engine.services.learning_service import LearningService
 from engine.services.recall import Recall
@@ -62,8 +62,8 @@ class ChatService:
 
     def handle(self, command: ChatCommand, stop: StopSignal) -> None:
         if isinstance(command, UpdateRecall):  # nobody waits for it
-            if command.anew:
-                self._recall.begin_anew()
+            if command.restarts:
+                self._recall.restart()
             if self.target.is_loaded and self._recall.catch_up():
                 self._post(UpdateRecall())
             return
@@ -85,6 +85,10 @@ class ChatService:
                     self._continue(command, stop)
                 case Compare():
                     self._compare(command, stop)
+
+    @property
+    def _writer(self) -> ReplyWriter:
+        return self.target.loaded.writer
 
     def _send(self, command: Send, stop: StopSignal) -> None:
         if command.conversation_id is not None:
@@ -130,7 +134,7 @@ class ChatService:
         self, system_prompt: str, branch: Sequence[Message], text: str, conversation_id: int | None
     ) -> PreparedReply:
         """Raises if the prompt cannot be answered; it must not be stored then."""
-        return self.target.writer.prepare([*_turns(system_prompt, branch), ChatTurn(Role.USER, text)], conversation_id)
+        return self._writer.prepare([*_turns(system_prompt, branch), ChatTurn(Role.USER, text)], conversation_id)
 
     def _regenerate(self, command: Regenerate, stop: StopSignal) -> None:
         conversation = (
@@ -144,7 +148,7 @@ class ChatService:
         if not branch:
             raise ConversationMissing("There is nothing to answer in this conversation yet; write a message first.")
         turns = _turns(conversation.system_prompt, branch)
-        prepared = self.target.writer.prepare(turns, command.conversation_id)
+        prepared = self._writer.prepare(turns, command.conversation_id)
         self._reply(prepared, branch[-1], conversation, command.settings, stop)
 
     def _continue(self, command: ContinueReply, stop: StopSignal) -> None:
@@ -155,7 +159,7 @@ class ChatService:
         if not any(map(_is_prompt, branch)):  # in a chat that came from a file
             raise NotPossible("This reply answers no message of yours, so it cannot go on; write a message first.")
         turns = _turns(conversation.system_prompt, branch)
-        prepared = self.target.writer.prepare(turns, command.conversation_id, before.text)
+        prepared = self._writer.prepare(turns, command.conversation_id, before.text)
         self._reply(prepared, branch[-1], conversation, command.settings, stop, before)
 
     def _reply(
@@ -175,14 +179,14 @@ class ChatService:
             learns=learns and before is None,
             keeps_distributions=learns and before is None and self._learning.wants_distributions,
         )
-        writer = self.target.writer
-        reply = writer.write(prepared, settings, stop, _ReplyEvents(prompt, self._emit))
+        loaded = self.target.loaded
+        reply = loaded.writer.write(prepared, settings, stop, _ReplyEvents(prompt, self._emit))
         if before is not None:
             if not reply.text:
                 self._end_unchanged(before, reply)
                 return
             reply = _joined(before, reply)
-        name, identity = writer.target_name, self.target.source.identity or None
+        name, identity = loaded.writer.target_name, loaded.source.identity or None
         message = self._repository.add_message(
             conversation.summary.id, prompt.id, Role.ASSISTANT, reply.text, name, reply.statistics, identity
         )
@@ -191,7 +195,7 @@ class ChatService:
         if learns:
             self._recall_reply(prepared, prompt, message, reply, before)
             if before is None:
-                self._learning.take(message, prepared.turns, reply.verified, self.target.vocabulary)
+                self._learning.take(message, prepared.turns, reply.verified, loaded.target.vocabulary)
             self._post(UpdateRecall())
         if reply.failure is not None:
             raise reply.failure
@@ -221,7 +225,7 @@ class ChatService:
             chat = self._opened(command.sampled_as.conversation_id)
             settings = self._sampled(settings, chat.sampling if chat else command.sampled_as.own)
         with self._recall.without(sorted(answered)):
-            comparison = compare(self.target.writer, turns, replace(command, settings=settings), stop, self._emit)
+            comparison = compare(self._writer, turns, replace(command, settings=settings), stop, self._emit)
         self._emit(CompareFinished(command, comparison))
 
     def _end_unchanged(self, before: Message, reply: Reply) -> None:

@@ -75,4 +75,4 @@ class FileService:
         known = [(LeftOut.KNOWN, tree.title) for tree, new in zip(read.trees, added, strict=True) if not new]
         self._emit(ConversationsImported(command.path, sum(added), (*known, *read.left_out)))
         if any(added) and self._learning.is_enabled:
-            self._post(UpdateRecall(anew=True))
+            self._post(UpdateRecall(restarts=True))

@@ -64,11 +64,11 @@ class HubService:
         try:
             path = download_target(file, self._downloads, stop, self._emit)
         except BaseException:
-            library.tell_downloads()
+            library.report_downloads()
             raise
         library.take_in(path)
         self._emit(TargetDownloaded(file, path))
-        library.tell_downloads()
+        library.report_downloads()
         return path
 
     def _search(self, command: SearchHub | ListHubFiles) -> None:

@@ -112,7 +112,7 @@ class LearningService:
     def pair(self) -> FingerprintPair | None:
         """Of the target and the drafter in use."""
         drafting = self._drafting
-        return None if drafting is None else _pair_of(drafting)
+        return None if drafting is None else drafting.pair
 
     def change(self, settings: LearningSettings) -> None:
         """Takes effect at once, even in the middle of a step or a pause."""
@@ -287,7 +287,7 @@ class LearningService:
     def _use_stored_adapter(self, drafting: Drafting) -> AdapterRecord | None:
         """Lets the drafter use the published adapter, and returns it."""
         try:
-            stored = self._open_repository().published_adapter(*_pair_of(drafting))
+            stored = self._open_repository().published_adapter(*drafting.pair)
             drafting.use(None if stored is None else drafting.read_adapter(stored.weights))
         except MendableError as error:
             _logger.warning("the adapter is not used: %s", error)
@@ -312,10 +312,6 @@ class LearningService:
         rest_s = self._time.last_s * (1 / settings.share - 1)
         with self._changed:
             self._changed.wait_for(lambda: self._closed or self._settings is not settings, rest_s)
-
-
-def _pair_of(drafting: Drafting) -> FingerprintPair:
-    return drafting.target_fingerprint, drafting.drafter_fingerprint
 
 
 def _can_learn(drafting: Drafting | None) -> bool:

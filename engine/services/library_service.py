@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from engine.config import TargetOptions, TargetSettings
@@ -32,29 +33,21 @@ from engine.target.sources import file_source, starter_path, starter_source
 _logger = logging.getLogger("slipstream.library")
 
 
+@dataclass(frozen=True)
 class LibraryService:
     """Lists, adds, removes and estimates targets. Any thread may call any method: all state is in the store and on the
     disk."""
 
-    def __init__(
-        self,
-        repository: Repository,
-        downloads: SavedDownloads,
-        loaded: Callable[[], TargetInfo | None],
-        emit: Listener,
-        gpu_support: Callable[[], GpuSupport] = GpuSupport,
-    ) -> None:
-        """`loaded` gives the target in use. `gpu_support` is called for every estimate, as free memory changes."""
-        self._repository = repository
-        self.downloads = downloads
-        self._loaded = loaded
-        self._emit = emit
-        self._gpu_support = gpu_support
+    _repository: Repository
+    downloads: SavedDownloads
+    _loaded: Callable[[], TargetInfo | None]  # the target in use
+    _emit: Listener
+    _gpu_support: Callable[[], GpuSupport] = GpuSupport  # called for every estimate, as free memory changes
 
     def handle(self, command: LibraryCommand, stop: StopSignal) -> None:
         match command:
             case ListTargets():
-                self._tell()
+                self._report()
             case AddTargets(paths):
                 self.add(paths, stop)
             case RemoveTarget(path, delete_file):
@@ -64,10 +57,10 @@ class LibraryService:
             case EstimateMemory(path, settings):
                 self._emit(MemoryEstimated(command, self.estimate(path, settings)))
             case ListDownloads():
-                self.tell_downloads()
+                self.report_downloads()
             case DiscardDownload(file):
                 self.downloads.discard(file)
-                self.tell_downloads()
+                self.report_downloads()
 
     def list(self) -> tuple[LibraryTarget, ...]:
         """The starter first, then last used first. What is not known yet is read and stored."""
@@ -95,7 +88,7 @@ class LibraryService:
                 left_out.append(problem)
             else:
                 num_sound += 1
-        self._tell(tuple(left_out))
+        self._report(tuple(left_out))
         if not num_sound and left_out:
             more = f" ({len(left_out) - 1:,} more files were left out.)" if len(left_out) > 1 else ""
             raise NotPossible(left_out[0] + more)
@@ -104,7 +97,7 @@ class LibraryService:
     def take_in(self, path: Path) -> None:
         """Adds a file that was just downloaded, even one that cannot be loaded: the list then says why."""
         self._repository.add_target(file_source(path))
-        self._tell()
+        self._report()
 
     def remove(self, path: Path, delete_file: bool) -> None:
         """Raises NotPossible."""
@@ -114,7 +107,7 @@ class LibraryService:
             self._delete(path)
             self.downloads.remove_empty(path.parent)
         self._repository.remove_target(path)
-        self._tell()
+        self._report()
 
     def estimate(self, path: Path, settings: TargetSettings) -> MemoryEstimate:
         """The user's own settings for the target fill the gaps in `settings`. Raises TargetMissing."""
@@ -123,10 +116,10 @@ class LibraryService:
         support = self._gpu_support()
         return estimate(facts, settings, support, self._loaded_estimate(support))
 
-    def tell_downloads(self) -> None:
+    def report_downloads(self) -> None:
         self._emit(DownloadsListed(self.downloads.list()))
 
-    def _tell(self, left_out: tuple[str, ...] = ()) -> None:
+    def _report(self, left_out: tuple[str, ...] = ()) -> None:
         self._emit(TargetsListed(self.list(), left_out))
 
     def _add(self, path: Path) -> str:
@@ -142,7 +135,7 @@ class LibraryService:
                 raise TargetMissing(f"{path.name} is not in the library; add it first.")
             self._repository.add_target(starter_source())
         self._repository.change_target_options(path, options)
-        self._tell()
+        self._report()
 
     def _delete(self, path: Path) -> None:
         loaded = self._loaded()

@@ -51,7 +51,7 @@ class PersonalService:
         """Raises MendableError; what was changed until then takes effect."""
         match command:
             case ReadLearned():
-                self._tell()
+                self._report()
             case ShowProfile(path):
                 self._emit(ProfileShown(path, summarize_profile(path)))
             case ExportProfile(path, with_recall):
@@ -65,13 +65,13 @@ class PersonalService:
                 with self._exchanging():
                     self._repository.forget_learned()
                 self._emit(LearnedForgotten())
-                self._tell()
+                self._report()
             case ForgetEverything():
                 with self._exchanging():
                     num_conversations = self._repository.forget_everything()
                 self._emit(EverythingForgotten(num_conversations))
                 self._emit(ConversationsListed(self._repository.list_conversations()))
-                self._tell()
+                self._report()
 
     def _import(self, command: ImportProfile, stop: StopSignal | None) -> None:
         learned = read_profile(command.path).learned  # before anybody must wait
@@ -80,7 +80,7 @@ class PersonalService:
                 raise Cancelled("The import was cancelled; nothing was added.")
             outcome = self._repository.add_learned(learned, command.replace)
         self._emit(ProfileImported(command.path, outcome, command.replace))
-        self._tell()
+        self._report()
 
     def _use(self, command: UseAdapter) -> None:
         pair = (command.target_fingerprint, command.drafter_fingerprint)
@@ -88,7 +88,7 @@ class PersonalService:
             before = next((each.number for each in self._repository.list_adapters(*pair) if each.is_published), None)
             self._repository.publish_adapter(*pair, command.number)
         self._emit(AdapterUsed(command, before))
-        self._tell()
+        self._report()
 
     @contextmanager
     def _exchanging(self) -> Iterator[None]:
@@ -99,5 +99,5 @@ class PersonalService:
             self._recall.reload()
             self._post(UpdateRecall())
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         self._emit(LearnedRead(self._repository.summarize_learned(), self._learning.pair))

@@ -41,7 +41,7 @@ class Pupil:
         self._eras = eras
         self._repository = repository
         self._emit = emit
-        self._pair = (drafting.target_fingerprint, drafting.drafter_fingerprint)
+        self._pair = drafting.pair
         stored = repository.published_adapter(*self._pair)
         adapter = None
         if stored is not None:
@@ -90,7 +90,7 @@ class Pupil:
 
     def _load(self, conversation_id: int | None = None) -> None:
         """Takes the stored lessons; new are the latest of those since the adapter in use."""
-        lessons = self._repository.load_lessons(self._pair[0], _MAX_LOADED)
+        lessons = self._repository.load_lessons(self.drafting.target_fingerprint, _MAX_LOADED)
         lessons = tuple(each for each in lessons if conversation_id in (None, each.conversation_id))
         until = self._learned_until
         since = sorted(lesson.message_id for lesson in lessons if until is None or lesson.created_at > until)
@@ -108,7 +108,7 @@ class Pupil:
         with self._eras.lasting(self.era) as lasts:
             if not lasts:
                 raise Outdated
-            if not self._repository.load_lessons(self._pair[0], 1):
+            if not self._repository.load_lessons(self.drafting.target_fingerprint, 1):
                 self.drafting.use(None)
                 raise Forgotten  # by another process
             self._publish(trial, adapter)
@@ -120,7 +120,12 @@ class Pupil:
             self._repository.publish_adapter(*self._pair, number)
         else:
             number = self._repository.save_adapter(
-                *self._pair, trial.base, trial.candidate, trial.num_replies, self._num_learned, adapter.to_bytes()
+                *self._pair,
+                trial.base,
+                trial.candidate,
+                trial.num_replies,
+                self._num_learned,
+                adapter.to_bytes(),
             ).number
             self._numbers.append((adapter, number))
         within_reach = self._learner.adapters

@@ -30,7 +30,7 @@ _Text = tuple[int, int, Sequence[int]]  # ids of message and conversation, and t
 
 class Recall:
     """Texts to recall for the target in use. The chat thread calls `open`, `add`, `add_continuation`, `catch_up` and
-    `begin_anew`, any thread the other methods. Failures of the store are only logged, since nobody waits for them.
+    `restart`, any thread the other methods. Failures of the store are only logged, since nobody waits for them.
     """
 
     def __init__(self, repository: Repository) -> None:
@@ -98,7 +98,7 @@ class Recall:
                     break
             return self._save(texts) and self._texts.num_tokens < MOST_TOKENS
 
-    def begin_anew(self) -> None:
+    def restart(self) -> None:
         """Lets `catch_up` begin again with the latest message, as older ones have been added."""
         self._before_id = _BEYOND_ALL
 
@@ -110,7 +110,7 @@ class Recall:
         self._forgotten.discard(conversation_id)
         with self._lock:
             self._texts.add(self._loaded(conversation_id) or ())
-            self.begin_anew()  # some of it may be in the tokens of other targets only
+            self.restart()  # some of it may be in the tokens of other targets only
 
     @contextmanager
     def without(self, conversation_ids: Sequence[int]) -> Iterator[None]:
@@ -127,7 +127,7 @@ class Recall:
 
     def _load(self) -> bool:
         self._texts = RecallTexts()  # tokens of another target must not be found, even if loading fails
-        self.begin_anew()
+        self.restart()
         texts = self._loaded(None)
         if texts is None:
             return False

@@ -21,7 +21,7 @@ from engine.services.learning_service import LearningService
 from engine.services.recall import Recall
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
-from engine.target.interface import Interrupted, Target, TargetFeature, Vocabulary
+from engine.target.interface import Interrupted, Target, TargetFeature
 from engine.target.sources import resolve_target
 
 LoadSource = Callable[[TargetSource, TargetSettings, Callable[[float], None], StopSignal], Target]
@@ -29,7 +29,9 @@ Speculate = Callable[[Target, StopSignal, str], Speculation]  # the last argumen
 
 
 @dataclass(slots=True)
-class _Loaded:
+class Loaded:
+    """A loaded target, and what was built on it."""
+
     source: TargetSource
     target: Target
     writer: ReplyWriter
@@ -61,7 +63,7 @@ class TargetInUse:
         self._emit = emit
         self._post = post
         self._counting = threading.Lock()  # the target is not closed in the middle of it
-        self._loaded: _Loaded | None = None
+        self._loaded: Loaded | None = None
         self._unloaded: LoadTarget | None = None  # what loaded the target that left its graphics cards for another
         self._drafter = BUILT_IN
 
@@ -70,21 +72,14 @@ class TargetInUse:
         return self._loaded is not None
 
     @property
-    def source(self) -> TargetSource:
-        return self._required.source
-
-    @property
-    def writer(self) -> ReplyWriter:
-        return self._required.writer
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        return self._required.target.vocabulary
+    def loaded(self) -> Loaded:
+        assert self._loaded is not None, "call `require` first"
+        return self._loaded
 
     @property
     def options(self) -> TargetOptions:
         """What the user set for this target."""
-        record = self._repository.target_of(self.source)
+        record = self._repository.target_of(self.loaded.source)
         return record.options if record else TargetOptions()
 
     def count_tokens(self, text: str) -> int | None:
@@ -115,7 +110,7 @@ class TargetInUse:
         target = self._load_source(source, settings, _in_percents(source.name, self._emit), stop)
         speculation, writer = self._open_writer(target, command, stop)
         self.close()
-        self._loaded, self._unloaded = _Loaded(source, target, writer, command), None
+        self._loaded, self._unloaded = Loaded(source, target, writer, command), None
         self._recall.open(target)
         self._emit(TargetReady(_describe(source, target, speculation, settings), command))
         self._repository.remember_target(source)
@@ -154,11 +149,6 @@ class TargetInUse:
             with self._counting:
                 self._loaded = None
             loaded.target.close()
-
-    @property
-    def _required(self) -> _Loaded:
-        assert self._loaded is not None, "call `require` first"
-        return self._loaded
 
     def _leave_cards(self) -> None:
         """Graphics cards rarely have room for two targets."""

@@ -28,8 +28,7 @@ from engine.use_cases.chat import resolve
 def open_bench(config: EngineConfig, order: BenchOrder, stop: StopSignal) -> Measurement:
     """The measurement of an order, loaded; the caller closes it.
 
-    Raises FileUnusable, Cancelled, and what resolving and loading the target and the drafter
-    raise.
+    Raises FileUnusable, Cancelled, and what resolving and loading the target and the drafter raise.
     """
     profile = None if order.profile is None else _Profile(order.profile)
 
@@ -66,8 +65,7 @@ class _Profile:
 
     def teach(self, drafting: Drafting) -> None:
         """Puts the published adapter in use, if there is one for this drafter. Raises AdapterUnusable."""
-        pair = (drafting.target_fingerprint, drafting.drafter_fingerprint)
-        for adapter in self._learned.adapters.get(pair, ()):
+        for adapter in self._learned.adapters.get(drafting.pair, ()):
             if adapter.is_published:
                 drafting.use(drafting.read_adapter(adapter.weights))
 

@@ -38,7 +38,7 @@ def test_a_slow_machine_has_a_speed_too() -> None:
 
 def test_rounds_of_before_can_be_left_out() -> None:
     pace = paced([(1.0, 1)] * 30)
-    pace.begin_anew()
+    pace.restart()
     assert (pace.num_measured, pace.mean) == (0, 0.0)
     for number in range(1, 31):
         pace.note(130.0 + 0.1 * number, 30 + number)

@@ -77,7 +77,7 @@ def test_all_chats_go_out_and_come_in_elsewhere(desk: Desk, tmp_path: Path) -> N
     desk.repository.forget_conversation(kept)
     desk.files.handle(ImportConversations(path), StopSignal())
     assert desk.events[-1] == ConversationsImported(path, 1, ())
-    assert desk.posted == [UpdateRecall(anew=True)]
+    assert desk.posted == [UpdateRecall(restarts=True)]
 
 
 def test_recall_does_not_catch_up_at_once_where_learning_is_off(desk: Desk, tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_recall_takes_up_what_was_imported(desk: Desk, tmp_path: Path) -> None:
     path.write_text(json.dumps({"messages": [{"role": "user", "content": "four five six"}]}))
     desk.files.handle(ImportConversations(path), StopSignal())
     assert desk.num_remembered(b"four") == 0
-    desk.recall.begin_anew()
+    desk.recall.restart()
     while desk.recall.catch_up():
         pass
     assert desk.num_remembered(b"four") == 1
