@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,7 +21,7 @@ from engine.messages.events import DrafterLearned, Event
 from engine.messages.learned import Learned, NgramRecord
 from engine.proposers.drafting import Drafting, open_drafting
 from engine.services import learning_service, pupil
-from engine.services.learning_service import LearningService
+from engine.services.learning_service import LearningService, LearningTime
 from engine.storage import Repository
 from tests.unit.engine.learning.made import TARGET, drafter_folder
 from tests.unit.engine.learning.test_learner import FOXES, QUICK, TURNS, reply
@@ -599,3 +600,43 @@ def test_ngrams_follow_what_is_exchanged_also_while_a_drafter_is_being_loaded(
     finally:
         service.close()
         assert service.join(PATIENCE_S)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Iterator[Repository]:
+    repository = Repository.open(tmp_path)
+    yield repository
+    repository.close()
+
+
+def learned_s(repository: Repository) -> float:
+    return sum(day.seconds for day in repository.read_history().learning)
+
+
+def test_the_time_of_learning_is_stored_when_the_learner_rests(repository: Repository) -> None:
+    learning_time = LearningTime(lambda: repository)
+    learning_time.save()
+    assert learned_s(repository) == 0.0
+    with learning_time.running():
+        pass
+    with pytest.raises(ZeroDivisionError), learning_time.running():
+        raise ZeroDivisionError
+    learning_time.save(is_resting=False)
+    assert learned_s(repository) == 0.0, "more is to come soon"
+    learning_time.save()
+    stored = learned_s(repository)
+    assert stored > 0.0
+    learning_time.save()
+    assert learned_s(repository) == stored
+
+
+def test_a_store_that_fails_is_told_in_the_log_alone(caplog: pytest.LogCaptureFixture) -> None:
+    def open_repository() -> Repository:
+        raise StoreUnusable("No room.")
+
+    learning_time = LearningTime(open_repository)
+    with learning_time.running():
+        pass
+    with caplog.at_level(logging.WARNING, "slipstream.learning"):
+        learning_time.save()
+    assert "No room." in caplog.text
