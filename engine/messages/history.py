@@ -1,4 +1,4 @@
-"""How fast replies came, day by day and chat by chat, and what was learned meanwhile; as values that can be added."""
+"""The speed of replies by day and by chat, in sums that can be added, and what was learned meanwhile."""
 
 from __future__ import annotations
 
@@ -14,40 +14,40 @@ from engine.messages.replies import ProposerCounts, TextKind, joined_counts
 
 @dataclass(frozen=True, slots=True)
 class TotalSpeedup:
-    """Over plain decoding, by this machine's own measure: what the same tokens would have taken without guesses,
-    divided by what they took."""
+    """Over plain decoding on this machine: the time that the same tokens would have taken without drafts, divided by
+    the time they took."""
 
     ratio: float
     error: float  # its standard error
-    num_replies: int  # it rests on
-    saved_s: float  # below 0: guessing cost time
+    num_replies: int  # that were compared
+    saved_s: float  # negative: drafting cost time
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
     """Sums over replies. Tokens are the target's, times are wall-clock seconds of writing, without the prompt.
 
-    *Compared* replies are those for which it is known what they would have taken without guesses.
+    *Compared* replies are those whose time without drafts is known.
     """
 
     num_replies: int = 0
     num_tokens: int = 0
-    num_timed: int = 0  # tokens that the seconds were spent on: the first of a reply comes with its prompt
+    num_timed: int = 0  # tokens written in these seconds: the first of a reply comes with its prompt
     seconds: float = 0.0
     num_rounds: int = 0
     num_in_rounds: int = 0  # tokens written in the rounds
     num_drafted: int = 0
     num_accepted: int = 0
-    parted_s: float = 0.0  # of replies whose time was taken apart; of these, `draft_s` and `check_s`
+    parted_s: float = 0.0  # of replies whose time was split; parts of it are `draft_s` and `check_s`
     draft_s: float = 0.0
     check_s: float = 0.0
     num_compared: int = 0
-    plain_s: float = 0.0  # that compared replies would have taken without guesses
+    plain_s: float = 0.0  # that compared replies would have taken without drafts
     compared_s: float = 0.0  # that they took
-    plain_squares: float = 0.0  # sums over compared replies, to tell how far they are from one another
+    plain_squares: float = 0.0  # sums over compared replies, for the spread between them
     compared_squares: float = 0.0
     products: float = 0.0
-    plain_variance: float = 0.0  # from the standard errors of what was measured without guesses
+    plain_variance: float = 0.0  # from the standard errors of plain speeds
     proposers: tuple[ProposerCounts, ...] = ()  # by key
 
     @property
@@ -60,18 +60,18 @@ class Tally:
 
     @property
     def accepted_share(self) -> float | None:
-        """Of the drafted tokens, those that were accepted; None where nothing was drafted."""
+        """Of the drafted tokens; None if there are none."""
         return self.num_accepted / self.num_drafted if self.num_drafted else None
 
     @property
     def other_s(self) -> float:
-        """Neither guessing nor checking."""
+        """Neither drafting nor checking."""
         return max(0.0, self.parted_s - self.draft_s - self.check_s)
 
     @property
     def speedup(self) -> TotalSpeedup | None:
-        """None where no reply was compared. A ratio of sums, so that a reply weighs as much as it is long; its error
-        comes from how far the replies are from one another, and from that of the plain speed itself."""
+        """None if no reply was compared. A ratio of sums, so that longer replies weigh more; its error comes from the
+        spread of the replies and from the errors of the plain speeds."""
         if not self.num_compared or self.compared_s <= 0:
             return None
         ratio = self.plain_s / self.compared_s
@@ -96,9 +96,9 @@ NUMBERS = tuple(field.name for field in fields(Tally) if field.name != "proposer
 class Portion:
     """Replies of one day or of one chat, by one target and of one kind."""
 
-    conversation_id: int  # of the first of them
-    began_at: datetime  # when that was stored
-    day: date  # of that, by the clock of the machine
+    conversation_id: int  # of the first one
+    began_at: datetime  # when the first one was stored
+    day: date  # of that, in local time
     target_name: str
     kind: TextKind
     tally: Tally
@@ -106,26 +106,26 @@ class Portion:
 
 @dataclass(frozen=True, slots=True)
 class AdapterNote:
-    """An adapter that a drafter guessed with."""
+    """An adapter that a drafter used."""
 
     number: int
     created_at: datetime
     before: float  # tokens accepted per round, on replies that it did not learn from
     after: float
-    num_learned: int  # replies that it had learned from
+    num_learned: int  # replies learned from
     is_published: bool  # in use now
-    target_names: tuple[str, ...]  # it guesses for; empty where that is not known
+    target_names: tuple[str, ...]  # that it drafts for; empty: unknown
 
 
 @dataclass(frozen=True, slots=True)
 class LearningDay:
-    day: date  # by the clock of the machine
-    seconds: float  # in which the drafter learned
+    day: date  # in local time
+    seconds: float  # of learning
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Over all stored replies but those of deleted and incognito chats."""
+    """Of all stored replies, without those of deleted and incognito chats."""
 
     days: tuple[Portion, ...] = ()  # oldest first
     chats: tuple[Portion, ...] = ()  # oldest first

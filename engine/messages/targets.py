@@ -1,4 +1,4 @@
-"""Targets as frozen values: the library, the hub, and the machine they run on."""
+"""Targets in the library and on the hub, and the machine they run on."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class TargetRecord:
     size_bytes: int
     last_used_at: datetime | None  # None: it was never loaded
     options: TargetOptions = TargetOptions()
-    facts: str = ""  # what its header says, in the library's own words; empty: not read yet
+    facts: str = ""  # the contents of its header, as the library encodes them; empty: not read yet
     identity: str = ""  # empty: not known yet
 
 
 @dataclass(frozen=True, slots=True)
 class TargetDetails:
-    """What the header of a model file says. Empty or 0 where it says nothing."""
+    """The contents of a model file's header. Empty or 0: not in it."""
 
     name: str
     architecture: str
@@ -63,8 +63,8 @@ class LibraryTarget:
     size_bytes: int
     last_used_at: datetime | None  # None: never
     is_starter: bool
-    details: TargetDetails | None  # None where the file cannot be read
-    problem: str  # why it cannot be loaded, in a sentence; else empty
+    details: TargetDetails | None  # None: the file cannot be read
+    problem: str  # why it cannot be loaded, in a sentence; empty if it can
     options: TargetOptions
     identity: str = ""  # as in `TargetSource`
 
@@ -83,15 +83,15 @@ class ComputeDevice:
     backend: str  # what llama.cpp reaches it by: `CUDA`, `Vulkan`, `Metal` …
     kind: DeviceKind
     total_memory: int  # bytes
-    free_memory: int  # bytes, when it was asked
+    free_memory: int  # bytes, at the time
 
 
 @dataclass(frozen=True, slots=True)
 class GpuSupport:
-    """What llama.cpp can compute on beside the CPU."""
+    """What llama.cpp can compute on besides the CPU."""
 
-    backends: tuple[str, ...] = ()  # that it was built with; empty: for the CPU only
-    devices: tuple[ComputeDevice, ...] = ()  # that it would use, all together; empty: none was found
+    backends: tuple[str, ...] = ()  # in this build; empty: for the CPU only
+    devices: tuple[ComputeDevice, ...] = ()  # that it would use together; empty: none was found
 
     @property
     def description(self) -> str:
@@ -100,24 +100,24 @@ class GpuSupport:
 
 @dataclass(frozen=True, slots=True)
 class GpuShare:
-    """What of a target goes on graphics cards."""
+    """The part of a target that goes on graphics cards."""
 
     support: GpuSupport = GpuSupport()
-    num_layers: int = 0  # that go there
-    all_layers: int = 0  # that could, its output counted as one; 0: not known
-    num_bytes: int = 0  # that they take there, with their part of the context and the buffers of a pass
-    room: int = 0  # bytes for them
-    twice: int = 0  # of these bytes, those that the machine has to hold as well
+    num_layers: int = 0  # in this part
+    all_layers: int = 0  # of the target, with its output as one; 0: unknown
+    num_bytes: int = 0  # of these layers, with their part of the context and the buffers of a pass
+    room: int = 0  # bytes that are free there
+    twice: int = 0  # of `num_bytes`, those that the machine holds as well
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryEstimate:
-    """Bytes that a target is going to take."""
+    """Bytes that a target needs."""
 
     weights: int
-    context: int  # what it holds of a conversation
+    context: int  # for the tokens of a conversation
     work: int  # buffers of a pass
-    available: int  # free for programs on this machine now, what the loaded target takes included
+    available: int  # free on this machine once the loaded target is closed
     gpu: GpuShare = GpuShare()
 
     @property
@@ -126,7 +126,7 @@ class MemoryEstimate:
 
     @property
     def on_machine(self) -> int:
-        """What is left for the machine's own memory."""
+        """In the machine's own memory."""
         return max(0, self.total - self.gpu.num_bytes + self.gpu.twice)
 
     @property
@@ -147,18 +147,18 @@ class HubModel:
 
 @dataclass(frozen=True, slots=True)
 class HubFile:
-    """A model file of a repository. One that is in several parts is told by its first, with the size of all."""
+    """A model file of a repository. A model in several parts is listed by its first, with the size of all."""
 
     repository: str
     name: str
     size_bytes: int
-    quantization: str  # as its name tells; empty if it does not
+    quantization: str  # from its name; empty if that has none
     num_parts: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """What runs the models."""
+    """The build of llama.cpp that runs the models."""
 
-    build: str  # of llama.cpp
-    features: tuple[str, ...]  # of the processor or the GPU that it uses, as llama.cpp names them
+    build: str
+    features: tuple[str, ...]  # of the processor or GPU in use, as llama.cpp names them
