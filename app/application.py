@@ -42,7 +42,7 @@ class CannotOpenWindow(MendableError):
 
 @dataclass(frozen=True, slots=True)
 class _Start:
-    """What was asked for, and where everything is kept."""
+    """What the user asked for, and the folder with all files of the program."""
 
     folder: Path
     speculation: SpeculationSettings

@@ -1,4 +1,4 @@
-"""Connects the window with the engine: every controller is made here, and handed what it needs."""
+"""Connects the window with the engine: makes every controller, and hands it what it needs."""
 
 from __future__ import annotations
 
@@ -54,7 +54,9 @@ class WiredWindow(QObject):
         super().__init__(opened.window)
         settings_file = SettingsFile(folder)
         settings, complaint = settings_file.load()
-        opened.theme.choose(settings.theme, settings.text_size)  # the same, unless the file was mended
+        opened.theme.choose(
+            settings.theme, settings.text_size
+        )  # as painted, unless the file made no sense
         self._folder = folder
         self._start_target = (target, "") if target else (settings.target, settings.target_identity)
         self.theme = opened.theme
@@ -114,7 +116,7 @@ class WiredWindow(QObject):
         self.library.list_all()
 
     def _use_model(self, path: Path) -> None:
-        """As if it had been chosen in the library, or dropped where there is none yet."""
+        """As if it had been chosen in the library, or dropped on the window before there is one."""
         if self.library is not None:
             self.library.choose(path)
         else:

@@ -86,7 +86,7 @@ def chosen_drafter(choice: str, data_dir: Path) -> Path | None:
 
 def _fetch(name: str, data_dir: Path) -> None:
     with stopped_by_ctrl_c(says_so=True) as stop, download_bar() as bar:
-        task = bar.add_task(name, total=None, visible=False)  # nothing to show for what is here already
+        task = bar.add_task(name, total=None, visible=False)  # shown only if something is downloaded
 
         def show(progress: DrafterFetching) -> None:
             bar.update(task, completed=progress.num_bytes, total=progress.total_bytes, visible=True)

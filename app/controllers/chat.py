@@ -186,7 +186,7 @@ class ChatController(Controller):
         reply, finished = self._reply, self._last_finished
         ids = [message.id for message in messages]
         if reply is not None and reply.prompt_id in ids:
-            messages = messages[: ids.index(reply.prompt_id) + 1]  # what follows is being written anew
+            messages = messages[: ids.index(reply.prompt_id) + 1]  # the rest is being written again
         elif finished is not None and ids and finished.parent_id == ids[-1]:
             messages = (*messages, finished)  # it ended while the conversation was being read
         transcript = self._window.transcript
@@ -208,7 +208,7 @@ class ChatController(Controller):
         if reply is None:
             return
         if reply.conversation_id is None:
-            self.next_chat = None  # also where the user has gone elsewhere meanwhile
+            self.next_chat = None  # also if another conversation is open by now
             if self._conversations.open_id is None:
                 self._conversations.name_chat(message.conversation_id, reply.incognito)
         reply.conversation_id = message.conversation_id
@@ -245,11 +245,11 @@ class ChatController(Controller):
     @Slot(object)
     def _on_failed(self, failed: Failed) -> None:
         reply = self._reply
-        if reply is None or reply.request.command != failed.command:  # the reply itself had ended well
+        if reply is None or reply.request.command != failed.command:  # the reply itself ended well
             self._window.toasts.show_error(failed.sentence)
             return
         self._end_reply()
-        if not reply.is_forgotten:  # else there is nothing to say, and nothing to bring back
+        if not reply.is_forgotten:  # else there is nothing to show or give back
             self._show_stored(reply)
             self._window.toasts.show_error(failed.sentence)
 
@@ -276,7 +276,7 @@ class ChatController(Controller):
             self._conversations.read(reply.conversation_id)
 
     def _give_back(self, reply: _GrowingReply, prompt: str) -> None:
-        """Never to another chat."""
+        """To the prompt box, but never in another chat."""
         open_id = self._conversations.open_id
         is_same_kind = open_id is not None or reply.incognito == self._conversations.is_incognito
         if reply.conversation_id == open_id and is_same_kind and not self._window.prompt_box.text:
@@ -301,7 +301,7 @@ class ChatController(Controller):
         )
 
     def _show_left_out(self, conversation_id: int, num_left_out: int) -> None:
-        """Once for every time that more messages leave."""
+        """Once each time that more messages leave the context."""
         if conversation_id != self._conversations.open_id or num_left_out <= self._shown_left_out:
             return
         self._shown_left_out = num_left_out

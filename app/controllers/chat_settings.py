@@ -17,7 +17,7 @@ from engine.messages.events import ConversationOpened, Event
 
 
 class ChatSettingsController(Controller):
-    """Shows and changes the settings of the open conversation; before it is begun, those of the next one."""
+    """Shows and changes the settings of the open conversation, or of the next one before it begins."""
 
     def __init__(
         self, window: MainWindow, bridge: EngineBridge, conversations: ConversationsController, chat: ChatController

@@ -26,7 +26,7 @@ class Controller(QObject):
 
     @Slot(object)
     def _on_event(self, event: Event) -> None:
-        """Nothing, unless a controller says so."""
+        """Does nothing unless a controller overrides it."""
 
 
 def open_folder(folder: Path) -> None:

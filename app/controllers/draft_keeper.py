@@ -55,7 +55,7 @@ class DraftKeeper(Controller):
     @Slot()
     def _on_edited(self) -> None:
         self._drafts[self._place] = self._box.text
-        self._awaited = None  # what is written now counts
+        self._awaited = None  # what is typed now counts
         self._pause.start()
 
     @Slot(object)
@@ -68,7 +68,7 @@ class DraftKeeper(Controller):
 
     @Slot(int)
     def _on_begun(self, conversation_id: int) -> None:
-        """The new chat has become a conversation: what was written since belongs to that."""
+        """The new chat has become a conversation: what was typed since belongs to it."""
         self._drafts[conversation_id], self._drafts[self._place] = self._drafts.get(self._place, ""), ""
         if self._place is None:
             self._keeper.note(draft="")
@@ -90,9 +90,9 @@ class DraftKeeper(Controller):
                 self._drafts = {None: ""}
                 self._saved = {}
                 self._show("")
-                self.save()  # the new chat's is on the disk, too
+                self.save()  # the draft of the new chat is on the disk, too
 
     def _show(self, text: str) -> None:
         if text != self._box.text:
             self._box.set_text(text)
-            self._pause.stop()  # nobody has written
+            self._pause.stop()  # nobody typed this

@@ -22,7 +22,7 @@ from engine.messages.events import ConversationsExported, ConversationsImported,
 
 _FORMATS = {".json": ExportFormat.JSON, ".md": ExportFormat.MARKDOWN}
 _MOST_TITLES = 3  # that are named
-_NOT_IN_NAMES = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]+')  # some system forbids these in the name of a file
+_NOT_IN_NAMES = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]+')  # in names of files, forbidden by some system
 _NAME_LENGTH = 80
 _IMPORT_MS = 30 * 60_000
 _RESULT_MS = 15_000
@@ -76,7 +76,7 @@ class ExchangeController(Controller):
 
     def _export(self, chosen: str, name_filter: str, conversation_ids: tuple[int, ...] | None) -> None:
         path = Path(chosen)
-        overwrite = path.suffix.lower() in _FORMATS  # the dialog has asked, but about the name that was written there
+        overwrite = path.suffix.lower() in _FORMATS  # the dialog asked, but only about this name
         if not overwrite:
             path = path.with_name(path.name + _suffixes()[name_filter])
         self._folder = str(path.parent)

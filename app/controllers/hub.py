@@ -182,7 +182,7 @@ class HubController(Controller):
 
     @Slot(object)
     def _on_download_failed(self, failed: Failed) -> None:
-        """Also where it was paused."""
+        """Also if it was paused."""
         assert isinstance(failed.command, DownloadTarget)
         file = failed.command.file
         request = self._under_way.get(file)
@@ -219,7 +219,7 @@ class HubController(Controller):
 
 
 def _free_disk(folder: Path) -> int:
-    """Bytes, where the folder is or is going to be."""
+    """Bytes, where the folder is or will be."""
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
     return shutil.disk_usage(folder).free

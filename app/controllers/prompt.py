@@ -61,7 +61,7 @@ class PromptController(Controller):
         if self._context_size is None:
             return
         if self._counting is not None:
-            self._counting.stop()  # nobody wants the count of an earlier text
+            self._counting.stop()  # the count of an earlier text is of no use
         self._counting = self._bridge.post(CountTokens(self._box.text.strip()), quiet=True)
 
     def _on_event(self, event: Event) -> None:

@@ -39,7 +39,7 @@ class SettingsController(QObject):
         self._keeper = keeper
         self._target = target
         self._shortcuts = Shortcuts(window)
-        self._target_settings = keeper.settings.target_settings()  # with which a model was loaded last
+        self._target_settings = keeper.settings.target_settings()  # that a model was loaded with last
         complaint = self._shortcuts.use(keeper.settings.shortcuts)
         if complaint:
             window.toasts.show_error(complaint)

@@ -1,4 +1,4 @@
-"""What happens at a start besides loading a model: a welcome or the last chat, files to open, and a way on where the
+"""What happens at a start besides loading a model: a welcome or the last chat, files to open, and what to do if the
 store cannot be opened."""
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from engine.messages.events import ConversationsListed, Event, Failed, PromptSto
 
 
 class FirstStart(Controller):
-    """Shows a welcome until the first chat, and after that the last chat if that is wanted."""
+    """Shows a welcome until the first chat, and after that the last chat if the user wants it."""
 
     def __init__(self, window: MainWindow, bridge: EngineBridge, keeper: SettingsKeeper) -> None:
         super().__init__(window, bridge)
@@ -125,12 +125,12 @@ class FileOpening(QObject):
     def open(self, files: tuple[Path, ...]) -> None:
         if not files:
             return
-        meant = DroppedFiles.of_paths([str(file) for file in files])
-        if meant is None:
+        dropped = DroppedFiles.of_paths([str(file) for file in files])
+        if dropped is None:
             self._window.toasts.show_error(
                 self.tr("A model or a profile is opened alone; open these files one after the other.")
             )
-        elif meant.model:
-            self._use_model(Path(meant.model))
+        elif dropped.model:
+            self._use_model(Path(dropped.model))
         else:
-            self._window.take_files(meant)
+            self._window.take_files(dropped)

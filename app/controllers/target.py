@@ -1,4 +1,4 @@
-"""Which model answers: it is loaded at the start and when the user chooses another one."""
+"""The model that answers: loaded at the start, and when the user chooses another one."""
 
 from __future__ import annotations
 

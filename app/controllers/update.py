@@ -19,8 +19,8 @@ from engine.messages.events import Event, Failed, Release, UpdateChecked
 
 SUBJECT = "update"
 DAY_S = 24 * 60 * 60
-_FIRST_MS = 10_000  # when the model is in use, not while it is being loaded
-_AGAIN_MS = 60 * 60_000  # an app that stays open for days looks whether a day has passed
+_FIRST_MS = 10_000  # by then the model is loaded
+_AGAIN_MS = 60 * 60_000  # for an app that stays open for days
 
 
 def update_description(url: str) -> str:

@@ -1,4 +1,4 @@
-"""The log, and a report on this machine of every error that nobody expected, wherever it happened."""
+"""The log, and a report on this machine of every unexpected error, wherever it happened."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def log_to_file(data_dir: Path) -> None:
 
 
 class CrashWatch(logging.Handler):
-    """Hears of every error that is logged with its traceback, and writes one report for each place it comes from.
+    """Takes every error that is logged with its traceback, and writes one report for each place it comes from.
 
     `on_report` is called on the thread of the error.
     """

@@ -35,7 +35,7 @@ class SettingsKeeper(QObject):
         self._timer.timeout.connect(self._save)
 
     def change(self, name: str, value: SettingValue | dict[str, str]) -> str:
-        """Takes another value of a setting. Returns a sentence where it makes no sense; then the old one stays."""
+        """Takes another value of a setting. Returns a sentence if it makes no sense; then the old one stays."""
         try:
             settings = self.settings.changed(**{name: value})
         except ValidationError as error:
@@ -70,7 +70,7 @@ class SettingsKeeper(QObject):
 
     @Slot()
     def _save(self) -> None:
-        self._writer.submit(self._write, self.settings)  # which nobody changes: a change makes other ones
+        self._writer.submit(self._write, self.settings)  # a change makes other ones, never changes these
 
     def _write(self, settings: AppSettings) -> None:
         try:

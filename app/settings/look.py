@@ -45,7 +45,7 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
 
 
 def read_look(folder: Path) -> Look:
-    """`folder` is the one that everything is stored in. Raises nothing."""
+    """`folder` holds all files of the program. Raises nothing."""
     try:
         stored = json.loads((folder / SETTINGS_FILE).read_bytes())
         if not isinstance(stored, dict):

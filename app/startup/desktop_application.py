@@ -1,4 +1,4 @@
-"""The QApplication of the window, which collects garbage and hears of files that macOS wants opened; and a sentence
+"""The QApplication of the window, which collects garbage and takes files that macOS wants opened; and a sentence
 without a window."""
 
 from __future__ import annotations

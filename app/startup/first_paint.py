@@ -1,4 +1,4 @@
-"""Lets the window be seen before anything else is imported or made, and imports that piece after piece.
+"""Paints the window before anything else is imported or made, and imports that piece after piece.
 
 All of it in one go holds the interface thread up for a third of a second. What the user does meanwhile waits, as nobody
 listens yet.
@@ -19,7 +19,7 @@ from app.settings.look import read_look
 from app.theme import ThemeKeeper, apply_theme
 
 PATIENCE_MS = 500  # a window that begins behind others or as an icon is not painted
-# In an order in which each brings along but a part of what is slow.
+# In this order, each imports only a part of what is slow.
 PIECES = (
     "importlib.metadata",
     "pydantic_core.core_schema",
@@ -55,7 +55,7 @@ class OpenedWindow:
 
 
 def open_window(application: QApplication, folder: Path) -> OpenedWindow:
-    """`folder` is the one that everything is kept in. Returns when the window is painted."""
+    """`folder` holds all files of the program. Returns when the window is painted."""
     look = read_look(folder)
     theme = apply_theme(application, look.theme, look.text_size)
     window = MainWindow(theme)
@@ -76,7 +76,7 @@ class _UntilPainted(QEventLoop):
 
 
 def wait_for_first_paint(window: QWidget) -> None:
-    """Returns when the window is painted, or after some patience. What the user does meanwhile waits."""
+    """Returns when the window is painted, or after a short wait. What the user does meanwhile is dealt with later."""
     loop = _UntilPainted()
     window.installEventFilter(loop)
     QTimer.singleShot(PATIENCE_MS, loop, loop.quit)

@@ -28,12 +28,12 @@ class InstanceLock:
     """Held from `take` to `close`, or to the end of the process."""
 
     def __init__(self, folder: Path) -> None:
-        """`folder` is the one that everything is kept in."""
+        """`folder` holds all files of the program."""
         self._path = folder / "running.lock"
         self._file: BinaryIO | None = None
 
     def take(self) -> bool:
-        """False while another process has it. A folder that knows no locks, or cannot be written, stops nobody."""
+        """False while another process has it. True if the folder has no locks or cannot be written."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             file = os.fdopen(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600), "r+b", buffering=0)
@@ -49,10 +49,10 @@ class InstanceLock:
             file.close()
             return error.errno not in _BUSY
         self._file = file
-        self.tell("")
+        self.publish("")
         return True
 
-    def tell(self, address: str) -> None:
+    def publish(self, address: str) -> None:
         """Where others can reach this process from now on; empty for nowhere."""
         if self._file is not None:
             with contextlib.suppress(OSError):  # no room: then nobody can
@@ -70,7 +70,7 @@ class InstanceLock:
 
     def close(self) -> None:
         """Another process may have it from now on."""
-        self.tell("")
+        self.publish("")
         if self._file is not None:
             self._file.close()
             self._file = None

@@ -48,10 +48,10 @@ def hand_over(
             return False
         address = lock.address()
         if address:
-            heard = _ask(address, request, answer_s)
-            if heard:
+            answered = _ask(address, request, answer_s)
+            if answered:
                 return True
-            if heard is not None:
+            if answered is not None:
                 break
         time.sleep(_PAUSE_S)
     raise InstanceSilent(
@@ -61,7 +61,7 @@ def hand_over(
 
 
 def _ask(address: str, request: OpenRequest, answer_s: float) -> bool | None:
-    """Whether it was answered with `ok`; None where nobody listens."""
+    """Whether the answer is `ok`; None if nobody listens."""
     socket = QLocalSocket()
     socket.connectToServer(address)
     if not socket.waitForConnected(_CONNECT_MS):
@@ -72,12 +72,12 @@ def _ask(address: str, request: OpenRequest, answer_s: float) -> bool | None:
         left_ms = int((end - time.monotonic()) * 1000)
         if left_ms <= 0 or not socket.waitForReadyRead(left_ms):
             closed = socket.state() == QLocalSocket.LocalSocketState.UnconnectedState
-            return None if closed else False  # it is just ending; then the lock is ours soon
+            return None if closed else False  # a process that is ending releases the lock soon
     return bytes(socket.readLine().data()) == _OK
 
 
 class OpenRequests(QObject):
-    """Listens to further starts. Where it cannot, they wait in vain and say so.
+    """Listens to further starts. If it cannot, they wait in vain and report that.
 
     Signals:
         asked(OpenRequest): a further start asks for the window, and perhaps for files in it.
@@ -96,12 +96,12 @@ class OpenRequests(QObject):
         for address in self._addresses(folder):
             QLocalServer.removeServer(address)  # of a process that was killed: nobody else has the lock
             if self._server.listen(address):
-                lock.tell(self._server.fullServerName())
+                lock.publish(self._server.fullServerName())
                 break
 
     def close(self) -> None:
         """Peers that have not been heard are turned away: a window that closes must not be shown again."""
-        self._lock.tell("")
+        self._lock.publish("")
         self._server.close()
         for peer in tuple(self._peers):
             peer.abort()

@@ -27,7 +27,7 @@ from pathlib import Path
 from app.startup.instance_lock import InstanceLock
 lock = InstanceLock(Path(sys.argv[1]))
 assert lock.take()
-lock.tell(sys.argv[2])
+lock.publish(sys.argv[2])
 print("taken", flush=True)
 time.sleep(60)
 """
@@ -174,7 +174,7 @@ def test_a_folder_that_cannot_be_locked_holds_nobody_up(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     lock = InstanceLock(tmp_path / "file" / "data")
     assert lock.take()
-    lock.tell("nobody hears it")
+    lock.publish("nobody hears it")
     assert lock.address() == ""
     lock.close()
 
