@@ -54,9 +54,7 @@ class WiredWindow(QObject):
         super().__init__(opened.window)
         settings_file = SettingsFile(folder)
         settings, complaint = settings_file.load()
-        opened.theme.choose(
-            settings.theme, settings.text_size
-        )  # as painted, unless the file made no sense
+        opened.theme.choose(settings.theme, settings.text_size)  # as painted, unless the file made no sense
         self._folder = folder
         self._start_target = (target, "") if target else (settings.target, settings.target_identity)
         self.theme = opened.theme

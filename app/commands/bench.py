@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -137,14 +138,13 @@ def _measure(order: engine.BenchOrder, out: Path | None) -> None:
     config = engine.EngineConfig(data_dir(), order.speculation)
     if out is not None:
         _check_writable(out)
-    with stopped_by_ctrl_c() as stop:
-        measurement = engine.open_bench(config, order, stop)
-        try:
-            with progress_bar(MofNCompleteColumn(), TimeElapsedColumn()) as progress:
-                task = progress.add_task("answering", total=measurement.num_questions)
-                report = measurement.run(stop, lambda _id: progress.advance(task))
-        finally:
-            measurement.close()
+    with (
+        stopped_by_ctrl_c() as stop,
+        closing(engine.open_bench(config, order, stop)) as measurement,
+        progress_bar(MofNCompleteColumn(), TimeElapsedColumn()) as progress,
+    ):
+        task = progress.add_task("answering", total=measurement.num_questions)
+        report = measurement.run(stop, lambda _id: progress.advance(task))
     print_report(report)
     if out is not None:
         _write(out, json.dumps(report, indent=2, ensure_ascii=False) + "\n")

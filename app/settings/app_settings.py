@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import tempfile
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -25,6 +23,7 @@ from app.settings.look import SETTINGS_FILE, TEXT_SIZE, Look, Theme
 from app.text.translation import translate
 from engine import BUILT_IN, STARTER, LearningSettings, ReplySettings, SamplingSettings, TargetSettings
 from engine.parameters import Parameter, Scope, parameter, parameters
+from engine.whole_file import whole_file
 
 _SAMPLING = tuple(each.name for each in parameters(SamplingSettings, Scope.SETTINGS))
 
@@ -181,14 +180,8 @@ class SettingsFile:
     def save(self, settings: AppSettings) -> None:
         """Whole or not at all. Raises OSError."""
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handle, name = tempfile.mkstemp(dir=self._path.parent, prefix=".settings-")  # readable by this user only
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(settings.model_dump_json(indent=2))
-            Path(name).replace(self._path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        with whole_file(self._path) as file:
+            file.write(settings.model_dump_json(indent=2).encode())
 
 
 def not_saved(error: OSError) -> str:
