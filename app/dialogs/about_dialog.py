@@ -8,8 +8,7 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QDialog, QLabel, QWidget
 
-from app.icons import app_icon
-from app.theme import ThemeKeeper
+from app.theme import ThemeKeeper, app_icon
 from app.widgets.layouts import Placed, Stretch, in_column, in_grid, in_row
 from app.widgets.parts import button, discard, set_up, words
 
