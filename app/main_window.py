@@ -9,9 +9,8 @@ from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QKe
 from PySide6.QtWidgets import QMainWindow, QMenu, QSplitter, QWidget
 
 from app.dialogs.shortcuts_dialog import ShortcutsDialog
-from app.icons import app_icon
 from app.settings.shortcuts import Shortcuts, fixed_keys
-from app.theme import ThemeKeeper
+from app.theme import ThemeKeeper, app_icon
 from app.widgets.conversation_list import ConversationList
 from app.widgets.dropped_files import DroppedFiles
 from app.widgets.icon_button import KeyHint

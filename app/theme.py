@@ -1,7 +1,8 @@
 """The look of the app: colour tokens, and the palette and style sheet made from them.
 
 Two files in `resources/themes` hold the colours, one template holds the style sheet. Widgets that paint by themselves
-get a `ThemeKeeper` handed down and draw again when it says that the theme has changed.
+get a `ThemeKeeper` handed down and draw again when the theme has changed. Icons are drawn from the SVG files in
+`resources/icons`, in a colour of the theme.
 """
 
 from __future__ import annotations
@@ -12,14 +13,17 @@ from dataclasses import dataclass, fields
 from importlib.resources import files
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Qt, Signal, Slot
-from PySide6.QtGui import QColor, QFont, QIcon, QPalette
+from PySide6.QtCore import QByteArray, QObject, QRectF, Qt, Signal, Slot
+from PySide6.QtGui import QColor, QFont, QIcon, QPainter, QPalette, QPixmap
+from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QApplication
 
-from app.icons import line_icon
 from engine.messages.origins import Origin
 
 THEMES = files("resources") / "themes"
+ICONS = files("resources") / "icons"
+_LINE_ICON_SIZES = (16, 20, 32, 48)
+_APP_ICON_SIZES = (16, 24, 32, 48, 64, 128, 256)
 _USUAL_FONT = "usual font"
 _THIN_PX = 2  # a line, which stays as it is
 _SCHEMES = {
@@ -117,10 +121,11 @@ def load_theme(name: str) -> Theme:
 
 
 class ThemeKeeper(QObject):
-    """Holds the theme and the size of text in use. Follows the system between light and dark unless told otherwise.
+    """Holds the theme and the size of text in use, for all widgets. By default it follows the system between light and
+    dark.
 
     Signals:
-        changed(Theme): colours or sizes are others now; font, palette and style sheet are already applied.
+        changed(Theme): colours or sizes have changed; font, palette and style sheet are applied already.
     """
 
     changed = Signal(Theme)
@@ -131,67 +136,58 @@ class ThemeKeeper(QObject):
         self._icons: dict[tuple[str, str], QIcon] = {}
         self._usual_font = _usual_font(app)
         self._scheme = scheme
-        self._scale = text_percent / 100
-        self._theme = _theme_for(self._told_scheme(scheme))
+        self.scale = text_percent / 100  # how much larger than usual everything is
+        self.theme = _theme_for(self._set_system_scheme(scheme))
         self._apply()
         app.styleHints().colorSchemeChanged.connect(self.show_scheme)
 
-    @property
-    def theme(self) -> Theme:
-        return self._theme
-
-    @property
-    def scale(self) -> float:
-        """How much larger than usual everything is."""
-        return self._scale
-
     def px(self, length_px: float) -> int:
-        """A length on the screen that is to grow with the text."""
-        return round(length_px * self._scale)
+        """A length on the screen that grows with the text."""
+        return round(length_px * self.scale)
 
     def icon(self, name: str, token: str = "quiet") -> QIcon:
         """The line icon `name` in the colour `token` of the theme in use."""
         key = (name, token)
         if key not in self._icons:
-            self._icons[key] = line_icon(name, getattr(self._theme, token), self._theme.faint)
+            self._icons[key] = line_icon(name, getattr(self.theme, token), self.theme.faint)
         return self._icons[key]
 
     def choose(self, scheme: str, text_percent: int) -> None:
         """`scheme` is `system`, `light` or `dark`; `text_percent` is of the system's own size."""
-        if scheme == self._scheme and text_percent / 100 == self._scale:
+        if scheme == self._scheme and text_percent / 100 == self.scale:
             return
-        self._scale = text_percent / 100
+        self.scale = text_percent / 100
         if scheme != self._scheme:
-            self._scheme = ""  # what Qt says of the change meanwhile is no news
-            self._theme = _theme_for(self._told_scheme(scheme))
+            self._scheme = ""  # Qt's signal of the change is ignored
+            self.theme = _theme_for(self._set_system_scheme(scheme))
             self._scheme = scheme
         self._apply()
-        self.changed.emit(self._theme)
+        self.changed.emit(self.theme)
 
     @Slot(Qt.ColorScheme)
     def show_scheme(self, scheme: Qt.ColorScheme) -> None:
         """The system has changed between light and dark."""
         theme = _theme_for(scheme)
-        if self._scheme == "system" and theme != self._theme:
-            self._theme = theme
+        if self._scheme == "system" and theme != self.theme:
+            self.theme = theme
             self._apply()
             self.changed.emit(theme)
 
-    def _told_scheme(self, scheme: str) -> Qt.ColorScheme:
-        """What is to be shown. The system is told as well, for what it draws itself: frames of windows, its dialogs."""
+    def _set_system_scheme(self, scheme: str) -> Qt.ColorScheme:
+        """Light or dark, also for what the system draws itself: frames of windows, its dialogs."""
         hints = self._app.styleHints()
         hints.setColorScheme(_SCHEMES[scheme])
         return hints.colorScheme() if scheme == "system" else _SCHEMES[scheme]
 
     def _apply(self) -> None:
         self._icons.clear()
-        self._app.setStyleSheet("")  # Qt takes twice as long to put one sheet in the place of another
+        self._app.setStyleSheet("")  # Qt takes twice as long to replace a sheet by another
         font = QFont(self._usual_font)
-        font.setPointSizeF(font.pointSizeF() * self._scale)
+        font.setPointSizeF(font.pointSizeF() * self.scale)
         if font != self._app.font():
             self._app.setFont(font)
-        self._app.setPalette(self._theme.palette())
-        self._app.setStyleSheet(self._theme.style_sheet(self._scale))
+        self._app.setPalette(self.theme.palette())
+        self._app.setStyleSheet(self.theme.style_sheet(self.scale))
 
 
 def _theme_for(scheme: Qt.ColorScheme) -> Theme:
@@ -199,7 +195,7 @@ def _theme_for(scheme: Qt.ColorScheme) -> Theme:
 
 
 def _usual_font(app: QApplication) -> QFont:
-    """The system's own, whatever an earlier keeper has made of it."""
+    """The system's own, whatever an earlier keeper has set."""
     usual = app.property(_USUAL_FONT)
     if isinstance(usual, QFont):
         return usual
@@ -211,3 +207,34 @@ def apply_theme(app: QApplication, scheme: str = "system", text_percent: int = 1
     """Gives the app its style; the keeper belongs to the app."""
     app.setStyle("Fusion")
     return ThemeKeeper(app, scheme, text_percent)
+
+
+def line_icon(name: str, colour: str, disabled_colour: str | None = None) -> QIcon:
+    """The icon `name` in one colour; `disabled_colour` is that of a button that cannot be pressed."""
+    icon = QIcon()
+    for mode, tint in ((QIcon.Mode.Normal, colour), (QIcon.Mode.Disabled, disabled_colour or colour)):
+        renderer = _renderer((ICONS / f"{name}.svg").read_text("utf-8").replace("currentColor", tint))
+        for size in _LINE_ICON_SIZES:
+            icon.addPixmap(_draw(renderer, size), mode)
+    return icon
+
+
+def app_icon() -> QIcon:
+    icon = QIcon()
+    renderer = _renderer((ICONS / "slipstream.svg").read_text("utf-8"))
+    for size in _APP_ICON_SIZES:
+        icon.addPixmap(_draw(renderer, size))
+    return icon
+
+
+def _renderer(svg: str) -> QSvgRenderer:
+    return QSvgRenderer(QByteArray(svg.encode()))
+
+
+def _draw(renderer: QSvgRenderer, size: int) -> QPixmap:
+    pixmap = QPixmap(size, size)
+    pixmap.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(pixmap)
+    renderer.render(painter, QRectF(0, 0, size, size))
+    painter.end()
+    return pixmap

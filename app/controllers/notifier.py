@@ -9,9 +9,9 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from app.controllers.controller import Controller
 from app.engine_bridge import EngineBridge
-from app.icons import app_icon
 from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
+from app.theme import app_icon
 from app.widgets.notice_bar import DesktopNotice
 from engine import ReplyCommand
 from engine.messages.conversations import Message

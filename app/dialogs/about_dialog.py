@@ -8,10 +8,9 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QDialog, QLabel, QWidget
 
-from app.icons import app_icon
-from app.theme import ThemeKeeper
+from app.theme import ThemeKeeper, app_icon
 from app.widgets.layouts import Placed, Stretch, in_column, in_grid, in_row
-from app.widgets.parts import button, set_up, words
+from app.widgets.parts import button, discard, set_up, words
 
 _WIDTH_PX = 460
 _ICON_PX = 48
@@ -48,8 +47,7 @@ class AboutDialog(QDialog):
         while (item := self._grid.takeAt(0)) is not None:
             widget = item.widget()
             if widget is not None:
-                widget.hide()
-                widget.deleteLater()
+                discard(widget)
         for row, (name, fact) in enumerate(self.facts):
             self._grid.addWidget(set_up(QLabel(name, self), kind="quiet"), row, 0, Qt.AlignmentFlag.AlignTop)
             self._grid.addWidget(words(fact, self), row, 1)

@@ -6,8 +6,7 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QComboBox, QDialog, QLabel, QPlainTextEdit, QWidget
 
 from app.dialogs.compare_wording import HOW_IT_IS_FAIR, HOW_SPEED_IS_MEASURED
-from app.text.marked_words import QT_TRANSLATE_NOOP
-from app.text.translation import translate
+from app.text.translation import QT_TRANSLATE_NOOP, translate
 from app.widgets.layouts import Placed, Stretch, in_column, in_grid, in_row
 from app.widgets.parts import ProgressLine, button, keep_place, set_up, words
 from app.widgets.throttle import Throttle

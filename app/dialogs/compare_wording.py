@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from app.text.amounts import percent_words
-from app.text.marked_words import QT_TRANSLATE_NOOP
-from app.text.translation import Words
+from app.text.translation import QT_TRANSLATE_NOOP, Words
 from engine.messages.comparison import Comparison, RunFigures, Side, TextFork
 
 Compare = Words("Compare")

@@ -8,7 +8,7 @@ from pathlib import Path
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QButtonGroup, QComboBox, QDialog, QFileDialog, QLineEdit, QRadioButton, QWidget
 
-from app.text.marked_words import QT_TRANSLATE_NOOP
+from app.text.translation import QT_TRANSLATE_NOOP
 from app.widgets.layouts import Placed, Stretch, in_column, in_grid, in_row
 from app.widgets.parts import ProgressLine, button, set_up, words
 

@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
 from app.dialogs.parts import Question
-from app.text.marked_words import QT_TRANSLATE_NOOP
+from app.text.translation import QT_TRANSLATE_NOOP
 from app.widgets.layouts import Placed, Stretch, in_column
 from app.widgets.parts import button, line, words
 

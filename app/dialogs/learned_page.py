@@ -6,8 +6,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QWidget
 
 from app.text.learned import AdapterView, ModelView, PairView
-from app.text.marked_words import QT_TRANSLATE_NOOP
-from app.text.translation import translate
+from app.text.translation import QT_TRANSLATE_NOOP, translate
 from app.widgets.layouts import Part, Placed, ScrollingPage, Stretch, add_row, in_column, in_grid, in_row
 from app.widgets.parts import ElidedLabel, button, set_up, words
 

@@ -6,8 +6,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QLabel, QSlider, QWidget
 
 from app.text.amounts import percent_words
-from app.text.marked_words import QT_TRANSLATE_NOOP
-from app.text.translation import translate
+from app.text.translation import QT_TRANSLATE_NOOP, translate
 from app.widgets.layouts import Placed, Stretch, in_column, in_grid
 from app.widgets.parts import line, set_up, words
 from engine import LearningSettings

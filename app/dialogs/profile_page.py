@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QCheckBox, QFileDialog, QFrame, QWidget
 
 from app.dialogs.parts import Question
 from app.text.learned import ProfileView
-from app.text.marked_words import QT_TRANSLATE_NOOP
+from app.text.translation import QT_TRANSLATE_NOOP
 from app.widgets.dropped_files import PROFILE_SUFFIX
 from app.widgets.layouts import Placed, Stretch, in_column, in_row
 from app.widgets.parts import button, line, set_up, words

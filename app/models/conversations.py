@@ -6,17 +6,15 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
+from PySide6.QtCore import QAbstractListModel, QObject, Qt, Signal
 
+from app.models.rows import ROOT, Index
 from app.text.translation import translate
 from engine.messages.conversations import ConversationSummary
 
-_Index = QModelIndex | QPersistentModelIndex
-_ROOT = QModelIndex()
-
 
 class ConversationsModel(QAbstractListModel):
-    """Kept in order by `updated_at`; each row knows the heading of its group of days.
+    """Conversations by `updated_at`; each row knows the heading of its group of days.
 
     Signals:
         renamed(int, str): the user has given the conversation with this id another title.
@@ -38,19 +36,19 @@ class ConversationsModel(QAbstractListModel):
         self.endResetModel()
 
     def upsert(self, summary: ConversationSummary) -> None:
-        """Adds a conversation, or changes one; it moves to where its time belongs."""
+        """Adds a conversation, or changes one; it moves to the place of its time."""
         row = self.row_of(summary.id)
         others = [other for other in self._summaries if other.id != summary.id]
         target = sum(_used_at(other) > _used_at(summary) for other in others)
         if row is None:
-            self.beginInsertRows(_ROOT, target, target)
+            self.beginInsertRows(ROOT, target, target)
             self._summaries.insert(target, summary)
             self.endInsertRows()
         elif row == target:
             self._summaries[row] = summary
         else:
-            # Qt names the place before which the row comes while it is still counted at its old one.
-            self.beginMoveRows(_ROOT, row, row, _ROOT, target + 1 if target > row else target)
+            # Qt counts the row at its old place until it has moved.
+            self.beginMoveRows(ROOT, row, row, ROOT, target + 1 if target > row else target)
             self._summaries.pop(row)
             self._summaries.insert(target, summary)
             self.endMoveRows()
@@ -59,7 +57,7 @@ class ConversationsModel(QAbstractListModel):
     def remove(self, conversation_id: int) -> None:
         row = self.row_of(conversation_id)
         if row is not None:
-            self.beginRemoveRows(_ROOT, row, row)
+            self.beginRemoveRows(ROOT, row, row)
             self._summaries.pop(row)
             self.endRemoveRows()
             self._all_changed()
@@ -73,10 +71,10 @@ class ConversationsModel(QAbstractListModel):
     def summary(self, row: int) -> ConversationSummary:
         return self._summaries[row]
 
-    def rowCount(self, parent: _Index = _ROOT) -> int:
+    def rowCount(self, parent: Index = ROOT) -> int:
         return 0 if parent.isValid() else len(self._summaries)
 
-    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if not index.isValid():
             return None
         summary = self._summaries[index.row()]
@@ -93,7 +91,7 @@ class ConversationsModel(QAbstractListModel):
                 return self._heading(index.row())
         return None
 
-    def setData(self, index: _Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
+    def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
         title = " ".join(str(value).split())
         old = self._summaries[index.row()]
         if role != Qt.ItemDataRole.EditRole or not title or title == old.title:
@@ -103,7 +101,7 @@ class ConversationsModel(QAbstractListModel):
         self.renamed.emit(old.id, title)
         return True
 
-    def flags(self, index: _Index) -> Qt.ItemFlag:
+    def flags(self, index: Index) -> Qt.ItemFlag:
         flags = super().flags(index)
         return flags | Qt.ItemFlag.ItemIsEditable if index.isValid() else flags
 
@@ -113,7 +111,7 @@ class ConversationsModel(QAbstractListModel):
         return group if row == 0 or group_of(self._summaries[row - 1].updated_at, today) != group else ""
 
     def _all_changed(self) -> None:
-        if self._summaries:  # the headings of neighbours may be others now
+        if self._summaries:  # the headings of neighbours may have changed
             self.dataChanged.emit(self.index(0), self.index(len(self._summaries) - 1))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
 Index = QModelIndex | QPersistentModelIndex
-_ROOT = QModelIndex()
+ROOT = QModelIndex()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +51,9 @@ class RowsModel(QAbstractListModel):
     def index_of(self, key: Hashable) -> QModelIndex:
         """Invalid where there is none."""
         number = next((number for number, row in enumerate(self.rows) if row.key == key), None)
-        return _ROOT if number is None else self.index(number)
+        return ROOT if number is None else self.index(number)
 
-    def rowCount(self, parent: Index = _ROOT) -> int:
+    def rowCount(self, parent: Index = ROOT) -> int:
         return 0 if parent.isValid() else len(self.rows)
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:

@@ -1,4 +1,4 @@
-"""What a search has found, as it reads without the signs of Markdown."""
+"""The results of a search, without the signs of Markdown."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt
+from PySide6.QtCore import QAbstractListModel, QObject, Qt
 
+from app.models.rows import ROOT, Index
 from engine.messages.conversations import SearchHit
 
-# Underscores stay: in what people search for they are rather part of a name.
+# Underscores stay: in the words that people search for, they are mostly part of a name.
 _SIGNS = re.compile(
     r"""
     !?\[ (?= [^\[\]]* \]\( )                               # a link or a picture: only its words stay
@@ -28,8 +29,6 @@ _EMPHASIS = re.compile(r"(?<![\w*\\])(\*{1,3})(?=[^\s*])[^*]*(?<=[^\s*\\])(\1)(?
 _ENDS = re.compile(r"^…[^*]*[^\s*](\*\*)(?![\w*])")  # what began before the snippet
 _BEGINS = re.compile(r"(?<![\w*\\])(\*\*)(?=[^\s*])[^*]*…$")
 Marks = tuple[tuple[int, int], ...]
-_Index = QModelIndex | QPersistentModelIndex
-_ROOT = QModelIndex()
 
 
 class SearchHitsModel(QAbstractListModel):
@@ -37,24 +36,20 @@ class SearchHitsModel(QAbstractListModel):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._hits: tuple[SearchHit, ...] = ()
-
-    @property
-    def hits(self) -> tuple[SearchHit, ...]:
-        return self._hits
+        self.hits: tuple[SearchHit, ...] = ()
 
     def set_hits(self, hits: tuple[SearchHit, ...]) -> None:
         self.beginResetModel()
-        self._hits = tuple(map(_plain, hits))
+        self.hits = tuple(map(_plain, hits))
         self.endResetModel()
 
-    def rowCount(self, parent: _Index = _ROOT) -> int:
-        return 0 if parent.isValid() else len(self._hits)
+    def rowCount(self, parent: Index = ROOT) -> int:
+        return 0 if parent.isValid() else len(self.hits)
 
-    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if not index.isValid():
             return None
-        hit = self._hits[index.row()]
+        hit = self.hits[index.row()]
         match role:
             case Qt.ItemDataRole.DisplayRole | Qt.ItemDataRole.ToolTipRole:
                 return hit.conversation.title
@@ -71,8 +66,8 @@ def _plain(hit: SearchHit) -> SearchHit:
 
 
 def plain_snippet(snippet: str, marks: Marks) -> tuple[str, Marks]:
-    """The snippet without signs of Markdown, where they are surely such. `marks` are places that stay as they are:
-    first character, number of characters."""
+    """The snippet without characters that are surely signs of Markdown. `marks` are places that stay as they are: first
+    character, number of characters."""
     gone = bytearray(len(snippet))
     for signs in (_SIGNS, _EMPHASIS, _ENDS, _BEGINS):
         for found in signs.finditer(snippet):

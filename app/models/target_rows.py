@@ -8,8 +8,7 @@ from pathlib import Path
 from app.models.rows import Row
 from app.text.amounts import count_words, day_words, size_words
 from app.text.hub_files import FileAdvice, Fit
-from app.text.marked_words import QT_TRANSLATE_NOOP
-from app.text.translation import Words, translate
+from app.text.translation import QT_TRANSLATE_NOOP, Words, translate
 from engine.messages.targets import HubModel, LibraryTarget
 
 _ABOUT = {

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from datetime import date, datetime
 
-from app.text.marked_words import QT_TRANSLATE_NOOP
-from app.text.translation import translate
+from app.text.translation import QT_TRANSLATE_NOOP, Words, translate
 
 _SIZES = (
     (1e12, QT_TRANSLATE_NOOP("Amounts", "{number} TB")),
@@ -36,11 +35,12 @@ _MONTHS = (
 _MINUTE_S = 60
 _HOUR_S = 3600
 _DAY_S = 24 * _HOUR_S
+Amounts = Words("Amounts")
 
 
 def size_words(num_bytes: float) -> str:
     """`4.1 GB`; decimal, as disks and the hub count."""
-    return _scaled(num_bytes, _SIZES) or translate("Amounts", "{number} bytes").format(number=f"{num_bytes:.0f}")
+    return _scaled(num_bytes, _SIZES) or Amounts.tr("{number} bytes", number=f"{num_bytes:.0f}")
 
 
 def count_words(count: float) -> str:
@@ -56,28 +56,27 @@ def percent_words(share: float, num_decimals: int = 0) -> str:
 def time_left_words(seconds: float) -> str:
     """`about 3 min left`."""
     if seconds < _MINUTE_S:
-        return translate("Amounts", "less than a minute left")
+        return Amounts.tr("less than a minute left")
     if seconds < _HOUR_S:
-        return translate("Amounts", "about {minutes} min left").format(minutes=f"{seconds / _MINUTE_S:.0f}")
+        return Amounts.tr("about {minutes} min left", minutes=f"{seconds / _MINUTE_S:.0f}")
     if seconds < _DAY_S:
-        minutes = round(seconds / _MINUTE_S)
-        words = translate("Amounts", "about {hours} h {minutes} min left")
-        return words.format(hours=minutes // 60, minutes=minutes % 60)
-    return translate("Amounts", "more than a day left")
+        hours, minutes = divmod(round(seconds / _MINUTE_S), 60)
+        return Amounts.tr("about {hours} h {minutes} min left", hours=hours, minutes=minutes)
+    return Amounts.tr("more than a day left")
 
 
 def day_words(day: date) -> str:
     """`3 March 2026`; of a moment with a time zone, on this machine's calendar."""
     if isinstance(day, datetime) and day.tzinfo:
         day = day.astimezone()
-    words = translate("Amounts", "{day} {month} {year}")
-    return words.format(day=day.day, month=translate("Amounts", _MONTHS[day.month - 1]), year=day.year)
+    month = translate("Amounts", _MONTHS[day.month - 1])
+    return Amounts.tr("{day} {month} {year}", day=day.day, month=month, year=str(day.year))
 
 
 def _scaled(amount: float, units: tuple[tuple[float, str], ...]) -> str:
     for scale, unit in units:
         shown = amount / scale
-        if shown >= 0.9995:  # what would be rounded up to the next unit belongs to it
+        if shown >= 0.9995:  # a number that is rounded up to the next unit is written in it
             number = f"{shown:.0f}" if shown >= 99.95 else f"{shown:.1f}"
             return translate("Amounts", unit).format(number=number)
     return ""

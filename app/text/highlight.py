@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pygments.lexer import Lexer
 
 SHORT_CODE = 2_500  # characters that are lexed in a few milliseconds
-LONGEST_CODE = 400_000  # characters; what is longer stays plain
+LONGEST_CODE = 400_000  # characters; longer code stays plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,44 +61,40 @@ _KINDS = (
 
 
 def lex(language: str, code: str) -> tuple[Line, ...]:
-    """The coloured spans of each line; empty where the language is unknown. No language is ever guessed."""
+    """The coloured spans of each line; empty where the language is unknown. A language is never guessed."""
     lexer = _lexer(language)
     if lexer is None or len(code) > LONGEST_CODE:
         return ()
-    lines: list[Line] = []
-    line: list[Span] = []
+    lines: list[list[Span]] = [[]]
     column = 0
     for _, token_type, text in lexer.get_tokens_unprocessed(code):
         kind = _kind(str(token_type))
         for index, part in enumerate(text.split("\n")):
             if index:
-                lines.append(tuple(line))
-                line = []
+                lines.append([])
                 column = 0
-            if part:
-                length = len(part) if part.isascii() else len(part.encode("utf-16-le", "surrogatepass")) // 2
-                if kind:
-                    line.append(Span(column, length, kind))
-                column += length
-    lines.append(tuple(line))
-    return tuple(lines)
+            length = len(part) if part.isascii() else len(part.encode("utf-16-le", "surrogatepass")) // 2
+            if kind and length:
+                lines[-1].append(Span(column, length, kind))
+            column += length
+    return tuple(map(tuple, lines))
 
 
 def formats(theme: Theme) -> dict[str, QTextCharFormat]:
     """How each kind is drawn in a theme."""
-    result: dict[str, QTextCharFormat] = {}
-    for kind in {kind for _, kind in _KINDS}:
-        result[kind] = QTextCharFormat()
+    kinds = {kind for _, kind in _KINDS}
+    result = {kind: QTextCharFormat() for kind in kinds}
+    for kind in kinds:
         result[kind].setForeground(QColor(getattr(theme, kind)))
     result["code_comment"].setFontItalic(True)
     return result
 
 
 class Lexing(QObject):
-    """Lexes short code at once and long code beside the interface thread.
+    """Lexes short code at once, and long code on a thread of its own.
 
-    A Python thread instead of QThreadPool: Qt's waits for its jobs in a destructor that holds the interpreter lock,
-    which the job needs in order to end.
+    The thread is Python's: QThreadPool waits for its jobs in a destructor that holds the interpreter lock, which the
+    job needs in order to end.
 
     Signals:
         done(int, tuple): the number that `request` returned, and the lines.
@@ -110,46 +106,46 @@ class Lexing(QObject):
         super().__init__(parent)
         self._thread = ThreadPoolExecutor(1, "lexing")
         self._num_requests = 0
-        self._warm: set[str] = set()  # languages whose import, far slower than lexing, is over
-        self._door = _Door()
-        self.destroyed.connect(_stopper(self._thread, self._door))
+        self._warm: set[str] = set()  # languages that are imported, which takes far longer than lexing
+        self._open = _Open()
+        self.destroyed.connect(_stopper(self._thread, self._open))
 
     def lex_now(self, language: str, code: str) -> tuple[Line, ...] | None:
-        """The lines, or None where finding them would hold up the interface: then `request` them."""
+        """The lines, or None where lexing would take too long for the interface thread: then `request` them."""
         return lex(language, code) if language in self._warm and len(code) <= SHORT_CODE else None
 
     def request(self, language: str, code: str) -> int:
         self._num_requests += 1
         number = self._num_requests
-        door = self._door
+        owner = self._open
 
         def work() -> None:
             lines = lex(language, code)
-            with door.lock:  # nothing is destroyed in the middle of it
-                if door.is_open and isValid(self):
+            with owner.lock:  # it is not destroyed meanwhile
+                if owner.is_open and isValid(self):
                     self._warm.add(language)
-                    self.done.emit(number, lines)  # on that thread, so that it is never heard before `number` is known
+                    self.done.emit(number, lines)  # from this thread: queued, so that `number` is known first
 
         self._thread.submit(work)
         return number
 
     def prepare(self) -> None:
-        """Imports what the first reply needs, while nothing else is to be done."""
+        """Imports what the first reply needs, ahead of it."""
         self._thread.submit(_import_slow_libraries)
 
 
-class _Door:
-    """Closed while its owner is being destroyed."""
+class _Open:
+    """Not any more, once its owner is being destroyed."""
 
     def __init__(self) -> None:
-        self.lock = RLock()  # whoever is told at once may ask again
+        self.lock = RLock()  # a receiver of the signal may request more at once
         self.is_open = True
 
 
-def _stopper(thread: ThreadPoolExecutor, door: _Door) -> Callable[[], None]:
+def _stopper(thread: ThreadPoolExecutor, owner: _Open) -> Callable[[], None]:
     def stop() -> None:
-        with door.lock:
-            door.is_open = False
+        with owner.lock:
+            owner.is_open = False
         thread.shutdown(wait=False, cancel_futures=True)
 
     return stop
@@ -167,10 +163,9 @@ def _lexer(language: str) -> Lexer | None:
     from pygments.util import ClassNotFound
 
     try:
-        lexer = get_lexer_by_name(language) if language else None
+        return get_lexer_by_name(language) if language else None
     except ClassNotFound:
-        lexer = None
-    return lexer
+        return None
 
 
 @lru_cache(maxsize=512)

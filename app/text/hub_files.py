@@ -8,8 +8,7 @@ from enum import Enum, StrEnum, auto
 from pathlib import Path
 
 from app.text.amounts import size_words, time_left_words
-from app.text.marked_words import QT_TRANSLATE_NOOP
-from app.text.translation import translate
+from app.text.translation import QT_TRANSLATE_NOOP, Words
 from engine.messages.targets import HubFile
 
 _BESIDES = 1.1  # of the file: what it holds of a conversation, roughly
@@ -19,6 +18,7 @@ _TIGHT = 0.85
 _SPARE_DISK = 1_000_000_000  # bytes that are to stay free
 # Well-proven compromises between size and quality come first.
 _PREFERRED = ("Q4_K_M", "Q5_K_M", "Q4_K_S", "Q5_K_S", "Q6_K", "IQ4_XS", "Q4_0", "Q8_0", "Q3_K_M", "IQ3_M", "Q2_K")
+Downloads = Words("Downloads")
 
 
 class Fit(StrEnum):
@@ -86,23 +86,23 @@ class Download:
     def words(self) -> str:
         """Its state, in a line."""
         whole = size_words(self.file.size_bytes)
-        so_far = translate("Downloads", "{done} of {whole}").format(done=size_words(self.num_bytes), whole=whole)
+        so_far = Downloads.tr("{done} of {whole}", done=size_words(self.num_bytes), whole=whole)
         match self.state:
+            case DownloadState.WAITING if not self.num_bytes:
+                return Downloads.tr("Waiting to begin, {whole}", whole=whole)
             case DownloadState.WAITING:
-                if not self.num_bytes:
-                    return translate("Downloads", "Waiting to begin, {whole}").format(whole=whole)
-                return translate("Downloads", "Waiting to go on, {so_far}").format(so_far=so_far)
+                return Downloads.tr("Waiting to go on, {so_far}", so_far=so_far)
+            case DownloadState.RUNNING if not self.bytes_per_s:
+                return so_far
             case DownloadState.RUNNING:
-                if not self.bytes_per_s:
-                    return so_far
                 left = time_left_words((self.file.size_bytes - self.num_bytes) / self.bytes_per_s)
-                words = translate("Downloads", "{so_far}, {speed} per second, {left}")
-                return words.format(so_far=so_far, speed=size_words(self.bytes_per_s), left=left)
+                speed = size_words(self.bytes_per_s)
+                return Downloads.tr("{so_far}, {speed} per second, {left}", so_far=so_far, speed=speed, left=left)
             case DownloadState.PAUSING:
-                return translate("Downloads", "Pausing, {so_far}").format(so_far=so_far)
+                return Downloads.tr("Pausing, {so_far}", so_far=so_far)
             case DownloadState.PAUSED:
-                return translate("Downloads", "Paused, {so_far}").format(so_far=so_far)
+                return Downloads.tr("Paused, {so_far}", so_far=so_far)
             case DownloadState.FAILED:
                 return self.problem
             case DownloadState.FINISHED:
-                return translate("Downloads", "Downloaded and checked, {whole}").format(whole=whole)
+                return Downloads.tr("Downloaded and checked, {whole}", whole=whole)

@@ -1,17 +1,17 @@
-"""Markdown of a reply to blocks that widgets can show, while the reply is still being written.
+"""Turns the Markdown of a reply into blocks that widgets can show, while the reply is being written.
 
-A top-level block is complete once another one has begun on a complete line below it; it is then never parsed again,
-only the text from the start of the last block on is. Link definitions are the one thing that reaches back over finished
-blocks, so a text that contains any is parsed once more, whole, when it is finished.
+A top-level block is complete once another one has begun on a complete line below it; only the text from the start of
+the last block on is parsed again. Link definitions alone change finished blocks, so a text that contains any is parsed
+once more, whole, when it is finished.
 
-What a model writes is not to be trusted: raw HTML is shown as text, images become links, and links lead nowhere but to
-http, https and mailto. Blocks longer than `LONGEST_BLOCK` are shown as plain text, in pieces, for a single paragraph
-of some hundred thousand characters would hold up the interface for seconds.
+The text of a model is not trusted: raw HTML is shown as text, images become links, and links open http, https and
+mailto only. Blocks longer than `LONGEST_BLOCK` are shown as plain text, in pieces: a single paragraph of some hundred
+thousand characters would hold up the interface for seconds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass
 from html import escape
@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # slow to import, and not needed before the first reply
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-PROSE_PIECE = 2_000  # characters of HTML after which a new prose block begins, so that no widget becomes slow to set
+PROSE_PIECE = 2_000  # characters of HTML after which a new prose block begins, so that no widget becomes slow
 LIST_PIECE = 1_500  # characters of a long list that are shown together
 KNOWN_INLINE = 2_000  # texts
 LONGEST_BLOCK = 24_000  # characters of Markdown
@@ -37,7 +37,7 @@ _known_inline: dict[str, str] = {}  # a growing list or table is parsed again an
 @dataclass(frozen=True, slots=True)
 class ProseBlock:
     html: str  # of one or several top-level blocks, in the subset that QTextDocument knows
-    joined: bool = False  # goes on with the list of the block before
+    joined: bool = False  # continues the list of the block before
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,25 +60,21 @@ def parse(text: str, marks: str = "") -> tuple[Block, ...]:
 class MarkdownStream:
     """Blocks of a text that arrives in pieces.
 
-    After `finish` they are those of the whole text parsed at once, however it was cut. On the way, only links whose
+    After `finish` they are those of the whole text parsed at once, however it was cut. Before, only links whose
     definition has not come yet may differ.
     """
 
     def __init__(self) -> None:
         self._parser = _block_parser()
         self._text: list[str] = []
-        self._marks: list[str] = []  # of the text; empty where there are none, so are the others
+        self._marks: list[str] = []  # of the text; empty where there are none, as are the others
         self._tail = ""  # from the last top-level block on, with \n as line end
         self._tail_marks = ""
         self._held = ""  # a \r that may be half of a line end
         self._held_marks = ""
         self._complete = _Pieces()  # everything before the tail
         self._definitions: dict[str, Any] = {}  # link definitions before the tail
-        self._blocks: tuple[Block, ...] = ()
-
-    @property
-    def blocks(self) -> tuple[Block, ...]:
-        return self._blocks
+        self.blocks: tuple[Block, ...] = ()
 
     def feed(self, piece: str, marks: str = "") -> tuple[Block, ...]:
         """Takes the next piece of the text and returns all blocks so far; complete ones are the same objects again.
@@ -96,11 +92,8 @@ class MarkdownStream:
         self._tail_marks += marks
         env = self._environment()
         tail_blocks = self._settle(_top_level_blocks(self._parser, self._tail, env, self._tail_marks))
-        pieces = self._complete.copy()
-        for block in tail_blocks:
-            pieces.add(block, self._parser, env)
-        self._blocks = pieces.blocks()
-        return self._blocks
+        self.blocks = self._complete.copy().add_all(tail_blocks, self._parser, env).blocks()
+        return self.blocks
 
     def finish(self) -> tuple[Block, ...]:
         """The blocks of the whole text; nothing may be fed afterwards."""
@@ -109,13 +102,10 @@ class MarkdownStream:
         env = self._environment()
         _top_level_blocks(self._parser, self._tail, env)
         if env["references"]:
-            text = "".join(self._text)
             env = {"references": {}}
-            pieces = _Pieces()
-            for block in _top_level_blocks(self._parser, text, env, "".join(self._marks)):
-                pieces.add(block, self._parser, env)
-            self._blocks = pieces.blocks()
-        return self._blocks
+            blocks = _top_level_blocks(self._parser, "".join(self._text), env, "".join(self._marks))
+            self.blocks = _Pieces().add_all(blocks, self._parser, env).blocks()
+        return self.blocks
 
     def _environment(self) -> dict[str, Any]:
         return {"references": dict(self._definitions)}
@@ -123,8 +113,8 @@ class MarkdownStream:
     def _settle(self, blocks: list[_TopLevel]) -> list[_TopLevel]:
         """Moves the blocks that can no longer change from the tail to the complete ones and returns the others.
 
-        Of an incomplete line it is not yet known which block it belongs to (`#` is a heading, `#x` is not), so a block
-        that begins on one completes nothing.
+        An incomplete line may belong to any block (`#` is a heading, `#x` is not), so a block that begins on one
+        completes nothing.
         """
         num_complete_lines = self._tail.count("\n")
         started = [block for block in blocks if block.first_line < num_complete_lines]
@@ -134,10 +124,10 @@ class MarkdownStream:
         lines = self._tail.split("\n")
         first_line = blocks[len(settled)].first_line
         env = self._environment()
-        # Once more without the tail, whose definitions may be cut in the middle.
+        # Once more without the tail, whose definitions may be incomplete.
         head = "\n".join(lines[:first_line]) + "\n"
-        for block in _top_level_blocks(self._parser, head, env, self._tail_marks[: len(head)]):
-            self._complete.add(block, self._parser, env)
+        complete = _top_level_blocks(self._parser, head, env, self._tail_marks[: len(head)])
+        self._complete.add_all(complete, self._parser, env)
         self._definitions = env["references"]
         self._tail = "\n".join(lines[first_line:])
         self._tail_marks = self._tail_marks[len(head) :]
@@ -170,7 +160,12 @@ class _Pieces:
         other._joined = self._joined
         return other
 
-    def add(self, block: _TopLevel, parser: MarkdownIt, env: dict[str, Any]) -> None:
+    def add_all(self, blocks: Iterable[_TopLevel], parser: MarkdownIt, env: dict[str, Any]) -> _Pieces:
+        for block in blocks:
+            self._add(block, parser, env)
+        return self
+
+    def _add(self, block: _TopLevel, parser: MarkdownIt, env: dict[str, Any]) -> None:
         first = block.tokens[0]
         if first.type in ("fence", "code_block"):
             self._close()
@@ -206,12 +201,12 @@ def _block_parser() -> MarkdownIt:
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
-    # Inline text is parsed by `_html_of_blocks`, after overlong blocks have been sorted out.
+    # Inline text is parsed by `_html_of_blocks`, without that of blocks that are too long.
     return parser.disable(["html_block", "html_inline", "inline", "text_join"])
 
 
 def _with_plain_line_ends(text: str, marks: str) -> tuple[str, str]:
-    """With \n alone for every end of a line, and the marks that belong to what is left."""
+    """With \n for every end of a line, and the marks of the characters that are left."""
     if marks:
         marks = "".join(mark for place, mark in enumerate(marks[: len(text)]) if text[place : place + 2] != "\r\n")
     return text.replace("\r\n", "\n").replace("\r", "\n"), marks
@@ -234,8 +229,8 @@ def _top_level_blocks(parser: MarkdownIt, text: str, env: dict[str, Any], marks:
 
 
 def _list_pieces(tokens: list[Token]) -> Iterator[list[Token]]:
-    """A long list as several lists, so that a growing one is not set anew as a whole; anything else as it is. Numbers
-    go on."""
+    """A long list as several lists with continued numbers, so that only the end of a growing one is laid out again;
+    anything else as it is."""
     opening, closing = tokens[0], tokens[-1]
     if opening.type not in ("bullet_list_open", "ordered_list_open"):
         yield tokens
@@ -285,7 +280,7 @@ def _html_of_blocks(
 
 
 def _inline(content: str, parser: MarkdownIt, env: dict[str, Any]) -> str:
-    """The HTML of inline text; without link definitions it depends on the text alone, and is remembered."""
+    """The HTML of inline text; without link definitions it depends on the text alone and is cached."""
     if not env["references"] and content in _known_inline:
         return _known_inline[content]
     html = _html_of_inline(_inline_tokens(content, parser, env))
@@ -303,13 +298,12 @@ def _inline_tokens(content: str, parser: MarkdownIt, env: dict[str, Any]) -> lis
 
 
 def _html_of_inline(tokens: list[Token], marked: MarkedSource | None = None) -> str:
-    """With `marked`, it is read on as far as these tokens go."""
+    """`marked` is read as far as these tokens go."""
     html: list[str] = []
     for token in tokens:
-        if token.type == "text":
-            html.append(marked.html(token.content) if marked else escape(token.content))
-        elif token.type == "text_special":
-            html.append(marked.html(token.content, token.markup) if marked else escape(token.content))
+        if token.type in ("text", "text_special"):
+            written = token.markup if token.type == "text_special" else ""
+            html.append(marked.html(token.content, written) if marked else escape(token.content))
         elif token.type in ("softbreak", "hardbreak"):  # models break lines where they mean it
             html.append("<br>")
         elif token.type == "code_inline":

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from html import escape
@@ -82,21 +82,23 @@ class MarkedSpan:
 def spans_of(marks: str) -> tuple[MarkedSpan, ...]:
     """What proposers drafted of a line with these marks."""
     known = _by_letter(proposers())
-    spans = []
+    return tuple(MarkedSpan(start, length, known[letter]) for letter, start, length in _runs(marks) if letter in known)
+
+
+def _runs(marks: str) -> Iterator[tuple[str, int, int]]:
+    """The letter, start and length of each run of one letter."""
     start = 0
     for letter, group in groupby(marks):
         length = len(list(group))
-        if letter in known:
-            spans.append(MarkedSpan(start, length, known[letter]))
+        yield letter, start, length
         start += length
-    return tuple(spans)
 
 
 class MarkedSource:
     """The source of a block, read from front to back while its HTML is written.
 
-    What is shown of a line stands in its source in the same order, with marks of Markdown in between. A piece that is
-    not found there without passing over words is shown without colour: rather none than a wrong one.
+    The text that is shown of a line is in its source in the same order, with signs of Markdown in between. A piece that
+    is not found there without skipping words is shown without colour: no colour is better than a wrong one.
     """
 
     def __init__(self, source: str, marks: str, first_line: int) -> None:
@@ -111,7 +113,7 @@ class MarkedSource:
         self._end = len(source)
 
     def enter(self, lines: Sequence[int] | None, content: str) -> None:
-        """Inline text begins, which takes these lines (the first, and one behind the last)."""
+        """Inline text begins, on these lines (the first, and one behind the last)."""
         if lines is not None:
             self._at = max(self._at, self._start_of(lines[0]))
             self._end = max(self._at, self._start_of(lines[1]))
@@ -121,7 +123,7 @@ class MarkedSource:
             self._at = found
 
     def html(self, shown: str, written: str = "") -> str:
-        """The HTML of text that is shown; `written`: how it stands in the source, where that differs."""
+        """The HTML of text that is shown; `written`: its source, where that differs."""
         marks = self._take(written or shown)
         if not marks:
             return escape(shown)
@@ -130,7 +132,7 @@ class MarkedSource:
         return html_of(shown, marks)
 
     def end_link(self) -> None:
-        """Goes over the address, which is not shown."""
+        """Skips the address, which is not shown."""
         end = _LINK_END.match(self._source, self._at, self._end)
         if end is not None:
             self._at = end.end()
@@ -159,8 +161,7 @@ def html_of(text: str, marks: str) -> str:
     """The HTML of a text with as many marks; the style sheet has a class for each origin, under its key."""
     known = _by_letter(proposers())
     html: list[str] = []
-    start = 0
-    for letter, group in groupby(marks):
-        part = escape(text[start : (start := start + len(list(group)))])
+    for letter, start, length in _runs(marks):
+        part = escape(text[start : start + length])
         html.append(f'<span class="{known[letter].key}">{part}</span>' if letter in known else part)
     return "".join(html)

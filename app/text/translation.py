@@ -1,10 +1,10 @@
 """Words in the user's language, where somebody has translated them.
 
-Words are marked where they stand: `self.tr("…")` in a QObject, `translate("Context", "…")` elsewhere, and
-`QT_TRANSLATE_NOOP("Context", "…")` for words that are kept as data and translated where they are shown. What depends on
-a number has `%n` and is `self.tr("%n file(s)", "", number)`; English has forms of its own for that, which are written
-as `file(s)`, `box(es)` or `repl(y|ies)`. With `{number}` in place of `%n`, thousands are set apart. Outside of a
-QObject such words take a `Words`. `make translations` collects them all.
+Words are marked where they are written: `self.tr("…")` in a QObject, `translate("Context", "…")` elsewhere, and
+`QT_TRANSLATE_NOOP("Context", "…")` for words that are held as data and translated where they are shown. Words that
+depend on a number have `%n`, as in `self.tr("%n file(s)", "", number)`; English plurals are written as `file(s)`,
+`box(es)` or `repl(y|ies)`. With `{number}` in place of `%n`, thousands are set apart. Outside of a QObject such words
+take a `Words`. `make translations` collects them all.
 """
 
 from __future__ import annotations
@@ -22,9 +22,14 @@ _FORMS = re.compile(r"\((?:([^()|]*)\|([^()|]*)|(e?s))\)")  # "y|ies", or what t
 translate = QCoreApplication.translate
 
 
+def QT_TRANSLATE_NOOP(_context: str, text: str) -> str:
+    """The text as it is. `make translations` knows this name; Qt's own function has no type."""
+    return text
+
+
 class Words:
-    """`self.tr` for a module without a QObject. What collects words sees in `translate` no number that they depend on,
-    but does in `tr`, and takes the name before the dot for the context; so an object has the name of its context."""
+    """`self.tr` for a module without a QObject. `make translations` looks for numbers in `tr` only, not in `translate`,
+    and takes the name before the dot for the context; so an object is named after its context."""
 
     def __init__(self, context: str) -> None:
         self._context = context

@@ -10,7 +10,7 @@ from app.text.translation import translate
 from app.theme import ThemeKeeper
 from app.widgets.icon_button import IconButton
 from app.widgets.layouts import Placed, in_row
-from app.widgets.parts import ElidedLabel, set_up
+from app.widgets.parts import ElidedLabel, discard, set_up
 from engine.messages.prompts import Attachment
 
 _GAP_PX = 6
@@ -43,8 +43,7 @@ class AttachmentChips(QWidget):
 
     def set_attachments(self, attachments: tuple[Attachment, ...]) -> None:
         for chip in self._chips:
-            chip.hide()
-            chip.deleteLater()
+            discard(chip)
         self._chips = [self._chip(attachment) for attachment in attachments]
         self._arrange()
         self.changed.emit()

@@ -24,6 +24,7 @@ from app.theme import ThemeKeeper
 from app.widgets.appearance import code_font
 from app.widgets.icon_button import CopyButton
 from app.widgets.layouts import Stretch, in_row
+from app.widgets.parts import set_up
 
 HEADER_PX = 34
 PADDING_PX = 12
@@ -35,10 +36,10 @@ _SCROLL_KEYS = frozenset(
 
 
 class CodeBlockView(QFrame):
-    """One block of code; long lines scroll sideways.
+    """One block of code; long lines scroll sideways. Colours come line by line as they are known, a slice at a time.
 
     Signals:
-        copied(str): the code went to the clipboard.
+        copied(str): the code was copied to the clipboard.
     """
 
     copied = Signal(str)
@@ -49,42 +50,35 @@ class CodeBlockView(QFrame):
         self._keeper = keeper
         self._lexing = lexing
         self._language = ""
-        self._code = ""
+        self.code = ""
         self._marks = ""  # who guessed it, see `app.text.origin_marks`
         self._line_marks: list[str] = []  # the same, line by line
-        self._num_marked_lines = 0  # that have such colours, or had them
+        self._num_marked_lines = 0  # that have such colours or had them
         self._request: int | None = None
         self._first_requested_line = 0
         self._lines: list[Line] = []  # spans, as far as they are known
-        self._next_line = 0  # the first that has not got its colours yet
+        self._next_line = 0  # the first without its colours
         self._longest_px = 0
-        self._header = QWidget(self)
-        self._header.setProperty("kind", "code-header")
-        self._name = QLabel(self._header)
-        self._name.setProperty("kind", "quiet")
+        self._header = set_up(QWidget(self), kind="code-header")
+        self._name = set_up(QLabel(self._header), kind="quiet")
         self.copy_button = CopyButton(keeper, self.tr("Copy code"), self._header)
         self.copy_button.pressed_for_text.connect(self._copy)
         in_row([self._name, Stretch(0), self.copy_button], inside=self._header, margins=(14, 2, 6, 0))
         self.body = _Body(self)
-        self._slicer = QTimer(self)
-        self._slicer.setInterval(0)
+        self._slicer = QTimer(self, interval=0)
         self._slicer.timeout.connect(self._colour_slice)
         lexing.done.connect(self._on_lexed)
         keeper.changed.connect(self._colour_again)
 
-    @property
-    def code(self) -> str:
-        return self._code
-
     def set_code(self, language: str, code: str, finished: bool, marks: str = "") -> None:
-        """Shows the code. While it still grows only its end is coloured again; once `finished`, all of it.
+        """Shows the code. While it grows only its end is coloured again; once `finished`, all of it.
 
-        `marks`: who guessed each of its characters, if that is to be seen.
+        `marks`: who guessed each of its characters, if that is shown.
         """
         if language != self._language:
             self._language = language
             self._name.setText(language or self.tr("text"))
-        if code != self._code:
+        if code != self.code:
             self._write(code)
         if marks != self._marks:
             if not marks.startswith(self._marks) or not self._marks:
@@ -100,7 +94,7 @@ class CodeBlockView(QFrame):
         scrolls = self._longest_px + 2 * PADDING_PX > inner
         policy = Qt.ScrollBarPolicy.ScrollBarAlwaysOn if scrolls else Qt.ScrollBarPolicy.ScrollBarAlwaysOff
         self.body.setHorizontalScrollBarPolicy(policy)
-        height = self.body.lines_px() + 2 * PADDING_PX + 1  # else the last line counts as cut off
+        height = self.body.lines_px() + 2 * PADDING_PX + 1  # without the 1, the last line would count as cut off
         if scrolls:
             height += self.body.horizontalScrollBar().sizeHint().height()
         header_px = self._keeper.px(HEADER_PX)
@@ -111,26 +105,26 @@ class CodeBlockView(QFrame):
         return total
 
     def _write(self, code: str) -> None:
-        if code.startswith(self._code) and self._code:
-            added = code[len(self._code) :]
+        if code.startswith(self.code) and self.code:
+            added = code[len(self.code) :]
             cursor = QTextCursor(self.body.document())
             cursor.movePosition(QTextCursor.MoveOperation.End)
             cursor.insertText(added)
-            last_line = self._code.rfind("\n") + 1
+            last_line = self.code.rfind("\n") + 1
             self._longest_px = max(self._longest_px, self.body.longest_line_px(code[last_line:]))
         else:
             self.body.setPlainText(code)
             self._lines = []
             self._next_line = 0
             self._longest_px = self.body.longest_line_px(code)
-        self._code = code
-        self.body.set_ascii(code.isascii())
+        self.code = code
+        self.body.is_ascii = code.isascii()
 
     def _lex(self, finished: bool) -> None:
         if self._request is not None and not finished:
             return  # the end is lexed with the next piece
-        first = 0 if finished else _line_to_start_from(self._code)
-        code = "\n".join(self._code.split("\n")[first:]) if first else self._code
+        first = 0 if finished else _line_to_start_from(self.code)
+        code = "\n".join(self.code.split("\n")[first:]) if first else self.code
         lines = self._lexing.lex_now(self._language, code)
         if lines is None:
             self._first_requested_line = first
@@ -197,18 +191,16 @@ class CodeBlockView(QFrame):
 
     @Slot()
     def _copy(self) -> None:
-        QGuiApplication.clipboard().setText(self._code)
-        self.copied.emit(self._code)
+        QGuiApplication.clipboard().setText(self.code)
+        self.copied.emit(self.code)
 
 
 class _Body(QPlainTextEdit):
     def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._ascii = True
+        super().__init__(parent, readOnly=True, undoRedoEnabled=False)
+        self.is_ascii = True
         self.setProperty("kind", "code")
         self.setAccessibleName(self.tr("Code"))
-        self.setReadOnly(True)
-        self.setUndoRedoEnabled(False)
         self.setAcceptDrops(False)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
@@ -220,26 +212,22 @@ class _Body(QPlainTextEdit):
         self.viewport().setAutoFillBackground(False)
 
     def lines_px(self) -> int:
-        """The height of all lines. Those with signs of other alphabets may be higher and are measured one by one."""
+        """The height of all lines. Those with letters of other alphabets may be higher and are measured one by one."""
         ordinary = ceil(self._line_px())
+        if self.is_ascii:
+            return self.blockCount() * ordinary
         height = 0
         block = self.document().begin()
-        num_blocks = self.blockCount()
-        if self._ascii:
-            return num_blocks * ordinary
         while block.isValid():
             height += ordinary if block.text().isascii() else ceil(self.blockBoundingRect(block).height())
             block = block.next()
         return height
 
     def _line_px(self) -> float:
-        """The height of a line as it is laid out; the font's metrics are rounded otherwise."""
+        """The height of a line as it is laid out; the font's metrics are rounded differently."""
         block = self.document().lastBlock()
         self.blockBoundingRect(block)
         return block.layout().lineAt(0).height()
-
-    def set_ascii(self, is_ascii: bool) -> None:
-        self._ascii = is_ascii
 
     def longest_line_px(self, code: str) -> int:
         longest = max((line.expandtabs(4) for line in code.split("\n")), key=lambda line: len(line.encode()))
@@ -259,7 +247,7 @@ class _Body(QPlainTextEdit):
 
 
 def _by_line(code: str, marks: str) -> list[str]:
-    """The marks of each line; none where there are none."""
+    """The marks of each line, if there are any."""
     lines = code.split("\n") if marks else []
     starts = accumulate((len(line) + 1 for line in lines), initial=0)
     return [marks[start : start + len(line)] for line, start in zip(lines, starts, strict=False)]
@@ -270,7 +258,7 @@ def _utf16_length(text: str) -> int:
 
 
 def _line_to_start_from(code: str) -> int:
-    """A blank line some way before the end, where most languages may be lexed from afresh."""
+    """A blank line some way before the end: from there most languages can be lexed alone."""
     lines = code.split("\n")
     line = max(0, len(lines) - LINES_LEXED_AGAIN)
     while line and lines[line].strip():

@@ -1,25 +1,26 @@
-"""What files are meant for that are dropped on the window, or opened with the app."""
+"""The kinds of files that are dropped on the window or opened with the app."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
+from typing import Any
 
 from PySide6.QtCore import QMimeData
 
-_MODELS = frozenset({".gguf"})
 PROFILE_SUFFIX = ".slipstream"
-_PROFILES = frozenset({PROFILE_SUFFIX})
-_CHATS = frozenset({".json", ".jsonl", ".zip"})
+_KINDS = {".gguf": "model", PROFILE_SUFFIX: "profile", ".json": "chats", ".jsonl": "chats", ".zip": "chats"}
 
 
 @dataclass(frozen=True, slots=True)
 class DroppedFiles:
-    model: str = ""  # to be opened
-    profile: str = ""  # to be looked at
-    chats: str = ""  # to be imported
-    texts: tuple[str, ...] = ()  # to be attached
+    """The paths of each kind; at most one kind is there."""
+
+    model: str = ""
+    profile: str = ""
+    chats: str = ""  # a file to import
+    texts: tuple[str, ...] = ()  # files to attach
 
     @classmethod
     def of(cls, data: QMimeData) -> DroppedFiles | None:
@@ -28,15 +29,11 @@ class DroppedFiles:
 
     @classmethod
     def of_paths(cls, named: Sequence[str]) -> DroppedFiles | None:
-        """By the names of local files. A model, a profile or a file of chats stands alone; None for what is refused."""
-        paths = tuple(named)
-        if not paths or not all(paths):
+        """Of local files. None for those that are refused: a model or a profile beside other files."""
+        if not named or not all(named):
             return None
-        kinds = {PurePath(path).suffix.lower() for path in paths}
-        if not kinds & (_MODELS | _PROFILES | _CHATS):
-            return cls(texts=paths)
-        if len(paths) > 1:
-            return None if kinds & (_MODELS | _PROFILES) else cls(texts=paths)
-        if kinds & _MODELS:
-            return cls(model=paths[0])
-        return cls(profile=paths[0]) if kinds & _PROFILES else cls(chats=paths[0])
+        kinds = {_KINDS.get(PurePath(path).suffix.lower(), "texts") for path in named}
+        if len(named) == 1 and kinds != {"texts"}:
+            only: dict[str, Any] = dict.fromkeys(kinds, named[0])
+            return cls(**only)
+        return None if kinds & {"model", "profile"} else cls(texts=tuple(named))

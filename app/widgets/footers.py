@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from PySide6.QtCore import Qt, Signal, SignalInstance
 from PySide6.QtWidgets import QLabel, QWidget
 
-from app.text.marked_words import QT_TRANSLATE_NOOP
-from app.text.translation import Words, translate
+from app.text.translation import QT_TRANSLATE_NOOP, Words, translate
 from app.theme import ThemeKeeper
 from app.widgets.icon_button import CopyButton, IconButton
 from app.widgets.layouts import Gap, Placed, Stretch, in_row

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QEnterEvent, QGuiApplication, QPainter, QPaintEvent
-from PySide6.QtWidgets import QPushButton, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.text.highlight import Lexing
 from app.text.markdown import Block, CodeBlock, ProseBlock
@@ -13,6 +13,7 @@ from app.widgets.attached_files import AttachedFiles
 from app.widgets.code_block import CodeBlockView
 from app.widgets.footers import BranchFlipper, PromptFooter, ReplyFooter
 from app.widgets.origin_legend import OriginLegend
+from app.widgets.parts import button, discard, set_up
 from app.widgets.prompt_editor import SHARE_OF_WINDOW, PromptRevision
 from app.widgets.prose import Prose
 from app.widgets.row_view import RowView, Waiting
@@ -32,14 +33,14 @@ SHORTENED_CHARACTERS = 2_400
 
 
 class PromptView(RowView):
-    """What the user wrote, as plain text; a long one is shortened until its button is pressed. Files that went along
-    stand above it. Can be edited in place.
+    """A prompt as plain text in a bubble, below its attachments; a long one is shortened until its button is pressed.
+    It can be edited in place.
 
     Signals:
-        copied(str): the prompt went to the clipboard.
+        copied(str): the prompt was copied to the clipboard.
         revision_changed(str | None): the text it is being changed to; None when it is no longer edited.
-        revision_submitted(str): it is to be asked like this.
-        branch_chosen(int): another version of it is to be shown, by its id.
+        revision_submitted(str): the new prompt.
+        branch_chosen(int): show another version of it, by its id.
     """
 
     copied = Signal(str)
@@ -58,12 +59,8 @@ class PromptView(RowView):
         self.files = AttachedFiles(keeper, attachments, self) if attachments else None
         if self.files is not None:
             self.files.height_changed.connect(self.height_changed)
-        self.prose = Prose(keeper, self)
-        self.prose.setAccessibleName(self.tr("Your message"))
-        self.all_button = QPushButton(self.tr("Show all of it"), self)
-        self.all_button.setProperty("kind", "link")
-        self.all_button.setCursor(Qt.CursorShape.PointingHandCursor)
-        self.all_button.clicked.connect(self._show_all)
+        self.prose = set_up(Prose(keeper, self), name=self.tr("Your message"))
+        self.all_button = button(self.tr("Show all of it"), "link", self, self._show_all, has_hand=True)
         shortened = _shortened(text)
         self.prose.set_plain_text(shortened if shortened == text else shortened + " …")
         self._shortened = shortened != text
@@ -90,8 +87,7 @@ class PromptView(RowView):
 
     def end_revision(self) -> None:
         if self.revision is not None:
-            self.revision.hide()
-            self.revision.deleteLater()
+            discard(self.revision)
             self.revision = None
             self._show_parts()
 
@@ -185,13 +181,13 @@ class PromptView(RowView):
 
 
 class ReplyView(RowView):
-    """A reply, growing or finished.
+    """A reply that is being written, or a finished one with a footer. Prose and code alternate in blocks.
 
     Signals:
-        copied(str): the reply, or a block of its code, went to the clipboard.
-        regenerate_requested(int): it is to be written again, by its id.
-        continue_requested(): it is to go on.
-        branch_chosen(int): another version of it is to be shown, by its id.
+        copied(str): the reply, or a block of its code, was copied to the clipboard.
+        regenerate_requested(int): write it again, by its id.
+        continue_requested(): go on with it.
+        branch_chosen(int): show another version of it, by its id.
     """
 
     copied = Signal(str)
@@ -208,22 +204,14 @@ class ReplyView(RowView):
         self._heights: list[int | None] = []  # of each view; None = to be arranged
         self._arranged_width = 0
         self._waiting: Waiting | None = None
-        self._legend: OriginLegend | None = None
-        self._footer: ReplyFooter | None = None
+        self.legend: OriginLegend | None = None
+        self.footer: ReplyFooter | None = None
         self._text = ""
         self._message_id = 0  # once it is finished
 
     @property
     def block_views(self) -> tuple[Prose | CodeBlockView, ...]:
         return tuple(self._views)
-
-    @property
-    def legend(self) -> OriginLegend | None:
-        return self._legend
-
-    @property
-    def footer(self) -> ReplyFooter | None:
-        return self._footer
 
     def show_waiting(self, words: str) -> None:
         """Shows that the reply is being prepared, until its first block comes."""
@@ -234,10 +222,9 @@ class ReplyView(RowView):
         self._waiting.set_words(words)
 
     def set_blocks(self, blocks: tuple[Block, ...], finished: bool) -> None:
-        """Shows these blocks; those that were shown before are left alone."""
+        """Shows these blocks; those that are shown already stay as they are."""
         if (blocks or finished) and self._waiting is not None:
-            self._waiting.hide()
-            self._waiting.deleteLater()
+            discard(self._waiting)
             self._waiting = None
         for index, block in enumerate(blocks):
             last = index == len(blocks) - 1
@@ -245,8 +232,7 @@ class ReplyView(RowView):
                 continue
             self._show_block(index, block, finished or not last)
         for view in self._views[len(blocks) :]:
-            view.hide()
-            view.deleteLater()
+            discard(view)
         del self._views[len(blocks) :]
         del self._heights[len(blocks) :]
         self._blocks = blocks
@@ -256,42 +242,41 @@ class ReplyView(RowView):
         """Adds what is known once the reply is finished."""
         self._text = message.text
         self._message_id = message.id
-        if self._footer is None:
-            self._footer = ReplyFooter(self._keeper, self)
-            self._footer.copy_requested.connect(self._copy)
-            self._footer.regenerate_requested.connect(self._on_regenerate)
-            self._footer.continue_requested.connect(self.continue_requested)
-            self._footer.flipper.chosen.connect(self.branch_chosen)
-            self._footer.show()
-        self._footer.set_message(message)
+        if self.footer is None:
+            self.footer = ReplyFooter(self._keeper, self)
+            self.footer.copy_requested.connect(self._copy)
+            self.footer.regenerate_requested.connect(lambda: self.regenerate_requested.emit(self._message_id))
+            self.footer.continue_requested.connect(self.continue_requested)
+            self.footer.flipper.chosen.connect(self.branch_chosen)
+            self.footer.show()
+        self.footer.set_message(message)
         self.height_changed.emit()
 
     def set_legend(self, origins: tuple[OriginRun, ...] | None) -> None:
-        """Tells what the colours stand for; None: there are none."""
-        if origins is None:
-            if self._legend is not None:
-                self._legend.hide()
-                self._legend.deleteLater()
-                self._legend = None
-                self.height_changed.emit()
+        """Says what the colours mean; None: there are none."""
+        if origins is None and self.legend is None:
             return
-        if self._legend is None:
-            self._legend = OriginLegend(self._keeper, self)
-            self._legend.show()
-        self._legend.set_origins(origins)
+        if origins is not None:
+            if self.legend is None:
+                self.legend = OriginLegend(self._keeper, self)
+                self.legend.show()
+            self.legend.set_origins(origins)
+        elif self.legend is not None:
+            discard(self.legend)
+            self.legend = None
         self.height_changed.emit()
 
     @property
     def flipper(self) -> BranchFlipper | None:
-        return None if self._footer is None else self._footer.flipper
+        return None if self.footer is None else self.footer.flipper
 
     def set_regenerate(self, possible: bool) -> None:
-        if self._footer is not None:
-            self._footer.set_regenerate(possible)
+        if self.footer is not None:
+            self.footer.set_regenerate(possible)
 
     def set_continue(self, possible: bool) -> None:
-        if self._footer is not None:
-            self._footer.set_continue(possible)
+        if self.footer is not None:
+            self.footer.set_continue(possible)
 
     def arrange(self, width: int) -> int:
         if width != self._arranged_width:
@@ -313,18 +298,14 @@ class ReplyView(RowView):
         if self._waiting is not None:
             self._waiting.setGeometry(0, y, width, self._waiting.sizeHint().height())
             y += self._waiting.height()
-        if self._legend is not None:
-            height = self._legend.heightForWidth(width)
-            self._legend.setGeometry(0, y, width, height)
+        if self.legend is not None:
+            height = self.legend.heightForWidth(width)
+            self.legend.setGeometry(0, y, width, height)
             y += height + LEGEND_GAP_PX
-        if self._footer is not None:
-            self._footer.setGeometry(-6, y, width + 6, self._footer.sizeHint().height())
-            y += self._footer.height()
+        if self.footer is not None:
+            self.footer.setGeometry(-6, y, width + 6, self.footer.sizeHint().height())
+            y += self.footer.height()
         return y + SPACE_BELOW_PX
-
-    @Slot()
-    def _on_regenerate(self) -> None:
-        self.regenerate_requested.emit(self._message_id)
 
     def _is_joined(self, index: int) -> bool:
         block = self._blocks[index] if index < len(self._blocks) else None
@@ -340,19 +321,14 @@ class ReplyView(RowView):
             view.set_code(block.language, block.code, complete, block.marks)
         else:
             if not isinstance(view, Prose):
-                view = Prose(self._keeper, self)
-                view.setAccessibleName(self.tr("Reply"))
+                view = set_up(Prose(self._keeper, self), name=self.tr("Reply"))
                 self._put(index, view)
-            self._set_prose(view, block)
+            view.set_html(block.html)
         self._heights[index] = None
-
-    def _set_prose(self, view: Prose, block: ProseBlock) -> None:
-        view.set_html(block.html)
 
     def _put(self, index: int, view: Prose | CodeBlockView) -> None:
         if index < len(self._views):
-            self._views[index].hide()
-            self._views[index].deleteLater()
+            discard(self._views[index])
             self._views[index] = view
         else:
             self._views.append(view)
@@ -366,6 +342,6 @@ class ReplyView(RowView):
 
 
 def _shortened(text: str) -> str:
-    """The beginning of a text that is far longer than what is shown at first, else the text."""
+    """The beginning of a long text; else all of it."""
     start = "\n".join(text.split("\n", SHORTENED_LINES)[:SHORTENED_LINES])[:SHORTENED_CHARACTERS]
     return start if len(text) > len(start) + SHORTENED_CHARACTERS // 4 else text

@@ -40,46 +40,43 @@ class OriginLegend(QWidget):
 
     def set_origins(self, origins: tuple[OriginRun, ...]) -> None:
         shares = shares_of(origins)
-        self._parts = [
-            (origin, self._named(origin, shares.get(origin.key, 0.0)))
-            for origin in (*proposers(shares), TARGET)
-            if shares
-        ]
+        shown = (*proposers(shares), TARGET) if shares else ()
+        self._parts = [(origin, self._named(origin, shares.get(origin.key, 0.0))) for origin in shown]
         named = self.tr("Who guessed it first: {shares}").format(shares=self.words)
         self.setAccessibleName(named if shares else self._unknown)
         self.update()
 
     def heightForWidth(self, width: int) -> int:
-        return self._lines(width) * self._line_px() + 2 * _PADDING_PX
+        places = self._places(width)
+        return (places[-1][1] if places else _PADDING_PX) + self._line_px() + _PADDING_PX
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002
         theme = self._keeper.theme
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         metrics = self.fontMetrics()
-        x, y = 0, _PADDING_PX
         if not self._parts:
             painter.setPen(QColor(theme.faint))
-            painter.drawText(x, y + metrics.ascent(), self._unknown)
-        for origin, words in self._parts:
-            if x and x + self._part_px(words) > self.width():
-                x, y = 0, y + self._line_px()
+            painter.drawText(0, _PADDING_PX + metrics.ascent(), self._unknown)
+        for (origin, words), (x, y) in zip(self._parts, self._places(self.width()), strict=True):
             painter.setPen(QColor(theme.border_strong))
             painter.setBrush(QColor(theme.tint(origin)))
             top = y + (metrics.height() - _SWATCH_PX) / 2
             painter.drawRoundedRect(QRectF(x + 0.5, top, _SWATCH_PX, _SWATCH_PX), 3, 3)
             painter.setPen(QColor(theme.quiet))
             painter.drawText(x + _SWATCH_PX + _GAP_PX, y + metrics.ascent(), words)
-            x += self._part_px(words) + _BETWEEN_PX
         painter.end()
 
-    def _lines(self, width: int) -> int:
-        x, lines = 0, 1
+    def _places(self, width: int) -> list[tuple[int, int]]:
+        """Left and top of each part, in lines of at most this width."""
+        places: list[tuple[int, int]] = []
+        x, y = 0, _PADDING_PX
         for _, words in self._parts:
             if x and x + self._part_px(words) > width:
-                x, lines = 0, lines + 1
+                x, y = 0, y + self._line_px()
+            places.append((x, y))
             x += self._part_px(words) + _BETWEEN_PX
-        return lines
+        return places
 
     def _part_px(self, words: str) -> int:
         return _SWATCH_PX + _GAP_PX + self.fontMetrics().horizontalAdvance(words)

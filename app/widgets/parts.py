@@ -29,6 +29,12 @@ def set_up(widget: _Widget, *, kind: str = "", name: str = "", tip: str = "", ab
     return widget
 
 
+def discard(widget: QWidget) -> None:
+    """Hides it at once, and deletes it when nothing uses it any more."""
+    widget.hide()
+    widget.deleteLater()
+
+
 def keep_place(widget: _Widget) -> _Widget:
     """Nothing moves when it is shown or hidden."""
     policy = widget.sizePolicy()

@@ -1,4 +1,4 @@
-"""The only file that knows pyqtgraph, which takes half a second to import: import this one when a plot is wanted."""
+"""The only file that knows pyqtgraph, which takes half a second to import: import this one only for a plot."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class PlotPoint:
     place: float
     value: float
     error: float  # to either side
-    words: str  # of its tool tip
+    words: str  # of its tooltip
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class PlotMark:
 
 
 class _NamedAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
-    """Names its places as it is told."""
+    """Names its places by `name_of`."""
 
     def __init__(self, name_of: Callable[[float], str], **options: Any) -> None:
         super().__init__(**options)

@@ -1,4 +1,4 @@
-"""Selectable rich text that is as high as what it says."""
+"""Rich text that can be selected and is as high as its contents."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ _SCROLL_KEYS = frozenset(
 
 
 class Prose(QTextBrowser):
-    """Shows HTML that `app.text.markdown` made, or plain text, without scroll bars.
+    """Shows HTML made by `app.text.markdown`, or plain text, without scroll bars.
 
-    Nothing is ever loaded: neither files nor addresses, whatever the text names. Links are opened on a click, in the
-    system's browser, where their scheme is http, https or mailto.
+    Nothing is ever loaded, neither files nor addresses. A click opens a link in the system's browser, if its scheme is
+    http, https or mailto.
     """
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._keeper = keeper
         self._html = ""
-        self._is_stale = False  # the look has changed while it was not shown
+        self._is_stale = False  # the theme has changed while it was not shown
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        # The width is said by `arrange`; a hidden QTextEdit would wrap at the width of a viewport not laid out yet.
+        # `arrange` sets the width; a hidden QTextEdit would wrap at the width of a viewport that has no layout yet.
         self.setLineWrapMode(QTextBrowser.LineWrapMode.FixedPixelWidth)
         self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
         self.setOpenLinks(False)
@@ -89,7 +89,7 @@ class Prose(QTextBrowser):
         return height
 
     def loadResource(self, type: int, name: QUrl | str) -> QByteArray:  # noqa: ARG002
-        return QByteArray()  # what says nothing at all makes QTextDocument read files by itself
+        return QByteArray()  # for None, QTextDocument would read files by itself
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in _SCROLL_KEYS:
@@ -139,7 +139,7 @@ class Prose(QTextBrowser):
 
     @Slot()
     def _on_look_changed(self) -> None:
-        """With another size of text, most of those there are have just been given up."""
+        """Draws it when it is shown next: with another size of text, most of these widgets are about to go."""
         self._is_stale = True
         if self.isVisible():
             self._draw_if_stale()

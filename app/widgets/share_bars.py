@@ -1,4 +1,4 @@
-"""Bars of parts that lie end to end, on one scale."""
+"""Bars of parts that are set end to end, on one scale."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BAR_PX = 14
 _DOT_PX = 9
 _GAP_PX = 6
 _BETWEEN_PX = 12  # two bars
-_LEAST_PX = 2  # of a part that is there at all
+_LEAST_PX = 2  # of a part that is not empty
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,24 +37,20 @@ class ShareBars(QWidget):
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._bars: tuple[Bar, ...] = ()
+        self.bars: tuple[Bar, ...] = ()
         self._theme = keeper.theme
         keeper.changed.connect(self._on_theme)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
-    @property
-    def bars(self) -> tuple[Bar, ...]:
-        return self._bars
-
     def show_bars(self, bars: Sequence[Bar]) -> None:
-        self._bars = tuple(bars)
+        self.bars = tuple(bars)
         self.setAccessibleName("\n".join(f"{bar.name}: " + ", ".join(part.words for part in bar.parts) for bar in bars))
         self.updateGeometry()
         self.update()
 
     def sizeHint(self) -> QSize:
-        widest = max(map(self._words_px, self._bars), default=0)
-        return QSize(widest, max(0, len(self._bars) * self._row_px - _BETWEEN_PX))
+        widest = max(map(self._words_px, self.bars), default=0)
+        return QSize(widest, max(0, len(self.bars) * self._row_px - _BETWEEN_PX))
 
     def minimumSizeHint(self) -> QSize:
         return self.sizeHint()
@@ -62,8 +58,8 @@ class ShareBars(QWidget):
     def paintEvent(self, _event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        longest = max((sum(part.size for part in bar.parts) for bar in self._bars), default=0.0)
-        for number, bar in enumerate(self._bars):
+        longest = max((sum(part.size for part in bar.parts) for bar in self.bars), default=0.0)
+        for number, bar in enumerate(self.bars):
             top = number * self._row_px
             self._paint_words(painter, bar, top)
             if longest > 0:
@@ -115,8 +111,8 @@ class ShareBars(QWidget):
 
     def _show_tip(self, place: QPoint, on_screen: QPoint) -> None:
         number = place.y() // self._row_px
-        if 0 <= number < len(self._bars):
-            QToolTip.showText(on_screen, self._bars[number].about, self)
+        if 0 <= number < len(self.bars):
+            QToolTip.showText(on_screen, self.bars[number].about, self)
 
     @Slot(Theme)
     def _on_theme(self, theme: Theme) -> None:

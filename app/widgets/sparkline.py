@@ -1,3 +1,5 @@
+"""A small line of a speed."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -8,7 +10,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.theme import ThemeKeeper
 
-MAX_POINTS = 64  # when there are more, two become one, so that the line always is of the whole reply
+MAX_POINTS = 64  # when there are more, two become one, so that the line always shows the whole reply
 _SIZE = QSize(56, 18)
 _HEADROOM = 1.15
 
@@ -20,8 +22,8 @@ class Sparkline(QWidget):
         super().__init__(parent)
         self._keeper = keeper
         self._points: list[float] = []
-        self._per_point = 1  # values that a point stands for
-        self._waiting: list[float] = []  # values that are no point yet
+        self._per_point = 1  # values in each point
+        self._waiting: list[float] = []  # values of the next point
         self._plain = 0.0
         self._live = False
         self.setFixedSize(_SIZE)
@@ -32,7 +34,7 @@ class Sparkline(QWidget):
         return tuple(self._points)
 
     def add(self, speed: float, plain: float) -> None:
-        """The speed of now; `plain` is 0 while it is not known."""
+        """The present speed; `plain` is 0 while it is not known."""
         self._waiting.append(speed)
         self._plain = plain
         if len(self._waiting) >= self._per_point:

@@ -1,19 +1,19 @@
-"""What opens below the name of the model in use: the library, to choose another one from."""
+"""The popup below the name of the model in use: the library, to choose another one from."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QObject, QPoint, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt, QTimer, Signal, SignalInstance, Slot
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QLineEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QWidget
 
 from app.models.target_rows import target_rows
 from app.text.amounts import size_words
-from app.text.marked_words import QT_TRANSLATE_NOOP
-from app.text.translation import translate
+from app.text.translation import QT_TRANSLATE_NOOP, translate
 from app.theme import ThemeKeeper
-from app.widgets.layouts import Placed, in_column
+from app.widgets.layouts import Placed, in_column, in_grid
+from app.widgets.parts import button, line, search_line, set_up
 from app.widgets.rows_view import RowsView
 from engine.messages.targets import LibraryTarget, MemoryEstimate
 
@@ -22,8 +22,8 @@ HEIGHT_PX = 470
 _LEAST_HEIGHT_PX = 260
 _LEAST_ROWS = 2
 _SPACES_PX = 56
-_MARGIN_PX = 8  # that stays between it and the border of the window
-_REST_MS = 120  # that a model is pointed at before its memory is asked for
+_MARGIN_PX = 8  # between it and the border of the window
+_REST_MS = 120  # from pointing at a model to the estimate of its memory
 ONLY_STARTER = QT_TRANSLATE_NOOP(
     "TargetPicker", "No models yet besides the starter. Add a file of your own, or find one to download."
 )
@@ -32,13 +32,14 @@ _TO_LIST = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDo
 
 
 class TargetPicker(QFrame):
-    """A popup with a search field, the library's models, and ways to more of them.
+    """A popup with a search field, the library's models, and buttons to get more of them.
 
     Signals:
-        chosen(object): the model with this path is to be used.
-        estimate_wanted(object): how much memory the model with this path takes is to be shown.
+        chosen(object): use the model with this path.
+        estimate_wanted(object): show how much memory the model with this path takes.
         opened(): it is open now.
-        add_files_requested(), add_folder_requested(), find_requested(), library_requested(): as its buttons say.
+        add_files_requested(), add_folder_requested(), find_requested(), library_requested(): its buttons were pressed;
+            it is closed.
     """
 
     chosen = Signal(object)
@@ -55,30 +56,18 @@ class TargetPicker(QFrame):
         self.setAccessibleName(self.tr("Choose a model"))
         self._targets: tuple[LibraryTarget, ...] | None = None
         self._in_use: Path | None = None
-        self.search = QLineEdit(self)
-        self.search.setPlaceholderText(self.tr("Search your models"))
-        self.search.setAccessibleName(self.tr("Search your models"))
-        self.search.setClearButtonEnabled(True)
-        self.search.textChanged.connect(self._show_rows)
+        self.search = search_line(self.tr("Search your models"), self, self._show_rows)
         self.search.installEventFilter(self)
         self.view = RowsView(keeper, self.tr("Models"), parent=self)
         self.view.used.connect(self._choose)
         self.view.pointed_at.connect(self._on_pointed_at)
-        self.note = QLabel(self)
-        self.note.setProperty("kind", "quiet")
-        self.note.setTextFormat(Qt.TextFormat.PlainText)
-        self.note.setWordWrap(True)
-        self.add_files_button = self._button(self.tr("Add a model file…"))
-        self.add_folder_button = self._button(self.tr("Add a folder…"))
-        self.find_button = self._button(self.tr("Find models…"))
-        self.library_button = self._button(self.tr("Library…"))
-        self.add_files_button.clicked.connect(self._on_add_files)
-        self.add_folder_button.clicked.connect(self._on_add_folder)
-        self.find_button.clicked.connect(self._on_find)
-        self.library_button.clicked.connect(self._on_library)
-        self._rest = QTimer(self)
-        self._rest.setSingleShot(True)
-        self._rest.setInterval(_REST_MS)
+        label = QLabel(self, textFormat=Qt.TextFormat.PlainText, wordWrap=True)
+        self.note = set_up(label, kind="quiet")
+        self.add_files_button = self._button(self.tr("Add a model file…"), self.add_files_requested)
+        self.add_folder_button = self._button(self.tr("Add a folder…"), self.add_folder_requested)
+        self.find_button = self._button(self.tr("Find models…"), self.find_requested)
+        self.library_button = self._button(self.tr("Library…"), self.library_requested)
+        self._rest = QTimer(self, singleShot=True, interval=_REST_MS)
         self._rest.timeout.connect(self._ask_for_estimate)
         self._arrange()
 
@@ -91,12 +80,12 @@ class TargetPicker(QFrame):
         self._show_rows()
 
     def show_estimate(self, path: Path, estimate: MemoryEstimate) -> None:
-        """Says what the model with this path would take, if it is still the one pointed at."""
+        """Says how much memory the model with this path takes, if it is still the current one."""
         if path == self.view.current_key:
             self.note.setText(" ".join(filter(None, (memory_words(estimate), self._hint()))))
 
     def open_below(self, widget: QWidget) -> None:
-        """Shows it below the widget, within the widget's window, ready to be typed into."""
+        """Shows it below the widget, within the widget's window, with the keyboard in the search field."""
         window = widget.window()
         self.search.clear()
         self._show_rows()
@@ -135,31 +124,25 @@ class TargetPicker(QFrame):
 
     # Arrangement
 
-    def _button(self, words: str) -> QPushButton:
-        button = QPushButton(words, self)
-        button.setProperty("kind", "menu")
-        button.setAutoDefault(True)  # Enter presses it
-        return button
+    def _button(self, words: str, signal: SignalInstance) -> QPushButton:
+        made = button(words, "menu", self, self.close)
+        made.setAutoDefault(True)  # Enter presses it
+        made.clicked.connect(signal)
+        return made
 
     def _arrange(self) -> None:
-        line = QFrame(self)
-        line.setProperty("kind", "line")
-        line.setFixedHeight(1)
-        buttons = QGridLayout()
-        buttons.setSpacing(2)
-        buttons.addWidget(self.add_files_button, 0, 0)
-        buttons.addWidget(self.add_folder_button, 0, 1)
-        buttons.addWidget(self.find_button, 1, 0)
-        buttons.addWidget(self.library_button, 1, 1)
+        buttons = in_grid(
+            [[self.add_files_button, self.add_folder_button], [self.find_button, self.library_button]], spacing=(2, 2)
+        )
         in_column(
-            [self.search, Placed(self.view, 1), self.note, line, buttons],
+            [self.search, Placed(self.view, 1), self.note, line(self), buttons],
             inside=self,
             margins=(10, 10, 10, 8),
             spacing=8,
         )
 
     def _besides_px(self) -> int:
-        """Of its height, what is not the list; two lines of the note included."""
+        """The part of its height that is not the list, with two lines of the note."""
         buttons = 2 * self.library_button.sizeHint().height()
         return self.search.sizeHint().height() + 2 * self.note.fontMetrics().height() + buttons + _SPACES_PX
 
@@ -207,29 +190,9 @@ class TargetPicker(QFrame):
         self.close()
         self.chosen.emit(path)
 
-    @Slot()
-    def _on_add_files(self) -> None:
-        self.close()
-        self.add_files_requested.emit()
-
-    @Slot()
-    def _on_add_folder(self) -> None:
-        self.close()
-        self.add_folder_requested.emit()
-
-    @Slot()
-    def _on_find(self) -> None:
-        self.close()
-        self.find_requested.emit()
-
-    @Slot()
-    def _on_library(self) -> None:
-        self.close()
-        self.library_requested.emit()
-
 
 def memory_words(estimate: MemoryEstimate) -> str:
-    """What a model takes and what there is, in a sentence."""
+    """The memory that a model takes and that is free, in a sentence."""
     taken, free = size_words(estimate.on_machine), size_words(estimate.available)
     gpu = estimate.gpu
     if gpu.num_bytes:
@@ -238,8 +201,6 @@ def memory_words(estimate: MemoryEstimate) -> str:
             "TargetPicker", "Takes about {on_card} on {card} ({room} free) and {taken} of other memory ({free} free)."
         )
         return words.format(on_card=on_card, card=card, room=room, taken=taken, free=free)
-    if estimate.is_too_much:
-        words = translate("TargetPicker", "Takes about {taken} of memory, more than the {free} that are free.")
-    else:
-        words = translate("TargetPicker", "Takes about {taken} of memory; {free} are free.")
-    return words.format(taken=taken, free=free)
+    too_much = translate("TargetPicker", "Takes about {taken} of memory, more than the {free} that are free.")
+    fits = translate("TargetPicker", "Takes about {taken} of memory; {free} are free.")
+    return (too_much if estimate.is_too_much else fits).format(taken=taken, free=free)

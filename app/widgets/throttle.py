@@ -1,4 +1,4 @@
-"""Joins bursts of requests into few runs, so that tokens may arrive faster than the screen can be painted."""
+"""Joins bursts of requests into few runs: tokens may arrive faster than the screen can be painted."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from PySide6.QtCore import QObject, Qt, QTimer, Slot
 
 
 class Throttle(QObject):
-    """Runs a function at once when it is first asked for, and then at most once per interval.
+    """Runs a function at the first request, and then at most once per interval.
 
     The interval grows with the measured cost of the last run: with a `rest_factor` of 3 the function takes at most a
-    quarter of the thread, however slow it is. A request during an interval is never lost: one run follows at its end.
+    quarter of the thread, however slow it is. After a request during an interval, one run follows at its end.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class Throttle(QObject):
             self._run_now()
 
     def cancel(self) -> None:
-        """Forgets a request that still waits."""
+        """Drops a request that waits."""
         self._wanted = False
         self._timer.stop()
 

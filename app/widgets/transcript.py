@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QApplication, QStackedLayout, QWidget
 
@@ -31,14 +31,14 @@ LATEST_PX = 34
 
 
 class Transcript(QWidget):
-    """Shows messages; what is outside the visible part exists as values only.
+    """Shows messages; those outside the visible part exist as values only.
 
     Signals:
-        regenerate_requested(int): this reply is to be written again, or this prompt be answered; by its id.
-        continue_requested(): the last reply is to go on where it ended.
-        revision_submitted(int, str): this prompt, by its id, is to be asked in other words.
-        branch_chosen(int): the branch through this message is to be shown, by its id.
-        copied(str): a message or a block of code went to the clipboard.
+        regenerate_requested(int): write this reply again, or answer this prompt; by its id.
+        continue_requested(): go on with the last reply.
+        revision_submitted(int, str): ask this prompt, by its id, in other words.
+        branch_chosen(int): show the branch through this message, by its id.
+        copied(str): a message or a block of code was copied to the clipboard.
         example_chosen(str): one of the prompts that an empty conversation offers.
     """
 
@@ -67,12 +67,8 @@ class Transcript(QWidget):
         self.column.following_changed.connect(self._on_following_changed)
         self.welcome = Welcome(keeper, self)
         self.welcome.example_chosen.connect(self.example_chosen)
-        self.latest_button = IconButton(
-            keeper, "down", self.tr("Scroll to the latest message"), kind="latest", parent=self
-        )
-        self.latest_button.setText(self.tr("Latest"))
-        self.latest_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        self.latest_button.clicked.connect(self.column.scroll_to_end)
+        name, words, scroll = self.tr("Scroll to the latest message"), self.tr("Latest"), self.column.scroll_to_end
+        self.latest_button = IconButton(keeper, "down", name, scroll, words=words, kind="latest", parent=self)
         self.latest_button.hide()
         self._stack = QStackedLayout(self)
         self._stack.addWidget(self.welcome)
@@ -82,22 +78,22 @@ class Transcript(QWidget):
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """What is shown and finished, oldest first."""
+        """The finished messages that are shown, oldest first."""
         return tuple(row.message for row in self._rows if isinstance(row, PromptRow | ReplyRow))
 
     def clear(self) -> None:
         self.show_messages(())
 
     def show_messages(self, messages: tuple[Message, ...], siblings: Siblings = NO_SIBLINGS) -> None:
-        """Shows another conversation, from its end; a growing reply is given up."""
+        """Shows another conversation, from its end; a growing reply is dropped."""
         self._forget_growing()
         self._rows = [self._row(message, siblings.get(message.id, ())) for message in messages if _is_shown(message)]
         self.column.set_rows(self._rows)
         self._update_rows()
 
     def change_messages(self, messages: tuple[Message, ...], siblings: Siblings = NO_SIBLINGS) -> None:
-        """Shows the same conversation as it is now, perhaps another branch of it, without going anywhere; a growing
-        reply is given up."""
+        """Shows the same conversation as it is now, maybe another branch of it, without scrolling; a growing reply is
+        dropped."""
         focus = self._focused_flipper()
         self._forget_growing()
         known = {row.message: row for row in self._rows if isinstance(row, PromptRow | ReplyRow)}
@@ -114,7 +110,7 @@ class Transcript(QWidget):
             self._focus_flipper(*focus)
 
     def cut_after(self, message_id: int | None) -> bool:
-        """Takes away the messages after this one, or all for None. False, and nothing happens, if it is not shown."""
+        """Removes the messages after this one, or all for None. False, and nothing happens, if it is not shown."""
         ids = [row.message.id if isinstance(row, PromptRow | ReplyRow) else None for row in self._rows]
         if message_id is not None and message_id not in ids:
             return False
@@ -135,7 +131,7 @@ class Transcript(QWidget):
         self._update_rows()
 
     def begin_reply(self, begun: str = "") -> None:
-        """A reply is being prepared; dots stand in for it, or what it goes on from."""
+        """A reply is being prepared: shows dots, or the text that it continues."""
         self.abandon_reply()
         self._growing = GrowingRow(self._stage, self._colouring)
         if begun:
@@ -173,7 +169,7 @@ class Transcript(QWidget):
         self._update_rows()
 
     def abandon_reply(self) -> None:
-        """Takes a growing reply away."""
+        """Removes a growing reply."""
         row = self._growing
         self._forget_growing()
         if row is not None:
@@ -211,7 +207,7 @@ class Transcript(QWidget):
                 built.show_in(view)
 
     def can_regenerate(self) -> bool:
-        """Whether the last reply can be written again, or a prompt that stayed without one be answered."""
+        """Whether the last reply can be written again, or a prompt without a reply answered."""
         return not self._busy and self._growing is None and bool(self.messages)
 
     def can_continue(self) -> bool:
@@ -219,7 +215,7 @@ class Transcript(QWidget):
         return self.can_regenerate() and self._last_reply() is not None
 
     def revise(self, message_id: int, text: str | None = None) -> None:
-        """Lets the user edit a prompt in its place, beginning with its own text or another."""
+        """Lets the user edit a prompt where it is shown, beginning with its own text or another."""
         row = self._prompt_row(message_id)
         if row is None:
             return
@@ -341,7 +337,7 @@ class Transcript(QWidget):
         return None
 
     def _focus_flipper(self, index: int, earlier: bool) -> None:
-        """Whoever flips with the keyboard goes on flipping."""
+        """The keyboard stays on the button that was pressed, so that it can be pressed again."""
         view = self.column.view_of(self._rows[index]) if index < len(self._rows) else None
         flipper = view.flipper if isinstance(view, PromptView | ReplyView) else None
         if flipper is not None:

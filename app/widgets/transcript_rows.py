@@ -1,4 +1,4 @@
-"""What the transcript holds for each message, whether or not it has a widget just now."""
+"""The rows of the transcript, one for each message, with or without a widget."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TYPICAL_PROMPT_CHARACTERS = 2_400  # a longer one is shortened
 
 
 class TextMeasure:
-    """Guesses the height of text from its numbers of characters and lines."""
+    """Estimates the height of text from its numbers of characters and lines."""
 
     def __init__(self) -> None:
         self.refresh()
@@ -133,7 +133,7 @@ class GrowingRow:
         self._stream = MarkdownStream()
         self._text: list[str] = []
         self._origins: list[OriginRun] = []
-        self._words = ""  # on what is awaited, before the first text
+        self._words = ""  # shown before the first text
 
     def estimate(self, width: int) -> int:  # noqa: ARG002
         return FRAME_PX
@@ -163,6 +163,6 @@ class GrowingRow:
             view.show_waiting(self._words)
 
     def finished(self, message: Message, siblings: Sequence[int]) -> ReplyRow:
-        """The row that takes over; what has grown is parsed again only where the final text is another."""
+        """The row that replaces it; the text is parsed again only if the final one differs."""
         blocks = self._stream.finish() if message.text == "".join(self._text) else None
         return ReplyRow(self._stage, message, siblings, self._colouring, blocks)

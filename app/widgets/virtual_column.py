@@ -15,16 +15,17 @@ from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QFrame, QWidget
 
 from app.widgets.appearance import KeyboardFrame
 from app.widgets.icon_button import IconButton
+from app.widgets.parts import discard
 from app.widgets.row_view import RowView
 
 COLUMN_PX = 780
 MARGIN_PX = 24
-AHEAD_PX = 500  # rows this near are built before they can be seen
-KEEP_PX = 2_500  # rows farther away are given up
+AHEAD_PX = 500  # rows this near are built before they are in sight
+KEEP_PX = 2_500  # rows farther away lose their widgets
 STEP_PX = 20  # of the arrow keys; a notch of the wheel is three
 PAGE_OVERLAP_PX = 48
 END_PX = 4  # this near, one is at the end
-REVEALED_PX = 24  # from the top, where a row that was looked for begins
+REVEALED_PX = 24  # from the top, where a revealed row begins
 DRAGGED_S = 0.004  # of a frame, after which no further row is built while the bar is dragged
 REST_MS = 40  # after which a dragged bar counts as resting
 
@@ -50,13 +51,13 @@ class _Slot:
 class VirtualColumn(KeyboardFrame, QAbstractScrollArea):
     """Scrolls over rows whose heights are estimated until they come near.
 
-    When a height above turns out different, the first visible row stays where it is. While it *follows*, the end stays
-    visible whatever grows; scrolling up ends that, scrolling to the end takes it up again. While somebody drags the
-    bar, rows that cannot be built within the frame are left empty until the bar rests.
+    When a height above changes, the first visible row stays in its place. While the column *follows*, the end stays
+    visible whatever grows: until the user scrolls up, and again from when they scroll to the end. While the bar is
+    dragged, rows that cannot be built within the frame are left empty until the bar rests.
 
     Signals:
         following_changed(bool): the user has left the end, or come back.
-        view_built(Row, QWidget): a row has got its widget, to which signals may now be connected.
+        view_built(Row, QWidget): a row has its widget now, whose signals may be connected.
     """
 
     following_changed = Signal(bool)
@@ -68,7 +69,7 @@ class VirtualColumn(KeyboardFrame, QAbstractScrollArea):
         self._tops: list[int] = [0]  # of each row, and the end
         self._estimated_width = 0
         self._widest_px = COLUMN_PX
-        self._following = True
+        self.following = True
         self._placing = False
         self.setProperty("kind", "column")
         self.setFrameShape(QFrame.Shape.NoFrame)
@@ -77,16 +78,11 @@ class VirtualColumn(KeyboardFrame, QAbstractScrollArea):
         self.viewport().setAutoFillBackground(False)
         self.verticalScrollBar().setSingleStep(STEP_PX)
         self.verticalScrollBar().sliderReleased.connect(self._on_bar_released)
-        self._ahead = QTimer(self)
-        self._ahead.setSingleShot(True)
+        self._ahead = QTimer(self, singleShot=True)
         self._ahead.timeout.connect(self._build_ahead)
         application = QApplication.instance()
         if isinstance(application, QApplication):
             application.focusChanged.connect(self._on_focus_changed)
-
-    @property
-    def following(self) -> bool:
-        return self._following
 
     @property
     def num_views(self) -> int:
@@ -102,8 +98,7 @@ class VirtualColumn(KeyboardFrame, QAbstractScrollArea):
         self._place()
 
     def change_rows(self, rows: Iterable[Row]) -> None:
-        """Shows other rows without going anywhere: those that stay keep their widgets, and what is in sight its
-        place."""
+        """Shows other rows without scrolling: those that stay keep their widgets, and those in sight their place."""
         width = self._column_width()
         known = {id(slot.row): slot for slot in self._slots}
         self._slots = [known.get(id(row)) or _Slot(row, row.estimate(width)) for row in rows]
@@ -120,7 +115,7 @@ class VirtualColumn(KeyboardFrame, QAbstractScrollArea):
         self._widest_px = width_px
 
     def build_again(self) -> None:
-        """All widgets and heights are out of date; what is in sight stays there."""
+        """All widgets and heights are out of date; rows in sight stay there."""
         width = self._column_width()
         for slot in self._slots:
             self._drop(slot)
@@ -142,14 +137,14 @@ class VirtualColumn(KeyboardFrame, QAbstractScrollArea):
         self._place()
 
     def replace(self, row: Row, other: Row) -> None:
-        """Lets another row take over the place and the widget of one, as a finished reply does from a growing one."""
+        """Gives the place and the widget of a row to another one: a growing reply has become a finished one."""
         self._slots[self._index(row)].row = other
 
     def view_of(self, row: Row) -> RowView | None:
         return self._slots[self._index(row)].view
 
     def built_rows(self) -> Sequence[tuple[Row, RowView]]:
-        """The rows that have a widget just now."""
+        """The rows that have a widget."""
         return [(slot.row, slot.view) for slot in self._slots if slot.view is not None]
 
     def show_row(self, row: Row) -> RowView | None:
@@ -239,7 +234,7 @@ class VirtualColumn(KeyboardFrame, QAbstractScrollArea):
 
     def _anchor(self, width: int) -> tuple[_Slot, int] | None:
         """The first visible row whose height is known, and where its top is; None while following the end."""
-        if self._following or not self._slots:
+        if self.following or not self._slots:
             return None
         first, last = self._range(0)
         value = self.verticalScrollBar().value()
@@ -363,14 +358,13 @@ class VirtualColumn(KeyboardFrame, QAbstractScrollArea):
         raise ValueError("this row is not in the column")
 
     def _follow(self, following: bool) -> None:
-        if following != self._following:
-            self._following = following
+        if following != self.following:
+            self.following = following
             self.following_changed.emit(following)
 
     def _drop(self, slot: _Slot) -> None:
         if slot.view is not None:
-            slot.view.hide()
-            slot.view.deleteLater()
+            discard(slot.view)
             slot.view = None
 
 

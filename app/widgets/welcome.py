@@ -6,10 +6,8 @@ from PySide6.QtCore import Qt, Signal, SignalInstance, Slot
 from PySide6.QtGui import QFont, QShowEvent
 from PySide6.QtWidgets import QApplication, QGridLayout, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QWidget
 
-from app.icons import app_icon
-from app.text.marked_words import QT_TRANSLATE_NOOP
-from app.text.translation import translate
-from app.theme import ThemeKeeper
+from app.text.translation import QT_TRANSLATE_NOOP, translate
+from app.theme import ThemeKeeper, app_icon
 from app.widgets.layouts import Gap, Placed, ScrollArea, Stretch, in_column, in_grid, in_row
 from app.widgets.parts import button, set_up
 

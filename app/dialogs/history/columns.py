@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from app.dialogs.history.figures import Row
 from app.dialogs.history.wording import HOW_COMPARED, NOTHING, Speed, kind_words, ratio_words
 from app.text.amounts import percent_words
-from app.text.marked_words import QT_TRANSLATE_NOOP
 from app.text.origin_marks import label_of, proposers
+from app.text.translation import QT_TRANSLATE_NOOP
 from engine.messages.history import Tally
 from engine.messages.origins import Origin
 

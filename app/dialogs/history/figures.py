@@ -1,4 +1,4 @@
-"""What the page shows, made from the history: chosen, grouped and added up."""
+"""The figures of the page, made from the history: chosen, grouped and added up."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from enum import StrEnum
 from engine.messages.history import AdapterNote, Portion, Tally, TotalSpeedup, total
 from engine.messages.replies import TextKind
 
-MOST_POINTS = 90  # of a plot: more cannot be told apart
+MOST_POINTS = 90  # of a plot: more are too close to each other
 
 
 class Grouping(StrEnum):
@@ -21,7 +21,7 @@ class Grouping(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What the user wants to see. None: all."""
+    """The part of the history that the user chose. None: all."""
 
     target_name: str | None = None
     kind: TextKind | None = None
@@ -31,13 +31,13 @@ class Choice:
         return self.target_name in (None, portion.target_name) and self.kind in (None, portion.kind)
 
     def keeps_note(self, note: AdapterNote) -> bool:
-        """Also where it is not known whom an adapter guesses for."""
+        """An adapter whose targets are not known is always shown."""
         return self.target_name is None or not note.target_names or self.target_name in note.target_names
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Some days or chats, one after the other."""
+    """Consecutive days or chats."""
 
     place: float  # of the first day as its ordinal, or the number of the first chat; the middle of a few
     first: Portion
@@ -64,8 +64,8 @@ class Row:
 
 
 def points(portions: Iterable[Portion], grouping: Grouping, most: int = MOST_POINTS) -> tuple[Point, ...]:
-    """Of what was compared, oldest first. Where there are more than `most` days or chats, some that follow each other
-    become one point."""
+    """Of the days or chats with a comparison, oldest first. Where there are more than `most`, consecutive ones become
+    one point."""
     groups: dict[Hashable, list[Portion]] = defaultdict(list)
     for portion in portions:
         groups[portion.day if grouping is Grouping.DAY else portion.conversation_id].append(portion)

@@ -28,8 +28,7 @@ from app.dialogs.history.wording import (
     tool_tip,
 )
 from app.text.amounts import day_words, percent_words
-from app.text.marked_words import QT_TRANSLATE_NOOP
-from app.text.translation import translate
+from app.text.translation import QT_TRANSLATE_NOOP, translate
 from app.theme import ThemeKeeper
 from app.widgets.layouts import Gap, Placed, ScrollingPage, Stretch, in_column, in_row
 from app.widgets.parts import button, set_up, words

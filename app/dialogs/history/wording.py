@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from app.dialogs.history.figures import Grouping, Point
 from app.text.amounts import day_words
-from app.text.marked_words import QT_TRANSLATE_NOOP
-from app.text.translation import Words, translate
+from app.text.translation import QT_TRANSLATE_NOOP, Words, translate
 from engine.messages.history import AdapterNote, History, TotalSpeedup
 from engine.messages.replies import TextKind
 

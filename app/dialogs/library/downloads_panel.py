@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QFrame, QPushButton, QWidget
 
 from app.text.hub_files import Download, DownloadState
 from app.widgets.layouts import Placed, ScrollArea, Stretch, in_column, in_row
-from app.widgets.parts import ElidedLabel, ProgressLine, button, set_up
+from app.widgets.parts import ElidedLabel, ProgressLine, button, discard, set_up
 from engine.messages.targets import HubFile
 
 _SHOWN_ROWS = 2  # without scrolling
@@ -47,8 +47,7 @@ class DownloadsPanel(ScrollArea):
         for file in [file for file in self._rows if file not in wanted]:
             row = self._rows.pop(file)
             self._column.removeWidget(row)
-            row.hide()
-            row.deleteLater()
+            discard(row)
         for download in downloads:
             if download.file in self._rows:
                 self._rows[download.file].show_download(download)

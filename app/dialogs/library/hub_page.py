@@ -11,7 +11,7 @@ from app.dialogs.library.downloads_panel import DownloadsPanel
 from app.models.target_rows import hub_file_row, hub_model_row
 from app.text.amounts import size_words
 from app.text.hub_files import FileAdvice
-from app.text.marked_words import QT_TRANSLATE_NOOP
+from app.text.translation import QT_TRANSLATE_NOOP
 from app.theme import ThemeKeeper
 from app.widgets.layouts import Placed, Stretch, in_column, in_row
 from app.widgets.parts import button, set_up, words

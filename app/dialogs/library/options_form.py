@@ -8,8 +8,7 @@ from PySide6.QtWidgets import QCheckBox, QLabel, QPlainTextEdit, QSpinBox, QWidg
 from app.dialogs.library.gpu_note import GpuNote
 from app.dialogs.library.sampling_fields import SamplingFields
 from app.text.amounts import size_words
-from app.text.marked_words import QT_TRANSLATE_NOOP
-from app.text.translation import translate
+from app.text.translation import QT_TRANSLATE_NOOP, translate
 from app.widgets.appearance import restyle
 from app.widgets.layouts import Gap, Placed, in_column, in_grid, in_row
 from app.widgets.number_field import label_of, number_box

@@ -9,8 +9,7 @@ from PySide6.QtWidgets import QFormLayout, QLabel, QLineEdit, QWidget
 from app.dialogs.library.options_form import OptionsForm
 from app.models.target_rows import target_title
 from app.text.amounts import count_words, day_words, size_words
-from app.text.marked_words import QT_TRANSLATE_NOOP
-from app.text.translation import Words
+from app.text.translation import QT_TRANSLATE_NOOP, Words
 from app.widgets.appearance import restyle
 from app.widgets.layouts import ScrollingPage, Stretch, in_column, in_row
 from app.widgets.parts import button, line, set_up, words

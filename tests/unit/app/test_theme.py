@@ -11,9 +11,8 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 import app
-from app.icons import ICONS, app_icon
 from app.text.origin_marks import proposers
-from app.theme import ThemeKeeper, load_theme
+from app.theme import ICONS, ThemeKeeper, app_icon, load_theme
 
 THEMES = ("light", "dark")
 

@@ -12,11 +12,10 @@ from PySide6.QtWidgets import QSystemTrayIcon
 from pytestqt.qtbot import QtBot
 
 from app.controllers.notifier import Notifier
-from app.icons import app_icon
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings, SettingsFile
 from app.settings.keeper import SettingsKeeper
-from app.theme import ThemeKeeper
+from app.theme import ThemeKeeper, app_icon
 from app.widgets.notice_bar import DesktopNotice
 from engine import Command, ContinueReply, EditPrompt, ReplySettings
 from engine.messages.conversations import ConversationSummary
