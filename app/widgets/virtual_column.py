@@ -191,7 +191,8 @@ class VirtualColumn(KeyboardFrame, QAbstractScrollArea):
         if not self._placing:
             bar = self.verticalScrollBar()
             self._follow(bar.value() >= bar.maximum() - END_PX)
-            self._place(build_s=DRAGGED_S if self._is_dragged() else None)
+            is_flying = abs(dy) > self.viewport().height()  # a row built now would be gone before anybody reads it
+            self._place(build_s=(0.0 if is_flying else DRAGGED_S) if self._is_dragged() else None)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         bar = self.verticalScrollBar()

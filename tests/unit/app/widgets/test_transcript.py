@@ -95,6 +95,15 @@ def test_who_drags_the_bar_sees_all_messages_when_letting_go(
     assert all(transcript.column.view_of(row) is not None for row in rows)
 
 
+def test_a_bar_that_flies_over_pages_builds_nothing_on_its_way(transcript: Transcript) -> None:
+    transcript.show_messages(conversation(400))
+    bar = transcript.column.verticalScrollBar()
+    bar.setSliderDown(True)
+    bar.setValue(bar.maximum() // 2)
+    assert all(transcript.column.view_of(row) is None for row, _ in transcript.column.visible_rows())
+    bar.setSliderDown(False)
+
+
 def test_a_dragged_bar_that_rests_shows_the_messages(qtbot: QtBot, transcript: Transcript) -> None:
     transcript.show_messages(conversation(400))
     bar = transcript.column.verticalScrollBar()
