@@ -1,4 +1,4 @@
-"""The field for what to search for."""
+"""The search field of the sidebar."""
 
 from __future__ import annotations
 
