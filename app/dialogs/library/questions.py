@@ -33,8 +33,8 @@ def ask_load_anyway(name: str, estimate: MemoryEstimate, parent: QWidget, on_yes
             "{name} takes about {taken} of memory, and {free} are free.", name=name, taken=taken, free=free
         )
     parts = Library.tr(
-        "{weights} are its weights, {context} hold the chat. Loaded anyway, it may fail or slow down the whole machine. "
-        "It helps to close other programs, or to set a shorter context size.",
+        "{weights} are its weights, {context} hold the chat. Loaded anyway, it may fail or slow down the whole "
+        "machine. It helps to close other programs, or to set a shorter context size.",
         weights=size_words(estimate.weights),
         context=size_words(estimate.context),
     )
