@@ -28,9 +28,9 @@ class HubPage(QWidget):
     """Models that match a search on the left, the files of one of them on the right, downloads below.
 
     Signals:
-    search_requested(str): ask the hub for models by these words.
-    files_requested(str): list the files of this repository.
-    download_requested(HubFile): download this file.
+        search_requested(str): ask the hub for models by these words.
+        files_requested(str): list the files of this repository.
+        download_requested(HubFile): download this file.
     """
 
     search_requested = Signal(str)
