@@ -29,7 +29,7 @@ _Keys = QKeySequence | str
 
 
 class MainWindow(QMainWindow):
-    """Holds the widgets, which others set and listen to.
+    """Holds the widgets, which controllers set and listen to.
 
     Signals:
         closing(): the window is about to close.
@@ -117,7 +117,7 @@ class MainWindow(QMainWindow):
         return bytes(state.data())
 
     def restore(self, state: bytes) -> None:
-        """Takes up a `state` of before; what is not one changes nothing."""
+        """Restores an earlier `state`; anything else changes nothing."""
         stream = QDataStream(QByteArray(state))
         geometry, splitter = QByteArray(), QByteArray()
         stream >> geometry >> splitter
@@ -313,7 +313,7 @@ class MainWindow(QMainWindow):
 
     @Slot(bool)
     def _enable_current(self, has_current: bool) -> None:
-        """Whether a chat is open that can be acted on."""
+        """Whether a chat is open that these actions apply to."""
         for action in (self.rename_action, self.export_action, self.delete_action, self.forget_action):
             action.setEnabled(has_current)
 

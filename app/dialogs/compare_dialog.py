@@ -115,7 +115,7 @@ class CompareDialog(QDialog):
         self.figures[side].setText(sentence)
 
     def show_progress(self, share: float) -> None:
-        """0 … 1 of all that is to be written."""
+        """0 … 1 of all replies."""
         self.progress.show_share(share)
 
     def show_result(self, sentence: str, reasons: tuple[str, ...]) -> None:

@@ -34,8 +34,8 @@ class ConversationDialog(QDialog):
         self.setMinimumWidth(_WIDTH_PX)
         self._usual_prompt = ""
         self.about = words("", self, kind="quiet")
-        told = self.tr("What the model is told before the chat begins")
-        prompt = QPlainTextEdit(self, placeholderText=told, tabChangesFocus=True)
+        example = self.tr("What the model is told before the chat begins")
+        prompt = QPlainTextEdit(self, placeholderText=example, tabChangesFocus=True)
         self.system_prompt = set_up(prompt, kind="field", name=self.tr("System prompt"))
         self.system_prompt.setFixedHeight(_PROMPT_PX)
         self.rows = {parameter.name: _Row(parameter, self) for parameter in OWN_PARAMETERS}

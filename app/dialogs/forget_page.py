@@ -1,4 +1,4 @@
-"""Forgets what was learned, or everything."""
+"""The page that forgets what was learned, or everything."""
 
 from __future__ import annotations
 

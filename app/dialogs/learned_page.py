@@ -1,4 +1,4 @@
-"""What was learned for each model, and the adapters that the drafter can go back to."""
+"""What was learned for each model, and the adapters that can be used instead."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ _SCREEN_SHARE = 0.9
 
 
 def fit_to_screen(dialog: QWidget, keeper: ThemeKeeper, size_px: tuple[int, int]) -> None:
-    """Gives it this size, which is for text of the usual size; it grows with the text as far as the screen goes."""
+    """Gives it this size, grown with the text as far as the screen goes."""
     room = dialog.screen().availableSize() * _SCREEN_SHARE
     dialog.resize(min(keeper.px(size_px[0]), room.width()), min(keeper.px(size_px[1]), room.height()))
 

@@ -27,11 +27,11 @@ class SettingsDialog(QDialog):
     """Shows settings and takes other values; every change takes effect at once. The controller decides what follows.
 
     Signals:
-        chosen(str, object): a setting is to have this value.
-        keys_chosen(str, str): an action is to have these keys.
-        swap_requested(str, str, str): an action is to have these keys, and their present owner those of the action.
-        all_reset(): everything is to be as usual.
-        load_requested(): the model is to be loaded again, with the present settings.
+        chosen(str, object): give a setting this value.
+        keys_chosen(str, str): give an action these keys.
+        swap_requested(str, str, str): give an action these keys, and their present owner those of the action.
+        all_reset(): reset everything to the usual.
+        load_requested(): load the model again, with the present settings.
     """
 
     chosen = Signal(str, object)

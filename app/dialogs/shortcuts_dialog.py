@@ -17,7 +17,7 @@ _SIZE_PX = (520, 560)
 
 
 class ShortcutsDialog(QDialog):
-    """Lists what has keys.
+    """Lists the actions that have keys.
 
     Signals:
         change_requested(): the user wants other keys; the dialog closes.

@@ -23,17 +23,18 @@ _RECOMMENDED = {
 }
 _TOKENS = {Fit.FITS: "quiet", Fit.TIGHT: "warning", Fit.TOO_LARGE: "error", Fit.NO_ROOM: "error"}
 Hub = Words("Hub")
+Library = Words("Library")
 
 
 def target_rows(targets: Sequence[LibraryTarget], in_use: Path | None, words: str = "") -> tuple[Row, ...]:
-    """Those that all the words fit to, in the order they came in."""
+    """Those that match all the words, in their order."""
     return tuple(target_row(target, target.path == in_use) for target in targets if _fits(target, words))
 
 
 def target_row(target: LibraryTarget, is_in_use: bool = False) -> Row:
     can_draft = target.details is None or target.details.can_speculate
-    tag, token = (translate("Library", "In use"), "accent") if is_in_use else ("", "quiet")
-    no_drafts = [] if can_draft else [translate("Library", "no speed-up")]
+    tag, token = (Library.tr("In use"), "accent") if is_in_use else ("", "quiet")
+    no_drafts = [] if can_draft else [Library.tr("no speed-up")]
     return Row(
         key=target.path,
         title=target_title(target),
@@ -46,7 +47,7 @@ def target_row(target: LibraryTarget, is_in_use: bool = False) -> Row:
 
 
 def target_title(target: LibraryTarget) -> str:
-    return translate("Library", "{name} (starter)").format(name=target.name) if target.is_starter else target.name
+    return Library.tr("{name} (starter)", name=target.name) if target.is_starter else target.name
 
 
 def _kinds(target: LibraryTarget) -> list[str]:

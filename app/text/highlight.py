@@ -107,8 +107,8 @@ class Lexing(QObject):
         self._thread = ThreadPoolExecutor(1, "lexing")
         self._num_requests = 0
         self._warm: set[str] = set()  # languages that are imported, which takes far longer than lexing
-        self._open = _Open()
-        self.destroyed.connect(_stopper(self._thread, self._open))
+        self._lifetime = _Lifetime()
+        self.destroyed.connect(_stopper(self._thread, self._lifetime))
 
     def lex_now(self, language: str, code: str) -> tuple[Line, ...] | None:
         """The lines, or None where lexing would take too long for the interface thread: then `request` them."""
@@ -117,12 +117,12 @@ class Lexing(QObject):
     def request(self, language: str, code: str) -> int:
         self._num_requests += 1
         number = self._num_requests
-        owner = self._open
+        lifetime = self._lifetime
 
         def work() -> None:
             lines = lex(language, code)
-            with owner.lock:  # it is not destroyed meanwhile
-                if owner.is_open and isValid(self):
+            with lifetime.lock:  # it is not destroyed meanwhile
+                if not lifetime.is_over and isValid(self):
                     self._warm.add(language)
                     self.done.emit(number, lines)  # from this thread: queued, so that `number` is known first
 
@@ -134,18 +134,18 @@ class Lexing(QObject):
         self._thread.submit(_import_slow_libraries)
 
 
-class _Open:
-    """Not any more, once its owner is being destroyed."""
+class _Lifetime:
+    """Of a `Lexing`, as the other thread sees it."""
 
     def __init__(self) -> None:
         self.lock = RLock()  # a receiver of the signal may request more at once
-        self.is_open = True
+        self.is_over = False
 
 
-def _stopper(thread: ThreadPoolExecutor, owner: _Open) -> Callable[[], None]:
+def _stopper(thread: ThreadPoolExecutor, lifetime: _Lifetime) -> Callable[[], None]:
     def stop() -> None:
-        with owner.lock:
-            owner.is_open = False
+        with lifetime.lock:
+            lifetime.is_over = True
         thread.shutdown(wait=False, cancel_futures=True)
 
     return stop

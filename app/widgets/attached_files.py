@@ -57,7 +57,7 @@ class AttachedFiles(QWidget):
             bottom = y + size.height()
         if self._opened is not None:
             lines = min(_LINES, self._opened.text.count("\n") + 1)
-            height = lines * self.text.fontMetrics().lineSpacing() + 34  # and a scroll bar below
+            height = lines * self.text.fontMetrics().lineSpacing() + 34  # with a scroll bar below
             self.text.setGeometry(0, bottom + _GAP_PX, width, height)
             bottom += _GAP_PX + height
         self.resize(width, bottom)

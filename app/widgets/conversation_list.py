@@ -22,7 +22,7 @@ NEW_ICON_PX = 16
 
 
 class ConversationList(QWidget):
-    """Conversations by day, last used first.
+    """Conversations by day, last used first; in their place, the results of a search.
 
     Signals:
         chosen(int): open the conversation with this id.
@@ -32,7 +32,7 @@ class ConversationList(QWidget):
         deleted(int): delete a conversation; it stays in the list until `remove`.
         export_requested(int), forget_requested(int): write a conversation to a file; delete it for good.
         left(): the user is done with searching; the keyboard may go elsewhere.
-        has_current_changed(bool): whether there is a conversation that `rename_current` and its like act on.
+        has_current_changed(bool): whether there is a conversation for `rename_current` and the like.
     """
 
     chosen = Signal(int)

@@ -24,7 +24,7 @@ class DroppedFiles:
 
     @classmethod
     def of(cls, data: QMimeData) -> DroppedFiles | None:
-        """None for what is refused."""
+        """None where they are refused."""
         return cls.of_paths([url.toLocalFile() for url in data.urls()])
 
     @classmethod

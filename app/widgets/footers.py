@@ -62,7 +62,7 @@ class BranchFlipper(QWidget):
         self._update()
 
     def set_possible(self, possible: bool) -> None:
-        """Not while a reply is being written."""
+        """Whether another version may be shown: not while a reply is being written."""
         self._possible = possible
         self._update()
 
@@ -132,12 +132,12 @@ class PromptFooter(QWidget):
         self.edit_button = _tool(keeper, "edit", edit, self.edit_requested, self)
         self.flipper = BranchFlipper(keeper, self)
         in_row([Stretch(), self.copy_button, self.edit_button, self.flipper], inside=self, spacing=2)
-        self.set_awake(False)
+        self.set_revealed(False)
 
-    def set_awake(self, awake: bool) -> None:
-        """Whether the message is pointed at."""
-        self.copy_button.set_awake(awake)
-        self.edit_button.set_awake(awake)
+    def set_revealed(self, revealed: bool) -> None:
+        """Whether the pointer is over the message."""
+        self.copy_button.set_revealed(revealed)
+        self.edit_button.set_revealed(revealed)
 
     def set_editable(self, editable: bool) -> None:
         self.edit_button.setVisible(editable)

@@ -32,7 +32,7 @@ class IconButton(QToolButton):
         self._keeper = keeper
         self._icon = icon
         self._token = token
-        self._awake = True
+        self._revealed = True
         self.reached_by_tab = False
         self._icon_px = icon_px
         self.setCursor(Qt.CursorShape.PointingHandCursor)
@@ -57,15 +57,15 @@ class IconButton(QToolButton):
         self._token = token or self._token
         self._draw()
 
-    def set_awake(self, awake: bool) -> None:
-        """A button that is not awake keeps its place and can be reached with Tab, but is visible only while it has the
-        focus."""
-        if awake != self._awake:
-            self._awake = awake
+    def set_revealed(self, revealed: bool) -> None:
+        """A button that is not revealed keeps its place and can be reached with Tab, but is visible only while it has
+        the focus."""
+        if revealed != self._revealed:
+            self._revealed = revealed
             self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        if self._awake or self.hasFocus():
+        if self._revealed or self.hasFocus():
             super().paintEvent(event)
 
     def focusInEvent(self, event: QFocusEvent) -> None:
@@ -83,10 +83,10 @@ FEEDBACK_MS = 1_600
 
 
 class CopyButton(IconButton):
-    """Asks for its text to be copied, and says so for a moment.
+    """Copies a text that its owner knows, and says so for a moment.
 
     Signals:
-        pressed_for_text(): the owner of the text copies it.
+        pressed_for_text(): copy the text.
     """
 
     pressed_for_text = Signal()
@@ -96,7 +96,7 @@ class CopyButton(IconButton):
         super().__init__(keeper, "copy", name, words=words, icon_px=15, kind="footer", parent=parent)
         self._name = name
         self._timer = QTimer(self, singleShot=True, interval=FEEDBACK_MS)
-        self._timer.timeout.connect(self._calm)
+        self._timer.timeout.connect(self._restore)
         self.clicked.connect(self._on_clicked)
 
     @Slot()
@@ -108,7 +108,7 @@ class CopyButton(IconButton):
         self._timer.start()
 
     @Slot()
-    def _calm(self) -> None:
+    def _restore(self) -> None:
         self.setText(self.tr("Copy"))
         self.set_icon("copy", "quiet")
         self.setAccessibleName(self._name)

@@ -14,7 +14,7 @@ from app.widgets.appearance import KeyboardFrame
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Takes what room is left, in proportion to its factor."""
+    """Takes the room that is left, in proportion to its factor."""
 
     factor: int = 1
 
@@ -42,8 +42,7 @@ _Box = TypeVar("_Box", bound=QBoxLayout)
 def in_column(
     parts: Sequence[Part], inside: QWidget | None = None, margins: Margins = (0, 0, 0, 0), spacing: int | None = None
 ) -> QVBoxLayout:
-    """The parts from top to bottom; `inside` is the widget that they fill. Without
-    `spacing`, the style's own."""
+    """The parts from top to bottom; `inside` is the widget that they fill. Without `spacing`, that of the style."""
     return _filled(QVBoxLayout() if inside is None else QVBoxLayout(inside), parts, margins, spacing)
 
 
@@ -124,7 +123,7 @@ class ScrollArea(QScrollArea):
         self.setProperty("kind", kind)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the keyboard goes to what is in it
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the keyboard goes to its contents
 
 
 class ScrollingPage(KeyboardFrame, ScrollArea):

@@ -28,7 +28,7 @@ SPACE_ABOVE_PX = 14
 PARAGRAPH_GAP_PX = 10
 SPACE_BELOW_PX = 14
 LEGEND_GAP_PX = 4
-SHORTENED_LINES = 24  # of a long prompt, until all of it is asked for
+SHORTENED_LINES = 24  # of a long prompt, until its button is pressed
 SHORTENED_CHARACTERS = 2_400
 
 
@@ -120,11 +120,11 @@ class PromptView(RowView):
         return bottom + height + 4
 
     def enterEvent(self, event: QEnterEvent) -> None:
-        self.footer.set_awake(True)
+        self.footer.set_revealed(True)
         super().enterEvent(event)
 
     def leaveEvent(self, event: QEvent) -> None:
-        self.footer.set_awake(False)
+        self.footer.set_revealed(False)
         super().leaveEvent(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002
@@ -186,7 +186,7 @@ class ReplyView(RowView):
     Signals:
         copied(str): the reply, or a block of its code, was copied to the clipboard.
         regenerate_requested(int): write it again, by its id.
-        continue_requested(): go on with it.
+        continue_requested(): continue it.
         branch_chosen(int): show another version of it, by its id.
     """
 
@@ -239,7 +239,7 @@ class ReplyView(RowView):
         self.height_changed.emit()
 
     def set_message(self, message: Message) -> None:
-        """Adds what is known once the reply is finished."""
+        """Adds the footer of a finished reply."""
         self._text = message.text
         self._message_id = message.id
         if self.footer is None:

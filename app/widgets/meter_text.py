@@ -9,7 +9,7 @@ from app.text.translation import Words
 from engine.messages.replies import ReplyStatistics
 from engine.messages.speed import LiveFigures, Speedup
 
-STORED_ERROR = 0.5  # of a ratio that was shown before
+_SHOWN_ERROR = 0.5  # the largest error of a ratio that was shown before, and so stays
 
 UNKNOWN = "—"
 Meter = Words("Meter")
@@ -35,7 +35,7 @@ class MeterFigures:
     def of_live(cls, live: LiveFigures, had_ratio: bool = False) -> MeterFigures:
         """`had_ratio`: a ratio of this reply was shown before. It then stays, with its error, also when it is known
         less well for a while: words that come and go are worse."""
-        speedup = live.speedup_within(STORED_ERROR) if had_ratio else live.speedup
+        speedup = live.speedup_within(_SHOWN_ERROR) if had_ratio else live.speedup
         return cls._of(live, live.mean_tokens_per_s, live.num_tokens, speedup, live.is_compared)
 
     @classmethod

@@ -23,7 +23,7 @@ class NoticeBar(QFrame):
     """One sentence or two, with buttons that do not close it.
 
     Signals:
-        closed(): the user has seen enough of it.
+        closed(): the user has dismissed it.
     """
 
     closed = Signal()

@@ -179,7 +179,7 @@ class ShortcutRow(OptionRow):
 
     Signals:
         chosen(str): other keys are wanted, empty for none.
-        swap_requested(str, str): these keys are wanted, which that action has.
+        swap_requested(str, str): these keys are wanted, and that action has them.
     """
 
     chosen = Signal(str)

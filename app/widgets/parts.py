@@ -70,7 +70,7 @@ def words(text: str, parent: QWidget, kind: str = "") -> QLabel:
 
 
 def line(parent: QWidget) -> QFrame:
-    """Separates what is above from what is below."""
+    """Separates the parts above from those below."""
     made = set_up(QFrame(parent), kind="line")
     made.setFixedHeight(1)
     return made
@@ -93,7 +93,7 @@ class ProgressLine(QProgressBar):
         self.setAccessibleName(name)
 
     def show_share(self, share: float) -> None:
-        """0 … 1; more than all is all."""
+        """0 … 1; a larger share is shown as 1."""
         self.setValue(round(min(1.0, share) * _STEPS))
 
 

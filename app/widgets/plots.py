@@ -17,7 +17,7 @@ from app.widgets.layouts import in_column
 
 _POINT_PX = 8
 _LEAST_SPAN = 0.2  # of the ratios shown
-_MARGIN = 0.08  # of what is shown, on every side
+_MARGIN = 0.08  # of the ranges shown, on every side
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class _NamedAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
         return [self.name_of(value) for value in values]
 
     def tickSpacing(self, least: float, largest: float, size: float) -> list[tuple[float, float]]:
-        """Whole places only: there is no half a day."""
+        """Whole places only: there are no half days."""
         spacings = super().tickSpacing(least, largest, size)
         return [(max(1.0, round(spacing)), 0.0) for spacing, _ in spacings[:1]]
 

@@ -54,7 +54,7 @@ class PromptBox(QWidget):
         self.editor.submit_requested.connect(self.submit)
         self.editor.stop_requested.connect(self._on_escape)
         self.editor.pages_requested.connect(self.pages_requested)
-        self.editor.up_pressed_in_nothing.connect(self.edit_last_requested)
+        self.editor.up_pressed_while_empty.connect(self.edit_last_requested)
         self.editor.focused.connect(self._show_focus)
         self.editor.textChanged.connect(self._on_text_changed)
         self.editor.document().documentLayout().documentSizeChanged.connect(self._fit)
@@ -112,7 +112,7 @@ class PromptBox(QWidget):
     def set_target_name(self, name: str) -> None:
         words = self.tr("Message {name}…").format(name=name) if name else self.tr("Write a message…")
         self.editor.setPlaceholderText(words)
-        self.editor.viewport().update()  # Qt does not do so by itself
+        self.editor.viewport().update()  # which Qt forgets
 
     @property
     def sends_with_ctrl(self) -> bool:

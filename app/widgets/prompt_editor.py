@@ -24,14 +24,14 @@ class PromptEditor(QPlainTextEdit):
 
     Signals:
         submit_requested(), stop_requested(), pages_requested(int): keys that mean more than text.
-        up_pressed_in_nothing(): the Up arrow, while there is no text.
+        up_pressed_while_empty(): the Up arrow, while there is no text.
         focused(bool): it has the keyboard now, or has lost it.
     """
 
     submit_requested = Signal()
     stop_requested = Signal()
     pages_requested = Signal(int)
-    up_pressed_in_nothing = Signal()
+    up_pressed_while_empty = Signal()
     focused = Signal(bool)
 
     def __init__(self, parent: QWidget) -> None:
@@ -97,7 +97,7 @@ class PromptEditor(QPlainTextEdit):
             self.insertPlainText("\n")
             self.ensureCursorVisible()
         elif event.key() == Qt.Key.Key_Up and not modifiers and self.document().isEmpty():
-            self.up_pressed_in_nothing.emit()
+            self.up_pressed_while_empty.emit()
         elif event.key() == Qt.Key.Key_Escape:
             self.stop_requested.emit()
         elif event.key() in (Qt.Key.Key_PageUp, Qt.Key.Key_PageDown) and not self.verticalScrollBar().isVisible():

@@ -1,4 +1,4 @@
-"""What rows of a `VirtualColumn` show, and what comes and goes in them: notes, waiting, a flash."""
+"""Widgets of rows in a `VirtualColumn`: their interface, notes, the dots of a reply that is awaited, and a flash."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _STRENGTH = 56  # of 255, at first
 
 
 class RowView(QWidget):
-    """A widget in a `VirtualColumn`: takes a width and says how high it is.
+    """A widget in a `VirtualColumn`, as high as its contents need at a given width.
 
     Signals:
         height_changed(): the contents have changed; the column arranges the row again.

@@ -1,4 +1,4 @@
-"""Lists: what they look like, and one of rows in two lines that keeps its choice when the rows change."""
+"""The look of lists, and a list of rows in two lines that keeps its choice when the rows change."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class RowsView(KeyboardFrame, ListView):
     delete_pressed = Signal()
 
     def __init__(self, keeper: ThemeKeeper, name: str, uses_on_click: bool = True, parent: QWidget | None = None):
-        """`name` is what a screen reader says. Without `uses_on_click` a click only points at a row, and a double click
+        """`name` is what a screen reader says. Without `uses_on_click`, a click only points at a row and a double click
         uses it."""
         super().__init__("rows", name, parent)
         self.rows = RowsModel(self)
@@ -167,7 +167,7 @@ class _RowDelegate(QStyledItemDelegate):
 
 
 def draw_back(painter: QPainter, area: QRectF, state: QStyle.StateFlag, theme: Theme, is_framed: bool) -> None:
-    """What is behind a row that is selected or under the pointer, and the frame of one that has the keyboard."""
+    """The background of a row that is selected or under the pointer, and the frame of one that has the keyboard."""
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     selected = bool(state & QStyle.StateFlag.State_Selected)
     if selected or state & QStyle.StateFlag.State_MouseOver:

@@ -1,4 +1,4 @@
-"""The field for what to search for."""
+"""The search field of the sidebar."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ _MOST_CHARACTERS = 200
 
 
 class SearchField(QLineEdit):
-    """Signals:
-    searched(str): search for these words; empty: for nothing any more.
-    left(): the user is done; the field is empty.
-    entered(), down_pressed(): keys that lead to the results.
+    """Searches while the user types, after a short rest, and leads the keyboard to the results.
+
+    Signals:
+        searched(str): search for these words; empty: for nothing any more.
+        left(): the user is done; the field is empty.
+        entered(), down_pressed(): keys that lead to the results.
     """
 
     searched = Signal(str)

@@ -30,7 +30,7 @@ _ENTER_KEYS = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 
 class SearchResults(QWidget):
     """Signals:
-    opened(SearchHit): this one is to be shown.
+    opened(SearchHit): show this one.
     left(): the user is done.
     up_pressed(): the keyboard goes back to the field above.
     """
@@ -58,7 +58,7 @@ class SearchResults(QWidget):
         keeper.changed.connect(self.view.viewport().update)
 
     def show_hits(self, hits: tuple[SearchHit, ...]) -> None:
-        """The current one stays the current one, if it is still there."""
+        """The current one stays so, if it is still there."""
         index = self.view.currentIndex()
         current = self.model.hits[index.row()].conversation.id if index.isValid() else None
         self.model.set_hits(hits)
@@ -162,7 +162,7 @@ _WRAPPED.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
 
 
 def _range(text: str, start: int, length: int, marked: QTextCharFormat) -> QTextLayout.FormatRange:
-    """Qt counts UTF-16 units."""
+    """Positions of Qt count UTF-16 units."""
     found = QTextLayout.FormatRange()
     found.start = _units(text[:start])
     found.length = _units(text[start : start + length])

@@ -29,7 +29,7 @@ class Part:
 class Bar:
     name: str
     parts: tuple[Part, ...]
-    about: str  # of its tool tip
+    about: str  # of its tooltip
 
 
 class ShareBars(QWidget):

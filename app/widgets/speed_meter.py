@@ -20,14 +20,14 @@ from engine.messages.speed import LiveFigures
 
 HIGH = 0.80  # of the context
 FULL = 0.95
-INTERVAL_MS = 100  # between two changes of what is shown
+INTERVAL_MS = 100  # between two updates
 _SPACING_PX = 14
 _MARGIN_PX = 6
-_FEWEST_WORDS_PX = 120  # of the sentence; in less room it is left out
+_FEWEST_WORDS_PX = 120  # of the sentence; in less room it is hidden
 
 
 class SpeedMeter(QFrame):
-    """Shows a reply that is being written, or dimmed the last one of the chat. Where there is little room, parts leave
+    """Shows a reply that is being written or, dimmed, the last one of the chat. Where there is little room, parts leave
     one after the other, speed and ratio never.
 
     Signals:
@@ -77,7 +77,7 @@ class SpeedMeter(QFrame):
         self.clear()
 
     def show_live(self, figures: LiveFigures, context_size: int) -> None:
-        """Of a reply that is being written; may be called as often as there is news."""
+        """Of a reply that is being written; may be called at any rate."""
         self._latest = figures
         self._context_size = context_size
         self._repaint.request()
@@ -205,7 +205,7 @@ class SpeedMeter(QFrame):
             part.setVisible(shown)
             room -= (width + _SPACING_PX) if shown else 0
 
-    # A click
+    # Clicks and keys
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         if event.button() == Qt.MouseButton.LeftButton and self.rect().contains(event.position().toPoint()):
@@ -233,31 +233,31 @@ class _Figure(QLabel):
         font = QFont(self.font())
         font.setFeature(QFont.Tag("tnum"), 1)  # digits of one width
         self.setFont(font)
-        self._keep_width()
+        self._fix_width()
 
     def set_widest(self, widest: str) -> bool:
         """Whether that changes anything."""
         if widest == self._widest:
             return False
         self._widest = widest
-        self._keep_width()
+        self._fix_width()
         return True
 
     def set_steady(self, steady: bool) -> None:
         self._steady = steady
-        self._keep_width()
+        self._fix_width()
 
     def set_words(self, words: str, about: str = "") -> None:
         if words != self.text():
             self.setText(words)
-            self._keep_width()
+            self._fix_width()
         self.setToolTip(about)
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() == QEvent.Type.FontChange:
-            self._keep_width()
+            self._fix_width()
 
-    def _keep_width(self) -> None:
+    def _fix_width(self) -> None:
         words = self._widest if self._steady else self.text()
         self.setFixedWidth(self.fontMetrics().horizontalAdvance(words) + 2)

@@ -18,7 +18,7 @@ from app.widgets.parts import Sign, button
 MOST_TOASTS = 2
 INFO_MS = 7_000
 _LONG_WORD = re.compile(r"\S{30,}")
-_BREAK = "\u200b"  # takes no room, and a line may end there
+_BREAK = "\u200b"  # of no width; a line may end there
 
 
 class ToastKind(StrEnum):
@@ -81,8 +81,8 @@ class Toast(QFrame):
 
 
 class Toasts(QWidget):
-    """At most two messages, the latest below, and a third one where two errors are open. Errors stay until they are
-    closed or two newer ones come, others for some seconds."""
+    """At most two messages, the latest below, or three while two errors are open. Errors stay until they are closed or
+    two newer ones come, other messages for some seconds."""
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -121,10 +121,10 @@ class Toasts(QWidget):
 
     def _show(self, text: str, kind: ToastKind, action: str, on_action: Callable[[], None] | None) -> Toast:
         while len(self._toasts) >= MOST_TOASTS:
-            gives_way = self._who_gives_way(kind)
-            if gives_way is None:
+            oldest = self._replaceable(kind)
+            if oldest is None:
                 break
-            gives_way.dismiss()
+            oldest.dismiss()
         toast = Toast(self._keeper, text, kind, action, self)
         if on_action is not None:
             toast.acted.connect(on_action)
@@ -136,8 +136,8 @@ class Toasts(QWidget):
         QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(toast, text))
         return toast
 
-    def _who_gives_way(self, kind: ToastKind) -> Toast | None:
-        """The oldest info; an error only for another error."""
+    def _replaceable(self, kind: ToastKind) -> Toast | None:
+        """The oldest info; an error is replaced by another error only."""
         infos = [toast for toast in self._toasts if toast.kind == ToastKind.INFO]
         return infos[0] if infos else self._toasts[0] if kind == ToastKind.ERROR else None
 

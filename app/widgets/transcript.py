@@ -1,4 +1,4 @@
-"""The messages of a conversation, and the reply that is just being written."""
+"""The messages of a conversation, and the reply that is being written."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Transcript(QWidget):
 
     Signals:
         regenerate_requested(int): write this reply again, or answer this prompt; by its id.
-        continue_requested(): go on with the last reply.
+        continue_requested(): continue the last reply.
         revision_submitted(int, str): ask this prompt, by its id, in other words.
         branch_chosen(int): show the branch through this message, by its id.
         copied(str): a message or a block of code was copied to the clipboard.
@@ -59,7 +59,7 @@ class Transcript(QWidget):
         self._growing: GrowingRow | None = None
         self._busy = False
         self._colouring = False
-        self._pending: list[tuple[str, tuple[OriginRun, ...]]] = []  # of the reply, what is not shown yet
+        self._pending: list[tuple[str, tuple[OriginRun, ...]]] = []  # the part of the reply that is not shown yet
         self._repaint = Throttle(self._show_pending, parent=self)
         self.column = VirtualColumn(self)
         self.column.setAccessibleName(self.tr("Chat"))
@@ -154,7 +154,7 @@ class Transcript(QWidget):
             self._repaint.request()
 
     def finish_reply(self, message: Message, siblings: Sequence[int] = ()) -> None:
-        """The reply is complete; its text replaces what has grown."""
+        """The reply is complete; its text replaces the one so far."""
         if self._growing is None:
             self.append_message(message, siblings)
             return
@@ -178,7 +178,7 @@ class Transcript(QWidget):
             self._update_rows()
 
     def show_note(self, text: str) -> None:
-        """Adds a quiet line; above a reply that is just growing."""
+        """Adds a quiet line, above a growing reply."""
         row = NoteRow(text)
         self._stack.setCurrentWidget(self.column)
         if self._growing is not None:
@@ -211,7 +211,7 @@ class Transcript(QWidget):
         return not self._busy and self._growing is None and bool(self.messages)
 
     def can_continue(self) -> bool:
-        """Whether the conversation ends with a reply, which may go on."""
+        """Whether the conversation ends with a reply that can be continued."""
         return self.can_regenerate() and self._last_reply() is not None
 
     def revise(self, message_id: int, text: str | None = None) -> None:
@@ -241,7 +241,7 @@ class Transcript(QWidget):
                 view.end_revision()
 
     def reveal(self, message_id: int) -> bool:
-        """Scrolls to a message and marks it for a moment; False if it is not shown."""
+        """Scrolls to a message and flashes it; False if it is not shown."""
         for row in self._rows:
             if isinstance(row, PromptRow | ReplyRow) and row.message.id == message_id:
                 self.column.reveal(row)
@@ -308,7 +308,7 @@ class Transcript(QWidget):
         return None
 
     def _update_rows(self) -> None:
-        """Shows the welcome page or the column, and at each message what can be done with it."""
+        """Shows the welcome page or the column, with the right buttons at each message."""
         self._stack.setCurrentWidget(self.column if self._rows else self.welcome)
         for row, view in self.column.built_rows():
             self._update_view(row, view)
@@ -365,7 +365,7 @@ class Transcript(QWidget):
         self._pending.clear()
         self._repaint.cancel()
 
-    # The button that leads back to the end
+    # The button that scrolls to the end
 
     @Slot(bool)
     def _on_following_changed(self, following: bool) -> None:

@@ -91,8 +91,7 @@ class ReplyRow:
         colouring: bool = False,
         blocks: tuple[Block, ...] | None = None,
     ) -> None:
-        """`siblings`: ids of all versions, if there are others. `blocks`: those of its text, with the colours that are
-        asked for."""
+        """`siblings`: ids of all versions, if there are others. `blocks`: those of its text, coloured or not."""
         self.message = message
         self.siblings = siblings
         self._colouring = colouring

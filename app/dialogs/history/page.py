@@ -92,7 +92,7 @@ class HistoryPage(QDialog):
         self.table = FiguresTable(self)
         self.table.setMinimumWidth(_LEAST_TABLE_PX)
         self.learned = words("", self)
-        self.notice = words("", self, kind="quiet")  # the outcome of an export
+        self.notice = words("", self, kind="quiet")  # the result of an export
         self.notice.hide()
         self.empty = words(self.tr("The figures are being read…"), self, kind="quiet")
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)

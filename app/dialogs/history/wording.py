@@ -102,7 +102,7 @@ def point_words(point: Point, grouping: Grouping) -> str:
 
 
 def plot_words(points: Sequence[Point], grouping: Grouping) -> str:
-    """What a point stands for."""
+    """What a point means."""
     most = max((point.num_groups for point in points), default=1)
     if grouping is Grouping.CHAT:
         if most == 1:

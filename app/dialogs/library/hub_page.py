@@ -25,10 +25,12 @@ _NO_REPOSITORY = QT_TRANSLATE_NOOP("HubPage", "Press a model on the left to see 
 
 
 class HubPage(QWidget):
-    """Signals:
-    search_requested(str): ask the hub for models by these words.
-    files_requested(str): list the files of this repository.
-    download_requested(HubFile): download this file.
+    """Models that match a search on the left, the files of one of them on the right, downloads below.
+
+    Signals:
+        search_requested(str): ask the hub for models by these words.
+        files_requested(str): list the files of this repository.
+        download_requested(HubFile): download this file.
     """
 
     search_requested = Signal(str)
@@ -36,7 +38,7 @@ class HubPage(QWidget):
     download_requested = Signal(HubFile)
 
     def __init__(self, keeper: ThemeKeeper, host: str, parent: QWidget | None = None) -> None:
-        """`host` is asked, as in `huggingface.co`."""
+        """`host` is the hub's, such as `huggingface.co`."""
         super().__init__(parent)
         note = self.tr(
             "This page asks {host}, and only when you press Search, a model, Download or Resume. It learns what you "

@@ -23,12 +23,14 @@ _LIST_PX = 300
 
 
 class LibraryPage(QWidget):
-    """Signals, each of the model with this path:
-    use_requested(object), load_again_requested(object): load it; load it anew, as it is in use.
-    options_changed(object, TargetOptions): these are its options from now on.
-    estimate_wanted(object, TargetSettings): show how much memory it takes with these settings.
-    folder_requested(object), remove_requested(object): open the folder of its file; remove it from the library.
-    add_files_requested(), add_folder_requested(), find_requested(): the buttons were pressed.
+    """The library: a list with a search field, and the details and options of the current model.
+
+    Signals, most of them with the path of a model:
+        use_requested(object), load_again_requested(object): load it; load it again, as it is in use.
+        options_changed(object, TargetOptions): these are its options from now on.
+        estimate_wanted(object, TargetSettings): show how much memory it takes with these settings.
+        folder_requested(object), remove_requested(object): open the folder of its file; remove it from the library.
+        add_files_requested(), add_folder_requested(), find_requested(): the buttons were pressed.
     """
 
     use_requested = Signal(object)

@@ -19,7 +19,7 @@ from engine.messages.targets import MemoryEstimate
 from engine.parameters import Parameter, parameters
 
 _PARAMETERS = parameters(TargetSettings)
-_REST_MS = 500  # of no typing, after which the system prompt is taken
+_REST_MS = 500  # from the last key to taking the system prompt
 _MOST_CONTEXT = 1_048_576  # where a model does not say what it was trained for
 _FIELD_PX = 130
 _PROMPT_PX = 84
@@ -34,7 +34,7 @@ class OptionsForm(QWidget):
 
     Signals:
         changed(TargetOptions): the user wants these from now on.
-        load_again_requested(): the target in use is to be loaded again.
+        load_again_requested(): load the target in use again.
     """
 
     changed = Signal(TargetOptions)

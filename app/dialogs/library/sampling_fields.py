@@ -1,4 +1,4 @@
-"""How a model chooses its words: a preset, or figures of one's own."""
+"""How a model chooses its words: by a preset, or by the user's own figures."""
 
 from __future__ import annotations
 

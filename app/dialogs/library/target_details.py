@@ -7,9 +7,9 @@ from PySide6.QtGui import QFocusEvent, QResizeEvent
 from PySide6.QtWidgets import QFormLayout, QLabel, QLineEdit, QWidget
 
 from app.dialogs.library.options_form import OptionsForm
-from app.models.target_rows import target_title
+from app.models.target_rows import Library, target_title
 from app.text.amounts import count_words, day_words, size_words
-from app.text.translation import QT_TRANSLATE_NOOP, Words
+from app.text.translation import QT_TRANSLATE_NOOP
 from app.widgets.appearance import restyle
 from app.widgets.layouts import ScrollingPage, Stretch, in_column, in_row
 from app.widgets.parts import button, line, set_up, words
@@ -28,9 +28,7 @@ _NAMES = (
     QT_TRANSLATE_NOOP("TargetDetailsView", "Size"),
     QT_TRANSLATE_NOOP("TargetDetailsView", "Last used"),
 )
-_INSIDE_PX = 6  # of a field that are not text
-
-Library = Words("Library")
+_INSIDE_PX = 6  # of a field, beside its text
 
 
 class TargetDetailsView(ScrollingPage):
@@ -39,7 +37,7 @@ class TargetDetailsView(ScrollingPage):
     def __init__(self, sampling_for_all: SamplingSettings, parent: QWidget | None = None) -> None:
         super().__init__(Library.tr("About the model"), parent=parent)
         self.target: LibraryTarget | None = None  # the one that is shown
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # Tab goes to what is in it, and scrolls
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # Tab goes to its contents, and scrolls
         inside = QWidget(self)
         inside.setObjectName("inside")
         self.title = _Title(inside)
@@ -65,7 +63,7 @@ class TargetDetailsView(ScrollingPage):
         """Of the same target as before, options that are being changed stay as they are."""
         is_another = self.target is None or self.target.path != target.path
         if is_another:
-            self.form.flush()  # counts for the one before
+            self.form.flush()  # for the target before
         before, self.target = self.target, target
         self.title.set_words(target_title(target))
         self.state.setText(_state(target, is_in_use))
@@ -77,7 +75,7 @@ class TargetDetailsView(ScrollingPage):
         self.remove_button.setToolTip(stays if target.is_starter else "")
         if before != target:
             self._show_facts(target)
-        for part in (self.line, self.form):  # nothing is set for what cannot be read
+        for part in (self.line, self.form):  # a target that cannot be read has no options
             part.setVisible(target.details is not None)
         if is_another:
             trained = target.details.trained_context if target.details else 0

@@ -19,7 +19,7 @@ from app.dialogs.settings_dialog import SettingsDialog
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings
 from app.settings.declaration import shown_settings
-from app.text.translation import install_translations, translate
+from app.text.translation import Words, install_translations, translate
 from app.theme import ThemeKeeper
 from engine import origins
 from engine.messages.origins import TARGET
@@ -27,6 +27,14 @@ from engine.messages.origins import TARGET
 SCRIPT = Path(__file__).parents[4] / "packaging" / "translations.py"
 LRELEASE = Path(sys.executable).parent / "pyside6-lrelease"
 GERMAN = QLocale(QLocale.Language.German)
+
+
+def test_values_are_written_into_words_with_thousands_set_apart() -> None:
+    here = Words("Here")
+    assert here.tr("{used} of {size}: {share}", used=1204, size=81920, share="2 %") == "1,204 of 81,920: 2 %"
+    assert here.tr("{number} token(s) in {seconds} s", "", 1, seconds="0.50") == "1 token in 0.50 s"
+    assert here.tr("{number} download(s)", "", 2_000_000, number="2M") == "2M downloads"
+    assert here.tr("as it {is}") == "as it {is}", "it may be formatted later"
 
 
 @pytest.fixture
