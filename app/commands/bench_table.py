@@ -88,7 +88,7 @@ def _windows(mode: str, windows: list[dict[str, Any]]) -> Table:
 
 
 def _trials(mode: str, trials: list[dict[str, Any]]) -> Table:
-    table = _table(f"{mode}: learned after", "as it came", "in use", "candidate", "held back", "outcome")
+    table = _table(f"{mode}: learned after", "original", "in use", "candidate", "held back", "outcome")
     for trial in trials:
         figures = (f"{trial[name]:.3f}" for name in ("base", "published", "candidate"))
         table.add_row(str(trial["after"]), *figures, str(trial["held_back"]), trial["outcome"])

@@ -194,9 +194,9 @@ class PersonalController(Controller):
         if number is not None:
             number = ordinal_of(self._learned.summary, number)
         if number is None and is_loaded:
-            return self.tr("The drafter as it came is used from the next reply on.")
+            return self.tr("The original drafter is used from the next reply on.")
         if number is None:
-            return self.tr("The drafter as it came is used when its model and drafter are loaded.")
+            return self.tr("The original drafter is used when its model and drafter are loaded.")
         if is_loaded:
             return self.tr("Adapter {number} is used from the next reply on.").format(number=number)
         return self.tr("Adapter {number} is used when its model and drafter are loaded.").format(number=number)

@@ -165,7 +165,7 @@ def _adapter_views(adapters: Sequence[AdapterSummary]) -> Iterator[AdapterView]:
             each.is_published,
         )
     is_original = not any(each.is_published for each in adapters)
-    name, about = Learned.tr("The drafter as it came"), Learned.tr("Without anything that it learned.")
+    name, about = Learned.tr("Original drafter"), Learned.tr("Without anything that it learned.")
     yield AdapterView(None, name, "", "", about, is_original)
 
 
@@ -181,7 +181,7 @@ def _sentences(summary: LearnedSummary, vocabulary: str, adapters: Sequence[Adap
             before=f"{used.before:.2f}",
         )
     elif adapters:
-        yield Learned.tr("The drafter is used as it came.")
+        yield Learned.tr("The original drafter is used.")
     elif summary.lessons.get(vocabulary):
         yield Learned.tr("The drafter has nothing better to show yet; a first result comes after some tens of replies.")
     if since := summary.since.get(vocabulary):

@@ -92,7 +92,8 @@ def no_hub() -> FetchFailed:
 def _refusal(error: HfHubHTTPError, name: str, host: str, instead: str) -> str:
     status = error.response.status_code
     if isinstance(error, GatedRepoError) or status == httpx2.codes.FORBIDDEN:
-        return f"{host} gives {name} only to people it knows; choose {instead}, or get it with your browser and add it."
+        gated = f"{name} is gated: request access on {host} first"
+        return f"{gated}, then get it with your browser and add it, or choose {instead}."
     if status in (httpx2.codes.UNAUTHORIZED, httpx2.codes.NOT_FOUND):
         return f"There is no model {name} on {host}, or it is private; check the name."
     return f"{host} answers with an error ({status}); try again later."

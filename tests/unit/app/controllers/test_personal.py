@@ -135,7 +135,7 @@ def test_another_adapter_is_used_and_that_can_be_taken_back(desk: Desk) -> None:
     one, as_it_came = card.use_buttons
     assert (one.accessibleName(), as_it_came.accessibleName()) == (
         "Use for Tiny, Model v0: Adapter 1",
-        "Use for Tiny, Model v0: The drafter as it came",
+        "Use for Tiny, Model v0: Original drafter",
     )
     QTest.mouseDClick(one, Qt.MouseButton.LeftButton)
     one.click()
@@ -154,7 +154,7 @@ def test_another_adapter_is_used_and_that_can_be_taken_back(desk: Desk) -> None:
     none = UseAdapter(*IN_USE, None)
     assert desk.posted[-1] == none
     desk.tell(AdapterUsed(none, 2))
-    assert desk.words == "The drafter as it came is used from the next reply on."
+    assert desk.words == "The original drafter is used from the next reply on."
 
 
 def test_an_adapter_of_a_model_that_is_not_loaded_waits_for_it(desk: Desk) -> None:

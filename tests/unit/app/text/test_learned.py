@@ -33,14 +33,14 @@ def test_a_model_is_told_in_plain_words_and_numbers() -> None:
 def test_the_first_adapter_of_a_model_is_its_first_whatever_its_number_in_the_store() -> None:
     summary = replace(learned(), adapters={("v0", "d"): adapters(2, 8, first=7)})
     (view,) = model_views(summary, IN_USE, "Tiny")
-    assert [each.name for each in view.pairs[0].adapters] == ["Adapter 2", "Adapter 1", "The drafter as it came"]
+    assert [each.name for each in view.pairs[0].adapters] == ["Adapter 2", "Adapter 1", "Original drafter"]
     assert ordinal_of(summary, 7) == 1
     assert ordinal_of(summary, 99) == 99, "not known any more"
 
 
 def test_the_drafter_as_it_came_is_in_use_where_no_adapter_is() -> None:
     (view,) = model_views(learned(used=None), IN_USE, "Tiny")
-    assert view.sentences.startswith("The drafter is used as it came. ")
+    assert view.sentences.startswith("The original drafter is used. ")
     assert [each.is_used for each in view.pairs[0].adapters] == [False, False, True]
 
 

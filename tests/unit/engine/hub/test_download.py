@@ -184,7 +184,7 @@ def test_room_is_looked_for_before_the_download(
 
 @pytest.mark.parametrize(
     ("refusal", "words"),
-    [((404, "RepoNotFound"), "There is no model"), ((403, "GatedRepo"), "only to people it knows")],
+    [((404, "RepoNotFound"), "There is no model"), ((403, "GatedRepo"), "is gated: request access")],
 )
 def test_what_the_hub_refuses_is_a_sentence_and_leaves_nothing(
     hub: FakeHub, kept: SavedDownloads, tmp_path: Path, refusal: tuple[int, str], words: str

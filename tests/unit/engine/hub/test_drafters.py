@@ -177,7 +177,7 @@ def test_another_size_than_announced_is_refused(server: FakeHub, tmp_path: Path,
     [
         ((404, "RepoNotFound"), "There is no model somebody/tiny-llama on 127.0.0.1"),
         ((401, "RepoNotFound"), "or it is private; check the name."),
-        ((403, "GatedRepo"), "only to people it knows"),
+        ((403, "GatedRepo"), "is gated: request access"),
         ((500, ""), "answers with an error (500); try again later."),
     ],
 )

@@ -119,7 +119,7 @@ def test_nothing_is_published_that_does_not_guess_better(drafter: LoadedDrafter)
 
 
 def test_what_does_worse_on_later_replies_is_returned_from(drafter: LoadedDrafter, published: Adapter) -> None:
-    """It was published for foxes; then the user talks of something that only the drafter as it came can guess."""
+    """It was published for foxes; then the user talks of something that only the original drafter can guess."""
     model = drafter.model
     texts = []
     for number in range(20):  # what the drafter says by itself
