@@ -20,10 +20,10 @@ logging.getLogger("slipstream").addHandler(logging.NullHandler())
 # longer than showing the window does.
 _PUBLIC = {
     "config": """
-        STARTER DistillSettings EngineConfig LearningSettings OwnSampling ReplySettings SamplingSettings
+        AUTOMATIC STARTER DistillSettings EngineConfig LearningSettings OwnSampling ReplySettings SamplingSettings
         SpeculationSettings TargetOptions TargetSettings data_dir update_url
     """,
-    "drafter.choice": "BUILT_IN HUB_EXAMPLES built_in_drafter drafter_folder hub_name",
+    "drafter.choice": "BUILT_IN HUB_EXAMPLES STARTER_TORCH built_in_drafter drafter_source hub_name",
     "factory": "open_repository",
     "lab.distillation.progress": "DistillProgress InventProgress Judgement LabelProgress TrainingProgress",
     "lab.measuring.order": "BenchOrder SimulatedCosts",

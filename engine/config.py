@@ -20,6 +20,7 @@ DATA_DIR_VARIABLE = "SLIPSTREAM_DATA_DIR"
 PORTABLE_FOLDER = "slipstream-data"  # beside the program; where it exists, everything is stored in it
 UPDATE_URL_VARIABLE = "SLIPSTREAM_UPDATE_URL"
 STARTER = "starter"
+AUTOMATIC = "automatic"  # the drafter that is expected to write most tokens per second, or none
 USUAL_CONTEXT = 8192  # tokens; more costs memory that most chats never use
 
 
@@ -238,12 +239,13 @@ class TargetOptions:
     settings: TargetSettings = TargetSettings()
     sampling: SamplingSettings | None = None
     system_prompt: str | None = None
+    drafter: str | None = None  # a choice in words, as of `SpeculationSettings`
 
 
 @dataclass(frozen=True, slots=True)
 class SpeculationSettings:
     enabled: bool = True
-    drafter: Path | None = None  # folder of a checkpoint; None = the built-in drafter
+    drafter: str = AUTOMATIC  # a choice in words, see `engine/drafter/choice.py`
     device: str | None = None  # of the drafter; None = the quickest there is
     merge: bool = True  # False: draft only tokens that are the same in both vocabularies, for comparison
 

@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from engine.config import EngineConfig
-from engine.drafter.choice import BUILT_IN, drafter_folder
 from engine.errors import DrafterUnusable
 from engine.messages.commands import (
     ChatCommand,
@@ -27,6 +26,7 @@ from engine.messages.commands import (
     UseLearning,
 )
 from engine.messages.events import (
+    DrafterChosen,
     Event,
     Listener,
     RuntimeRead,
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from engine.decoding.speculation import Speculation
     from engine.hub.saved import SavedDownloads
     from engine.messages.targets import GpuSupport
+    from engine.proposers.drafting import Drafting
     from engine.services.chat_service import ChatService
     from engine.services.file_service import FileService
     from engine.services.hub_service import HubService
@@ -190,30 +191,34 @@ class Services:
     def _stored_ngrams(self) -> StoredNgrams:
         return StoredNgrams(self._repository(), self._post, self._learning.era.number)
 
-    def _speculate(self, target: Target, stop: StopSignal, drafter: str) -> Speculation:
+    def _speculate(self, target: Target, stop: StopSignal, drafter: str, identity: str) -> Speculation:
         from engine.decoding.speculation import Speculation
         from engine.loading import speculate
+        from engine.proposers.supply import DrafterSupply, Known
 
         def show(speculation: Speculation) -> None:
             self._emit(SpeculationChanged(target.description.name, speculation.state, speculation.is_drafting))
 
-        config = self._config
-        if drafter != BUILT_IN and config.speculation.enabled:
-            try:
-                folder = drafter_folder(drafter, config.data_dir)
-            except DrafterUnusable as error:
-                return Speculation.off(str(error))
-            config = replace(config, speculation=replace(config.speculation, drafter=folder))
-        ngrams = self._stored_ngrams()
-        return speculate(
+        config = replace(self._config, speculation=replace(self._config.speculation, drafter=drafter))
+        ngrams, repository = self._stored_ngrams(), self._repository()
+        supply = DrafterSupply(
             config,
             target,
-            stop,
-            ngrams,
-            self._recall().indexes,
-            show,
-            on_drafting=lambda drafting: self._learning.open(drafting, ngrams.era),
+            identity,
+            Known(ngrams, repository, repository.list_targets),
+            on_drafting=lambda drafting: self._use_drafting(drafting, ngrams.era),
+            on_choice=lambda choice: self._emit(DrafterChosen(target.description.name, choice)),
         )
+        try:
+            return speculate(config, target, stop, supply, self._recall().indexes, show)
+        except DrafterUnusable as error:
+            return Speculation.off(str(error))
+
+    def _use_drafting(self, drafting: Drafting | None, era: int) -> None:
+        if drafting is None:
+            self._learning.detach()
+        else:
+            self._learning.open(drafting, era)
 
 
 def open_repository(config: EngineConfig) -> Repository:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from engine.config import EngineConfig, TargetSettings
 from engine.decoding.speculation import Speculation, open_speculation
-from engine.drafter.choice import built_in_drafter
-from engine.drafter.torch_library import preload_torch
 from engine.errors import CardsTooSmall
 from engine.library.loading import fitted
 from engine.messages.targets import TargetSource
@@ -17,14 +14,12 @@ from engine.numerics.suffix_index import SuffixIndex
 from engine.proposers import catalogue
 from engine.proposers.chooser import Chooser
 from engine.proposers.costs import measure_passes
-from engine.proposers.interface import Proposer, Supplies
+from engine.proposers.interface import Supplies
+from engine.proposers.supply import DrafterSupply
 from engine.stop_signal import StopSignal
-from engine.target.interface import Target
+from engine.target.interface import Target, TargetFeature
 from engine.target.llama_cpp import LlamaCppTarget
 from engine.target.preflight import preflight
-
-if TYPE_CHECKING:
-    from engine.proposers.drafting import Drafting, NgramMemory
 
 
 def load_target(
@@ -48,39 +43,31 @@ def speculate(
     config: EngineConfig,
     target: Target,
     stop: StopSignal,
-    memory: NgramMemory | None = None,
+    supply: DrafterSupply,
     recalled: Callable[[], Sequence[SuffixIndex]] = tuple,
     on_changed: Callable[[Speculation], None] = lambda _speculation: None,
     at_once: bool = False,
-    on_drafting: Callable[[Drafting], None] = lambda _drafting: None,
 ) -> Speculation:
-    """Speculation for this target with every proposer there is; `on_drafting` is given the drafter before it drafts.
-    For the rest see `open_speculation`. Raises Interrupted."""
+    """Speculation for this target with every proposer there is, and the drafter that `supply` chooses: none is loaded
+    where none pays. For the rest see `open_speculation`. Raises Interrupted, and DrafterUnusable for a drafter that the
+    user chose."""
     if not config.speculation.enabled:
         return Speculation.off("Speculation is switched off.")
+    if TargetFeature.ROLLBACK not in target.features:  # nothing is to be measured then
+        return Speculation.cannot_roll_back()
+    passes = measure_passes(target, stop)
+    choice = supply.choose(passes)
+    supplies = Supplies(target, recalled, supply.load, lambda: supply.choice.label)
+    proposers = catalogue.proposers(with_drafter=choice.chosen is not None)
 
-    def load_drafter(is_cancelled: Callable[[], bool]) -> Proposer:
-        drafting = make_drafting(config, target, memory, is_cancelled)
-        if not is_cancelled():  # no other target or drafter came meanwhile
-            on_drafting(drafting)
-        return drafting.proposer
+    def think_again(speculation: Speculation) -> None:
+        if not supply.reconsider():
+            return
+        speculation.drop(catalogue.DRAFTER, supply.choice.why)
+        if supply.choice.chosen is not None:
+            speculation.load([catalogue.LISTED_DRAFTER.proposer_class()], supplies)
 
-    supplies = Supplies(target, recalled, load_drafter)
-    return open_speculation(
-        lambda: Chooser(measure_passes(target, stop)), supplies, catalogue.PROPOSERS, on_changed, at_once
-    )
-
-
-def make_drafting(
-    config: EngineConfig,
-    target: Target,
-    memory: NgramMemory | None = None,
-    is_cancelled: Callable[[], bool] = lambda: False,
-) -> Drafting:
-    """The drafter of the settings for this target; raises what `open_drafting` raises."""
-    preload_torch()
-    from engine.proposers.drafting import open_drafting  # imports torch
-
-    settings = config.speculation
-    folder = settings.drafter or built_in_drafter()
-    return open_drafting(settings, folder, config.data_dir / "vocabulary-maps", target.vocabulary, memory, is_cancelled)
+    speculation = open_speculation(Chooser(passes), supplies, proposers, on_changed, at_once, think_again)
+    if choice.chosen is None:
+        speculation.explain(choice.why)
+    return speculation

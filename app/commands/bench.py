@@ -25,7 +25,7 @@ from app.commands.options import (
     TemperatureOption,
 )
 from app.commands.terminal import INTERRUPTED, chosen_drafter, progress_bar, stopped_by_ctrl_c
-from engine.config import STARTER, SpeculationSettings, data_dir
+from engine.config import AUTOMATIC, STARTER, SpeculationSettings, data_dir
 from engine.errors import SettingInvalid
 
 
@@ -47,7 +47,7 @@ def bench(
     temperature: TemperatureOption = 0.0,
     seed: SeedOption = 0,
     report: ReportOption = None,
-    drafter: DrafterOption = "built-in",
+    drafter: DrafterOption = AUTOMATIC,
     drafter_device: DrafterDeviceOption = None,
     merge: Annotated[
         str, typer.Option(help="on, or off: draft only tokens that are equal in both vocabularies.")
@@ -101,7 +101,7 @@ def replay(
         bool, typer.Option(help="Remember a chat in those after it, and teach the drafter; without, as a control.")
     ] = True,
     report: ReportOption = None,
-    drafter: DrafterOption = "built-in",
+    drafter: DrafterOption = AUTOMATIC,
     drafter_cost: DrafterCostOption = 0.075,
     pass_costs: PassCostsOption = "1",
 ) -> None:

@@ -14,6 +14,7 @@ import engine
 from app.commands.options import DrafterDeviceOption, DrafterOption, NoSpeculationOption, TargetOption, takes_sampling
 from app.commands.terminal import INTERRUPTED, chosen_drafter, stopped_by_ctrl_c
 from engine.config import (
+    AUTOMATIC,
     STARTER,
     EngineConfig,
     ReplySettings,
@@ -50,7 +51,7 @@ def chat(
     threads: Annotated[int | None, typer.Option(help="Threads to compute with.")] = None,
     gpu_layers: Annotated[int | None, typer.Option(help="Layers on the GPU, in a build that has one.")] = None,
     no_speculation: NoSpeculationOption = False,
-    drafter: DrafterOption = "built-in",
+    drafter: DrafterOption = AUTOMATIC,
     drafter_device: DrafterDeviceOption = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object with the text, counts and times.")
@@ -65,8 +66,8 @@ def chat(
     text = prompt if prompt is not None and prompt != "-" else sys.stdin.read()
     if not text.strip():
         raise typer.BadParameter("There is no prompt; say something with --prompt, or through standard input.")
-    folder = None if no_speculation else chosen_drafter(drafter, data_dir())
-    config = EngineConfig(data_dir(), SpeculationSettings(not no_speculation, folder, drafter_device))
+    chosen = AUTOMATIC if no_speculation else chosen_drafter(drafter, data_dir())
+    config = EngineConfig(data_dir(), SpeculationSettings(not no_speculation, chosen, drafter_device))
     target_settings = TargetSettings(context_size, threads, gpu_layers)
     reply_settings = ReplySettings(sampling, max_tokens or None, tuple(stop or ()))
     turns = ([ChatTurn(Role.SYSTEM, system)] if system else []) + [ChatTurn(Role.USER, text)]

@@ -85,7 +85,7 @@ def distill(
         traces=tuple(_trace(each) for each in trace or ()),
         conversations=conversations,
         labels=labels,
-        start=None if start is None else chosen_drafter(start, data_dir()) or engine.built_in_drafter(),
+        start=None if start is None else engine.drafter_source(chosen_drafter(start, data_dir()), data_dir()).path,
         layers=None if layers is None else _layers(layers),
         vocabulary_size=vocabulary,
         num_outputs=outputs,

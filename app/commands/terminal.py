@@ -72,16 +72,15 @@ def wide_console() -> Console:
     return console if console.is_terminal else Console(width=_WIDE)
 
 
-def chosen_drafter(choice: str, data_dir: Path) -> Path | None:
-    """The folder of `built-in` (None), a folder, or a name on the hub, which is downloaded first. Ctrl+C ends the
-    download and the program.
+def chosen_drafter(choice: str, data_dir: Path) -> str:
+    """The choice, after a name on the hub was downloaded. Ctrl+C ends the download and the program.
 
-    Raises DrafterUnusable and FetchFailed.
+    Raises FetchFailed.
     """
     name = engine.hub_name(choice)
     if name is not None:
         _fetch(name, data_dir)
-    return engine.drafter_folder(choice, data_dir)
+    return choice
 
 
 def _fetch(name: str, data_dir: Path) -> None:

@@ -12,8 +12,7 @@ from app.dialogs.parts import show_in_front
 from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
-from engine import BUILT_IN, HUB_EXAMPLES, FetchDrafter, UseDrafter, drafter_folder, hub_name
-from engine.errors import DrafterUnusable
+from engine import AUTOMATIC, BUILT_IN, HUB_EXAMPLES, FetchDrafter, UseDrafter, hub_name
 from engine.messages.events import DrafterFetched, DrafterFetching, Event, Failed, SpeculationChanged, TargetReady
 
 _MB = 1_000_000
@@ -41,7 +40,7 @@ class DrafterController(Controller):
 
     def start(self) -> None:
         """Has the engine use the stored choice; to be called before a target is loaded."""
-        if self.choice != BUILT_IN:
+        if self.choice != AUTOMATIC:
             self._post_choice()
 
     # What the user wants
@@ -62,12 +61,10 @@ class DrafterController(Controller):
             self.dialog.show_downloading(True)
             self.dialog.show_words(self.tr("Asking the hub for {name}…").format(name=name))
             return
-        try:
-            drafter_folder(choice, self._data_dir)
-        except DrafterUnusable as error:
-            self.dialog.show_words(str(error) if choice else self.tr("Choose a folder first."))
-        else:
+        if choice:
             self._use(choice)
+        else:
+            self.dialog.show_words(self.tr("Choose a folder first."))
 
     @Slot()
     def _cancel(self) -> None:
@@ -125,8 +122,8 @@ class DrafterController(Controller):
             self._show_state()
 
     def _show_state(self) -> None:
-        if self.choice == BUILT_IN:
-            words = self.tr("In use: the built-in drafter.")
+        if self.choice in (AUTOMATIC, BUILT_IN):
+            words = self.tr("In use: {name}.").format(name=self.choice)
         else:
             words = self.tr("In use: {name}.").format(name=self.choice)
         self.dialog.show_words(f"{words} {self._state}".rstrip())

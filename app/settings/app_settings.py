@@ -21,7 +21,7 @@ from pydantic import (
 from app.settings.declaration import Group, Shown
 from app.settings.look import SETTINGS_FILE, TEXT_SIZE, Look, Theme
 from app.text.translation import translate
-from engine import BUILT_IN, STARTER, LearningSettings, ReplySettings, SamplingSettings, TargetSettings
+from engine import AUTOMATIC, STARTER, LearningSettings, ReplySettings, SamplingSettings, TargetSettings
 from engine.parameters import Parameter, Scope, parameter, parameters
 from engine.whole_file import whole_file
 
@@ -41,7 +41,7 @@ class AppSettings(BaseModel):
     version: int = Field(default=1, ge=1)  # of this file's format
     target: str = Field(default=STARTER, min_length=1)  # `starter`, or the path of the model to open at start
     target_identity: str = ""  # what that model is, to find it after its file has moved
-    drafter: str = Field(default=BUILT_IN, min_length=1)  # `built-in`, a folder, or a name on the hub
+    drafter: str = Field(default=AUTOMATIC, min_length=1)  # a choice in words, see `engine/drafter/choice.py`
     learning: bool = LearningSettings().enabled
     learning_share: Annotated[float, parameter(LearningSettings, "share")] = LearningSettings().share
     learning_on_battery: bool = LearningSettings().on_battery

@@ -14,17 +14,17 @@ from engine.numerics.estimates import Baseline
 from engine.proposers.candidate import ProposerFailed
 from engine.proposers.catalogue import Listed
 from engine.proposers.chooser import Activity, Chooser
-from engine.proposers.interface import Context, Proposer, Supplies
+from engine.proposers.interface import Context, Proposer, Supplies, label_of
 from engine.target.interface import TargetFeature
 
 _logger = logging.getLogger("slipstream.speculation")
 
 _CANNOT_ROLL_BACK = "Off: this model cannot take back what it has read, so nothing can be drafted for it."
-_LOADING = "The {} is being loaded."
-_READY = "The {} is ready: it guesses ahead while replies are written, and the ratio is measured."
-_FAILED = "The {} failed ({}); replies are written without it."
-_NOT_LOADED = "The {} could not be loaded ({}); replies are written without it."
-_UNMET = "The {} is off: this model offers no {}."
+_LOADING = "{} is being loaded."
+_READY = "{} is ready: it guesses ahead while replies are written, and the ratio is measured."
+_FAILED = "{} failed ({}); replies are written without it."
+_NOT_LOADED = "{} could not be loaded ({}); replies are written without it."
+_UNMET = "{} is off: this model offers no {}."
 _PAUSED = "Paused: this text is unpredictable."
 _TOO_EXPENSIVE = "Paused: on this machine, checking guesses would cost this model more time than it saves."
 _DRAFTING_SHARE = 0.1  # of the rounds: less is no drafting to speak of
@@ -43,22 +43,27 @@ class Speculation:
         self,
         chooser: Chooser | None,
         on_changed: Callable[[Speculation], None] = lambda _speculation: None,
-        loading: Sequence[Origin] = (),
         trouble: str = "",
+        on_reply_ended: Callable[[Speculation], None] = lambda _speculation: None,
     ) -> None:
-        """`loading`: those that are expected to join; `trouble`: why others never will."""
+        """`trouble`: why some proposers never will join; `on_reply_ended` may drop some, and load others."""
         self._chooser = chooser
         self._on_changed = on_changed
+        self._on_reply_ended = on_reply_ended
         self._rounds_until_sentence = _ROUNDS_BETWEEN_SENTENCES
-        self._loading = [origin.key for origin in loading]
+        self._loading: list[str] = []  # keys of the origins of those that are expected to join
         self._trouble = trouble
-        self.state = _LOADING.format(loading[0].label.lower()) if loading else trouble
+        self.state = trouble
         self.is_closed = False
 
     @classmethod
     def off(cls, reason: str) -> Speculation:
         """One that never drafts, and says why."""
         return cls(None, trouble=reason)
+
+    @classmethod
+    def cannot_roll_back(cls) -> Speculation:
+        return cls.off(_CANNOT_ROLL_BACK)
 
     @property
     def is_drafting(self) -> bool:
@@ -83,13 +88,35 @@ class Speculation:
         chooser.join(proposer)
         if origin.key in self._loading:
             self._loading.remove(origin.key)
-            self._report(_READY.format(origin.label.lower()) if chooser.can_pay else _TOO_EXPENSIVE)
+            self._report(_READY.format(capitalized(label_of(proposer))) if chooser.can_pay else _TOO_EXPENSIVE)
+
+    def load(self, classes: Sequence[type[Proposer]], supplies: Supplies) -> None:
+        """These take long to build: they join later, from a thread of their own."""
+        self.expect(classes, supplies)
+        # No daemon: a process that ends while torch is being loaded would abort. It waits for a step of the loading.
+        arguments = self, classes, supplies
+        threading.Thread(target=_join, args=arguments, name="slipstream-drafter", daemon=False).start()
+
+    def expect(self, classes: Sequence[type[Proposer]], supplies: Supplies) -> None:
+        """These will join."""
+        self._loading += [each.origin.key for each in classes]
+        self._report(_LOADING.format(capitalized(classes[0].label_of(supplies))))
 
     def give_up(self, origin: Origin, reason: str) -> None:
         """This proposer will never join; others go on without it."""
         self._loading = [key for key in self._loading if key != origin.key]
-        self._trouble = f"{self._trouble} {reason}".strip()
-        self._report(self._trouble)
+        self.explain(f"{self._trouble} {reason}".strip())
+
+    def drop(self, origin: Origin, reason: str) -> None:
+        """This proposer is not asked any more, though nothing is wrong with it."""
+        if self._chooser is not None:
+            self._chooser.give_up(origin.key)
+        self.explain(reason)
+
+    def explain(self, trouble: str) -> None:
+        """Why one does not draft."""
+        self._trouble = trouble
+        self._report(trouble)
 
     def close(self) -> None:
         """Nobody needs it any more: whoever is still loading a proposer for it may stop, and it reports nothing."""
@@ -121,6 +148,7 @@ class Speculation:
             with self._without_failures(chooser):
                 chooser.end_reply()
                 self._describe(chooser.activity)
+            self._on_reply_ended(self)
 
     @contextmanager
     def _without_failures(self, chooser: Chooser) -> Iterator[None]:
@@ -128,10 +156,9 @@ class Speculation:
         try:
             yield
         except ProposerFailed as failure:
-            label = failure.origin.label.lower()
-            _logger.error("the %s failed", label, exc_info=failure)
+            _logger.error("%s failed", failure.label, exc_info=failure)
             chooser.give_up(failure.origin.key)
-            sentence = _FAILED.format(label, type(failure.__cause__).__name__)
+            sentence = _FAILED.format(capitalized(failure.label), type(failure.__cause__).__name__)
             if chooser.has_costly:
                 self._report(sentence)
             else:
@@ -142,7 +169,7 @@ class Speculation:
         words = max(activity.shares, key=activity.shares.__getitem__, default="")
         if sum(activity.shares.values()) >= _DRAFTING_SHARE:
             guess = "guess" if " and " in words else "guesses"
-            state = f"{words.capitalize()} {guess} {max(1, round(activity.length))} ahead."
+            state = f"{capitalized(words)} {guess} {max(1, round(activity.length))} ahead."
         elif self._trouble:
             state = self._trouble
         elif self.is_loading:
@@ -159,23 +186,21 @@ class Speculation:
 
 
 def open_speculation(
-    make_chooser: Callable[[], Chooser],
+    chooser: Chooser,
     supplies: Supplies,
     proposers: Sequence[Listed],
     on_changed: Callable[[Speculation], None] = lambda _speculation: None,
     at_once: bool = False,
+    on_reply_ended: Callable[[Speculation], None] = lambda _speculation: None,
 ) -> Speculation:
     """Drafts with those of these proposers whose needs the target meets. Those that take long to load join later, from
-    a thread of their own; with `at_once` they are loaded here and now, and what any proposer raises is raised.
-
-    Raises what `make_chooser` does, which is called if anything can be drafted at all.
-    """
+    a thread of their own; with `at_once` they are loaded here and now, and what any proposer raises is raised."""
     features = supplies.target.features
     if TargetFeature.ROLLBACK not in features:
-        return Speculation.off(_CANNOT_ROLL_BACK)
+        return Speculation.cannot_roll_back()
     classes = [listed.proposer_class() for listed in proposers]
     trouble = " ".join(
-        _UNMET.format(each.origin.label.lower(), " and no ".join(sorted(each.needs - features)))
+        _UNMET.format(capitalized(each.label_of(supplies)), " and no ".join(sorted(each.needs - features)))
         for each in classes
         if not each.needs <= features
     )
@@ -183,14 +208,12 @@ def open_speculation(
     if not able:
         return Speculation.off(trouble)
     loading = [each for each in able if each.loads]
-    speculation = Speculation(make_chooser(), on_changed, [each.origin for each in loading], trouble)
+    speculation = Speculation(chooser, on_changed, trouble, on_reply_ended)
     _join(speculation, [each for each in able if not each.loads], supplies, at_once)
     if at_once:
         _join(speculation, loading, supplies, at_once)
     elif loading:
-        # No daemon: a process that ends while torch is being loaded would abort. It waits for a step of the loading.
-        arguments = speculation, loading, supplies
-        threading.Thread(target=_join, args=arguments, name="slipstream-drafter", daemon=False).start()
+        speculation.load(loading, supplies)
     return speculation
 
 
@@ -203,8 +226,13 @@ def _join(
         except BaseException as error:  # panics of Rust libraries are no Exception
             if must_succeed or isinstance(error, KeyboardInterrupt):
                 raise
-            reason, label = str(error), proposer_class.origin.label.lower()
+            reason, label = str(error), proposer_class.label_of(supplies)
             if not isinstance(error, MendableError):
-                _logger.exception("the %s could not be loaded", label)
-                reason = _NOT_LOADED.format(label, type(error).__name__)
+                _logger.exception("%s could not be loaded", label)
+                reason = _NOT_LOADED.format(capitalized(label), type(error).__name__)
             speculation.give_up(proposer_class.origin, reason)
+
+
+def capitalized(words: str) -> str:
+    """As at the beginning of a sentence; a name within stays as it is."""
+    return words[:1].upper() + words[1:]

@@ -1,15 +1,24 @@
-"""The folder of a chosen drafter: the built-in one, any folder, or one that was fetched from the hub."""
+"""What a choice of a drafter in words stands for: who drafts by itself, ours, a file, a folder, or a name."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
+from engine.config import AUTOMATIC, STARTER
 from engine.errors import DrafterUnusable, FetchFailed
+from engine.messages.drafters import DrafterRunner, DrafterSource
+from engine.messages.targets import TargetRecord
+from engine.target.model_files import is_gguf
+from engine.target.sources import file_source, starter_path
 
 BUILT_IN = "built-in"
+STARTER_TORCH = "starter-torch"
+WORDS = (AUTOMATIC, BUILT_IN, STARTER, STARTER_TORCH)
 HUB_EXAMPLES = ("JackFram/llama-68m", "Felladrin/Llama-68M-Chat-v1")
 MARKER = "fetched.json"  # is written last, so a folder with it is complete
 
@@ -48,30 +57,89 @@ def built_in_drafter() -> Path:
 
 def hub_name(choice: str) -> str | None:
     """The name to ask the hub for; None when the choice is on this machine, or makes no sense."""
-    return choice if choice != BUILT_IN and _folder(choice) is None and is_hub_name(choice) else None
+    is_here = choice in WORDS or _folder(choice) is not None
+    return choice if not is_here and is_hub_name(choice) else None
 
 
-def drafter_folder(choice: str, data_dir: Path) -> Path | None:
-    """None for the built-in drafter. Uses no network. Raises DrafterUnusable."""
-    if choice == BUILT_IN:
-        return None
+def drafter_source(choice: str, data_dir: Path, library: Callable[[], Sequence[TargetRecord]] = tuple) -> DrafterSource:
+    """What a choice stands for: one of `WORDS` but `automatic`, a folder, a GGUF file, a name on the hub that was
+    fetched, or the name of a model in the library. Uses no network. Raises DrafterUnusable."""
+    if choice in _OURS:
+        return _OURS[choice]()
     folder = _folder(choice)
     if folder is not None:
-        return folder
+        return folder_source(folder)
+    file = _file(choice)
+    if file is not None:
+        return file_drafter(file, library())
+    named = next((record for record in library() if record.name == choice and record.path.exists()), None)
+    if named is not None:
+        return file_drafter(named.path, (named,))
     if not is_hub_name(choice):
         raise DrafterUnusable(
-            f"There is no folder {choice}; a drafter is `{BUILT_IN}`, a folder, or a name on the hub such as "
+            f"There is no folder {choice}, nor a model of that name; a drafter is `{AUTOMATIC}`, `{BUILT_IN}`, "
+            f"`{STARTER}`, a GGUF file, the name of a model in the library, a folder, or a name on the hub such as "
             f"{HUB_EXAMPLES[0]}."
         )
-    folder = fetched_folder(choice, data_dir)
-    if not is_fetched(folder):
+    fetched = fetched_folder(choice, data_dir)
+    if not is_fetched(fetched):
         raise DrafterUnusable(f"The drafter {choice} is not on this machine; choose it again to download it.")
-    return folder
+    return replace(folder_source(fetched), name=choice)
+
+
+def built_in_source() -> DrafterSource:
+    folder = built_in_drafter()
+    return DrafterSource(BUILT_IN, "Built-in drafter", DrafterRunner.TORCH, folder, _weight_bytes(folder), True, True)
+
+
+def starter_drafter() -> DrafterSource:
+    """The starter, run by llama.cpp. Raises TargetMissing."""
+    path = starter_path()
+    return DrafterSource(STARTER, "Starter", DrafterRunner.LLAMA_CPP, path, path.stat().st_size, True, True)
+
+
+def starter_in_torch() -> DrafterSource:
+    """The starter, run by torch, so that it learns. Raises TargetMissing."""
+    return replace(starter_drafter(), key=STARTER_TORCH, name="Starter in torch", runner=DrafterRunner.TORCH)
+
+
+def folder_source(folder: Path) -> DrafterSource:
+    key = f"folder:{folder.absolute()}"
+    return DrafterSource(key, folder.name, DrafterRunner.TORCH, folder, _weight_bytes(folder))
+
+
+def file_drafter(path: Path, records: Sequence[TargetRecord] = ()) -> DrafterSource:
+    """A GGUF file; `records` are what the library knows. One that was used before needs no first look."""
+    source = file_source(path)
+    trusted = any(each.identity == source.identity and each.last_used_at is not None for each in records)
+    key = source.identity or f"file:{path}"
+    return DrafterSource(key, source.name, DrafterRunner.LLAMA_CPP, source.path, source.size_bytes, trusted)
+
+
+_OURS = {BUILT_IN: built_in_source, STARTER: starter_drafter, STARTER_TORCH: starter_in_torch}
+
+
+def _weight_bytes(folder: Path) -> int:
+    """0 where the folder cannot be read: loading says why."""
+    try:
+        return sum(path.stat().st_size for path in folder.glob("*.safetensors"))
+    except OSError:
+        return 0
 
 
 def _folder(choice: str) -> Path | None:
+    folder = _path(choice)
+    return folder if folder is not None and folder.is_dir() else None
+
+
+def _file(choice: str) -> Path | None:
+    file = _path(choice)
+    return file if file is not None and is_gguf(file.name) and file.is_file() else None
+
+
+def _path(choice: str) -> Path | None:
     try:
-        folder = Path(choice).expanduser()
-        return folder if choice and folder.is_dir() else None
+        path = Path(choice).expanduser()
+        return path if choice and path.exists() else None
     except (OSError, ValueError, RuntimeError):  # a name no folder can have, or a user that does not exist
         return None

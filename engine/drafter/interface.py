@@ -54,9 +54,17 @@ class DrafterVocabulary(Protocol):
 
     @property
     def special(self) -> frozenset[int]: ...
+    @property
+    def fingerprint(self) -> str:
+        """A digest of all that decides how bytes become tokens."""
+        ...
 
     def encode(self, data: bytes) -> list[int] | None:
         """Tokens that spell exactly these bytes in the middle of a text; None where the vocabulary cannot."""
+        ...
+
+    def encode_many(self, items: Sequence[bytes]) -> list[list[int] | None]:
+        """`encode` for many short items."""
         ...
 
     def encode_prompt(self, turns: Sequence[ChatTurn]) -> list[int]:

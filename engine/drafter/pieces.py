@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Any
 
+from engine.drafter.exact_encoder import WORD_MARK
 from engine.errors import DrafterUnusable
 
 _BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
-WORD_MARK = "▁"  # a space in SentencePiece's vocabularies
 
 
 class Spelling(StrEnum):

@@ -13,11 +13,9 @@ from tokenizers import Tokenizer
 from engine.drafter.files import TokenizerFiles, read_json
 from engine.drafter.middle_encoder import MiddleEncoder
 from engine.drafter.pieces import byte_alphabet, names_of, piece_of, spelling_of
-from engine.errors import DrafterUnusable, TemplateFailed
-from engine.messages.conversations import ChatTurn, Role
-from engine.target.chat_template import ChatTemplate
-
-_SPEAKERS = {Role.SYSTEM: "System", Role.USER: "User", Role.ASSISTANT: "Assistant"}
+from engine.drafter.prompt_format import PromptFormat
+from engine.errors import DrafterUnusable
+from engine.messages.conversations import ChatTurn
 
 
 class DrafterTokenizer:
@@ -53,7 +51,7 @@ class DrafterTokenizer:
         self.pieces = tuple(pieces)
         self._middle = MiddleEncoder(content, spelling, self.pieces)
         self._prompt_start = self._start_of_prompt(files, begin)
-        self._template = _template(files.template, *map(self._text_of, (begin, self.end)))
+        self._format = PromptFormat(files.template, *map(self._text_of, (begin, self.end)))
         digest = hashlib.sha256(self._middle.definition.encode())
         digest.update(repr((self._size, sorted(self.special), sorted(added))).encode())
         self.fingerprint = digest.hexdigest()
@@ -84,18 +82,9 @@ class DrafterTokenizer:
         return self._middle.encode_many(items)
 
     def encode_prompt(self, turns: Sequence[ChatTurn]) -> list[int]:
-        """The conversation in the drafter's own chat format, up to where the reply begins.
-
-        For a drafter without a chat template (or with a broken one), names and texts are on lines of their own, so that
-        the reply begins with its first letter and not with a space.
-        """
-        if self._template is not None:
-            try:
-                return self._encode_prompt(self._template.render(turns))
-            except TemplateFailed:
-                pass  # it costs only speed
-        lines = [f"{_SPEAKERS[turn.role]}:\n{turn.text}\n\n" for turn in turns]
-        return self._prompt_start + self._encode_prompt("".join(lines) + f"{_SPEAKERS[Role.ASSISTANT]}:\n")
+        """The conversation in the drafter's own chat format, up to where the reply begins."""
+        text, is_whole = self._format.render(turns)
+        return self._encode_prompt(text) if is_whole else self._prompt_start + self._encode_prompt(text)
 
     def _encode_prompt(self, text: str) -> list[int]:
         # Text may hold half of a surrogate pair, which is no UTF-8.
@@ -115,15 +104,6 @@ class DrafterTokenizer:
     def _text_of(self, token: int | None) -> str:
         text = None if token is None else self._prompts.id_to_token(token)
         return text if isinstance(text, str) else ""
-
-
-def _template(source: str | None, begin: str, end: str) -> ChatTemplate | None:
-    if source is None:
-        return None
-    try:
-        return ChatTemplate(source, begin, end)
-    except TemplateFailed:
-        return None
 
 
 def _converted(folder: Path) -> dict[str, Any]:

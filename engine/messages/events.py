@@ -10,6 +10,7 @@ from typing import dataclass_transform
 from engine.messages.commands import CheckForUpdate, Command, Compare, EstimateMemory, LoadTarget, UseAdapter
 from engine.messages.comparison import Comparison, RunFigures, Side
 from engine.messages.conversations import Conversation, ConversationSummary, LeftOut, Message, SearchHit, TextFile
+from engine.messages.drafters import DrafterChoice
 from engine.messages.history import History
 from engine.messages.learned import FingerprintPair, ImportOutcome, LearnedSummary, ProfileSummary
 from engine.messages.replies import OriginRun
@@ -70,6 +71,13 @@ class SpeculationChanged(Event):
     target_name: str
     sentence: str
     is_drafting: bool
+
+
+class DrafterChosen(Event):
+    """Who drafts for a target from now on, and why: when it is loaded, and when that changes between replies."""
+
+    target_name: str
+    choice: DrafterChoice
 
 
 class DrafterFetching(Event):

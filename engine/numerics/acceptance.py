@@ -1,9 +1,13 @@
 """Judges a draft against the target's distributions. It sees a draft and distributions, never who drafted.
 
-What comes out follows the target's distributions exactly, whatever was drafted. Two rules do it.
+What comes out follows the target's distributions exactly, whatever was drafted. Three rules do it.
 
 *Point mass.* A draft without probabilities counts as certain of each token: y is drawn from the distribution, and the
 token is accepted if it equals y; otherwise y takes its place.
+
+*Rejection.* For a draft that was sampled from a drafter with the target's vocabulary (Leviathan et al., arXiv
+2211.17192): a token drawn from q is accepted with min(1, p/q); otherwise one drawn from norm(max(0, p − q)) takes its
+place.
 
 *Trie walk.* For a draft that was sampled from a drafter with another vocabulary. Every target token t that the drafter
 can write has one string s(t) of draft tokens, and a trie holds these strings. Instead of lifting the drafter's
@@ -36,7 +40,7 @@ import numpy.typing as npt
 from engine.numerics.draft import Draft, DraftPath, Verdict
 from engine.numerics.likeliest import Ids
 from engine.numerics.sampling import Dice, Distribution, Probabilities
-from engine.numerics.string_trie import Node
+from engine.numerics.string_trie import Node, StringTrie
 
 DistributionAt = Callable[[int], Distribution]  # the target's distribution after so many of the draft's tokens
 
@@ -55,9 +59,33 @@ def accept(draft: Draft, distribution_at: DistributionAt, ends: Collection[int],
             return Verdict(draft, place, (*draft.tokens[:place], drawn))
         if token in ends:
             return Verdict(draft, place + 1, draft.tokens[: place + 1])
-    if draft.path is not None:
-        return _Walk(draft, draft.path, distribution_at, ends, dice).verdict()
-    return Verdict(draft, num_certain, (*draft.tokens, distribution_at(num_certain).draw(dice)))
+    if draft.path is None:
+        return Verdict(draft, num_certain, (*draft.tokens, distribution_at(num_certain).draw(dice)))
+    if draft.path.trie is None:
+        return _by_rejection(draft, draft.path, distribution_at, ends, dice)
+    return _Walk(draft, draft.path, draft.path.trie, distribution_at, ends, dice).verdict()
+
+
+def _by_rejection(
+    draft: Draft, path: DraftPath, distribution_at: DistributionAt, ends: Collection[int], dice: Dice
+) -> Verdict:
+    for place, proposed in enumerate(path.distributions, draft.num_before):
+        token, wanted = draft.tokens[place], distribution_at(place)
+        p = float(wanted.probabilities[wanted.ids == token].sum())
+        q = float(proposed.probabilities[proposed.ids == token].sum())
+        if p < q and not dice.happens(p / q):
+            recovered = int(wanted.ids[dice.choose(_residual(wanted, proposed))])
+            return Verdict(draft, place, (*draft.tokens[:place], recovered))
+        if token in ends:
+            return Verdict(draft, place + 1, draft.tokens[: place + 1])
+    return Verdict(draft, len(draft.tokens), (*draft.tokens, distribution_at(len(draft.tokens)).draw(dice)))
+
+
+def _residual(wanted: Distribution, proposed: Distribution) -> Probabilities:
+    """max(0, p − q) of the candidates of `wanted`, shape (k,); p itself where that is nothing but rounding."""
+    is_same = wanted.ids[:, None] == proposed.ids
+    residual = np.maximum(wanted.probabilities - is_same @ proposed.probabilities, 0.0)
+    return residual if residual.sum() >= _ROUNDING else wanted.probabilities
 
 
 @dataclass(slots=True)
@@ -98,10 +126,17 @@ class _Walk:
     keeps track of how much of the draft the tests have revealed."""
 
     def __init__(
-        self, draft: Draft, path: DraftPath, distribution_at: DistributionAt, ends: Collection[int], dice: Dice
+        self,
+        draft: Draft,
+        path: DraftPath,
+        trie: StringTrie,
+        distribution_at: DistributionAt,
+        ends: Collection[int],
+        dice: Dice,
     ) -> None:
         self._draft = draft
         self._path = path
+        self._trie = trie
         self._distribution_at = distribution_at
         self._ends = ends
         self._dice = dice
@@ -128,8 +163,8 @@ class _Walk:
     def _next_token(self, distribution: Distribution, start: int) -> tuple[int, int]:
         """The target token that the path's tokens from `start` on make, and the place after them. Raises _Recovered."""
         path = self._path
-        node, depth = path.trie.root, 0
-        candidates = _Candidates(distribution.ids, distribution.probabilities, path.trie.rows(distribution.ids))
+        node, depth = self._trie.root, 0
+        candidates = _Candidates(distribution.ids, distribution.probabilities, self._trie.rows(distribution.ids))
         while depth == 0 or node.children:
             inner, place = self._read_on(node, start + depth)
             if place == len(path.tokens):

@@ -15,15 +15,17 @@ class DraftPath:
 
     tokens: tuple[int, ...]  # the drafter's, shape (k,)
     distributions: tuple[Distribution, ...]  # shape (k,), over the drafter's vocabulary, after masking and pruning
-    trie: StringTrie  # of the strings that target tokens are made of; unchanged until the verdict
+    # Of the strings that target tokens are made of; unchanged until the verdict. None: the drafter's tokens are the
+    # target's.
+    trie: StringTrie | None
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
     """A guess at the next tokens of the target.
 
-    Without a path it counts as certain of each token. With one, `tokens` behind `before` are the longest-match
-    segmentation of the path's, the very tokens that come out if everything on the path is accepted.
+    Without a path it counts as certain of each token. With one, `tokens` behind `before` are the path's own, or the
+    longest-match segmentation of them: the very tokens that come out if everything on the path is accepted.
     """
 
     tokens: tuple[int, ...] = ()  # the target's, shape (n,)

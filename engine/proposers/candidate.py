@@ -13,7 +13,7 @@ from engine.messages.origins import Origin
 from engine.numerics.draft import NO_DRAFT, Draft
 from engine.numerics.draft_length import MAX_LENGTH, PassCosts, best_gain
 from engine.proposers.form import Form, StepCosts
-from engine.proposers.interface import Context, Proposer, Worth
+from engine.proposers.interface import Context, Proposer, Worth, label_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -27,8 +27,9 @@ _HORIZON = 128  # tokens that a reply is expected to have still
 class ProposerFailed(Exception):
     """A proposer raised something, whatever it was; the cause is chained."""
 
-    def __init__(self, origin: Origin) -> None:
+    def __init__(self, origin: Origin, label: str) -> None:
         self.origin = origin
+        self.label = label
 
 
 def call(proposer: Proposer, action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -38,7 +39,7 @@ def call(proposer: Proposer, action: Callable[P, T], *args: P.args, **kwargs: P.
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # panics of Rust libraries are no Exception
-        raise ProposerFailed(proposer.origin) from error
+        raise ProposerFailed(proposer.origin, label_of(proposer)) from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,9 +28,16 @@ class Listed:
 
 # In the order of the window's legend.
 PROPOSERS = (
-    Listed(DRAFTER := Origin("drafter", "Drafter", "#d9f0ea", "#15423f"), "engine.proposers.drafted.DrafterProposer"),
+    LISTED_DRAFTER := Listed(
+        DRAFTER := Origin("drafter", "Drafter", "#d9f0ea", "#15423f"), "engine.proposers.drafted.DrafterProposer"
+    ),
     Listed(RECALL := Origin("recall", "Recall", "#fbeccb", "#45361a"), "engine.proposers.recall.RecallProposer"),
 )
+
+
+def proposers(with_drafter: bool) -> tuple[Listed, ...]:
+    """All, or all but the drafter."""
+    return tuple(listed for listed in PROPOSERS if with_drafter or listed is not LISTED_DRAFTER)
 
 
 def origins() -> tuple[Origin, ...]:

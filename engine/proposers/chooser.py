@@ -15,7 +15,7 @@ from engine.numerics.draft_length import MAX_LENGTH, PassCosts, best_gain
 from engine.numerics.estimates import Baseline
 from engine.proposers.candidate import Always, Candidate, GoingRate, call
 from engine.proposers.costs import RoundCosts
-from engine.proposers.interface import Context, Proposer
+from engine.proposers.interface import Context, Proposer, label_of
 
 _MARGIN = 0.03  # tokens; costs are not known well enough to count a smaller gain
 _CAUTION = 0.5  # more margin for each token that drafting has lost in this reply: some texts only look repetitive
@@ -70,7 +70,7 @@ class Chooser:
         candidate = None if proposer.is_free else Candidate(proposer, self._passes, self._step_s)
         key = proposer.origin.key
         with self._joining:
-            self._labels[key] = proposer.origin.label.lower()
+            self._labels[key] = label_of(proposer)
             self._remove(key)
             if candidate is None:
                 self._free = (*self._free, proposer)

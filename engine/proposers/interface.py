@@ -52,6 +52,7 @@ class Supplies:
     target: Target
     indexes: Callable[[], Sequence[SuffixIndex]] = tuple  # texts of earlier chats
     load_drafter: Callable[[Callable[[], bool]], Proposer] | None = None  # given a function that says “cancelled”
+    drafter_label: Callable[[], str] = lambda: "the drafter"  # what sentences call the one that is being loaded
 
 
 class Proposer(Protocol):
@@ -62,10 +63,16 @@ class Proposer(Protocol):
     """
 
     origin: Origin  # `origin.key` names it in drafts, figures and the store
+    label: str = ""  # within a sentence; empty: as the origin's
     needs: frozenset[TargetFeature] = frozenset({TargetFeature.ROLLBACK})  # without these it is switched off
     loads: bool = False  # takes long to build, so that it joins from a thread of its own
     is_free: bool = False  # its guesses take no time: it is asked before every round, for all it has
     continues: bool = False  # can go on from another proposer's guess (`Context.ahead`)
+
+    @classmethod
+    def label_of(cls, supplies: Supplies) -> str:  # noqa: ARG003
+        """Its label before it is built."""
+        return label_of(cls)
 
     @classmethod
     def build(cls, supplies: Supplies, is_cancelled: Callable[[], bool]) -> Proposer:  # noqa: ARG003
@@ -93,3 +100,8 @@ class Proposer(Protocol):
     def end_reply(self) -> None:
         """The reply is over; what it taught can be stored."""
         return
+
+
+def label_of(proposer: Proposer | type[Proposer]) -> str:
+    """What sentences call it."""
+    return proposer.label or proposer.origin.label.lower()

@@ -23,7 +23,7 @@ from engine.services.era import Era
 from engine.services.pupil import Forgotten, Outdated, Pupil
 
 if TYPE_CHECKING:
-    from engine.proposers.drafting import Drafting, NgramMemory
+    from engine.proposers.drafting import Drafting, NgramMemory, Teachable
     from engine.storage import Repository
     from engine.target.interface import Vocabulary
 
@@ -106,7 +106,7 @@ class LearningService:
     @property
     def wants_distributions(self) -> bool:
         """Whether replies should carry the target's distributions."""
-        return self._settings.enabled and _can_learn(self._drafting)
+        return self._settings.enabled and _pupil_of(self._drafting) is not None
 
     @property
     def pair(self) -> FingerprintPair | None:
@@ -136,8 +136,7 @@ class LearningService:
     def open(self, drafting: Drafting, era: int | None = None) -> None:
         """Lets this drafter learn, from its stored adapter on, before anybody drafts with it. Its n-grams are those of
         that era."""
-        if not _can_learn(drafting):
-            _logger.info("the drafter is too large to learn")
+        can_learn = _pupil_of(drafting) is not None
         with self.era.held():
             if era is not None and era != self.era.number:
                 self._renew_ngrams(drafting)
@@ -147,7 +146,7 @@ class LearningService:
                 self._emit(DrafterLearned(*learned, is_return=False))
             with self._changed:
                 self._drafting = drafting
-                if self._thread is None and not self._closed and _can_learn(drafting):
+                if self._thread is None and not self._closed and can_learn:
                     self._thread = threading.Thread(target=self._run, name="slipstream-learner", daemon=True)
                     self._thread.start()
                 self._changed.notify()
@@ -188,7 +187,7 @@ class LearningService:
         lesson = Lesson(message.id, message.conversation_id, message.created_at, tuple(turns), reply)
 
         def learn(pupil: Pupil) -> None:
-            if pupil.drafting is drafting:
+            if pupil.drafting is drafting.teachable:
                 pupil.take(lesson)
 
         with self._changed:
@@ -242,7 +241,7 @@ class LearningService:
                     break
                 if not self._is_due:
                     continue
-                drafting, settings, era = self._drafting, self._settings, self.era.number
+                drafting, settings, era = _pupil_of(self._drafting), self._settings, self.era.number
                 changes, self._changes = self._changes, []
             assert drafting is not None
             try:
@@ -260,7 +259,7 @@ class LearningService:
             self._time.save(is_resting=not (self._changes or self._has_work))
         self._time.save()
 
-    def _learn(self, drafting: Drafting, era: int, changes: Sequence[Callable[[Pupil], None]]) -> None:
+    def _learn(self, drafting: Teachable, era: int, changes: Sequence[Callable[[Pupil], None]]) -> None:
         """One step."""
         pupil = self._pupil
         if pupil is None or pupil.drafting is not drafting or pupil.era != era:
@@ -272,10 +271,10 @@ class LearningService:
 
     @property
     def _is_due(self) -> bool:
-        if not _can_learn(self._drafting) or self._num_waiting or not self._settings.enabled:
+        if _pupil_of(self._drafting) is None or self._num_waiting or not self._settings.enabled:
             return False
         pupil = self._pupil
-        is_current = pupil is not None and pupil.drafting is self._drafting and pupil.era == self.era.number
+        is_current = pupil is not None and pupil.drafting is _pupil_of(self._drafting) and pupil.era == self.era.number
         if is_current and not (self._changes or self._has_work):
             return False
         return self._settings.on_battery or not self._on_battery()
@@ -285,13 +284,16 @@ class LearningService:
         return self._pupil is not None and self._pupil.has_work
 
     def _use_stored_adapter(self, drafting: Drafting) -> AdapterRecord | None:
-        """Lets the drafter use the published adapter, and returns it."""
+        """Lets the drafter use the published adapter, and returns it; None for one that has none or takes none."""
+        teachable = drafting.teachable
+        if teachable is None:
+            return None
         try:
             stored = self._open_repository().published_adapter(*drafting.pair)
-            drafting.use(None if stored is None else drafting.read_adapter(stored.weights))
+            teachable.use(None if stored is None else teachable.read_adapter(stored.weights))
         except MendableError as error:
             _logger.warning("the adapter is not used: %s", error)
-            drafting.use(None)
+            teachable.use(None)
             return None
         return stored
 
@@ -314,8 +316,10 @@ class LearningService:
             self._changed.wait_for(lambda: self._closed or self._settings is not settings, rest_s)
 
 
-def _can_learn(drafting: Drafting | None) -> bool:
-    return drafting is not None and drafting.num_weights <= _MAX_WEIGHTS
+def _pupil_of(drafting: Drafting | None) -> Teachable | None:
+    """The drafter, where it can learn."""
+    teachable = None if drafting is None else drafting.teachable
+    return teachable if teachable is not None and teachable.num_weights <= _MAX_WEIGHTS else None
 
 
 def _on_battery() -> bool:

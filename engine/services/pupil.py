@@ -15,7 +15,7 @@ from engine.services.era import Era
 if TYPE_CHECKING:
     from engine.drafter.adapter import Adapter
     from engine.learning.learner import Learner, Trial
-    from engine.proposers.drafting import Drafting
+    from engine.proposers.drafting import Teachable
     from engine.storage import Repository
 
 _logger = logging.getLogger("slipstream.learning")
@@ -35,7 +35,7 @@ class Outdated(Exception):
 class Pupil:
     """Owns the learner of one drafter, for one era. Only the learner's thread uses it."""
 
-    def __init__(self, drafting: Drafting, repository: Repository, emit: Listener, eras: Era, era: int) -> None:
+    def __init__(self, drafting: Teachable, repository: Repository, emit: Listener, eras: Era, era: int) -> None:
         self.drafting = drafting
         self.era = era
         self._eras = eras

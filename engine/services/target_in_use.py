@@ -8,9 +8,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from engine.config import TargetOptions, TargetSettings
+from engine.config import AUTOMATIC, TargetOptions, TargetSettings
 from engine.decoding.speculation import Speculation
-from engine.drafter.choice import BUILT_IN
 from engine.errors import Cancelled, NotPossible
 from engine.library.loading import check_memory
 from engine.messages.commands import Command, LoadTarget, UpdateRecall
@@ -25,7 +24,7 @@ from engine.target.interface import Interrupted, Target, TargetFeature
 from engine.target.sources import resolve_target
 
 LoadSource = Callable[[TargetSource, TargetSettings, Callable[[float], None], StopSignal], Target]
-Speculate = Callable[[Target, StopSignal, str], Speculation]  # the last argument is the choice of a drafter
+Speculate = Callable[[Target, StopSignal, str, str], Speculation]  # with the choice of a drafter, the target's identity
 
 
 @dataclass(slots=True)
@@ -65,7 +64,7 @@ class TargetInUse:
         self._counting = threading.Lock()  # the target is not closed in the middle of it
         self._loaded: Loaded | None = None
         self._unloaded: LoadTarget | None = None  # what loaded the target that left its graphics cards for another
-        self._drafter = BUILT_IN
+        self._drafter = AUTOMATIC
 
     @property
     def is_loaded(self) -> bool:
@@ -108,7 +107,7 @@ class TargetInUse:
         self._emit(TargetLoading(source.name, 0.0))
         self._leave_cards()
         target = self._load_source(source, settings, _in_percents(source.name, self._emit), stop)
-        speculation, writer = self._open_writer(target, command, stop)
+        speculation, writer = self._open_writer(source, target, command, stop)
         self.close()
         self._loaded, self._unloaded = Loaded(source, target, writer, command), None
         self._recall.open(target)
@@ -135,7 +134,7 @@ class TargetInUse:
         loaded.target.roll_back(0)
         loaded.writer = ReplyWriter(loaded.target)  # stays if the costs of the new drafter cannot be measured
         try:
-            speculation = self._speculate(loaded.target, stop, drafter)
+            speculation = self._speculation(loaded.target, loaded.source, stop)
         except Interrupted:
             return  # the app is closing
         loaded.writer = ReplyWriter(loaded.target, speculation)
@@ -157,13 +156,21 @@ class TargetInUse:
             self._learning.detach()
             self.close()
 
-    def _open_writer(self, target: Target, command: LoadTarget, stop: StopSignal) -> tuple[Speculation, ReplyWriter]:
+    def _speculation(self, target: Target, source: TargetSource, stop: StopSignal) -> Speculation:
+        """With the drafter that the user chose for this target, else the one for all."""
+        record = self._repository.target_of(source)
+        own = None if record is None else record.options.drafter
+        return self._speculate(target, stop, own or self._drafter, source.identity)
+
+    def _open_writer(
+        self, source: TargetSource, target: Target, command: LoadTarget, stop: StopSignal
+    ) -> tuple[Speculation, ReplyWriter]:
         """Closes the target if that fails."""
         try:
             with ExitStack() as undo:
                 undo.callback(target.close)
                 undo.callback(self._learning.reattach, self._learning.detach())
-                speculation = self._speculate(target, stop, self._drafter)
+                speculation = self._speculation(target, source, stop)
                 undo.callback(speculation.close)
                 writer = ReplyWriter(target, speculation)
                 _check_cancelled(command, stop)

@@ -374,3 +374,18 @@ class AdapterRow(Base, holds=Holds.LEARNED, in_profile=True, num_bytes="length(w
     is_published: Mapped[bool]
     weights: Mapped[bytes]
     ordinal: Mapped[int] = mapped_column(server_default=text("0"))
+
+
+class DrafterFiguresRow(Base, holds=Holds.LEARNED):
+    """One column for each number of a `DrafterRecord`, under the same name."""
+
+    __tablename__ = "drafter_figures"
+    __table_args__ = {"sqlite_with_rowid": False}  # noqa: RUF012
+
+    target_identity: Mapped[str] = mapped_column(primary_key=True)
+    drafter_key: Mapped[str] = mapped_column(primary_key=True)
+    num_first: Mapped[float]
+    first_right: Mapped[float]
+    num_next: Mapped[float]
+    next_right: Mapped[float]
+    step_s: Mapped[float]

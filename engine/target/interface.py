@@ -88,6 +88,14 @@ class TokenizingVocabulary(Protocol):
     def close(self) -> None: ...
 
 
+class SpellingVocabulary(TokenizingVocabulary, Protocol):
+    """One that also splits ordinary text, as a drafter's must."""
+
+    def spell(self, text: str) -> list[int]:
+        """Tokens of a text without special ones; the tokenizer may put a space in front, as SentencePiece does."""
+        ...
+
+
 class Target(TokenizingVocabulary, Protocol):
     """A loaded model with one sequence of evaluated tokens ("held"). Used by one thread at a time."""
 

@@ -22,7 +22,7 @@ from engine.config import TargetSettings
 from engine.errors import TargetUnusable
 from engine.stop_signal import StopSignal
 from engine.target.interface import FloatRows, Interrupted, TargetFeature, TargetLimits
-from engine.target.opening import context_parameters, describe, open_context, open_model
+from engine.target.opening import context_parameters, describe, free_model, open_context, open_model
 from engine.target.runtime import last_error
 from engine.target.vocabulary import read_vocabulary, tokenize
 
@@ -79,23 +79,29 @@ class LoadedModel:
         """As `Target.tokenize`."""
         return tokenize(self._vocab, text)
 
+    def spell(self, text: str) -> list[int]:
+        """As `SpellingVocabulary.spell`."""
+        return tokenize(self._vocab, text, with_special=False)
+
     def close(self) -> None:
         if self._context is not None:
             lib.llama_batch_free(self._batch)
             lib.llama_free(self._context)
-            lib.llama_model_free(self._model)
+            free_model(self._model)
             self._context = None
 
 
 class LlamaCppTarget(LoadedModel):
     """Implements `engine.target.interface.Target`: one sequence of tokens, taken back in llama.cpp's own memory."""
 
-    def __init__(self, path: Path, name: str, model: Any, context: Any, settings: TargetSettings) -> None:
+    def __init__(
+        self, path: Path, name: str, model: Any, context: Any, settings: TargetSettings, max_rows: int = MAX_ROWS
+    ) -> None:
         """Use `load`. Owns model and context from here on, also when it raises."""
         self._row_views: dict[tuple[int, int], FloatRows] = {}
         self._stop: StopSignal | None = None
         self.num_held = 0
-        self.limits = TargetLimits(lib.llama_n_ctx(context), min(MAX_TOKENS, lib.llama_n_batch(context)), MAX_ROWS)
+        self.limits = TargetLimits(lib.llama_n_ctx(context), min(MAX_TOKENS, lib.llama_n_batch(context)), max_rows)
         try:
             super().__init__(path, name, model, context, settings, MAX_TOKENS)
             for row in range(MAX_TOKENS):
@@ -113,21 +119,22 @@ class LlamaCppTarget(LoadedModel):
         settings: TargetSettings,
         on_progress: Callable[[float], None],
         stop: StopSignal,
+        max_rows: int = MAX_ROWS,
     ) -> LlamaCppTarget:
-        """Loads a GGUF file. Raises TargetMissing, TargetUnsupported, TargetUnusable (CardsTooSmall where less on
-        graphics cards would help) or Cancelled."""
+        """Loads a GGUF file; a pass returns at most `max_rows` of logits. Raises TargetMissing, TargetUnsupported,
+        TargetUnusable (CardsTooSmall where less on graphics cards would help) or Cancelled."""
         model = open_model(path, settings, on_progress, stop)
         parameters = context_parameters(settings)
         parameters.n_ctx = settings.context_for(max(0, lib.llama_model_n_ctx_train(model)))
         parameters.n_batch = parameters.n_ubatch = MAX_TOKENS
-        parameters.n_outputs_max = MAX_ROWS
+        parameters.n_outputs_max = max_rows
         context = open_context(model, path, parameters, settings)
-        return cls(path, name, model, context, settings)
+        return cls(path, name, model, context, settings, max_rows)
 
     def evaluate(self, tokens: Sequence[int], num_rows: int, stop: StopSignal) -> FloatRows:
         count = len(tokens)
         assert 1 <= count <= self.limits.max_tokens
-        assert 1 <= num_rows <= min(count, MAX_ROWS)
+        assert 1 <= num_rows <= min(count, self.limits.max_rows)
         assert self.num_held + count <= self.limits.context_size
         if stop.is_set():
             raise Interrupted
@@ -186,7 +193,7 @@ class LlamaCppTarget(LoadedModel):
         key = (ctypes.addressof(pointer.contents), num_rows)
         view = self._row_views.get(key)
         if view is None:
-            if len(self._row_views) > 2 * MAX_ROWS:  # the buffer has moved
+            if len(self._row_views) > 2 * self.limits.max_rows:  # the buffer has moved
                 self._row_views.clear()
             view = np.ctypeslib.as_array(pointer, (num_rows, len(self.vocabulary)))
             view.flags.writeable = False

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import os
+import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -104,9 +106,46 @@ def _cards_too_small(path: Path, settings: TargetSettings, complaint: str) -> Ca
 
 
 def open_model(path: Path, settings: TargetSettings, on_progress: Callable[[float], None], stop: StopSignal) -> Any:
-    """The weights of a GGUF file. Raises TargetMissing, TargetUnusable, TargetUnsupported or Cancelled."""
+    """The weights of a GGUF file, to be given back with `free_model`. A file that is open already is not mapped again:
+    a drafter may be the target of another chat. Raises TargetMissing, TargetUnusable, TargetUnsupported or
+    Cancelled."""
     check_file(path)
+    state = path.stat()
+    key = state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, settings.gpu_layers
+    with _sharing:
+        for known in _open_models:
+            if known.key == key:
+                known.num_users += 1
+                return known.model
+    model = _load_model(path, settings, on_progress, stop)
+    with _sharing:
+        _open_models.append(_OpenModel(key, model))
+    return model
 
+
+def free_model(model: Any) -> None:
+    """Its last user frees it."""
+    with _sharing:
+        known = next(each for each in _open_models if each.model == model)
+        known.num_users -= 1
+        if known.num_users:
+            return
+        _open_models.remove(known)
+    lib.llama_model_free(model)
+
+
+@dataclass(slots=True)
+class _OpenModel:
+    key: tuple[int | None, ...]
+    model: Any
+    num_users: int = 1
+
+
+_sharing = threading.Lock()
+_open_models: list[_OpenModel] = []
+
+
+def _load_model(path: Path, settings: TargetSettings, on_progress: Callable[[float], None], stop: StopSignal) -> Any:
     def report(progress: float, _user_data: object) -> bool:
         on_progress(progress)
         return not stop.is_set()
@@ -154,7 +193,7 @@ def open_context(model: Any, path: Path, parameters: Any, settings: TargetSettin
             f"The context of {parameters.n_ctx:,} tokens for {path.name} does not fit into memory; "
             f"choose a smaller context size. (llama.cpp: {last_error()})"
         )
-    lib.llama_model_free(model)
+    free_model(model)
     raise error
 
 

@@ -29,6 +29,11 @@ class VocabularyFile:
         assert self._model is not None
         return tokenize(self._vocab, text)
 
+    def spell(self, text: str) -> list[int]:
+        """As `SpellingVocabulary.spell`."""
+        assert self._model is not None
+        return tokenize(self._vocab, text, with_special=False)
+
     def close(self) -> None:
         if self._model is not None:
             lib.llama_model_free(self._model)
@@ -76,13 +81,13 @@ def _read_pieces(vocab: Any, size: int) -> tuple[bytes, ...]:
     return tuple(pieces)
 
 
-def tokenize(vocab: Any, text: str) -> list[int]:
-    """As `Target.tokenize`."""
+def tokenize(vocab: Any, text: str, with_special: bool = True) -> list[int]:
+    """Tokens of a text; special ones in it are recognised only `with_special`, and none are added."""
     data = text.encode("utf-8", "replace")
     size = len(data) + 16
     while True:
         tokens = (lib.llama_token * size)()
-        count = lib.llama_tokenize(vocab, data, len(data), tokens, size, False, True)
+        count = lib.llama_tokenize(vocab, data, len(data), tokens, size, False, with_special)
         if count >= 0:
             return tokens[:count]
         size = -count

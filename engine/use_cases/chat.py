@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 
-from engine.config import EngineConfig, TargetSettings
+from engine.config import AUTOMATIC, EngineConfig, TargetSettings
 from engine.errors import Cancelled
 from engine.factory import open_repository
 from engine.loading import load_target, speculate
-from engine.messages.targets import TargetSource
+from engine.messages.targets import TargetRecord, TargetSource
+from engine.proposers.supply import DrafterSupply, Known
 from engine.replies.reply import ReplyWriter
 from engine.stop_signal import StopSignal
+from engine.storage import FILE_NAME
 from engine.target.interface import Interrupted
 from engine.target.sources import named_source, resolve_target
 
@@ -30,11 +32,12 @@ def open_writer(
     Raises what resolving and loading the target raise, TemplateFailed and StoreUnusable; DrafterUnusable for a drafter
     that was requested by name.
     """
-    requested = config.speculation.drafter is not None or config.speculation.device is not None  # so fail loudly
+    requested = config.speculation.drafter != AUTOMATIC or config.speculation.device is not None  # so fail loudly
     with ExitStack() as opened:
         try:
             loaded = opened.enter_context(closing(load_target(resolve(config, target), settings, on_progress, stop)))
-            writer = ReplyWriter(loaded, speculate(config, loaded, stop, at_once=requested))
+            supply = DrafterSupply(config, loaded, known=Known(library=lambda: list_library(config)))
+            writer = ReplyWriter(loaded, speculate(config, loaded, stop, supply, at_once=requested))
         except Interrupted as error:
             raise Cancelled(f"Loading {target} was cancelled.") from error
         yield opened.enter_context(closing(writer))
@@ -47,3 +50,11 @@ def resolve(config: EngineConfig, target: str) -> TargetSource:
         with closing(open_repository(config)) as repository:
             source = resolve_target(target, repository)
     return source
+
+
+def list_library(config: EngineConfig) -> tuple[TargetRecord, ...]:
+    """Nothing where there is no store yet: looking makes none."""
+    if not (config.data_dir / FILE_NAME).exists():
+        return ()
+    with closing(open_repository(config)) as repository:
+        return repository.list_targets()

@@ -7,22 +7,24 @@ from dataclasses import replace
 from pathlib import Path
 
 from engine.config import DistillSettings, EngineConfig, TargetSettings
-from engine.drafter.checkpoint import load_drafter
 from engine.errors import Cancelled, DrafterUnusable
 from engine.lab.distillation.progress import DistillProgress
 from engine.lab.measuring.measurement import Measurement
 from engine.lab.measuring.opening import open_measurement
 from engine.lab.measuring.order import BenchOrder
-from engine.loading import load_target, make_drafting
+from engine.loading import load_target
 from engine.messages.learned import NgramRecord, RecallText
+from engine.numerics.draft_length import PassCosts
 from engine.profile.transfer import read_profile
 from engine.proposers.drafted import measure_step
-from engine.proposers.drafting import Drafting
+from engine.proposers.drafting import Drafting, Teachable
+from engine.proposers.selection import GivenStep
+from engine.proposers.supply import DrafterSupply, Known
 from engine.stop_signal import StopSignal
 from engine.target.cpu import usable_cores
 from engine.target.interface import Interrupted, Target, vocabulary_fingerprint
 from engine.target.vocabulary import load_vocabulary
-from engine.use_cases.chat import resolve
+from engine.use_cases.chat import list_library, resolve
 
 
 def open_bench(config: EngineConfig, order: BenchOrder, stop: StopSignal) -> Measurement:
@@ -35,10 +37,15 @@ def open_bench(config: EngineConfig, order: BenchOrder, stop: StopSignal) -> Mea
     def load() -> Target:
         return load_target(resolve(config, order.target), TargetSettings(), lambda _progress: None, stop)
 
-    def drafting_for(target: Target) -> Drafting:
-        drafting = make_drafting(config, target, profile)
-        if profile is not None:
-            profile.teach(drafting)
+    def drafting_for(target: Target, passes: PassCosts, given_step: GivenStep, must_draft: bool) -> Drafting | None:
+        supply = DrafterSupply(config, target, known=Known(profile, library=lambda: list_library(config)))
+        choice = supply.choose(passes, given_step)
+        source = choice.chosen or (choice.prospects[0].source if must_draft else None)
+        if source is None:
+            return None
+        drafting = supply.open(source)
+        if profile is not None and drafting.teachable is not None:
+            profile.teach(drafting.teachable)
         return drafting
 
     def recalled(target: Target) -> Sequence[RecallText]:
@@ -63,7 +70,7 @@ class _Profile:
 
     def save(self, target_fingerprint: str, drafter_fingerprint: str, changed: Sequence[NgramRecord]) -> None: ...
 
-    def teach(self, drafting: Drafting) -> None:
+    def teach(self, drafting: Teachable) -> None:
         """Puts the published adapter in use, if there is one for this drafter. Raises AdapterUnusable."""
         for adapter in self._learned.adapters.get(drafting.pair, ()):
             if adapter.is_published:
@@ -86,8 +93,10 @@ def distill(
     from engine.lab.distillation.recipe import distill as make  # transformers: two seconds that no bench needs
 
     def judge(drafter: Path, order: BenchOrder) -> Measurement:
-        speculation = replace(order.speculation, drafter=drafter)
+        speculation = replace(order.speculation, drafter=str(drafter))
         return open_bench(replace(config, speculation=speculation), order, StopSignal())
+
+    from engine.drafter.checkpoint import load_drafter
 
     def measure(drafter: Path) -> float:
         return measure_step(load_drafter(drafter, config.speculation.device, usable_cores()).model)

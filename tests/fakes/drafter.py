@@ -21,6 +21,7 @@ class FakeDrafterVocabulary:
 
     pieces = PIECES
     special = frozenset({END})
+    fingerprint = "letters and a few merges"
 
     def encode(self, data: bytes) -> list[int] | None:
         tokens = []

@@ -17,8 +17,8 @@ from engine.numerics.vocabulary_map import VocabularyMap
 from engine.proposers.candidate import Always
 from engine.proposers.catalogue import DRAFTER, RECALL
 from engine.proposers.chooser import Chooser
-from engine.proposers.drafted import DrafterProposer
 from engine.proposers.interface import Context, Proposer, Worth
+from engine.proposers.translated import TranslatedDrafter
 from engine.target.interface import Vocabulary
 from tests.fakes.drafter import FakeDrafter, FakeDrafterVocabulary, Logits
 
@@ -132,12 +132,12 @@ class FakeSlow(Proposer):
         self.num_replies += 1
 
 
-def neural_proposer(target: Vocabulary, logits: Logits, merge: bool = True, max_held: int = 4096) -> DrafterProposer:
+def neural_proposer(target: Vocabulary, logits: Logits, merge: bool = True, max_held: int = 4096) -> TranslatedDrafter:
     vocabulary = FakeDrafterVocabulary()
     strings = _strings(target)
     trie = StringTrie(strings) if merge else StringTrie.direct_only(strings)
     cache = NgramCache(trie) if merge else None
-    return DrafterProposer(FakeDrafter(logits, max_held), vocabulary, target, trie, cache)
+    return TranslatedDrafter(FakeDrafter(logits, max_held), vocabulary, target, trie, cache)
 
 
 @cache

@@ -101,7 +101,7 @@ class Measurement:
             "temperature": order.temperature,
             "seed": order.seed,
             "draft_length": order.draft_length,
-            "drafter": None if drafting.drafter is None else str(drafting.drafter),
+            "drafter": drafting.drafter,
             "drafter_device": drafting.device,
             "merge": drafting.merge,
             "learns": order.learns,

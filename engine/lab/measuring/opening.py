@@ -9,18 +9,24 @@ from engine.decoding.speculation import Speculation, open_speculation
 from engine.lab.measuring.measurement import Measurement
 from engine.lab.measuring.order import ALWAYS_DRAFTING, PLAIN, RECALL, BenchOrder
 from engine.lab.measuring.prompts import read_prompts
-from engine.lab.measuring.windows import Drafting, Schooling
+from engine.lab.measuring.windows import Schooling
 from engine.messages.learned import RecallText
 from engine.numerics.draft_length import MAX_LENGTH, FixedCosts, PassCosts
 from engine.proposers import catalogue
 from engine.proposers.candidate import Always
 from engine.proposers.chooser import Chooser
 from engine.proposers.costs import measure_passes
-from engine.proposers.interface import Proposer, Supplies
+from engine.proposers.drafting import Drafting
+from engine.proposers.interface import Supplies
 from engine.proposers.recall import RecallTexts
+from engine.proposers.selection import GivenStep
 from engine.stop_signal import StopSignal
 from engine.target.interface import Target, TargetFeature, TokenizingVocabulary
 from engine.target.trace import TraceTarget
+
+# For a target, at these costs of passes and of a step where that is given; one that is to draft whether that pays or
+# not, or else None where none pays.
+MakeDrafting = Callable[[Target, PassCosts, GivenStep, bool], Drafting | None]
 
 _ALONE = {ALWAYS_DRAFTING: "drafter", RECALL: "recall"}  # modes in which one proposer drafts, by key of its origin
 
@@ -29,7 +35,7 @@ def open_measurement(
     order: BenchOrder,
     load_target: Callable[[], Target],
     load_vocabulary: Callable[[Path], TokenizingVocabulary],
-    make_drafting: Callable[[Target], Drafting],
+    make_drafting: MakeDrafting,
     stop: StopSignal,
     remembered: Callable[[Target], Iterable[RecallText]] = lambda _target: (),
 ) -> Measurement:
@@ -46,15 +52,20 @@ def open_measurement(
     try:
         memories = {mode: RecallTexts(remembered(target)) for mode in order.modes if mode != PLAIN}
         # Each mode has its own drafter, so that none learns from another.
-        can_draft = TargetFeature.ROLLBACK in target.features
-        draftings = {mode: make_drafting(target) for mode in memories if mode != RECALL and can_draft}
-        speculations = {
-            mode: _speculation(mode, order, _supplies(target, memory, draftings.get(mode)), stop)
-            for mode, memory in memories.items()
-        }
+        draftings: dict[str, Drafting] = {}
+        speculations: dict[str, Speculation] = {}
+        for mode, memory in memories.items():
+            costs, given_step = _costs(order, target, stop)
+            drafting, step_s = None, None
+            if mode != RECALL and TargetFeature.ROLLBACK in target.features:
+                drafting = make_drafting(target, costs, given_step, mode == ALWAYS_DRAFTING)
+            if drafting is not None:
+                draftings[mode], step_s = drafting, given_step(drafting.key)
+            chooser = Chooser(costs, step_s=step_s, always=_always(order) if mode == ALWAYS_DRAFTING else None)
+            speculations[mode] = _speculation(mode, chooser, _supplies(target, memory, drafting))
         if not order.learns:
             return Measurement(order, chats, target, speculations)
-        schoolings = {mode: Schooling(drafting) for mode, drafting in draftings.items()}
+        schoolings = {mode: Schooling(each.teachable) for mode, each in draftings.items() if each.teachable is not None}
         return Measurement(order, chats, target, speculations, memories, schoolings)
     except BaseException:
         target.close()
@@ -62,28 +73,22 @@ def open_measurement(
 
 
 def _supplies(target: Target, memory: RecallTexts, drafting: Drafting | None) -> Supplies:
-    def proposer(_is_cancelled: Callable[[], bool]) -> Proposer:
-        assert drafting is not None
-        return drafting.proposer
-
-    return Supplies(target, lambda: memory.indexes, proposer)
+    load = None if drafting is None else lambda _is_cancelled: drafting.proposer
+    return Supplies(target, lambda: memory.indexes, load)
 
 
-def _speculation(mode: str, order: BenchOrder, supplies: Supplies, stop: StopSignal) -> Speculation:
-    always = None
-    if mode == ALWAYS_DRAFTING:
-        always = Always(order.draft_length or 1, order.draft_length or MAX_LENGTH)
-
-    def make_chooser() -> Chooser:
-        costs, step_s = _costs(order, supplies.target, stop)
-        return Chooser(costs, step_s=step_s, always=always)
-
-    proposers = [listed for listed in catalogue.PROPOSERS if listed.origin.key == _ALONE.get(mode, listed.origin.key)]
-    return open_speculation(make_chooser, supplies, proposers, at_once=True)
+def _speculation(mode: str, chooser: Chooser, supplies: Supplies) -> Speculation:
+    listed = catalogue.proposers(with_drafter=supplies.load_drafter is not None)
+    alone = [each for each in listed if each.origin.key == _ALONE.get(mode, each.origin.key)]
+    return open_speculation(chooser, supplies, alone, at_once=True)
 
 
-def _costs(order: BenchOrder, target: Target, stop: StopSignal) -> tuple[PassCosts, float | None]:
+def _always(order: BenchOrder) -> Always:
+    return Always(order.draft_length or 1, order.draft_length or MAX_LENGTH)
+
+
+def _costs(order: BenchOrder, target: Target, stop: StopSignal) -> tuple[PassCosts, GivenStep]:
     if order.vocabulary is None:
-        return measure_passes(target, stop), None
+        return measure_passes(target, stop), lambda _key: None
     costs = {num_rows: order.costs.pass_s(num_rows) for num_rows in range(1, MAX_LENGTH + 2)}
-    return FixedCosts(costs), order.costs.draft_s(1)  # those that the report counts with
+    return FixedCosts(costs), lambda _key: order.costs.draft_s(1)  # those that the report counts with

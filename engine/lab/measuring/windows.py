@@ -5,33 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Protocol
 
-from engine.drafter.adapter import Adapter
 from engine.lab.measuring.bench import Comparison
 from engine.lab.measuring.modes import Answer
 from engine.lab.measuring.order import PLAIN
-from engine.learning.learner import Learner, Trial
+from engine.learning.learner import Trial
 from engine.messages.conversations import ChatTurn
 from engine.messages.learned import VerifiedReply
-from engine.proposers.interface import Proposer
+from engine.proposers.drafting import Teachable
 
 KEPT, PUBLISHED, RETURNED = "kept", "published", "returned"
-
-
-class Drafting(Protocol):
-    """What `engine.proposers.drafting.Drafting` is to a measurement."""
-
-    @property
-    def proposer(self) -> Proposer: ...
-    def make_learner(self) -> Learner: ...
-    def use(self, adapter: Adapter | None) -> None: ...
 
 
 class Schooling:
     """Lets a drafter learn between the replies of a measurement, as the app does while nobody waits."""
 
-    def __init__(self, drafting: Drafting) -> None:
+    def __init__(self, drafting: Teachable) -> None:
         """Nothing is learned yet."""
         self._drafting = drafting
         self._learner = drafting.make_learner()

@@ -19,9 +19,9 @@ from engine.messages.conversations import ChatTurn, Role
 from engine.messages.origins import Origin
 from engine.numerics.draft import Draft
 from engine.numerics.suffix_index import SuffixIndex
-from engine.proposers.drafted import DrafterProposer
 from engine.proposers.interface import Context, Worth
 from engine.proposers.recall import RecallProposer
+from engine.proposers.translated import TranslatedDrafter
 from engine.stop_signal import StopSignal
 from tests.fakes.drafter import Logits, guesses, random_logits
 from tests.fakes.proposers import RandomProposer, choosing, drafting, neural_proposer
@@ -41,7 +41,7 @@ def recalling(*texts: str) -> RecallProposer:
     return RecallProposer(lambda: kept)
 
 
-def neural(target: FakeTarget, text: str = TEXT, logits: Logits | None = None, merge: bool = True) -> DrafterProposer:
+def neural(target: FakeTarget, text: str = TEXT, logits: Logits | None = None, merge: bool = True) -> TranslatedDrafter:
     return neural_proposer(target.vocabulary, logits or guesses(text), merge)
 
 

@@ -13,8 +13,8 @@ from engine.numerics.ngram_cache import NgramCache
 from engine.numerics.sampling import RandomDice
 from engine.numerics.string_trie import StringTrie
 from engine.numerics.vocabulary_map import VocabularyMap
-from engine.proposers.drafted import DrafterProposer
 from engine.proposers.interface import Context, Worth
+from engine.proposers.translated import TranslatedDrafter
 from tests.fakes.drafter import PIECES, FakeDrafter, FakeDrafterVocabulary, Logits, guesses
 from tests.fakes.proposers import Generous
 from tests.fakes.target import PIECES as TARGET_PIECES
@@ -35,7 +35,7 @@ class Bench:
         self.cache = NgramCache(self.trie)
         self.drafter = FakeDrafter(logits or guesses(text), max_held)
         self.kept: list[NgramRecord] = []
-        self.proposer = DrafterProposer(self.drafter, vocabulary, known, self.trie, self.cache, self.kept.extend)
+        self.proposer = TranslatedDrafter(self.drafter, vocabulary, known, self.trie, self.cache, self.kept.extend)
 
     def propose(
         self,

@@ -1,0 +1,135 @@
+"""Runs a GGUF model as a drafter: llama.cpp in a context of its own, which is taken back token by token."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from engine.config import TargetSettings
+from engine.drafter.exact_encoder import STRAY, STRAY_OR_MARK, ExactEncoder
+from engine.drafter.interface import LogitRow
+from engine.drafter.prompt_format import PromptFormat
+from engine.errors import Cancelled, CardsTooSmall, DrafterUnusable, MendableError
+from engine.library.facts import facts_of
+from engine.library.loading import check_memory, fitted
+from engine.messages.conversations import ChatTurn
+from engine.numerics.vocabulary_map import fingerprint
+from engine.stop_signal import StopSignal
+from engine.target.interface import SpellingVocabulary, Target, TargetFeature
+from engine.target.llama_cpp import LlamaCppTarget
+from engine.target.preflight import preflight
+
+MAX_HELD = 2048  # tokens; more would cost memory, and what is further away hardly changes a guess
+_GUARD = "\x01"  # a character that no tokenizer merges with another
+
+
+class GgufDrafter:
+    """Implements `engine.drafter.interface.Drafter`. The model is freed with it."""
+
+    def __init__(self, model: Target) -> None:
+        """Owns the model from here on."""
+        self._model = model
+        self._never = StopSignal()
+        self._free = weakref.finalize(self, model.close)
+
+    @property
+    def num_held(self) -> int:
+        return self._model.num_held
+
+    @property
+    def max_held(self) -> int:
+        return self._model.limits.context_size
+
+    def read(self, tokens: Sequence[int]) -> LogitRow:
+        most = self._model.limits.max_tokens
+        for start in range(0, len(tokens), most):
+            rows = self._model.evaluate(tokens[start : start + most], 1, self._never)
+        last: LogitRow = rows[-1]
+        return last
+
+    def roll_back(self, num_kept: int) -> None:
+        self._model.roll_back(num_kept)
+
+    def chance(self, probability: float) -> float:
+        return probability
+
+    def refresh(self) -> bool:
+        return False
+
+
+class GgufVocabulary:
+    """Implements `engine.drafter.interface.DrafterVocabulary` with llama.cpp's own tokenizer."""
+
+    def __init__(self, source: SpellingVocabulary, chat_template: str | None = None) -> None:
+        vocabulary = source.vocabulary
+        self.special = vocabulary.special | vocabulary.end_of_generation
+        self.pieces = tuple(b"" if token in self.special else piece for token, piece in enumerate(vocabulary.pieces))
+        self.fingerprint = fingerprint(vocabulary.pieces, self.special)
+        self._source = source
+        self._spell: Callable[[str], list[int]] = source.spell
+        stray = STRAY
+        if b"".join(self.pieces[token] for token in source.spell("a")) == b" a":  # SentencePiece begins with a space
+            self._guard = tuple(source.spell(_GUARD))
+            self._spell, stray = self._spell_in_the_middle, STRAY_OR_MARK
+        self._exact = ExactEncoder(self.pieces, self._spell, stray)
+        self._begin = [vocabulary.begin] if vocabulary.begins_prompts and vocabulary.begin is not None else []
+        texts = (
+            "" if token is None else vocabulary.pieces[token].decode("utf-8", "replace")
+            for token in (vocabulary.begin, vocabulary.end)
+        )
+        self._format = PromptFormat(chat_template, *texts)
+
+    def encode(self, data: bytes) -> list[int] | None:
+        return self._exact.encode(data)
+
+    def encode_many(self, items: Sequence[bytes]) -> list[list[int] | None]:
+        return [self._exact.encode(data) for data in items]
+
+    def encode_prompt(self, turns: Sequence[ChatTurn]) -> list[int]:
+        tokens = self._source.tokenize(self._format.render(turns)[0])
+        return tokens if tokens[: len(self._begin)] == self._begin else self._begin + tokens
+
+    def _spell_in_the_middle(self, text: str) -> list[int]:
+        """What follows the guard, and the space that the tokenizer puts before that."""
+        tokens = self._source.spell(_GUARD + text)
+        return tokens[len(self._guard) :] if tuple(tokens[: len(self._guard)]) == self._guard else tokens
+
+
+def load_gguf(path: Path, name: str, trusted: bool, stop: StopSignal) -> tuple[GgufDrafter, GgufVocabulary]:
+    """`trusted`: a file that was run before; another one is first tried in a process of its own. Raises DrafterUnusable
+    and Cancelled."""
+    try:
+        model = _load(path, name, trusted, stop)
+    except Cancelled:
+        raise
+    except MendableError as error:
+        raise DrafterUnusable(f"{name} cannot draft: {error}") from error
+    try:
+        if TargetFeature.ROLLBACK not in model.features:
+            raise DrafterUnusable(f"{name} cannot draft: it cannot take back what it has read; choose another drafter.")
+        return GgufDrafter(model), GgufVocabulary(model, model.description.chat_template)
+    except BaseException:
+        model.close()
+        raise
+
+
+def _load(path: Path, name: str, trusted: bool, stop: StopSignal) -> LlamaCppTarget:
+    settings = TargetSettings(context_size=_most_held(path))
+    check_memory(path, settings)
+    if not trusted:
+        preflight(path, stop)
+    try:
+        return LlamaCppTarget.load(path, name, fitted(path, settings), _ignore, stop, max_rows=1)
+    except CardsTooSmall:
+        return LlamaCppTarget.load(path, name, replace(settings, gpu_layers=0), _ignore, stop, max_rows=1)
+
+
+def _most_held(path: Path) -> int:
+    details = facts_of(path).details
+    return min(MAX_HELD, (details and details.trained_context) or MAX_HELD)
+
+
+def _ignore(_progress: float) -> None:
+    """Nobody waits for a drafter."""

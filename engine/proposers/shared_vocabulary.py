@@ -1,0 +1,102 @@
+"""A drafter with the target's own vocabulary: it reads the target's own prompt and guesses the target's own tokens.
+
+Nothing is tokenized again or translated, and sampled drafts are checked by the classical rule of rejection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine.drafter.interface import Drafter, LogitRow
+from engine.numerics.draft import Draft, DraftPath
+from engine.numerics.sampling import Distribution, make_distribution
+from engine.proposers.drafted import DrafterProposer, drafting, kind_of
+from engine.proposers.interface import Context, Worth
+from engine.target.interface import Vocabulary
+
+_MOST_DIFFERENT = 0.002  # of the tokens: newer models of a family name some that were unused
+
+
+def shares_vocabulary(target: Vocabulary, pieces: Sequence[bytes]) -> bool:
+    """Whether a drafter with these tokens (as bytes, empty for special ones) has the target's, but for a few of them
+    and for padding behind them."""
+    size = min(len(target), len(pieces))
+    longer = max(len(target), len(pieces))
+    num_different = sum(map(bytes.__ne__, _texts(target)[:size], pieces[:size]))
+    return longer - size + num_different <= _MOST_DIFFERENT * longer
+
+
+class SharedVocabularyDrafter(DrafterProposer):
+    """Tokens that differ after all are read, as nothing but guesses depends on that, and never drafted."""
+
+    def __init__(
+        self, drafter: Drafter, pieces: Sequence[bytes], target: Vocabulary, label: str = "the drafter"
+    ) -> None:
+        """`pieces`: the drafter's tokens as bytes, empty for special ones; see `shares_vocabulary`."""
+        super().__init__(drafter, label)
+        self._num_tokens = len(pieces)
+        texts = _texts(target)
+        # To be added to the drafter's logits, shape (its vocabulary,): minus infinity for what is never drafted.
+        self._mask = np.zeros(len(pieces), np.float32)
+        for token, piece in enumerate(pieces):
+            if not piece or token >= len(texts) or texts[token] != piece:
+                self._mask[token] = -np.inf
+
+    def _read_turns(self, context: Context) -> None:
+        """What the target reads is all there is."""
+
+    def _wanted(self, context: Context) -> list[int] | None:
+        tokens = [*context.tokens[self._num_left_out :], context.pending, *context.ahead]
+        return [token for token in tokens if token < self._num_tokens] if max(tokens) >= self._num_tokens else tokens
+
+    def _guess(self, logits: LogitRow, limit: int, worth: Worth) -> Draft:
+        tokens: list[int] = []
+        chances: list[float] = []
+        while True:
+            token = int(logits.argmax())
+            if self._mask[token]:
+                break
+            kind = self._kind_of(logits, token)
+            if not self._take(kind, token, chances, worth):
+                break
+            self._kinds.append(kind)
+            tokens.append(token)
+            if not self._goes_on(len(tokens), limit, chances, worth):
+                break
+            logits = self._read([token])
+        return self._draft(tuple(tokens), chances)
+
+    def _sample(self, logits: LogitRow, limit: int, worth: Worth, context: Context) -> Draft:
+        settings = drafting(context.sampling)
+        tokens: list[int] = []
+        distributions: list[Distribution] = []
+        chances: list[float] = []
+        while not self._mask[int(logits.argmax())]:
+            distribution = make_distribution(logits + self._mask, settings, ())
+            kind = kind_of(float(distribution.probabilities[0]))
+            if not self._take(kind, int(distribution.ids[0]), chances, worth):
+                break
+            self._kinds.append(kind)
+            token = distribution.draw(context.dice)
+            tokens.append(token)
+            distributions.append(distribution)
+            if not self._goes_on(len(tokens), limit, chances, worth):
+                break
+            logits = self._read([token])
+        path = DraftPath(tuple(tokens), tuple(distributions), None) if tokens else None
+        return self._draft(tuple(tokens), chances, path)
+
+    def _is_right(self, guess: int, written: int) -> bool:
+        return guess == written
+
+    def _goes_on(self, length: int, limit: int, chances: list[float], worth: Worth) -> bool:
+        has_room = length < limit and len(self._held) < self._drafter.max_held
+        return has_room and worth.goes_on(chances)
+
+
+def _texts(target: Vocabulary) -> list[bytes]:
+    """Empty for special tokens."""
+    silent = target.special | target.end_of_generation
+    return [b"" if token in silent else piece for token, piece in enumerate(target.pieces)]

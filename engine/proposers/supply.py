@@ -1,0 +1,229 @@
+"""Finds who drafts for one target, loads it, and thinks again after every reply."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from engine.config import AUTOMATIC, STARTER, EngineConfig, TargetSettings
+from engine.drafter.choice import BUILT_IN, built_in_source, drafter_source, file_drafter, starter_drafter
+from engine.drafter.gguf import MAX_HELD
+from engine.drafter.torch_library import preload_torch
+from engine.errors import Cancelled, DrafterUnusable, MendableError, TargetMissing
+from engine.library.estimate import estimate, free_memory
+from engine.library.facts import TargetFacts, facts_of
+from engine.messages.drafters import DrafterChoice, DrafterRecord, DrafterRunner, DrafterSource
+from engine.messages.targets import TargetRecord
+from engine.numerics.draft_length import PassCosts
+from engine.proposers.drafted import DrafterProposer
+from engine.proposers.drafting import Drafting, NgramMemory, open_gguf
+from engine.proposers.selection import Applicant, GivenStep, Pair, Selection, seen_again
+from engine.target.interface import Target, Vocabulary
+
+_logger = logging.getLogger("slipstream.drafters")
+
+_LARGEST_SHARE = 1 / 3  # of the target's bytes: a larger model takes too long for a guess
+_MOST_FROM_LIBRARY = 4
+_BUILT_IN_BYTES = 150_000_000  # with torch
+_WORK_BYTES = 100_000_000  # of a pass, and the context of a small model
+_MEMORY_SHARE = 0.5  # of what is free
+
+
+class DrafterMemory(Protocol):
+    """Stores what was seen of drafters, for each target."""
+
+    def drafter_records(self, target_identity: str) -> Mapping[str, DrafterRecord]: ...
+    def save_drafter_record(self, target_identity: str, record: DrafterRecord) -> None: ...
+
+
+class _Forgetful:
+    def drafter_records(self, target_identity: str) -> Mapping[str, DrafterRecord]:  # noqa: ARG002
+        return {}
+
+    def save_drafter_record(self, target_identity: str, record: DrafterRecord) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a store knows; by default nothing."""
+
+    ngrams: NgramMemory | None = None
+    drafters: DrafterMemory = _Forgetful()
+    library: Callable[[], Sequence[TargetRecord]] = tuple
+
+
+class DrafterSupply:
+    """Of one target. `choice` says who drafts; `load` may be called on another thread than the rest."""
+
+    def __init__(
+        self,
+        config: EngineConfig,
+        target: Target,
+        identity: str = "",
+        known: Known = Known(),
+        on_drafting: Callable[[Drafting | None], None] = lambda _drafting: None,
+        on_choice: Callable[[DrafterChoice], None] = lambda _choice: None,
+    ) -> None:
+        """`identity`: of the target, by which figures are stored; empty: they are not. `on_drafting` is given a drafter
+        before it drafts, and None when it does no more; `on_choice` every new choice."""
+        self._config = config
+        self._target = target
+        self._identity = identity
+        self._known = known
+        self._on_drafting = on_drafting
+        self._on_choice = on_choice
+        self._selection: Selection | None = None
+        self._drafting: Drafting | None = None  # in use
+        self.choice = DrafterChoice(None, "")
+
+    def choose(self, passes: PassCosts, given_step: GivenStep = lambda _key: None) -> DrafterChoice:
+        """Decides who drafts at these costs of passes; `given_step` as for `Selection`. Raises DrafterUnusable where
+        the user chose one that cannot be found."""
+        wanted = self._config.speculation.drafter
+        fixed = None if wanted == AUTOMATIC else drafter_source(wanted, self._config.data_dir, self._known.library)
+        applicants = [*self._applicants(fixed)]
+        records = self._known.drafters.drafter_records(self._identity) if self._identity else {}
+        selection = Selection(passes, self._target.description.size_bytes, applicants, records, given_step)
+        found = selection.choose()
+        if fixed is None:
+            self._selection = selection
+        else:
+            found = replace(found, chosen=fixed, why=f"You chose {fixed.label}.", is_fixed=True)
+        self._decide(found)
+        return found
+
+    def load(self, is_cancelled: Callable[[], bool]) -> DrafterProposer:
+        """The proposer of the chosen drafter. Where the user did not choose it and it cannot be used, the next one is
+        tried. Raises what `open_drafting` raises."""
+        while True:
+            source = self.choice.chosen
+            assert source is not None
+            try:
+                drafting = self.open(source, is_cancelled)
+                break
+            except DrafterUnusable as error:
+                if self._selection is None:
+                    raise
+                _logger.warning("%s", error)
+                self._selection.rule_out(source.key)
+                found = self._selection.choose()
+                if found.chosen is None:
+                    raise
+                self._decide(found)
+        if not is_cancelled():  # no other target or drafter came meanwhile
+            self._drafting = drafting
+            self._on_drafting(drafting)
+        return drafting.proposer
+
+    def open(self, source: DrafterSource, is_cancelled: Callable[[], bool] = lambda: False) -> Drafting:
+        """Raises what `open_drafting` raises."""
+        return open_drafting(self._config, source, self._target.vocabulary, self._known.ngrams, is_cancelled)
+
+    def reconsider(self) -> bool:
+        """A reply is over: stores what was seen of the drafter. Whether another one is to be loaded in its place, or
+        none. Raises StoreUnusable."""
+        drafting = self._drafting
+        if drafting is None:
+            return False
+        guesses, step_s = drafting.proposer.take_guesses()
+        records = self._known.drafters.drafter_records(self._identity) if self._selection is None else {}
+        before = records.get(drafting.key) if self._selection is None else self._selection.record(drafting.key)
+        record = seen_again(before or DrafterRecord(drafting.key), guesses, step_s)
+        if self._identity and guesses.num_first:
+            self._known.drafters.save_drafter_record(self._identity, record)
+        if self._selection is None:
+            return False
+        self._selection.note(record)
+        found = self._selection.choose(drafting.key)
+        if found.chosen is None or found.chosen.key != drafting.key:
+            self._drafting = None
+            self._on_drafting(None)
+            self._decide(found)
+            return True
+        return False
+
+    def _decide(self, choice: DrafterChoice) -> None:
+        self.choice = choice
+        self._on_choice(choice)
+
+    def _applicants(self, fixed: DrafterSource | None) -> Iterator[Applicant]:
+        is_starter = self._target.description.path == _starter_path()
+        pair = Pair.SMALL if is_starter else Pair.DISTILLED  # it was taught by the starter
+        yield Applicant(built_in_source(), pair, _BUILT_IN_BYTES)
+        if not is_starter:
+            try:
+                starter = starter_drafter()
+                yield Applicant(starter, Pair.SMALL, starter.size_bytes + _WORK_BYTES)
+            except TargetMissing:
+                pass  # an installation without it
+        yield from self._from_library()
+        if fixed is not None and fixed.key not in (BUILT_IN, STARTER):
+            yield Applicant(fixed, Pair.UNKNOWN, fixed.size_bytes + _WORK_BYTES)
+
+    def _from_library(self) -> list[Applicant]:
+        """Smaller models, those of the target's own family first, then the smallest."""
+        limit = _LARGEST_SHARE * self._target.description.size_bytes
+        records = self._known.library()
+        ours = _facts(next((each for each in records if each.path == self._target.description.path), None))
+        found: list[tuple[bool, Applicant]] = []
+        for record in records:
+            if not 0 < record.size_bytes <= limit or record.path == _starter_path():
+                continue
+            facts = _facts(record)
+            if facts is None or facts.problem or facts.details is None or not facts.details.can_speculate:
+                continue
+            memory = estimate(facts, TargetSettings(context_size=MAX_HELD)).total
+            if memory > _MEMORY_SHARE * free_memory():
+                continue
+            is_family = ours is not None and _is_family(facts, ours)
+            pair = Pair.FAMILY if is_family else Pair.SMALL
+            found.append((not is_family, Applicant(file_drafter(record.path, (record,)), pair, memory)))
+        found.sort(key=lambda each: (each[0], each[1].source.size_bytes))
+        return [applicant for _, applicant in found[:_MOST_FROM_LIBRARY]]
+
+
+def open_drafting(
+    config: EngineConfig,
+    source: DrafterSource,
+    target: Vocabulary,
+    memory: NgramMemory | None = None,
+    is_cancelled: Callable[[], bool] = lambda: False,
+) -> Drafting:
+    """Loads a drafter for a target. torch is imported only for those that it runs. Takes seconds the first time, when
+    the map between both vocabularies is built.
+
+    Raises DrafterUnusable, StoreUnusable, and Cancelled when `is_cancelled` says so before it begins.
+    """
+    if is_cancelled():
+        raise Cancelled("Loading the drafter was cancelled.")
+    maps = config.data_dir / "vocabulary-maps"
+    if source.runner is DrafterRunner.LLAMA_CPP:
+        return open_gguf(config.speculation, source, maps, target, memory)
+    preload_torch()
+    from engine.proposers.teachable import open_teachable  # imports torch
+
+    return open_teachable(config.speculation, source, maps, target, memory)
+
+
+def _is_family(one: TargetFacts, other: TargetFacts) -> bool:
+    """Whether two models seem to have one vocabulary; loading shows whether they do."""
+    a, b = one.details, other.details
+    if a is None or b is None or a.architecture != b.architecture or a.vocabulary_kind != b.vocabulary_kind:
+        return False
+    return abs(a.vocabulary_size - b.vocabulary_size) <= 0.01 * b.vocabulary_size
+
+
+def _facts(record: TargetRecord | None) -> TargetFacts | None:
+    try:
+        return None if record is None else facts_of(record.path, record.facts)
+    except MendableError:
+        return None
+
+
+def _starter_path() -> object:
+    try:
+        return starter_drafter().path
+    except TargetMissing:
+        return None

@@ -1,0 +1,71 @@
+"""A drafter that torch runs, which learns: its adapters and its learner."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from engine.config import SpeculationSettings
+from engine.drafter.adapter import Adapter, adapted, matrix_sizes
+from engine.drafter.checkpoint import LoadedDrafter, load_drafter
+from engine.learning.learner import Learner, LearnerSettings
+from engine.learning.samples import SampleMaker
+from engine.messages.drafters import DrafterSource
+from engine.proposers.drafted import DrafterProposer
+from engine.proposers.drafting import Drafting, NgramMemory, Translator, make_proposer
+from engine.proposers.shared_vocabulary import shares_vocabulary
+from engine.target.cpu import usable_cores
+from engine.target.interface import Vocabulary
+
+
+class TeachableDrafting(Drafting):
+    """Implements `engine.proposers.drafting.Teachable`."""
+
+    def __init__(
+        self,
+        source: DrafterSource,
+        drafter: LoadedDrafter,
+        target: Vocabulary,
+        proposer: DrafterProposer,
+        translator: Translator,
+        is_shared: bool,
+    ) -> None:
+        """Samples to learn from are translated also where the proposer needs no translation: `is_shared`."""
+        super().__init__(source, drafter.fingerprint, target, proposer, None if is_shared else translator)
+        self._drafter = drafter
+        self._strings = translator.map.strings
+        self._own_weights = drafter.model.weights
+        self._adapter: Adapter | None = None  # in use
+
+    @property
+    def teachable(self) -> TeachableDrafting:
+        return self
+
+    @property
+    def num_weights(self) -> int:
+        return sum(outputs * inputs for outputs, inputs in matrix_sizes(self._drafter.model.shape).values())
+
+    def make_learner(self, settings: LearnerSettings | None = None, *, adapter: Adapter | None = None) -> Learner:
+        maker = SampleMaker(self.vocabulary, self._drafter.tokenizer, self._strings)
+        shape, settings = self._drafter.model.shape, settings or LearnerSettings()
+        return Learner(shape, self._own_weights, maker, settings, adapter or self._adapter)
+
+    def read_adapter(self, data: bytes) -> Adapter:
+        return Adapter.from_bytes(data, self._drafter.model.shape)
+
+    def use(self, adapter: Adapter | None) -> None:
+        if adapter is None and self._adapter is None:
+            return  # the drafter need not read again what it holds
+        self._adapter = adapter
+        self._drafter.model.offer(self._own_weights if adapter is None else adapted(self._own_weights, adapter))
+
+
+def open_teachable(
+    settings: SpeculationSettings, source: DrafterSource, maps: Path, target: Vocabulary, memory: NgramMemory | None
+) -> TeachableDrafting:
+    """Raises DrafterUnusable and StoreUnusable."""
+    drafter = load_drafter(source.path, settings.device, usable_cores())
+    tokenizer, outputs = drafter.tokenizer, drafter.model.shape.outputs
+    translator = Translator(maps, target, tokenizer, outputs, settings.merge)
+    is_shared = outputs == len(tokenizer) and shares_vocabulary(target, tokenizer.pieces)
+    proposer = make_proposer(source, drafter.model, tokenizer, target, None if is_shared else translator, memory)
+    return TeachableDrafting(source, drafter, target, proposer, translator, is_shared)
