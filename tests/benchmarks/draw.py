@@ -1,0 +1,60 @@
+"""Draws recorded replies for a measurement, as many of each source as of any other.
+
+    python -m tests.benchmarks.draw OUT.jsonl TRACE.jsonl [TRACE.jsonl …] --count 60 --seed 7
+
+A line of a trace is `{"id", "source", "task", "prompt", "response"}`; what is drawn is written as it was read, in
+random order. The sources of every file take turns until there are enough: numbers differ by one at most, except where a
+source has no more. The same files, count and seed draw the same replies on any machine. The result is for
+`slipstream bench --target trace:VOCAB.gguf --prompts OUT.jsonl`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+
+def read_sources(paths: Sequence[Path]) -> dict[tuple[str, str], list[str]]:
+    """The lines of these traces, by the names of file and source."""
+    sources: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    for path in paths:
+        with path.open(encoding="utf-8") as lines:
+            for line in map(str.strip, lines):
+                if line:
+                    sources[path.name, json.loads(line)["source"]].append(line)
+    return dict(sources)
+
+
+def draw(sources: Mapping[tuple[str, str], Sequence[str]], count: int, seed: int) -> list[str]:
+    """`count` lines, or all of them where there are fewer."""
+    dice = random.Random(seed)
+    shuffled = [dice.sample(sources[name], len(sources[name])) for name in sorted(sources)]
+    dice.shuffle(shuffled)  # who gives one more than others is chance, too
+    drawn = [line for line, _ in zip(_in_turn(shuffled), range(count), strict=False)]
+    return dice.sample(drawn, len(drawn))
+
+
+def _in_turn(piles: Sequence[Sequence[str]]) -> Iterator[str]:
+    for place in range(max(map(len, piles), default=0)):
+        yield from (pile[place] for pile in piles if place < len(pile))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("traces", type=Path, nargs="+")
+    parser.add_argument("--count", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=7)
+    arguments = parser.parse_args()
+    sources = read_sources(arguments.traces)
+    drawn = draw(sources, arguments.count, arguments.seed)
+    arguments.out.write_text("".join(line + "\n" for line in drawn), "utf-8")
+    print(f"{len(drawn)} replies of {len(sources)} sources in {arguments.out}")
+
+
+if __name__ == "__main__":
+    main()
