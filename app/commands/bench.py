@@ -12,6 +12,7 @@ import typer
 
 import engine
 from app.commands.options import (
+    BodyOption,
     DrafterCostOption,
     DrafterDeviceOption,
     DrafterOption,
@@ -34,6 +35,7 @@ def bench(
         Path, typer.Option("--prompts", metavar="F.jsonl", help="Lines of {id, turns}, or of {id, prompt, response}.")
     ],
     target: MeasuredTargetOption = STARTER,
+    body: BodyOption = None,
     limit: Annotated[int | None, typer.Option(help="Ask only the first so many prompts.")] = None,
     modes: Annotated[
         str,
@@ -63,6 +65,7 @@ def bench(
         raise typer.BadParameter("Merging is either on or off.", param_hint="--merge")
     order = engine.BenchOrder(
         target=target,
+        body=body,
         prompts=prompts,
         limit=limit,
         modes=tuple(mode.strip() for mode in modes.split(",")),
@@ -84,6 +87,7 @@ def replay(
         Path, typer.Option("--prompts", metavar="F.jsonl", help="A user's chats, in order: lines as of `bench`.")
     ],
     target: MeasuredTargetOption = STARTER,
+    body: BodyOption = None,
     limit: Annotated[int | None, typer.Option(help="Play only the first so many chats.")] = None,
     window: Annotated[int, typer.Option(help="Replies of a window, whose figures are told apart.")] = 25,
     mode: Annotated[
@@ -111,6 +115,7 @@ def replay(
     """
     order = engine.BenchOrder(
         target=target,
+        body=body,
         prompts=prompts,
         limit=limit,
         modes=("plain", mode),

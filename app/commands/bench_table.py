@@ -15,6 +15,8 @@ def print_report(report: dict[str, Any]) -> None:
     """`report` is what `engine.lab.measuring.report.make_report` makes."""
     console = wide_console()
     label = ", simulated: all seconds are computed from counts" if report["simulated"] else ""
+    if (body := report["settings"].get("body")) is not None:
+        label = f", in the time that passes of {body} take"
     console.print(f"{report['target']}{label}", markup=False, highlight=False)
     console.print(_speeds(report))
     console.print(_times(report))
@@ -103,6 +105,13 @@ def _table(first: str, *others: str) -> Table:
     return table
 
 
+def _bar(ratios: dict[str, float], best: dict[str, Any] | None, pass_costs: dict[str, float]) -> str:
+    """What was reached, beside what could be."""
+    costs = ", ".join(f"V({rows}) {cost:.2f}" for rows, cost in pass_costs.items() if rows != "1")
+    share = "" if best is None else f", {best['share_of_allowed']:.0%} of the {best['allowed']:.3f} that costs allow"
+    return f"{ratios['median']:.3f} times plain, worst {ratios['worst']:.3f}{share}{f' ({costs})' if costs else ''}"
+
+
 def _lines(report: dict[str, Any]) -> list[str]:
     lines = []
     for mode, figures in report["modes"].items():
@@ -122,6 +131,8 @@ def _lines(report: dict[str, Any]) -> list[str]:
             lines.append(
                 f"{mode}: a draft step took {step['ms']:.2f} ms, {step['share']:.3f} of a one-row pass of the target"
             )
+        if (ratios := figures["ratio_to_plain"]) is not None and mode != "plain":
+            lines.append(f"{mode}: {_bar(ratios, figures['attainable'], report['pass_costs'])}")
         if (best := figures["attainable"]) is not None:
             costs = ", ".join(f"V({rows}) {cost:.2f}" for rows, cost in best["pass_costs"].items())
             lines.append(

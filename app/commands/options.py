@@ -49,6 +49,14 @@ LengthOption = Annotated[int, typer.Option(min=1, help="Length of a reply at mos
 TemperatureOption = Annotated[float, typer.Option(help=parameter(SamplingSettings, "temperature").option_help)]
 SeedOption = Annotated[int, typer.Option(min=0, help="The same seed gives the same plain replies.")]
 ReportOption = Annotated[Path | None, typer.Option("--json", metavar="OUT", help="Write all figures into this file.")]
+BodyOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--body",
+        metavar="MODEL.gguf",
+        help="A model whose passes take the time, while what is written stays the target's or the recorded reply.",
+    ),
+]
 DrafterCostOption = Annotated[
     float, typer.Option(help="Of recorded replies: cost of a drafter step, as a share of a one-row pass.")
 ]

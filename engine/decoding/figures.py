@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from engine.clock import now
 from engine.numerics.draft import Verdict
 
 
@@ -19,7 +19,7 @@ class ProposerFigures:
 
 @dataclass(slots=True)
 class DecodingFigures:
-    """Of the rounds after the prompt. Tokens are the target's, times are wall-clock seconds."""
+    """Of the rounds after the prompt. Tokens are the target's, times are wall-clock seconds of `engine.clock`."""
 
     num_rounds: int = 0
     num_written: int = 0
@@ -63,10 +63,10 @@ class Recorder:
         self._times: list[float] = []  # when it began, was drafted, verified, accepted, committed
 
     def begin(self) -> None:
-        self._times = [time.perf_counter()]
+        self._times = [now()]
 
     def step(self) -> None:
-        self._times.append(time.perf_counter())
+        self._times.append(now())
 
     @property
     def check_s(self) -> float:
@@ -85,6 +85,6 @@ class Recorder:
         figures.draft_s += draft.drafter_s
         figures.reading_s += draft.reading_s
         figures.num_readings += draft.reading_s > 0
-        figures.translate_s += drafted - began + time.perf_counter() - committed - draft.drafter_s
+        figures.translate_s += drafted - began + now() - committed - draft.drafter_s
         figures.target_s += verified - drafted + committed - accepted
         figures.accept_s += accepted - verified

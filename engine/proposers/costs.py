@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-
+from engine.clock import now
 from engine.numerics.draft_length import MAX_LENGTH, PassCosts
 from engine.numerics.estimates import Baseline
 from engine.stop_signal import StopSignal
@@ -24,7 +23,7 @@ def measure_passes(target: Target, stop: StopSignal, budget_s: float = 1.0) -> P
     passes are slow is timed with few of them. Raises Interrupted."""
     limit = min(target.limits.max_rows, target.limits.max_tokens, target.limits.context_size // 2, MAX_LENGTH + 1)
     token = target.vocabulary.begin if target.vocabulary.begin is not None else 0
-    began = time.perf_counter()
+    began = now()
     try:
         seconds = {1: _time_pass(target, [token], stop)}
         is_slow = seconds[1] > budget_s / _SLOW_SHARE
@@ -32,7 +31,7 @@ def measure_passes(target: Target, stop: StopSignal, budget_s: float = 1.0) -> P
         for num_tokens in _MEASURED_IF_SLOW if is_slow else _MEASURED:
             if num_tokens > limit:
                 continue
-            if time.perf_counter() - began > budget_s and len(seconds) > 1:
+            if now() - began > budget_s and len(seconds) > 1:
                 break
             times = [_time_pass(target, [token] * num_tokens, stop) for _ in range(num_passes)]
             seconds[num_tokens] = min(times[1:] or times)  # the first of several builds the graph of this size
@@ -72,8 +71,8 @@ class RoundCosts:
 
 
 def _time_pass(target: Target, tokens: list[int], stop: StopSignal) -> float:
-    began = time.perf_counter()
+    began = now()
     target.evaluate(tokens, len(tokens), stop)
-    seconds = time.perf_counter() - began
+    seconds = now() - began
     target.roll_back(0)
     return seconds

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from engine import clock
 from engine.decoding.speculation import Speculation
 
 _WINDOW_S = 1.0  # of the present speed
@@ -92,19 +92,19 @@ class ReplyClock:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Times the prompt; if it was read to its end, the reply begins."""
-        start = time.perf_counter()
+        start = clock.now()
         try:
             yield
-            self._began_at = time.perf_counter()
+            self._began_at = clock.now()
             self.pace = ReplyPace(self._began_at)
             self._was_loading = self._is_loading
         finally:
-            self.prompt_s = time.perf_counter() - start
+            self.prompt_s = clock.now() - start
 
     def note(self, num_tokens: int) -> None:
         """A round has ended; the reply has `num_tokens` now."""
         assert self._began_at is not None
-        now = time.perf_counter()
+        now = clock.now()
         if num_tokens == 1:  # drawn from the prompt's logits
             self.pace = ReplyPace(now, 1)
             return
@@ -117,7 +117,7 @@ class ReplyClock:
 
     def stop(self) -> None:
         if self._began_at is not None:
-            self.reply_s = time.perf_counter() - self._began_at
+            self.reply_s = clock.now() - self._began_at
 
     @property
     def is_compared(self) -> bool:

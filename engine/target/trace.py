@@ -49,15 +49,16 @@ class TraceTarget:
         self._held: list[int] = []
         self._num_true = 0  # of the held tokens, how many are the recording's, from the first on
 
-    def replay(self, prompt: str, response: str) -> tuple[list[int], int]:
+    def replay(self, prompt: str, response: str, context_size: int = _LIMITS.context_size) -> tuple[list[int], int]:
         """From now on `response` is what follows `prompt`, and then the end of the reply. Nothing is held.
 
-        Returns the tokens of the prompt, and how many the response has, the one that ends it not counted.
+        Returns the tokens of the prompt, its last ones where `context_size` cannot hold more, and how many the response
+        has, the one that ends it not counted.
         """
-        answer = self._source.tokenize(response)[: _LIMITS.context_size // 2]
+        answer = self._source.tokenize(response)[: context_size // 2]
         begin = [self.vocabulary.begin] if self.vocabulary.begins_prompts and self.vocabulary.begin is not None else []
-        room = _LIMITS.context_size - len(answer) - len(begin) - _LIMITS.max_rows
-        tokens = [*begin, *self._source.tokenize(prompt)[-room:]]
+        room = context_size - len(answer) - len(begin) - _LIMITS.max_rows
+        tokens = [*begin, *self._source.tokenize(prompt)[-max(1, room) :]]
         self._recording = [*tokens, *answer]
         self._held.clear()
         self._num_true = 0

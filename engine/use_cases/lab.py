@@ -34,8 +34,8 @@ def open_bench(config: EngineConfig, order: BenchOrder, stop: StopSignal) -> Mea
     """
     profile = None if order.profile is None else _Profile(order.profile)
 
-    def load() -> Target:
-        return load_target(resolve(config, order.target), TargetSettings(), lambda _progress: None, stop)
+    def load(name: str) -> Target:
+        return load_target(resolve(config, name), TargetSettings(), lambda _progress: None, stop)
 
     def drafting_for(target: Target, passes: PassCosts, given_step: GivenStep, must_draft: bool) -> Drafting | None:
         supply = DrafterSupply(config, target, known=Known(profile, library=lambda: list_library(config)))

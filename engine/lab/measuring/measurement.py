@@ -10,14 +10,16 @@ import numpy as np
 from engine.decoding.speculation import Speculation
 from engine.lab.measuring.bench import Bench, Comparison, LogitGauge
 from engine.lab.measuring.machine import describe_machine
-from engine.lab.measuring.modes import Mode, ReplayMode, WriterMode
+from engine.lab.measuring.modes import Mode, ReplayMode, SimulatedMode, WriterMode
 from engine.lab.measuring.order import PASS_S, PLAIN, BenchOrder
+from engine.lab.measuring.passes import NUM_ROWS, PassProbe
 from engine.lab.measuring.prompts import Chat
 from engine.lab.measuring.report import Json, Subject, make_report
 from engine.lab.measuring.windows import Schooling, trials, windows
 from engine.messages.learned import RecallText
 from engine.proposers.recall import RecallTexts
 from engine.stop_signal import StopSignal
+from engine.target.body import BodyTarget
 from engine.target.interface import Target
 from engine.target.trace import TraceTarget
 
@@ -44,6 +46,7 @@ class Measurement:
         self._memories = memories or {}
         self._schoolings = schoolings or {}
         self._num_remembered = 0
+        self._probe = PassProbe(target)
         gauge = LogitGauge(target) if order.temperature == 0 else None
         self._bench = Bench({mode: self._mode(speculations.get(mode), mode) for mode in order.modes}, gauge)
 
@@ -57,6 +60,8 @@ class Measurement:
 
         def tell(comparison: Comparison) -> None:
             self._remember(comparison)
+            if not self._order.is_simulated:
+                self._probe.measure(stop)
             on_answered(comparison.question.id)
 
         outcome = self._bench.run(self._chats, stop, tell)
@@ -88,9 +93,11 @@ class Measurement:
     def _mode(self, speculation: Speculation | None, mode: str) -> Mode:
         assert (speculation is None) == (mode == PLAIN)
         settings = replace(self._order.reply_settings, keeps_distributions=mode in self._schoolings)
-        if isinstance(self._target, TraceTarget):
-            return ReplayMode(self._target, settings, speculation, self._order.costs)
-        return WriterMode(self._target, settings, speculation)
+        trace = self._target.inner if isinstance(self._target, BodyTarget) else self._target
+        if not isinstance(trace, TraceTarget):
+            return WriterMode(self._target, settings, speculation)
+        replay = ReplayMode(trace, self._target, settings, speculation)
+        return SimulatedMode(replay, self._order.costs) if self._order.is_simulated else replay
 
     def _subject(self) -> Subject:
         order, drafting = self._order, self._order.speculation
@@ -107,10 +114,12 @@ class Measurement:
             "learns": order.learns,
             "profile": None if order.profile is None else str(order.profile),
             "shift": None if order.shift is None else str(order.shift),
+            "body": None if order.body is None else str(order.body),
         }
-        simulated = order.vocabulary is not None
-        if simulated:
+        pass_costs = self._probe.costs
+        if order.is_simulated:
             settings |= {"drafter_cost": order.costs.step, "pass_costs": list(order.costs.passes), "pass_s": PASS_S}
+            pass_costs = {num_rows: order.costs.pass_s(num_rows) / order.costs.pass_s(1) for num_rows in NUM_ROWS}
         description = self._target.description
-        name = order.target if simulated else description.name
-        return Subject(name, simulated, describe_machine(description.threads), settings)
+        name = description.name if order.vocabulary is None else order.target
+        return Subject(name, order.is_simulated, describe_machine(description.threads), settings, pass_costs)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from engine.clock import now
 from engine.config import ReplySettings
 from engine.decoding.figures import DecodingFigures
 from engine.decoding.loop import Decoder
@@ -76,74 +76,89 @@ class WriterMode:
 
 
 class ReplayMode:
-    """Writes what was recorded. Its seconds are computed from counts; only `own_s` is a measured time."""
+    """Writes what was recorded."""
 
     def __init__(
-        self, target: TraceTarget, settings: ReplySettings, speculation: Speculation | None, costs: SimulatedCosts
+        self, trace: TraceTarget, target: Target, settings: ReplySettings, speculation: Speculation | None
     ) -> None:
+        """`target` is the trace itself, or what evaluates for it."""
+        self._trace = trace
         self._target = target
         self._settings = settings
         self._speculation = speculation
-        self._costs = costs
 
     def answer(self, question: Question, stop: StopSignal) -> Answer:
         assert question.response is not None
-        prompt, num_recorded = self._target.replay(_text(question.turns), question.response)
-        limit = self._settings.max_tokens
-        if not self._target.vocabulary.end_of_generation:
-            limit = max(1, num_recorded if limit is None else min(limit, num_recorded))
+        self._target.roll_back(0)
+        context_size = self._target.limits.context_size
+        prompt, num_recorded = self._trace.replay(_text(question.turns), question.response, context_size)
+        began = now()
         session = Session(self._target)
         rows = session.read(prompt, stop)
+        read = now()
         notes = DistributionNotes() if self._settings.keeps_distributions else None
         decoder = Decoder(
             self._target, session, self._settings.sampling, question.turns, self._speculation, notes=notes
         )
-        tokens: list[int] = []
-        ended = False
-        began = time.perf_counter()
-        for new in decoder.rounds(rows, stop, max_tokens=limit):
-            tokens += new
-            if new[-1] in self._target.vocabulary.end_of_generation:
-                tokens.pop()
-                ended = True
-                break
-            if limit is not None and len(tokens) >= limit:
-                break
-        real_s = time.perf_counter() - began
-        verified = None if notes is None else notes.first(len(tokens) + ended)
-        return self._answer(prompt, tokens, decoder.figures, real_s, verified)
-
-    def _answer(
-        self,
-        prompt: list[int],
-        tokens: list[int],
-        measured: DecodingFigures,
-        real_s: float,
-        verified: VerifiedReply | None,
-    ) -> Answer:
-        draft_s = self._costs.draft_s(measured.num_steps)
-        target_s = self._costs.target_s(measured.passes)
+        limit = self._limit(num_recorded)
+        tokens, ended = self._write(decoder.rounds(rows, stop, max_tokens=limit), limit)
+        wall_s = now() - read
+        if self._speculation is not None:
+            self._speculation.end_reply()
         pieces = self._target.vocabulary.pieces
-        pass_s = defaultdict(float, {rows: self._costs.pass_s(rows) * num for rows, num in measured.passes.items()})
         return Answer(
             text=b"".join(pieces[token] for token in tokens).decode("utf-8", "replace"),
             prompt=tuple(prompt),
             tokens=tuple(tokens),
-            prompt_s=0.0,  # nor does the drafter's reading of the prompt count
-            wall_s=draft_s + target_s,
-            figures=replace(
-                measured,
-                draft_s=draft_s,
-                reading_s=0.0,
-                num_readings=0,
-                target_s=target_s,
-                translate_s=0.0,
-                accept_s=0.0,
-                pass_s=pass_s,
-            ),
-            own_s=max(0.0, real_s - measured.draft_s - measured.target_s),
-            verified=verified,
+            prompt_s=read - began,
+            wall_s=wall_s,
+            figures=decoder.figures,
+            verified=None if notes is None else notes.first(len(tokens) + ended),
         )
+
+    def _limit(self, num_recorded: int) -> int | None:
+        """Of a reply's tokens; where no token ends replies, the recorded length does."""
+        limit = self._settings.max_tokens
+        if self._target.vocabulary.end_of_generation:
+            return limit
+        return max(1, num_recorded if limit is None else min(limit, num_recorded))
+
+    def _write(self, rounds: Iterator[tuple[int, ...]], limit: int | None) -> tuple[list[int], bool]:
+        """The tokens of the reply without the one that ended it, and whether there was one."""
+        tokens: list[int] = []
+        for new in rounds:
+            tokens += new
+            if new[-1] in self._target.vocabulary.end_of_generation:
+                return tokens[:-1], True
+            if limit is not None and len(tokens) >= limit:
+                break
+        return tokens, False
+
+
+class SimulatedMode:
+    """The answers of another mode, with seconds computed from counts; only `own_s` is a measured time."""
+
+    def __init__(self, mode: Mode, costs: SimulatedCosts) -> None:
+        self._mode = mode
+        self._costs = costs
+
+    def answer(self, question: Question, stop: StopSignal) -> Answer:
+        answer = self._mode.answer(question, stop)
+        measured, costs = answer.figures, self._costs
+        draft_s, target_s = costs.draft_s(measured.num_steps), costs.target_s(measured.passes)
+        figures = replace(
+            measured,
+            draft_s=draft_s,
+            reading_s=0.0,
+            num_readings=0,
+            target_s=target_s,
+            translate_s=0.0,
+            accept_s=0.0,
+            pass_s=defaultdict(float, {rows: costs.pass_s(rows) * num for rows, num in measured.passes.items()}),
+        )
+        own_s = max(0.0, answer.wall_s - measured.draft_s - measured.target_s)
+        # The target's reading of the prompt counts nothing, nor does the drafter's.
+        return replace(answer, prompt_s=0.0, wall_s=draft_s + target_s, figures=figures, own_s=own_s)
 
 
 def _text(turns: Sequence[ChatTurn]) -> str:

@@ -21,6 +21,7 @@ from engine.proposers.interface import Supplies
 from engine.proposers.recall import RecallTexts
 from engine.proposers.selection import GivenStep
 from engine.stop_signal import StopSignal
+from engine.target.body import BodyTarget
 from engine.target.interface import Target, TargetFeature, TokenizingVocabulary
 from engine.target.trace import TraceTarget
 
@@ -33,14 +34,15 @@ _ALONE = {ALWAYS_DRAFTING: "drafter", RECALL: "recall"}  # modes in which one pr
 
 def open_measurement(
     order: BenchOrder,
-    load_target: Callable[[], Target],
+    load_target: Callable[[str], Target],
     load_vocabulary: Callable[[Path], TokenizingVocabulary],
     make_drafting: MakeDrafting,
     stop: StopSignal,
     remembered: Callable[[Target], Iterable[RecallText]] = lambda _target: (),
 ) -> Measurement:
-    """`load_target` loads the order's target where that is a model, `load_vocabulary` what recorded replies are
-    replayed in, `make_drafting` a drafter for it, and `remembered` is what is recalled from the beginning.
+    """`load_target` loads a model by its name or path: the order's target where that is one, and its body;
+    `load_vocabulary` loads what recorded replies are replayed in, `make_drafting` a drafter for the target, and
+    `remembered` is what is recalled from the beginning.
 
     Raises FileUnusable, Interrupted, and what these raise.
     """
@@ -48,8 +50,10 @@ def open_measurement(
     chats = read_prompts(order.prompts, order.limit, recorded=path is not None)
     if order.shift is not None:
         chats += read_prompts(order.shift, order.limit, recorded=path is not None)
-    target = load_target() if path is None else TraceTarget(load_vocabulary(path), path)
+    target: Target = load_target(order.target) if path is None else TraceTarget(load_vocabulary(path), path)
     try:
+        if order.body is not None:
+            target = BodyTarget(target, load_target(str(order.body)))
         memories = {mode: RecallTexts(remembered(target)) for mode in order.modes if mode != PLAIN}
         # Each mode has its own drafter, so that none learns from another.
         draftings: dict[str, Drafting] = {}
@@ -88,7 +92,7 @@ def _always(order: BenchOrder) -> Always:
 
 
 def _costs(order: BenchOrder, target: Target, stop: StopSignal) -> tuple[PassCosts, GivenStep]:
-    if order.vocabulary is None:
+    if not order.is_simulated:
         return measure_passes(target, stop), lambda _key: None
     costs = {num_rows: order.costs.pass_s(num_rows) for num_rows in range(1, MAX_LENGTH + 2)}
     return FixedCosts(costs), lambda _key: order.costs.draft_s(1)  # those that the report counts with

@@ -68,11 +68,12 @@ class BenchOrder:
     temperature: float = 0.0
     seed: int = 0
     speculation: SpeculationSettings = SpeculationSettings()
-    costs: SimulatedCosts = SimulatedCosts()  # for recorded replies
+    costs: SimulatedCosts = SimulatedCosts()  # where seconds are computed from them
     learns: bool = False  # whether a chat is remembered in those after it, as the app remembers a user's chats
     window: int | None = None  # replies of a stretch whose figures are told apart; None = only all together
     profile: Path | None = None  # what was learned before; None: nothing
     shift: Path | None = None  # prompts of another kind, that are asked after the others; as many of them at most
+    body: Path | None = None  # a model whose passes are timed in place of the target's; None: the target's own
 
     def __post_init__(self) -> None:
         for mode in self.modes:
@@ -92,6 +93,11 @@ class BenchOrder:
     def vocabulary(self) -> Path | None:
         """Of recorded replies, where the target is one that replays them."""
         return Path(self.target.removeprefix(TRACE)).expanduser() if self.target.startswith(TRACE) else None
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether seconds are computed from counts: recorded replies, and no model to take time."""
+        return self.vocabulary is not None and self.body is None
 
     @property
     def reply_settings(self) -> ReplySettings:

@@ -48,10 +48,18 @@ class Attainable:
     pass_costs: dict[int, float]  # V(n): of a pass over n rows, as a multiple of plain's one-row pass; what was seen
     ratio: float  # max over k of (1 + a + … + a^k) / V(k + 1), so 1 where not drafting is best
     covered: float  # the same, if the rounds without a draft (there was nothing to guess from) bring what plain ones do
+    allowed: float  # max over k of (1 + a + … + a^k) / (V(k + 1) + k · step), and 1 where not drafting is best
 
 
-def attainable(plain: Sequence[DecodingFigures], drafting: Sequence[DecodingFigures]) -> Attainable | None:
-    """None where no draft was checked, or plain had no pass."""
+def attainable(
+    plain: Sequence[DecodingFigures],
+    drafting: Sequence[DecodingFigures],
+    step: float = 0.0,
+    pass_costs: Mapping[int, float] | None = None,
+) -> Attainable | None:
+    """What guesses as good as these could bring at best: free ones, and such that cost `step` of a one-row pass each.
+    `pass_costs`: V(n) as measured apart from the rounds, for passes that these had too few of. None where no draft was
+    checked, or plain had no pass."""
     checked = sum(sum(figures.checked.values()) for figures in drafting)
     stood = sum(sum(figures.accepted.values()) for figures in drafting)
     single = _mean_s(plain, 1)
@@ -62,14 +70,22 @@ def attainable(plain: Sequence[DecodingFigures], drafting: Sequence[DecodingFigu
         if sum(figures.passes[num_rows] for figures in drafting) >= _FEWEST_PASSES:
             costs[num_rows] = _mean_s(drafting, num_rows) / single
     acceptance = stood / checked
-    filled = PassCosts(costs)
-    tokens, ratio = 0.0, 0.0
-    for length in range(max(costs)):  # of longer passes nothing is known
-        tokens += acceptance**length
-        ratio = max(ratio, tokens / filled.of(length + 1))
+    ratio = _best_ratio(acceptance, costs, step=0.0)
     undrafted = sum(figures.passes[1] for figures in drafting)
     written = sum(figures.num_written for figures in drafting)
-    return Attainable(acceptance, costs, ratio, written / ((written - undrafted) / ratio + undrafted))
+    covered = written / ((written - undrafted) / ratio + undrafted)
+    allowed = _best_ratio(acceptance, {**(pass_costs or {}), **costs}, step)
+    return Attainable(acceptance, costs, ratio, covered, allowed)
+
+
+def _best_ratio(acceptance: float, costs: Mapping[int, float], step: float) -> float:
+    """Over the lengths of drafts whose passes are known; at least 1, which is not to draft."""
+    filled = PassCosts(costs)
+    tokens, ratio = 0.0, 1.0
+    for length in range(max(costs)):
+        tokens += acceptance**length
+        ratio = max(ratio, tokens / (filled.of(length + 1) + length * step))
+    return ratio
 
 
 def _mean_s(all_figures: Sequence[DecodingFigures], num_rows: int) -> float:
@@ -88,6 +104,7 @@ class Subject:
     simulated: bool  # whether the seconds are computed from counts, as for recorded replies
     machine: Mapping[str, object]
     settings: Mapping[str, object]
+    pass_costs: Mapping[int, float]  # V(n) as multiples of V(1), for some n; empty where it was not measured
 
 
 def make_report(subject: Subject, modes: Sequence[str], outcome: Outcome) -> Json:
@@ -96,7 +113,8 @@ def make_report(subject: Subject, modes: Sequence[str], outcome: Outcome) -> Jso
         "simulated": subject.simulated,
         "machine": dict(subject.machine),
         "settings": dict(subject.settings),
-        "modes": {mode: _mode(mode, outcome) for mode in modes},
+        "pass_costs": _costs(subject.pass_costs),
+        "modes": {mode: _mode(mode, outcome, subject.pass_costs) for mode in modes},
         "prompts": [
             _prompt(comparison, mode, answer)
             for comparison in outcome.comparisons
@@ -118,11 +136,16 @@ def _s_per_token(answer: Answer) -> float | None:
     return answer.wall_s / answer.figures.num_written if answer.figures.num_written else None
 
 
-def _mode(mode: str, outcome: Outcome) -> Json:
+def _costs(pass_costs: Mapping[int, float]) -> Json:
+    return {str(num_rows): round(cost, 4) for num_rows, cost in pass_costs.items()}
+
+
+def _mode(mode: str, outcome: Outcome, pass_costs: Mapping[int, float]) -> Json:
     comparisons = outcome.comparisons
     answers = [comparison.answers[mode] for comparison in comparisons]
     with_plain = [comparison for comparison in comparisons if PLAIN in comparison.answers]
     tasks = sorted({comparison.question.task for comparison in comparisons} - {""})
+    step = _draft_step(answers, comparisons)
     own = {} if any(answer.own_s is None for answer in answers) else {"own_ms_measured": _own_ms(answers)}
     return {
         **_counts(answers),
@@ -144,8 +167,8 @@ def _mode(mode: str, outcome: Outcome) -> Json:
         ],
         "by_proposer": _by_proposer(answers),
         "by_place": _by_place(answers),
-        "draft_step": _draft_step(answers, comparisons),
-        "attainable": _attainable(mode, comparisons),
+        "draft_step": step.as_json() if step else None,
+        "attainable": _attainable(mode, comparisons, step, pass_costs),
         "passes": _passes(answers),
         "by_task": {
             task: _task(mode, [comparison for comparison in comparisons if comparison.question.task == task])
@@ -252,31 +275,50 @@ def _by_place(answers: Iterable[Answer]) -> list[Json]:
     return [{"place": place, "checked": checked[place], "stood": stood[place]} for place in sorted(checked)]
 
 
-def _draft_step(answers: Sequence[Answer], comparisons: Sequence[Comparison]) -> Json | None:
-    """What a pass of the drafter takes beside a one-row pass of plain; passes that read a prompt do not count."""
+@dataclass(frozen=True, slots=True)
+class _DraftStep:
+    seconds: float  # of a pass of the drafter; passes that read a prompt do not count
+    pass_s: float  # of a one-row pass of plain
+
+    @property
+    def share(self) -> float:
+        return self.seconds / self.pass_s
+
+    def as_json(self) -> Json:
+        times = {"ms": self.seconds * 1e3, "target_pass_ms": self.pass_s * 1e3, "share": self.share}
+        return {name: round(figure, 4) for name, figure in times.items()}
+
+
+def _draft_step(answers: Sequence[Answer], comparisons: Sequence[Comparison]) -> _DraftStep | None:
     steps = sum(answer.figures.num_steps - answer.figures.num_readings for answer in answers)
-    plain = [comparison.answers[PLAIN].figures for comparison in comparisons if PLAIN in comparison.answers]
-    passes = sum(figures.passes[1] for figures in plain)
-    if not steps or not passes:
+    single_s = _mean_s([each.answers[PLAIN].figures for each in comparisons if PLAIN in each.answers], 1)
+    if not steps or not single_s:
         return None
-    step_s = sum(answer.figures.draft_s - answer.figures.reading_s for answer in answers) / steps
-    pass_s = sum(figures.pass_s[1] for figures in plain) / passes
-    return {"ms": round(step_s * 1e3, 4), "target_pass_ms": round(pass_s * 1e3, 4), "share": round(step_s / pass_s, 4)}
+    return _DraftStep(sum(answer.figures.draft_s - answer.figures.reading_s for answer in answers) / steps, single_s)
 
 
-def _attainable(mode: str, comparisons: Sequence[Comparison]) -> Json | None:
+def _attainable(
+    mode: str, comparisons: Sequence[Comparison], step: _DraftStep | None, pass_costs: Mapping[int, float]
+) -> Json | None:
     compared = [comparison.answers for comparison in comparisons if PLAIN in comparison.answers]
-    best = attainable([answers[PLAIN].figures for answers in compared], [answers[mode].figures for answers in compared])
+    best = attainable(
+        [answers[PLAIN].figures for answers in compared],
+        [answers[mode].figures for answers in compared],
+        step.share if step else 0.0,
+        pass_costs,
+    )
     ratios = [ratio for comparison in comparisons if (ratio := ratio_to_plain(comparison, mode)) is not None]
     if best is None or not ratios:
         return None
     return {
         "ratio": round(best.ratio, 4),
         "acceptance": round(best.acceptance, 4),
-        "pass_costs": {str(num_rows): round(cost, 4) for num_rows, cost in best.pass_costs.items()},
+        "pass_costs": _costs(best.pass_costs),
         "share": round(float(np.median(ratios)) / best.ratio, 4),
         "covered": round(best.covered, 4),
         "share_of_covered": round(float(np.median(ratios)) / best.covered, 4),
+        "allowed": round(best.allowed, 4),
+        "share_of_allowed": round(float(np.median(ratios)) / best.allowed, 4),
     }
 
 

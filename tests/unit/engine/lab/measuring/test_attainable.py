@@ -38,6 +38,26 @@ def test_where_no_guess_pays_it_is_plain_itself() -> None:
     assert best.ratio == 1.0
 
 
+def test_what_costs_allow_counts_the_steps_of_the_drafter() -> None:
+    drafting = [_figures({2: (20, 0.022), 3: (20, 0.024)}, checked=100, stood=60)]
+    best = attainable(PLAIN, drafting, step=0.2)
+    assert best is not None
+    assert best.allowed == pytest.approx(1.6 / (1.1 + 0.2))  # two steps would bring 1.96 / (1.2 + 0.4)
+    assert best.ratio == pytest.approx(1.96 / 1.2)
+    costly = attainable(PLAIN, drafting, step=1.5)
+    assert costly is not None
+    assert costly.allowed == 1.0
+
+
+def test_passes_measured_apart_stand_in_for_those_that_were_seldom() -> None:
+    drafting = [_figures({2: (20, 0.022), 3: (2, 0.04)}, checked=100, stood=60)]
+    best = attainable(PLAIN, drafting, pass_costs={2: 1.9, 4: 1.2})
+    assert best is not None
+    # V(2) is the rounds' own, V(3) lies between it and V(4): 1.6 / 1.1, 1.96 / 1.15, 2.176 / 1.2.
+    assert best.allowed == pytest.approx(2.176 / 1.2)
+    assert best.ratio == pytest.approx(1.6 / 1.1)
+
+
 def test_rounds_without_a_guess_bring_what_plain_ones_do() -> None:
     drafting = [_figures({1: (40, 0.02), 2: (20, 0.022), 3: (20, 0.044)}, checked=100, stood=60)]
     best = attainable(PLAIN, drafting)

@@ -7,7 +7,7 @@ import pytest
 from engine.config import ReplySettings, SamplingSettings
 from engine.decoding.speculation import Speculation
 from engine.errors import TargetUnusable
-from engine.lab.measuring.modes import ReplayMode, WriterMode
+from engine.lab.measuring.modes import ReplayMode, SimulatedMode, WriterMode
 from engine.lab.measuring.order import PASS_S, SimulatedCosts
 from engine.lab.measuring.prompts import Question
 from engine.messages.conversations import ChatTurn, Role
@@ -15,9 +15,11 @@ from engine.messages.origins import Origin
 from engine.numerics.draft import NO_DRAFT, Draft
 from engine.proposers.interface import Context, Proposer, Worth
 from engine.stop_signal import StopSignal
+from engine.target.body import BodyTarget
 from engine.target.interface import Interrupted
 from engine.target.trace import TraceTarget
-from tests.fakes.proposers import drafting
+from tests.fakes.clock import FakeClock
+from tests.fakes.proposers import FakeSlow, drafting
 from tests.fakes.target import FakeTarget, says
 from tests.unit.engine.target.test_trace import FakeVocabulary
 
@@ -48,9 +50,9 @@ class Foreteller(Proposer):
         return 1
 
 
-def replay_mode(speculation: Speculation | None, max_tokens: int, costs: SimulatedCosts) -> ReplayMode:
-    target = TraceTarget(FakeVocabulary(), Path("fake-vocab.gguf"))
-    return ReplayMode(target, ReplySettings(GREEDY, max_tokens), speculation, costs)
+def replay_mode(speculation: Speculation | None, max_tokens: int, costs: SimulatedCosts) -> SimulatedMode:
+    trace = TraceTarget(FakeVocabulary(), Path("fake-vocab.gguf"))
+    return SimulatedMode(ReplayMode(trace, trace, ReplySettings(GREEDY, max_tokens), speculation), costs)
 
 
 def test_a_recorded_reply_costs_one_pass_for_each_token_but_the_first_and_one_for_its_end() -> None:
@@ -94,6 +96,39 @@ def test_every_replay_begins_anew() -> None:
     mode = replay_mode(None, 128, SimulatedCosts())
     texts = [mode.answer(Question("a", "", TURNS, text), StopSignal()).text for text in ("one", "two", "one")]
     assert texts == ["one", "two", "one"]
+
+
+def test_with_a_body_a_replay_takes_the_bodys_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = FakeClock(monkeypatch)
+    trace = TraceTarget(FakeVocabulary(), Path("fake-vocab.gguf"))
+    body = FakeTarget(context_size=512, max_tokens=256)
+    body.on_evaluate = lambda: clock.spend(0.25)
+    mode = ReplayMode(trace, BodyTarget(trace, body), ReplySettings(GREEDY, 128), None)
+    for _ in range(2):
+        answer = mode.answer(Question("a", "", TURNS, "abcd"), StopSignal())
+        assert answer.text == "abcd"
+        assert (answer.prompt_s, answer.wall_s) == (0.25, 4 * 0.25)
+        assert answer.figures.pass_s == {1: 1.0}
+        assert answer.own_s is None
+
+
+def test_a_replay_keeps_its_prompt_within_the_bodys_context() -> None:
+    trace = TraceTarget(FakeVocabulary(), Path("fake-vocab.gguf"))
+    target = BodyTarget(trace, FakeTarget(context_size=200, max_tokens=64))
+    turns = (ChatTurn(Role.USER, "long " * 100),)
+    answer = ReplayMode(trace, target, ReplySettings(GREEDY, 128), None).answer(
+        Question("a", "", turns, "abcd"), StopSignal()
+    )
+    assert answer.text == "abcd"
+    assert 100 < len(answer.prompt) < 200
+
+
+def test_what_a_replay_taught_is_told_to_the_proposers() -> None:
+    proposer = FakeSlow(0.5)
+    trace = TraceTarget(FakeVocabulary(), Path("fake-vocab.gguf"))
+    mode = ReplayMode(trace, trace, ReplySettings(GREEDY, 128), drafting(proposer))
+    mode.answer(Question("a", "", TURNS, "abcd"), StopSignal())
+    assert proposer.num_replies == 1
 
 
 def test_a_writers_answer_has_its_text_tokens_and_figures() -> None:

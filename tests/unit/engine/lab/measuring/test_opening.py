@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from engine.drafter.adapter import Adapter
-from engine.errors import DrafterUnusable, FileUnusable
+from engine.errors import DrafterUnusable, FileUnusable, TargetUnusable
 from engine.lab.measuring.opening import open_measurement
 from engine.lab.measuring.order import BenchOrder
 from engine.lab.measuring.windows import Drafting
@@ -51,7 +51,7 @@ def no_drafter(_target: Target) -> Drafting:
     raise AssertionError("recall needs no drafter")
 
 
-def no_target() -> Target:
+def no_target(_name: str) -> Target:
     raise AssertionError("no model is loaded for recorded replies")
 
 
@@ -112,7 +112,7 @@ def test_a_chat_is_remembered_in_the_next_one_where_that_is_asked_for(tmp_path: 
 def test_a_target_that_cannot_roll_back_is_measured_without_drafts(prompts: Path) -> None:
     order = BenchOrder("fake", prompts, max_tokens=20)
     target = FakeTarget(says(REPLY), can_roll_back=False)
-    measurement = open_measurement(order, lambda: target, no_vocabulary, foreteller, StopSignal())
+    measurement = open_measurement(order, lambda _name: target, no_vocabulary, foreteller, StopSignal())
     report: Any = measurement.run(StopSignal())
     assert report["modes"]["auto"]["drafted"] == 0
     assert report["modes"]["auto"]["identical"] == 1
@@ -124,8 +124,45 @@ def test_a_target_is_closed_when_its_drafter_cannot_be_used(prompts: Path) -> No
 
     target = FakeTarget()
     with pytest.raises(DrafterUnusable):
-        open_measurement(BenchOrder("fake", prompts), lambda: target, no_vocabulary, refuse, StopSignal())
+        open_measurement(BenchOrder("fake", prompts), lambda _name: target, no_vocabulary, refuse, StopSignal())
     assert target.closed
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+def test_a_body_takes_the_time_of_a_trace_or_of_a_target(prompts: Path, recorded: bool) -> None:
+    loaded: list[str] = []
+    vocabulary = FakeVocabulary()
+    body = FakeTarget(context_size=2048, max_tokens=64)
+    inner = FakeTarget(says(REPLY), context_size=2048)
+
+    def load(name: str) -> Target:
+        loaded.append(name)
+        return body if name == "body.gguf" else inner
+
+    order = BenchOrder("trace:v.gguf" if recorded else "fake", prompts, max_tokens=20, body=Path("body.gguf"))
+    measurement = open_measurement(order, load, lambda _path: vocabulary, foreteller, StopSignal())
+    report: Any = measurement.run(StopSignal())
+    assert loaded == (["body.gguf"] if recorded else ["fake", "body.gguf"])
+    assert (report["simulated"], report["settings"]["body"]) == (False, "body.gguf")
+    assert set(report["pass_costs"]) == {"1", "2", "4", "8"}
+    assert report["modes"]["auto"]["identical"] == 1
+    assert report["modes"]["plain"]["prompt_s"] > 0
+    assert body.num_evaluated > 3 * 20, "it evaluates what both modes and the warm-up write"
+    measurement.close()
+    assert body.closed
+    assert vocabulary.closed if recorded else inner.closed
+
+
+def test_a_target_is_closed_when_its_body_cannot_be_loaded(prompts: Path) -> None:
+    vocabulary = FakeVocabulary()
+
+    def refuse(_name: str) -> Target:
+        raise TargetUnusable("It is damaged.")
+
+    order = BenchOrder("trace:fake.gguf", prompts, body=Path("body.gguf"))
+    with pytest.raises(TargetUnusable):
+        open_measurement(order, refuse, lambda _path: vocabulary, foreteller, StopSignal())
+    assert vocabulary.closed
 
 
 def test_prompts_are_read_before_anything_is_loaded(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from engine.lab.measuring.report import Subject, make_report, ratio_to_plain
 from engine.messages.conversations import ChatTurn, Role
 from tests.unit.engine.lab.measuring.made import answer, drafted
 
-SUBJECT = Subject("starter", simulated=False, machine={"cpu": "a"}, settings={"seed": 0})
+SUBJECT = Subject("starter", simulated=False, machine={"cpu": "a"}, settings={"seed": 0}, pass_costs={2: 1.12345})
 
 
 def comparison(
@@ -77,6 +77,7 @@ def test_a_modes_figures_are_those_of_the_design() -> None:
     assert mode["passes"] == {"1": 2, "3": 4, "5": 2}
     assert mode["peak_rss_mb"] == 123.4
     assert figures["skipped"] == ["long"]
+    assert figures["pass_costs"] == {"2": 1.1235}
 
 
 def test_what_is_neither_target_nor_drafter_is_overhead() -> None:
@@ -107,6 +108,8 @@ def test_guesses_are_told_by_their_place_and_the_step_beside_a_pass() -> None:
     assert mode["attainable"]["share_of_covered"] == pytest.approx(
         mode["ratio_to_plain"]["median"] / mode["attainable"]["covered"], abs=1e-3
     )
+    assert mode["attainable"]["allowed"] == 1.0, "a step takes longer than a pass"
+    assert mode["attainable"]["share_of_allowed"] == mode["ratio_to_plain"]["median"]
 
 
 def test_same_texts_and_forks_are_counted() -> None:

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from app.commands.bench_table import print_report
+from engine.lab.measuring.bench import Comparison, Outcome
+from engine.lab.measuring.prompts import Question
+from engine.lab.measuring.report import Subject, make_report
+from tests.unit.engine.lab.measuring.made import answer, drafted
+
+
+def report(pass_costs: dict[int, float]) -> dict[str, Any]:
+    auto = drafted()
+    auto.checked[1], auto.accepted[1] = 8, 6
+    plain = answer(2.0, tuple(range(10)))
+    answers = {"plain": plain, "auto": answer(1.0, tuple(range(10)), auto)}
+    outcome = Outcome((Comparison(Question("a", "", ()), answers, {}),), (), dict.fromkeys(answers, 1.0), False)
+    return make_report(Subject("body", False, {}, {}, pass_costs), list(answers), outcome)
+
+
+def test_each_mode_has_a_line_with_its_ratio_what_costs_allow_and_those_costs(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    print_report(report({1: 1.0, 2: 1.5, 4: 2.25, 8: 4.0}))
+    lines = [line for line in capsys.readouterr().out.splitlines() if "times plain" in line]
+    # Six of eight stood, and a step takes 0.1 s / 9 where a pass of plain takes 0.2 s, so that two
+    # guesses bring most: (1 + 0.75 + 0.5625) / (1.875 + 2 * 0.0556).
+    assert lines == [
+        "auto: 2.000 times plain, worst 2.000, 172% of the 1.164 that costs allow (V(2) 1.50, V(4) 2.25, V(8) 4.00)"
+    ]
+
+
+def test_costs_that_were_not_measured_are_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    print_report(report({}))
+    assert "that costs allow\n" in capsys.readouterr().out
