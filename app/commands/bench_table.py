@@ -133,6 +133,12 @@ def _lines(report: dict[str, Any]) -> list[str]:
             )
         if (ratios := figures["ratio_to_plain"]) is not None and mode != "plain":
             lines.append(f"{mode}: {_bar(ratios, figures['attainable'], report['pass_costs'])}")
+            if report["simulated"]:
+                ratios = figures["ratio_with_reading"]
+                lines.append(
+                    f"{mode}: {ratios['median']:.3f} times plain, worst {ratios['worst']:.3f}, with the drafter's "
+                    f"reading of prompts, {figures['drafter_prompt_s']:.2f} s"
+                )
         if (best := figures["attainable"]) is not None:
             costs = ", ".join(f"V({rows}) {cost:.2f}" for rows, cost in best["pass_costs"].items())
             lines.append(

@@ -29,6 +29,7 @@ class DecodingFigures:
     draft_s: float = 0.0  # in the drafter's passes
     reading_s: float = 0.0  # of these, in passes over many tokens at once
     num_readings: int = 0  # such passes; they are steps, too
+    num_read: int = 0  # tokens of the drafter in them
     translate_s: float = 0.0  # in the rest of proposing, and in observing
     target_s: float = 0.0  # in the target's passes and its rollback
     accept_s: float = 0.0  # distributions and acceptance
@@ -85,6 +86,7 @@ class Recorder:
         figures.draft_s += draft.drafter_s
         figures.reading_s += draft.reading_s
         figures.num_readings += draft.reading_s > 0
+        figures.num_read += draft.num_read
         figures.translate_s += drafted - began + now() - committed - draft.drafter_s
         figures.target_s += verified - drafted + committed - accepted
         figures.accept_s += accepted - verified

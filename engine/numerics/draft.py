@@ -36,6 +36,7 @@ class Draft:
     reading_s: float = 0.0  # of these, in a pass over many tokens at once: a prompt, or text written without drafts
     proposer: str = ""  # the key of its origin
     before: Draft | None = None  # the first of `tokens`, where another proposer guessed them; certain of each
+    num_read: int = 0  # tokens that the drafter read in `reading_s`
 
     @property
     def num_before(self) -> int:

@@ -65,7 +65,7 @@ class DrafterProposer(Proposer):
         self._counts = True  # whether the guesses of the draft under way are to be noted in `guesses`
         self._kinds: list[int] = []  # of the tokens of the draft under way
         self._refused: tuple[int, int] | None = None  # kind and token of the guess that was not worth checking
-        self._drafter_s, self._reading_s, self._num_passes = 0.0, 0.0, 0  # of the draft under way
+        self._drafter_s, self._reading_s, self._num_passes, self._num_read = 0.0, 0.0, 0, 0  # of the draft under way
 
     @classmethod
     def label_of(cls, supplies: Supplies) -> str:
@@ -77,7 +77,7 @@ class DrafterProposer(Proposer):
         return supplies.load_drafter(is_cancelled)
 
     def propose(self, context: Context, limit: int, worth: Worth) -> Draft:
-        self._drafter_s, self._reading_s, self._num_passes = 0.0, 0.0, 0
+        self._drafter_s, self._reading_s, self._num_passes, self._num_read = 0.0, 0.0, 0, 0
         self._kinds, self._refused, self._counts = [], None, context.learns
         wanted = self._follow(context)
         if not wanted:
@@ -172,6 +172,7 @@ class DrafterProposer(Proposer):
         self._drafter_s += seconds
         if len(tokens) > _MOST_CAUGHT_UP:
             self._reading_s += seconds
+            self._num_read += len(tokens)
         elif len(tokens) == 1:
             self._step_s += _NEWEST_STEP * (min(seconds, 2 * self._step_s) - self._step_s)
         self._num_passes += 1
@@ -195,7 +196,7 @@ class DrafterProposer(Proposer):
         chances += chances[-1:] * (len(tokens) - len(chances))  # where several tokens spell one of the drafter's
         del self._kinds[len(tokens) :]
         passes = self._num_passes, self._drafter_s, self._reading_s
-        return Draft(tokens, path, tuple(chances[: len(tokens)]), *passes, self.origin.key)
+        return Draft(tokens, path, tuple(chances[: len(tokens)]), *passes, self.origin.key, num_read=self._num_read)
 
     def _note(self, kind: int, place: int, accepted: bool) -> None:
         self._calibration.note(kind, accepted)

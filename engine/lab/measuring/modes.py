@@ -37,6 +37,12 @@ class Answer:
     figures: DecodingFigures  # of the rounds, in the same seconds
     own_s: float | None = None  # where `wall_s` is simulated: what translation and acceptance really took
     verified: VerifiedReply | None = None  # where the settings ask for it
+    uncounted_s: float = 0.0  # of the drafter's reading of the prompt, where `wall_s` is simulated and leaves it out
+
+    @property
+    def drafter_prompt_s(self) -> float:
+        """Of the drafter's reading of the prompt, whether it counts or not."""
+        return self.figures.reading_s + self.uncounted_s
 
 
 class Mode(Protocol):
@@ -156,9 +162,14 @@ class SimulatedMode:
             accept_s=0.0,
             pass_s=defaultdict(float, {rows: costs.pass_s(rows) * num for rows, num in measured.passes.items()}),
         )
-        own_s = max(0.0, answer.wall_s - measured.draft_s - measured.target_s)
-        # The target's reading of the prompt counts nothing, nor does the drafter's.
-        return replace(answer, prompt_s=0.0, wall_s=draft_s + target_s, figures=figures, own_s=own_s)
+        return replace(
+            answer,
+            prompt_s=0.0,
+            wall_s=draft_s + target_s,
+            figures=figures,
+            own_s=max(0.0, answer.wall_s - measured.draft_s - measured.target_s),
+            uncounted_s=costs.reading_s(measured.num_read),
+        )
 
 
 def _text(turns: Sequence[ChatTurn]) -> str:

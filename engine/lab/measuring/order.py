@@ -12,6 +12,7 @@ from engine.errors import SettingInvalid
 from engine.numerics.draft_length import MAX_LENGTH
 
 PASS_S = 0.03  # of one pass over one row, as of an 8B model on a good machine; ratios do not depend on it
+_READ_SHARE = 0.1  # of a drafter's step, for reading one of many tokens, as llama.cpp does
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,10 @@ class SimulatedCosts:
     def target_s(self, passes: Counter[int]) -> float:
         """`passes`: rows of a pass -> how many such passes."""
         return sum(self.pass_s(num_rows) * count for num_rows, count in passes.items())
+
+    def reading_s(self, num_tokens: int) -> float:
+        """Of the drafter, over many tokens at once."""
+        return self.draft_s(1) * _READ_SHARE * num_tokens
 
     def draft_s(self, num_steps: int) -> float:
         return PASS_S * self.step * num_steps

@@ -125,15 +125,17 @@ def make_report(subject: Subject, modes: Sequence[str], outcome: Outcome) -> Jso
     }
 
 
-def ratio_to_plain(comparison: Comparison, mode: str) -> float | None:
-    """How much faster than plain: seconds per token of plain over the mode's. None where nothing can be compared."""
+def ratio_to_plain(comparison: Comparison, mode: str, with_reading: bool = False) -> float | None:
+    """How much faster than plain: seconds per token of plain over the mode's, `with_reading` those too that a
+    simulation leaves out. None where nothing can be compared."""
     plain = comparison.answers.get(PLAIN)
-    ours, theirs = _s_per_token(comparison.answers[mode]), _s_per_token(plain) if plain else None
+    ours, theirs = _s_per_token(comparison.answers[mode], with_reading), _s_per_token(plain) if plain else None
     return theirs / ours if ours and theirs else None
 
 
-def _s_per_token(answer: Answer) -> float | None:
-    return answer.wall_s / answer.figures.num_written if answer.figures.num_written else None
+def _s_per_token(answer: Answer, with_reading: bool = False) -> float | None:
+    wall_s = answer.wall_s + (answer.uncounted_s if with_reading else 0.0)
+    return wall_s / answer.figures.num_written if answer.figures.num_written else None
 
 
 def _costs(pass_costs: Mapping[int, float]) -> Json:
@@ -154,6 +156,7 @@ def _mode(mode: str, outcome: Outcome, pass_costs: Mapping[int, float]) -> Json:
         **own,
         "peak_rss_mb": round(outcome.memory_mb[mode], 1),
         "ratio_to_plain": _ratios(mode, comparisons),
+        "ratio_with_reading": _ratios(mode, comparisons, with_reading=True),
         "ratio_by_counts": _ratios_by_counts(mode, comparisons),
         "identical": sum(_is_identical(comparison, mode) for comparison in with_plain) if with_plain else None,
         "forks": [
@@ -194,6 +197,7 @@ def _counts(answers: Sequence[Answer]) -> Json:
         "drafted": sum(each.num_drafted for each in figures),
         "accepted": sum(each.num_accepted for each in figures),
         "drafter_steps": sum(each.num_steps for each in figures),
+        "drafter_prompt_s": round(sum(answer.drafter_prompt_s for answer in answers), 6),
         "tokens_per_round": round(written / rounds, 4) if rounds else 0.0,
     }
 
@@ -226,8 +230,9 @@ def _own_ms(answers: Sequence[Answer]) -> float:
     return round(sum(answer.own_s or 0.0 for answer in answers) * 1e3, 3)
 
 
-def _ratios(mode: str, comparisons: Iterable[Comparison]) -> Json | None:
-    return _spread([ratio for comparison in comparisons if (ratio := ratio_to_plain(comparison, mode)) is not None])
+def _ratios(mode: str, comparisons: Iterable[Comparison], with_reading: bool = False) -> Json | None:
+    ratios = [ratio_to_plain(comparison, mode, with_reading) for comparison in comparisons]
+    return _spread([ratio for ratio in ratios if ratio is not None])
 
 
 def _ratios_by_counts(mode: str, comparisons: Iterable[Comparison]) -> Json | None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,13 +12,13 @@ from engine.lab.measuring.report import Subject, make_report
 from tests.unit.engine.lab.measuring.made import answer, drafted
 
 
-def report(pass_costs: dict[int, float]) -> dict[str, Any]:
+def report(pass_costs: dict[int, float], simulated: bool = False) -> dict[str, Any]:
     auto = drafted()
     auto.checked[1], auto.accepted[1] = 8, 6
-    plain = answer(2.0, tuple(range(10)))
-    answers = {"plain": plain, "auto": answer(1.0, tuple(range(10)), auto)}
+    plain = replace(answer(2.0, tuple(range(10))), own_s=0.0)
+    answers = {"plain": plain, "auto": replace(answer(1.0, tuple(range(10)), auto), own_s=0.0, uncounted_s=0.25)}
     outcome = Outcome((Comparison(Question("a", "", ()), answers, {}),), (), dict.fromkeys(answers, 1.0), False)
-    return make_report(Subject("body", False, {}, {}, pass_costs), list(answers), outcome)
+    return make_report(Subject("body", simulated, {}, {}, pass_costs), list(answers), outcome)
 
 
 def test_each_mode_has_a_line_with_its_ratio_what_costs_allow_and_those_costs(
@@ -35,3 +36,10 @@ def test_each_mode_has_a_line_with_its_ratio_what_costs_allow_and_those_costs(
 def test_costs_that_were_not_measured_are_left_out(capsys: pytest.CaptureFixture[str]) -> None:
     print_report(report({}))
     assert "that costs allow\n" in capsys.readouterr().out
+
+
+def test_a_simulation_says_what_the_drafters_reading_would_cost(capsys: pytest.CaptureFixture[str]) -> None:
+    print_report(report({}, simulated=True))
+    out = capsys.readouterr().out
+    assert "auto: 2.000 times plain, worst 2.000" in out
+    assert "auto: 1.600 times plain, worst 1.600, with the drafter's reading of prompts, 0.25 s" in out

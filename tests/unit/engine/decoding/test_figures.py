@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from engine.decoding.figures import DecodingFigures, ProposerFigures
+from engine.decoding.figures import DecodingFigures, ProposerFigures, Recorder
+from engine.numerics.draft import Draft, Verdict
+from tests.fakes.clock import FakeClock
 
 
 def test_drafted_tokens_count_by_their_place_as_far_as_they_were_reached() -> None:
@@ -28,6 +30,22 @@ def test_of_a_draft_by_two_each_has_its_own_tokens(num_accepted: int, recalled: 
     assert figures.by_proposer == {"recall": ProposerFigures(1, 3, recalled), "drafter": ProposerFigures(1, 2, drafted)}
     assert (figures.num_drafted, figures.num_accepted) == (5, num_accepted)
     assert figures.checked.total() == min(5, num_accepted + 1)
+
+
+def test_a_round_is_counted_by_its_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, recorder = FakeClock(monkeypatch), Recorder()
+    recorder.begin()
+    for seconds in (5.0, 16.0, 2.0, 1.0):  # drafting, verifying, accepting, committing
+        clock.spend(seconds)
+        recorder.step()
+    assert recorder.check_s == 19
+    clock.spend(0.5)  # observing
+    draft = Draft((1, 2), num_steps=3, drafter_s=4.0, reading_s=3.0, proposer="drafter", num_read=20)
+    recorder.complete(Verdict(draft, 1, (1, 9)))
+    figures = recorder.figures
+    assert (figures.draft_s, figures.translate_s, figures.target_s, figures.accept_s) == (4.0, 1.5, 17.0, 2.0)
+    assert (figures.reading_s, figures.num_readings, figures.num_read) == (3.0, 1, 20)
+    assert figures.pass_s == {3: 16.0}
 
 
 def test_who_had_nothing_to_guess_has_not_drafted() -> None:

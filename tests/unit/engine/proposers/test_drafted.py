@@ -48,6 +48,13 @@ def test_only_what_was_written_since_is_read() -> None:
     assert bench.drafter.num_read - before <= 4 + 4 * 4
 
 
+def test_what_it_reads_of_a_prompt_is_counted_apart_from_its_steps() -> None:
+    bench = Bench()
+    first = bench.draft(tokens_of("the "), 2)
+    assert first.num_read == len(FakeDrafterVocabulary().encode_prompt(TURNS)) + len(("the", " "))
+    assert bench.draft(tokens_of("the i"), 2).num_read == 0
+
+
 def test_it_is_rolled_back_to_the_first_token_that_changed() -> None:
     bench = Bench(logits=random_logits(0))
     bench.propose([ord("t")], limit=1)

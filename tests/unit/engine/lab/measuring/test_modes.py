@@ -28,7 +28,7 @@ TURNS = (ChatTurn(Role.USER, "Hi"),)
 
 
 class Foreteller(Proposer):
-    """Two tokens of the reply, in three steps, the second of them wrong on request."""
+    """Two tokens of the reply, in three steps, the second of them wrong on request. Reads 20 tokens of the prompt."""
 
     origin = Origin("foreteller", "Foreteller", "", "")
     continues = True
@@ -44,7 +44,8 @@ class Foreteller(Proposer):
             return NO_DRAFT
         if self._wrong_second:
             guess[1:] = [0] * len(guess[1:])
-        return Draft(tuple(guess), chances=(0.9,) * len(guess), num_steps=3, proposer=self.origin.key)
+        chances, num_read = (0.9,) * len(guess), 20 if len(context.tokens) == context.reply_start else 0
+        return Draft(tuple(guess), chances=chances, num_steps=3, proposer=self.origin.key, num_read=num_read)
 
     def num_unread(self, context: Context) -> int:  # noqa: ARG002
         return 1
@@ -82,6 +83,8 @@ def test_drafts_cost_their_steps_and_longer_passes(wrong_second: bool, passes: d
     assert answer.figures.passes == passes
     assert answer.wall_s == pytest.approx(wall * PASS_S)
     assert (answer.figures.translate_s, answer.figures.accept_s) == (0.0, 0.0)
+    # The drafter's reading is told apart: 20 tokens at a tenth of a step each.
+    assert answer.drafter_prompt_s == answer.uncounted_s == pytest.approx(20 * 0.1 * 0.1 * PASS_S)
 
 
 def test_a_replay_ends_at_its_length() -> None:

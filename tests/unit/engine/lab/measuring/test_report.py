@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -34,6 +35,19 @@ def test_the_ratio_is_seconds_per_token_of_plain_over_the_modes() -> None:
     one = comparison("a", {"plain": answer(3.0, (1, 2, 3)), "auto": answer(4.0, (1, 2, 3, 4, 5, 6))})
     assert ratio_to_plain(one, "auto") == pytest.approx(1.5)
     assert ratio_to_plain(one, "plain") == 1.0
+
+
+def test_what_a_simulation_leaves_out_is_told_beside() -> None:
+    auto = replace(answer(0.5), uncounted_s=0.125)
+    mode = report(comparison("a", {"plain": answer(1.0), "auto": auto}))["modes"]["auto"]
+    assert mode["ratio_to_plain"]["median"] == 2.0
+    assert mode["ratio_with_reading"]["median"] == 1.6
+    assert mode["drafter_prompt_s"] == 0.125
+    measured = answer()
+    measured.figures.reading_s = 0.25
+    mode = report(comparison("a", {"plain": answer(), "auto": measured}))["modes"]["auto"]
+    assert mode["drafter_prompt_s"] == 0.25
+    assert mode["ratio_with_reading"] == mode["ratio_to_plain"], "measured seconds have it in them"
 
 
 def test_a_reply_that_ends_at_once_has_no_ratio() -> None:
