@@ -54,7 +54,7 @@ def bench(
     merge: Annotated[
         str, typer.Option(help="on, or off: draft only tokens that are equal in both vocabularies.")
     ] = "on",
-    drafter_cost: DrafterCostOption = 0.075,
+    drafter_cost: DrafterCostOption = "0.075",
     pass_costs: PassCostsOption = "1",
 ) -> None:
     """Measure how fast a model writes, prompt by prompt, in several ways of decoding.
@@ -106,7 +106,7 @@ def replay(
     ] = True,
     report: ReportOption = None,
     drafter: DrafterOption = AUTOMATIC,
-    drafter_cost: DrafterCostOption = 0.075,
+    drafter_cost: DrafterCostOption = "0.075",
     pass_costs: PassCostsOption = "1",
 ) -> None:
     """Play a user's chats in order, learning as it goes, and show how the figures change. Nothing of it is kept.

@@ -58,7 +58,12 @@ BodyOption = Annotated[
     ),
 ]
 DrafterCostOption = Annotated[
-    float, typer.Option(help="Of recorded replies: cost of a drafter step, as a share of a one-row pass.")
+    str,
+    typer.Option(
+        help="Of recorded replies: cost of a drafter step, as a share of a one-row pass, such as 0.075; or "
+        "`built-in=0.01,starter=0.05` for some drafters, or `measured` for what it really takes here beside a pass of "
+        "30 ms."
+    ),
 ]
 PassCostsOption = Annotated[
     str, typer.Option(help="Of recorded replies: costs of passes over 1, 2, … rows; the last stands for the rest.")

@@ -30,7 +30,7 @@ _STEP_SHARE = 1.5  # a small model reads its bytes so much slower than a large o
 _TORCH_BYTES_PER_S = 14e9
 
 
-GivenStep = Callable[[str], float | None]
+GivenStep = Callable[[DrafterSource], float | None]
 
 
 class Pair(Enum):
@@ -61,10 +61,10 @@ class Selection:
         target_bytes: int,
         applicants: Sequence[Applicant],
         records: Mapping[str, DrafterRecord],
-        given_step: GivenStep = lambda _key: None,
+        given_step: GivenStep = lambda _source: None,
     ) -> None:
         """`target_bytes`: of its weights, to estimate steps that were never measured; `records`: what was seen with
-        this target, by the drafter's key; `given_step`: seconds of a step by that key, where they are not measured."""
+        this target, by the drafter's key; `given_step`: seconds of a drafter's step, where they are not measured."""
         self._passes = passes
         self._target_bytes = target_bytes
         self._applicants = {each.source.key: each for each in applicants}
@@ -100,7 +100,7 @@ class Selection:
         usual_first, usual_next = applicant.pair.value
         first = _chance(usual_first, record.guesses.num_first, record.guesses.first_right)
         following = _chance(usual_next, record.guesses.num_next, record.guesses.next_right)
-        step_s = self._given_step(source.key) or record.step_s
+        step_s = self._given_step(source) or record.step_s
         is_measured = step_s > 0
         step_s = step_s or self._estimated_step(source)
         speedup = expected_speedup(self._passes, first, following, step_s)

@@ -78,7 +78,7 @@ class DrafterSupply:
         self._drafting: Drafting | None = None  # in use
         self.choice = DrafterChoice(None, "")
 
-    def choose(self, passes: PassCosts, given_step: GivenStep = lambda _key: None) -> DrafterChoice:
+    def choose(self, passes: PassCosts, given_step: GivenStep = lambda _source: None) -> DrafterChoice:
         """Decides who drafts at these costs of passes; `given_step` as for `Selection`. Raises DrafterUnusable where
         the user chose one that cannot be found."""
         wanted = self._config.speculation.drafter

@@ -19,7 +19,9 @@ class BodyTarget:
         self.inner = inner
         self._body = body
         self.vocabulary = inner.vocabulary
-        self.description = replace(inner.description, threads=body.description.threads)
+        self.description = replace(
+            inner.description, size_bytes=body.description.size_bytes, threads=body.description.threads
+        )
         self.features = inner.features & body.features
         ours, its = inner.limits, body.limits
         self.limits = TargetLimits(

@@ -16,6 +16,7 @@ from engine.lab.measuring.passes import NUM_ROWS, PassProbe
 from engine.lab.measuring.prompts import Chat
 from engine.lab.measuring.report import Json, Subject, make_report
 from engine.lab.measuring.windows import Schooling, trials, windows
+from engine.messages.drafters import DrafterSource
 from engine.messages.learned import RecallText
 from engine.proposers.recall import RecallTexts
 from engine.stop_signal import StopSignal
@@ -37,14 +38,16 @@ class Measurement:
         speculations: Speculations,
         memories: Mapping[str, RecallTexts] | None = None,
         schoolings: Mapping[str, Schooling] | None = None,
+        drafters: Mapping[str, DrafterSource] | None = None,
     ) -> None:
         """`memories`: what the modes remember of earlier questions, by mode, and `schoolings` what their drafters
-        learn; those that do not are left out."""
+        learn; those that do not are left out. `drafters`: those that draft."""
         self._order = order
         self._chats = chats
         self._target = target
         self._memories = memories or {}
         self._schoolings = schoolings or {}
+        self._drafters = drafters or {}
         self._num_remembered = 0
         self._probe = PassProbe(target)
         gauge = LogitGauge(target) if order.temperature == 0 else None
@@ -97,7 +100,10 @@ class Measurement:
         if not isinstance(trace, TraceTarget):
             return WriterMode(self._target, settings, speculation)
         replay = ReplayMode(trace, self._target, settings, speculation)
-        return SimulatedMode(replay, self._order.costs) if self._order.is_simulated else replay
+        if not self._order.is_simulated:
+            return replay
+        drafter = self._drafters.get(mode)
+        return SimulatedMode(replay, self._order.costs if drafter is None else self._order.costs.of_drafter(drafter))
 
     def _subject(self) -> Subject:
         order, drafting = self._order, self._order.speculation
@@ -109,6 +115,7 @@ class Measurement:
             "seed": order.seed,
             "draft_length": order.draft_length,
             "drafter": drafting.drafter,
+            "drafters": {mode: source.name for mode, source in self._drafters.items()},
             "drafter_device": drafting.device,
             "merge": drafting.merge,
             "learns": order.learns,
@@ -118,7 +125,8 @@ class Measurement:
         }
         pass_costs = self._probe.costs
         if order.is_simulated:
-            settings |= {"drafter_cost": order.costs.step, "pass_costs": list(order.costs.passes), "pass_s": PASS_S}
+            settings |= {"drafter_cost": order.costs.step, "drafter_costs": dict(order.costs.steps)}
+            settings |= {"pass_costs": list(order.costs.passes), "pass_s": PASS_S}
             pass_costs = {num_rows: order.costs.pass_s(num_rows) / order.costs.pass_s(1) for num_rows in NUM_ROWS}
         description = self._target.description
         name = description.name if order.vocabulary is None else order.target

@@ -151,12 +151,13 @@ class SimulatedMode:
     def answer(self, question: Question, stop: StopSignal) -> Answer:
         answer = self._mode.answer(question, stop)
         measured, costs = answer.figures, self._costs
-        draft_s, target_s = costs.draft_s(measured.num_steps), costs.target_s(measured.passes)
+        draft_s = costs.draft_s(measured.num_steps, measured.draft_s - measured.reading_s)
+        target_s = costs.target_s(measured.passes)
         figures = replace(
             measured,
             draft_s=draft_s,
             reading_s=0.0,
-            num_readings=0,
+            num_readings=measured.num_readings if costs.step is None else 0,
             target_s=target_s,
             translate_s=0.0,
             accept_s=0.0,
@@ -168,7 +169,7 @@ class SimulatedMode:
             wall_s=draft_s + target_s,
             figures=figures,
             own_s=max(0.0, answer.wall_s - measured.draft_s - measured.target_s),
-            uncounted_s=costs.reading_s(measured.num_read),
+            uncounted_s=costs.reading_s(measured.num_read, measured.reading_s),
         )
 
 

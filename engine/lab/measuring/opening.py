@@ -4,26 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Protocol
 
 from engine.decoding.speculation import Speculation, open_speculation
 from engine.lab.measuring.measurement import Measurement
 from engine.lab.measuring.order import ALWAYS_DRAFTING, PLAIN, RECALL, BenchOrder
 from engine.lab.measuring.prompts import read_prompts
 from engine.lab.measuring.windows import Schooling
+from engine.messages.drafters import DrafterSource
 from engine.messages.learned import RecallText
 from engine.numerics.draft_length import MAX_LENGTH, FixedCosts, PassCosts
 from engine.proposers import catalogue
 from engine.proposers.candidate import Always
 from engine.proposers.chooser import Chooser
 from engine.proposers.costs import measure_passes
-from engine.proposers.drafting import Drafting
-from engine.proposers.interface import Supplies
+from engine.proposers.drafting import Teachable
+from engine.proposers.interface import Proposer, Supplies
 from engine.proposers.recall import RecallTexts
 from engine.proposers.selection import GivenStep
 from engine.stop_signal import StopSignal
 from engine.target.body import BodyTarget
 from engine.target.interface import Target, TargetFeature, TokenizingVocabulary
 from engine.target.trace import TraceTarget
+
+
+class Drafting(Protocol):
+    """What `engine.proposers.drafting.Drafting` is to a measurement."""
+
+    @property
+    def source(self) -> DrafterSource: ...
+    @property
+    def proposer(self) -> Proposer: ...
+    @property
+    def teachable(self) -> Teachable | None: ...
+
 
 # For a target, at these costs of passes and of a step where that is given; one that is to draft whether that pays or
 # not, or else None where none pays.
@@ -64,13 +78,14 @@ def open_measurement(
             if mode != RECALL and TargetFeature.ROLLBACK in target.features:
                 drafting = make_drafting(target, costs, given_step, mode == ALWAYS_DRAFTING)
             if drafting is not None:
-                draftings[mode], step_s = drafting, given_step(drafting.key)
+                draftings[mode], step_s = drafting, given_step(drafting.source)
             chooser = Chooser(costs, step_s=step_s, always=_always(order) if mode == ALWAYS_DRAFTING else None)
             speculations[mode] = _speculation(mode, chooser, _supplies(target, memory, drafting))
+        drafters = {mode: drafting.source for mode, drafting in draftings.items()}
         if not order.learns:
-            return Measurement(order, chats, target, speculations)
+            return Measurement(order, chats, target, speculations, drafters=drafters)
         schoolings = {mode: Schooling(each.teachable) for mode, each in draftings.items() if each.teachable is not None}
-        return Measurement(order, chats, target, speculations, memories, schoolings)
+        return Measurement(order, chats, target, speculations, memories, schoolings, drafters)
     except BaseException:
         target.close()
         raise
@@ -93,6 +108,6 @@ def _always(order: BenchOrder) -> Always:
 
 def _costs(order: BenchOrder, target: Target, stop: StopSignal) -> tuple[PassCosts, GivenStep]:
     if not order.is_simulated:
-        return measure_passes(target, stop), lambda _key: None
+        return measure_passes(target, stop), lambda _source: None
     costs = {num_rows: order.costs.pass_s(num_rows) for num_rows in range(1, MAX_LENGTH + 2)}
-    return FixedCosts(costs), lambda _key: order.costs.draft_s(1)  # those that the report counts with
+    return FixedCosts(costs), lambda source: order.costs.of_drafter(source).step_s  # those that the report counts with

@@ -4,38 +4,59 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from engine.config import ReplySettings, SamplingSettings, SpeculationSettings
+from engine.drafter.choice import BUILT_IN
 from engine.errors import SettingInvalid
+from engine.messages.drafters import DrafterSource
 from engine.numerics.draft_length import MAX_LENGTH
 
 PASS_S = 0.03  # of one pass over one row, as of an 8B model on a good machine; ratios do not depend on it
+MEASURED = "measured"
 _READ_SHARE = 0.1  # of a drafter's step, for reading one of many tokens, as llama.cpp does
+_OTHER_NAMES = {"26M": BUILT_IN}
 
 
 @dataclass(frozen=True, slots=True)
 class SimulatedCosts:
     """Costs as multiples of one pass of the target over one row."""
 
-    step: float = 0.075  # of one pass of the drafter
+    step: float | None = 0.075  # of one pass of a drafter; None: what it really takes on this machine
     passes: tuple[float, ...] = (1.0,)  # of a pass over 1, 2, … rows; the last one stands for all longer ones
+    steps: tuple[tuple[str, float | None], ...] = ()  # of drafters that have one of their own, by name
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.step) and self.step >= 0):
-            raise SettingInvalid(f"The drafter's cost is {self.step:g}; choose 0 or more.")
+        for step in (self.step, *dict(self.steps).values()):
+            if step is not None and not (math.isfinite(step) and step >= 0):
+                raise SettingInvalid(f"The drafter's cost is {step:g}; choose 0 or more.")
         if not self.passes or not all(math.isfinite(cost) and cost > 0 for cost in self.passes):
             raise SettingInvalid("A pass cost is not above 0; write costs like 1,1.05,1.2.")
 
     @classmethod
-    def parse(cls, step: float, passes: str) -> SimulatedCosts:
-        """From numbers with commas between them. Raises SettingInvalid."""
+    def parse(cls, step: str, passes: str) -> SimulatedCosts:
+        """From costs with commas between them; `step` is one for all drafters, or `name=cost` for some. Raises
+        SettingInvalid."""
         try:
             costs = tuple(float(cost) for cost in passes.split(","))
         except ValueError as error:
             raise SettingInvalid(f"“{passes}” is no list of pass costs; write them like 1,1.05,1.2.") from error
-        return cls(step, costs)
+        try:
+            named = [_named_step(part) for part in step.split(",")]
+        except ValueError as error:
+            raise SettingInvalid(
+                f"“{step}” is no cost of a drafter; write one like 0.075, {MEASURED}, or built-in=0.01,starter=0.05."
+            ) from error
+        usual = [cost for name, cost in named if not name]
+        if len(usual) > 1:
+            raise SettingInvalid("The cost of a drafter is given twice; write one for all, and others as name=cost.")
+        return cls(usual[0] if usual else cls().step, costs, tuple(each for each in named if each[0]))
+
+    def of_drafter(self, drafter: DrafterSource) -> SimulatedCosts:
+        """These costs with that drafter's step."""
+        names = (drafter.key, drafter.name, drafter.path.stem)
+        return replace(self, step=next((cost for name, cost in self.steps if name in names), self.step), steps=())
 
     def pass_s(self, num_rows: int) -> float:
         return PASS_S * self.passes[min(num_rows, len(self.passes)) - 1]
@@ -44,12 +65,24 @@ class SimulatedCosts:
         """`passes`: rows of a pass -> how many such passes."""
         return sum(self.pass_s(num_rows) * count for num_rows, count in passes.items())
 
-    def reading_s(self, num_tokens: int) -> float:
-        """Of the drafter, over many tokens at once."""
-        return self.draft_s(1) * _READ_SHARE * num_tokens
+    @property
+    def step_s(self) -> float | None:
+        """Seconds of one pass of a drafter; None: as measured."""
+        return None if self.step is None else PASS_S * self.step
 
-    def draft_s(self, num_steps: int) -> float:
-        return PASS_S * self.step * num_steps
+    def draft_s(self, num_steps: int, measured_s: float) -> float:
+        return measured_s if self.step_s is None else self.step_s * num_steps
+
+    def reading_s(self, num_tokens: int, measured_s: float) -> float:
+        """Of the drafter, over many tokens at once."""
+        return measured_s if self.step_s is None else self.step_s * _READ_SHARE * num_tokens
+
+
+def _named_step(text: str) -> tuple[str, float | None]:
+    """Name and cost; no name where there is only a cost. Raises ValueError."""
+    name, _, cost = text.rpartition("=")
+    name, cost = name.strip(), cost.strip()
+    return _OTHER_NAMES.get(name, name), None if cost == MEASURED else float(cost)
 
 
 PLAIN = "plain"

@@ -87,6 +87,18 @@ def test_drafts_cost_their_steps_and_longer_passes(wrong_second: bool, passes: d
     assert answer.drafter_prompt_s == answer.uncounted_s == pytest.approx(20 * 0.1 * 0.1 * PASS_S)
 
 
+def test_a_step_may_cost_what_it_really_took() -> None:
+    drafter = FakeSlow(0.5, step_s=0.25)
+    drafter.reading_s = 3.0
+    mode = replay_mode(drafting(drafter, length=1), 128, SimulatedCosts(step=None))
+    answer = mode.answer(Question("a", "", TURNS, "abcd"), StopSignal())
+    num_steps = answer.figures.num_steps - 1  # the reading is one of them
+    assert num_steps >= 3
+    assert answer.figures.draft_s == pytest.approx(num_steps * 0.25)
+    assert answer.wall_s == pytest.approx(num_steps * 0.25 + answer.figures.target_s)
+    assert answer.uncounted_s == 3.0
+
+
 def test_a_replay_ends_at_its_length() -> None:
     speculation = drafting(Foreteller(b"abcdefg", wrong_second=False), length=2)
     mode = replay_mode(speculation, 5, SimulatedCosts())

@@ -1,20 +1,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from engine.drafter.adapter import Adapter
 from engine.errors import DrafterUnusable, FileUnusable, TargetUnusable
-from engine.lab.measuring.opening import open_measurement
-from engine.lab.measuring.order import BenchOrder
-from engine.lab.measuring.windows import Drafting
-from engine.learning.learner import Learner
+from engine.lab.measuring.opening import Drafting, MakeDrafting, open_measurement
+from engine.lab.measuring.order import BenchOrder, SimulatedCosts
+from engine.messages.drafters import DrafterRunner, DrafterSource
+from engine.numerics.draft_length import PassCosts
+from engine.proposers.drafting import Teachable
 from engine.proposers.interface import Proposer
+from engine.proposers.selection import GivenStep
 from engine.stop_signal import StopSignal
 from engine.target.interface import Target, TokenizingVocabulary
 from tests.fakes.target import FakeTarget, says
@@ -31,24 +31,28 @@ def prompts(tmp_path: Path) -> Path:
     return path
 
 
+SOURCE = DrafterSource("0a1b", "Foreteller", DrafterRunner.LLAMA_CPP, Path("foreteller-q4.gguf"))
+
+
 @dataclass(frozen=True, slots=True)
 class FakeDrafting:
-    """Implements `engine.lab.measuring.windows.Drafting`, for one that never learns."""
+    """Implements `engine.lab.measuring.opening.Drafting`, for one that never learns."""
 
     proposer: Proposer
-
-    def make_learner(self) -> Learner:
-        raise AssertionError("nothing is to be learned")
-
-    def use(self, adapter: Adapter | None) -> None: ...
+    source: DrafterSource = SOURCE
+    teachable: Teachable | None = None
 
 
-def foreteller(_target: Target) -> Drafting:
+def foreteller(_target: Target, _passes: PassCosts, _given_step: GivenStep, _must_draft: bool) -> Drafting:
     return FakeDrafting(Foreteller(REPLY.encode(), wrong_second=False))
 
 
-def no_drafter(_target: Target) -> Drafting:
+def no_drafter(_target: Target, _passes: PassCosts, _given_step: GivenStep, _must_draft: bool) -> Drafting:
     raise AssertionError("recall needs no drafter")
+
+
+def nobody(_target: Target, _passes: PassCosts, _given_step: GivenStep, _must_draft: bool) -> None:
+    """No drafter pays."""
 
 
 def no_target(_name: str) -> Target:
@@ -69,7 +73,7 @@ def test_recorded_replies_are_paced_by_the_costs_that_are_counted(prompts: Path)
     assert vocabulary.closed
 
 
-def replayed(order: BenchOrder, make_drafting: Callable[[Target], Drafting] = foreteller) -> Any:
+def replayed(order: BenchOrder, make_drafting: MakeDrafting = foreteller) -> Any:
     measurement = open_measurement(order, no_target, lambda _path: FakeVocabulary(), make_drafting, StopSignal())
     return measurement.run(StopSignal())["modes"]
 
@@ -88,6 +92,19 @@ def test_the_drafter_is_measured_alone_in_every_round(prompts: Path) -> None:
     assert set(neural["passes"]) <= {"1", "2"}
     assert neural["passes"].get("1", 0) <= 1, "but for the last token"
     assert neural["identical"] == 1
+
+
+def test_the_cost_of_a_step_is_looked_up_by_the_drafters_name(prompts: Path) -> None:
+    shares = []
+    for costs in (SimulatedCosts(), SimulatedCosts(steps=(("foreteller-q4", 0.01),))):
+        order = BenchOrder("trace:fake.gguf", prompts, modes=("plain", "neural"), draft_length=2, costs=costs)
+        shares.append(replayed(order)["neural"]["draft_step"]["share"])
+    assert shares == [0.075, 0.01]
+
+
+def test_where_no_drafter_pays_none_drafts(prompts: Path) -> None:
+    auto = replayed(BenchOrder("trace:fake.gguf", prompts), nobody)["auto"]
+    assert set(auto["by_proposer"]) == {"recall"}
 
 
 @pytest.mark.usefixtures("drafter_and_recall")
@@ -119,7 +136,7 @@ def test_a_target_that_cannot_roll_back_is_measured_without_drafts(prompts: Path
 
 
 def test_a_target_is_closed_when_its_drafter_cannot_be_used(prompts: Path) -> None:
-    def refuse(_target: Target) -> Drafting:
+    def refuse(_target: Target, _passes: PassCosts, _given_step: GivenStep, _must_draft: bool) -> Drafting:
         raise DrafterUnusable("There is no drafter.")
 
     target = FakeTarget()
