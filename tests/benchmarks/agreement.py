@@ -12,14 +12,16 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from engine import STARTER, EngineConfig, ReplySettings, SamplingSettings, SpeculationSettings, StopSignal
+from engine import STARTER, EngineConfig, ReplySettings, SamplingSettings, StopSignal
 from engine.config import TargetSettings
+from engine.drafter.choice import BUILT_IN, drafter_source
 from engine.lab.measuring.modes import Answer, WriterMode
 from engine.lab.measuring.prompts import Question, read_prompts
-from engine.loading import load_target, make_drafting
+from engine.loading import load_target
 from engine.numerics.sampling import RandomDice
 from engine.proposers.drafted import DrafterProposer
 from engine.proposers.interface import Context
+from engine.proposers.supply import open_drafting
 from engine.use_cases.chat import resolve
 from tests.fakes.proposers import Generous
 
@@ -48,16 +50,17 @@ def main() -> None:
     parser.add_argument("--prompts", type=Path, required=True)
     parser.add_argument("--limit", type=int)
     parser.add_argument("--max-tokens", type=int, default=128)
-    parser.add_argument("--drafter", type=Path, help="a folder; the built-in drafter if left out")
+    parser.add_argument("--drafter", default=BUILT_IN, help="built-in, starter, starter-torch, a GGUF file or a folder")
     arguments = parser.parse_args()
     asked: Counter[int] = Counter()
     right: Counter[int] = Counter()
     with tempfile.TemporaryDirectory() as folder:
-        config = EngineConfig(Path(folder), SpeculationSettings(drafter=arguments.drafter))
+        config = EngineConfig(Path(folder))
         stop = StopSignal()
         target = load_target(resolve(config, STARTER), TargetSettings(), lambda _progress: None, stop)
         writer = WriterMode(target, ReplySettings(_GREEDY, arguments.max_tokens), None)
-        proposer = make_drafting(config, target).proposer
+        source = drafter_source(arguments.drafter, config.data_dir)
+        proposer = open_drafting(config, source, target.vocabulary).proposer
         chats = read_prompts(arguments.prompts, arguments.limit)
         for chat in chats:
             question = chat.question([])

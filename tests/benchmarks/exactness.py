@@ -22,13 +22,15 @@ import torch
 
 from engine.config import EngineConfig, SamplingSettings, SpeculationSettings, TargetSettings, data_dir
 from engine.decoding.session import Session
+from engine.drafter.choice import built_in_source
 from engine.drafter.interface import Drafter, LogitRow
-from engine.loading import load_target, make_drafting
+from engine.loading import load_target
 from engine.messages.conversations import ChatTurn, Role
 from engine.numerics.acceptance import accept
 from engine.numerics.sampling import Distribution, RandomDice, make_distribution
 from engine.proposers.drafted import DrafterProposer
 from engine.proposers.interface import Context
+from engine.proposers.supply import open_drafting
 from engine.stop_signal import StopSignal
 from engine.target.interface import Target
 from engine.target.sources import named_source
@@ -148,7 +150,7 @@ class Experiment:
 
 def open_experiment(target: Target, folder: Path, sampling: SamplingSettings) -> Experiment:
     config = EngineConfig(folder, SpeculationSettings(device="cpu"))
-    return Experiment(target, make_drafting(config, target).proposer, sampling)
+    return Experiment(target, open_drafting(config, built_in_source(), target.vocabulary).proposer, sampling)
 
 
 def main() -> None:

@@ -26,8 +26,10 @@ import psutil
 from engine import EngineConfig, ReplySettings, SamplingSettings, TargetSettings
 from engine.config import LearningSettings
 from engine.decoding.speculation import Speculation
-from engine.loading import load_target, make_drafting
+from engine.drafter.choice import built_in_source
+from engine.loading import load_target
 from engine.messages.conversations import ChatTurn, Role
+from engine.proposers.supply import open_drafting
 from engine.replies.reply import Reply, ReplyWriter
 from engine.services.learning_service import LearningService
 from engine.stop_signal import StopSignal
@@ -69,7 +71,7 @@ class Desk:
         self.target: Target = load_target(
             resolve(config, "starter"), TargetSettings(context_size=1024), lambda _progress: None, StopSignal()
         )
-        self.drafting = make_drafting(config, self.target)
+        self.drafting = open_drafting(config, built_in_source(), self.target.vocabulary)
         self.repository = Repository.open(folder)
         self.service = LearningService(
             lambda: self.repository, LearningSettings(share=1.0), lambda _event: None, lambda: False
