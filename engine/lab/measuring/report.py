@@ -48,7 +48,9 @@ class Attainable:
     pass_costs: dict[int, float]  # V(n): of a pass over n rows, as a multiple of plain's one-row pass; what was seen
     ratio: float  # max over k of (1 + a + … + a^k) / V(k + 1), so 1 where not drafting is best
     covered: float  # the same, if the rounds without a draft (there was nothing to guess from) bring what plain ones do
-    allowed: float  # max over k of (1 + a + … + a^k) / (V(k + 1) + k · step), and 1 where not drafting is best
+    # max over k of (1 + a + … + a^k) / (V(k + 1) + k · step), and 1 where not drafting is best. Where nobody took
+    # steps, with the rounds without a draft as in `covered`: free guesses are not always there.
+    allowed: float
 
 
 def attainable(
@@ -73,9 +75,12 @@ def attainable(
     ratio = _best_ratio(acceptance, costs, step=0.0)
     undrafted = sum(figures.passes[1] for figures in drafting)
     written = sum(figures.num_written for figures in drafting)
-    covered = written / ((written - undrafted) / ratio + undrafted)
+
+    def covered(best: float) -> float:
+        return written / ((written - undrafted) / best + undrafted)
+
     allowed = _best_ratio(acceptance, {**(pass_costs or {}), **costs}, step)
-    return Attainable(acceptance, costs, ratio, covered, allowed)
+    return Attainable(acceptance, costs, ratio, covered(ratio), allowed if step else covered(allowed))
 
 
 def _best_ratio(acceptance: float, costs: Mapping[int, float], step: float) -> float:

@@ -65,6 +65,7 @@ def test_rounds_without_a_guess_bring_what_plain_ones_do() -> None:
     assert best.ratio == pytest.approx(1.6 / 1.1)
     # 140 tokens, of which 40 came one by one at plain's speed, and 100 could have come at the best ratio.
     assert best.covered == pytest.approx(140 / (40 + 100 * 1.1 / 1.6))
+    assert best.allowed == pytest.approx(best.covered), "without a drafter there is not always a guess"
     covered = attainable(PLAIN, [_figures({2: (20, 0.022)}, checked=20, stood=12)])
     assert covered is not None
     assert covered.covered == pytest.approx(covered.ratio)
