@@ -6,7 +6,7 @@ import struct
 from collections.abc import Mapping
 from pathlib import Path
 
-Value = int | float | bool | str | list[str] | list[int]
+Value = int | float | bool | str | list[str] | list[int] | list[float]
 
 TINY: dict[str, Value] = {
     "general.architecture": "llama",
@@ -26,6 +26,10 @@ TINY: dict[str, Value] = {
     "tokenizer.chat_template": "{{ messages }}",
 }
 _F32 = 0
+
+
+class Int32s(list[int]):
+    """Numbers with a sign, as token types are."""
 
 
 def gguf(values: Mapping[str, Value] = TINY, tensors: Mapping[str, tuple[int, ...]] | None = None) -> bytes:
@@ -63,6 +67,10 @@ def _value(value: Value) -> bytes:
         return struct.pack("<If", 6, value)
     if isinstance(value, str):
         return struct.pack("<I", 8) + _text(value)
+    if value and isinstance(value[0], float):
+        return struct.pack(f"<IIQ{len(value)}f", 9, 6, len(value), *value)
+    if isinstance(value, Int32s):
+        return struct.pack(f"<IIQ{len(value)}i", 9, 5, len(value), *value)
     if value and isinstance(value[0], int):
         return struct.pack(f"<IIQ{len(value)}I", 9, 4, len(value), *value)
     return struct.pack("<IIQ", 9, 8, len(value)) + b"".join(_text(str(each)) for each in value)

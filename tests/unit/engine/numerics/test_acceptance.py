@@ -117,6 +117,41 @@ class Toy:
             self._complete((*written, token), weight * probability, num_tokens, out, ends)
 
 
+class SharedToy(Toy):
+    """Its drafter has the target's vocabulary."""
+
+    def __init__(self, size: int, seed: int, concentration: float = 1.0, mixed: float = 0.0) -> None:
+        """`mixed`: how much of the target's distribution is in the drafter's."""
+        super().__init__([chr(ord("A") + token) for token in range(size)], seed, concentration)
+        self._mixed = mixed
+
+    def q(self, path: tuple[int, ...]) -> np.ndarray:
+        if path not in self._q:
+            own = self._random.dirichlet(np.full(len(self.pieces), self._concentration)) + 1e-6
+            wanted = self.p(path)
+            own *= 1 - self._mixed
+            own[wanted.ids] += self._mixed * wanted.probabilities
+            self._q[path] = own
+        return self._q[path]
+
+    def draft(self, dice: Dice, longest: int, stop: StopRule, masked: bool, limit: int) -> Draft:
+        """`masked`: the last token is never drafted; otherwise the drafter's likeliest two are all it draws from."""
+        path: list[int] = []
+        distributions = []
+        while len(path) < min(longest, limit):
+            weights = self.q(tuple(path)).copy()
+            if masked:
+                weights[-1] = 0
+            else:
+                weights[np.argsort(-weights)[2:]] = 0
+            ids = np.flatnonzero(weights)
+            distributions.append(Distribution(ids, weights[ids] / weights.sum()))
+            path.append(int(ids[dice.choose(distributions[-1].probabilities)]))
+            if stop(path):
+                break
+        return Draft(tuple(path), DraftPath(tuple(path), tuple(distributions), None) if path else None)
+
+
 def trie_of(target: Sequence[str]) -> StringTrie:
     """Tokens with letters that the drafter does not know have no string."""
 
@@ -249,6 +284,48 @@ def test_it_is_exact_on_any_trie(merges: set[str], strangers: int, seed: int, co
     vocabulary = sorted(merges) + ["Y", "Z"][:strangers]
     toy = Toy(vocabulary, seed, concentration)
     assert toy.error(longest=3, num_tokens=2, masked=seed % 2 == 0, limit=limit) < TOLERANCE
+
+
+@pytest.mark.parametrize("masked", [True, False], ids=["masked", "pruned"])
+@pytest.mark.parametrize("mixed", [0.0, 0.5, 1.0])
+def test_rejection_is_exact_where_both_have_one_vocabulary(mixed: float, masked: bool) -> None:
+    for seed in range(3):
+        assert SharedToy(4, seed, mixed=mixed).error(longest=3, masked=masked) < TOLERANCE
+        assert SharedToy(5, seed, 0.2, mixed).error(longest=2, masked=masked) < TOLERANCE
+        for before in ((1,), (2, 0)):
+            toy = SharedToy(3, seed, mixed=mixed)
+            assert toy.error(3, len(before) + 2, masked=masked, before=before) < TOLERANCE
+        for end in range(3):
+            assert SharedToy(3, seed, mixed=mixed).error(3, masked=masked, ends={end}) < TOLERANCE
+
+
+def test_rejection_stays_exact_when_the_drafter_stops_early() -> None:
+    for seed in range(4):
+        toy = SharedToy(4, seed, mixed=0.3)
+        assert toy.error(longest=4, stop=lambda path: path[-1] == 2) < TOLERANCE
+        assert SharedToy(4, seed).error(longest=4, limit=1) < TOLERANCE
+
+
+@settings(max_examples=40)
+@given(
+    size=st.integers(2, 5),
+    seed=st.integers(0, 2**32 - 1),
+    concentration=st.sampled_from([0.1, 1.0]),
+    mixed=st.floats(0, 1),
+    longest=st.integers(0, 3),
+    ends=st.sets(st.integers(0, 1), max_size=1),
+)
+def test_rejection_is_exact_for_any_two_distributions(
+    size: int, seed: int, concentration: float, mixed: float, longest: int, ends: set[int]
+) -> None:
+    toy = SharedToy(size, seed, concentration, mixed)
+    assert toy.error(longest, 2, masked=seed % 2 == 0, ends=ends) < TOLERANCE
+
+
+def test_a_wrong_residual_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sums above can fail: drawing from the target's own distribution after a rejection counts q twice."""
+    monkeypatch.setattr("engine.numerics.acceptance._residual", lambda wanted, _proposed: wanted.probabilities)
+    assert SharedToy(4, seed=1).error(longest=2) > 0.01
 
 
 @given(
