@@ -270,8 +270,7 @@ class LlamaDrafter:
             queries[None],
             keys[None],
             values[None],
-            attn_mask=self._mask_strip[:num_rows, self.max_held - first : self.max_held - first + end] if first else None,
-            is_causal=first == 0,
+            attn_mask=self._mask_strip[:num_rows, self.max_held - first : self.max_held - first + end],
             scale=1.0,
             enable_gqa=num_heads != len(keys),
         )
