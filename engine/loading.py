@@ -79,8 +79,11 @@ def make_drafting(
 ) -> Drafting:
     """The drafter of the settings for this target; raises what `open_drafting` raises."""
     preload_torch()
-    from engine.proposers.drafting import open_drafting  # imports torch
+    from engine.drafter.trial import try_out  # imports torch
+    from engine.proposers.drafting import open_drafting
 
     settings = config.speculation
     folder = settings.drafter or built_in_drafter()
+    if folder != built_in_drafter() and folder.is_dir():  # that there is none is said when it is loaded
+        try_out(folder, settings.device, config.data_dir / "tried-drafters", is_cancelled)
     return open_drafting(settings, folder, config.data_dir / "vocabulary-maps", target.vocabulary, memory, is_cancelled)

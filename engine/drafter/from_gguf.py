@@ -133,7 +133,7 @@ class GgufWeights:
         if kind not in ("q", "k") or self.config.model_type not in _PARTED:
             return rows
         num_heads = heads if kind == "q" else self.config.num_key_value_heads or heads
-        return rows.unflatten(0, (num_heads, -1, 2)).transpose(1, 2).flatten(0, 2)
+        return rows.view(num_heads, -1, 2, *rows.shape[1:]).transpose(1, 2).reshape(rows.shape)
 
     def _tensor(self, name: str) -> torch.Tensor:
         tensor = self._tensors[name]

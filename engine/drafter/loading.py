@@ -17,10 +17,10 @@ from safetensors import SafetensorError, safe_open
 
 from engine.drafter.files import read_json
 from engine.drafter.matrices import (
+    GROUP_SIZE,
     DenseEmbedding,
     DenseMatrix,
     Embedding,
-    GROUP_SIZE,
     Int4Groups,
     Int4Matrix,
     Int8Embedding,

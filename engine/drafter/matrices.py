@@ -154,6 +154,11 @@ class Int8Matrix(_Packed):
         fewer._scales = self._scales[:end]
         return fewer
 
+    def exact(self, state: torch.Tensor, outputs: torch.Tensor) -> torch.Tensor:
+        """Some outputs without the rounding to bfloat16, without bias: float32 [inputs] to [outputs]."""
+        rows = self.rows.values.index_select(0, outputs).to(torch.float32)
+        return torch.mv(rows, state).mul_(self.rows.scales.index_select(0, outputs))
+
     def dense(self) -> torch.Tensor:
         return Int8Rows(self.rows.values, self._scales.to(torch.float32)).dense()[: self.num_outputs]
 

@@ -11,13 +11,16 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch.nn import functional
 
 from engine.drafter.interface import LogitRow
-from engine.drafter.matrices import Embedding, Matrix
+from engine.drafter.matrices import Embedding, Int8Matrix, Matrix
 
 _MIN_PROBABILITY = 1e-6
+_NEAR = 1 / 64  # of the largest logit: twice the steps of bfloat16
+_MOST_NEAR = 64  # tokens
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,7 +153,7 @@ class LlamaDrafter:
         with torch.inference_mode():
             # Of each layer: keys, then values.
             self._caches = [torch.zeros(cache, device=device, dtype=dtype) for _ in range(shape.num_layers)]
-            self._keys_and_values = [cache.split(shape.num_kv_heads) for cache in self._caches]
+            self._keys_and_values = [torch.chunk(cache, 2) for cache in self._caches]
             halves = (self.max_held, 1, 2, shape.head_dim // 2)
             cosine, sine = shape.rope.tables(self.max_held, shape.head_dim)
             self._cosine = cosine.view(halves).to(device, dtype)
@@ -183,9 +186,18 @@ class LlamaDrafter:
                 self._read_chunk(chunk, is_last=start + _CHUNK_SIZE >= len(tokens))
                 self.num_held += len(chunk)
             if self._row is not None:
+                self._tell_apart(self._row)
                 return self._row
             row: LogitRow = self._logits[0].to("cpu", torch.float32).numpy()
             return row
+
+    def _tell_apart(self, row: LogitRow) -> None:
+        """Computes the likeliest tokens' logits exactly where bfloat16 hardly tells them apart: of the starter's next
+        tokens, one in a hundred is another one without it."""
+        head, most = self.weights.head, row.max()
+        near = np.flatnonzero(row >= most - abs(most) * _NEAR)[:_MOST_NEAR]
+        if len(near) > 1 and isinstance(head, Int8Matrix):
+            row[near] = head.exact(self._final_state[0], torch.from_numpy(near)).numpy()
 
     def roll_back(self, num_kept: int) -> None:
         """See `Drafter.roll_back`. Raises ValueError when fewer tokens are held."""
