@@ -64,8 +64,8 @@ def test_weights_are_stored_as_they_are_or_rounded_to_8_bits() -> None:
         found = Int4Groups(stored[name], stored[name + SCALES]).dense()
         torch.testing.assert_close(found, first[name.removeprefix("model.layers.0.")], atol=2e-3, rtol=2e-3)
     embedding = next(iter(weights.stored()))
-    found = Int8Rows(*embedding.values())
-    assert ((found.dense() - weights.embedding).abs() <= 0.51 * found.scales[:, None]).all()
+    rows = Int8Rows(*embedding.values())
+    assert ((rows.dense() - weights.embedding).abs() <= 0.51 * rows.scales[:, None]).all()
 
 
 @pytest.mark.starter
