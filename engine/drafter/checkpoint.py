@@ -13,6 +13,7 @@ from engine.drafter.config_file import read_config, shape_of
 from engine.drafter.loading import load_weights
 from engine.drafter.matrices import WeightForm, best_form
 from engine.drafter.model import LlamaDrafter
+from engine.drafter.room import check_room
 from engine.drafter.tokenizer import DrafterTokenizer
 from engine.errors import DrafterUnusable
 
@@ -67,10 +68,12 @@ def load_drafter(
     """
     config = read_config(folder)
     shape = shape_of(config, folder.name)
-    tokenizer = DrafterTokenizer.from_folder(folder)
     chosen = choose_device(device)
+    form = form or best_form(chosen)
+    check_room(folder, shape, form, max_held)
+    tokenizer = DrafterTokenizer.from_folder(folder)
     if threads is not None:
         torch.set_num_threads(threads)
-    weights, fingerprint = load_weights(folder, shape, chosen, number_type(chosen), form or best_form(chosen))
+    weights, fingerprint = load_weights(folder, shape, chosen, number_type(chosen), form)
     identity = hashlib.sha256(f"{shape}\n{fingerprint}\n{tokenizer.fingerprint}".encode())
     return LoadedDrafter(LlamaDrafter(shape, weights, max_held), tokenizer, folder.name, identity.hexdigest())

@@ -93,7 +93,7 @@ class GgufVocabulary:
             for start in range(0, len(places), _NUM_JOINED):
                 some = places[start : start + _NUM_JOINED]
                 parts = self._split([items[place].decode() for place in some])
-                found |= {place: part for place, part in zip(some, parts, strict=False)}
+                found |= dict(zip(some, parts, strict=False))
         return [
             found[place] if place in found and self._exact.spells(found[place], data) else self._exact.encode(data)
             for place, data in enumerate(items)

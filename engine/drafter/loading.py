@@ -17,9 +17,12 @@ from safetensors import SafetensorError, safe_open
 
 from engine.drafter.files import read_json
 from engine.drafter.matrices import (
+    GROUP_SIZE,
     DenseEmbedding,
     DenseMatrix,
     Embedding,
+    Int4Groups,
+    Int4Matrix,
     Int8Embedding,
     Int8Matrix,
     Int8Rows,
@@ -33,10 +36,10 @@ _WHOLE = "model.safetensors"
 _INDEX = "model.safetensors.index.json"
 _FLOATS = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 _EMBEDDING = "model.embed_tokens.weight"
-SCALES = "_scale"  # ends the names of the scales of int8 rows
+SCALES = "_scale"  # ends the names of the scales of int8 rows and 4-bit groups
 _SAMPLE_SIZE = 256  # values at either end of a weight that go into the fingerprint
 
-_Stored = torch.Tensor | Int8Rows
+_Stored = torch.Tensor | Int8Rows | Int4Groups
 
 
 def load_weights(
@@ -46,7 +49,7 @@ def load_weights(
 
     Raises DrafterUnusable when weights are missing, damaged, of another shape or no numbers.
     """
-    expected = dict(_expected(shape))
+    expected = dict(expected_weights(shape))
 
     def arrange(read: Callable[[str], _Stored]) -> tuple[LlamaWeights, str]:
         arranger = _Arranger(folder.name, read, device, dtype, form)
@@ -95,7 +98,10 @@ def _open(folder: Path, stack: ExitStack) -> dict[str, Any]:
 
 
 def _shape(handle: Any, name: str) -> list[int]:
-    return list(handle.get_slice(name).get_shape())
+    """Of the matrix, however it is stored."""
+    stored = handle.get_slice(name)
+    *outer, inner = list(stored.get_shape()) or [0]
+    return [*outer, 2 * inner if stored.get_dtype() == "U8" else inner]
 
 
 def _no_weights(folder: Path) -> str:
@@ -107,7 +113,7 @@ def _no_weights(folder: Path) -> str:
     return f"{folder} holds no {_WHOLE}; download the drafter again."
 
 
-def _expected(shape: LlamaShape) -> Iterator[tuple[str, list[int]]]:
+def expected_weights(shape: LlamaShape) -> Iterator[tuple[str, list[int]]]:
     """Names and shapes ([outputs, inputs]) as in Hugging Face checkpoints."""
     queries, keys = shape.num_heads * shape.head_dim, shape.num_kv_heads * shape.head_dim
     hidden, inner = shape.hidden, shape.feed_forward
@@ -142,18 +148,21 @@ def _check_shape(folder: Path, name: str, found: Sequence[int], expected: Sequen
 
 
 def _stored(folder: Path, handles: Mapping[str, Any], name: str) -> _Stored:
-    """A weight as the file holds it: floats, or int8 rows with scales under a name of their own."""
+    """A weight as the file holds it: floats, or int8 rows or 4-bit groups with scales under a name of their own."""
     weight: torch.Tensor = handles[name].get_tensor(name)
-    if weight.dtype is not torch.int8:
+    if weight.dtype not in (torch.int8, torch.uint8):
         return weight
     scales = name + SCALES
-    if scales not in handles or weight.ndim != 2:
+    in_groups = weight.dtype is torch.uint8
+    if scales not in handles or weight.ndim != 2 or (in_groups and 2 * weight.shape[1] % GROUP_SIZE):
         raise DrafterUnusable(
             f"The weight “{name}” of {folder.name} is quantized in an unknown way; a drafter needs weights in 16 or "
             "32 bits, or int8 rows as Slipstream writes them."
         )
-    _check_shape(folder, scales, _shape(handles[scales], scales), [len(weight)])
-    return Int8Rows(weight, handles[scales].get_tensor(scales).to(torch.float32))
+    groups = [2 * weight.shape[1] // GROUP_SIZE, 2] if in_groups else []
+    _check_shape(folder, scales, _shape(handles[scales], scales), [len(weight), *groups])
+    found = handles[scales].get_tensor(scales).to(torch.float32)
+    return Int4Groups(weight, found) if in_groups else Int8Rows(weight, found)
 
 
 class _Arranger:
@@ -170,16 +179,22 @@ class _Arranger:
         self._form = form
 
     def weights(self, shape: LlamaShape) -> LlamaWeights:
-        table: _Stored = self._checked(_EMBEDDING)
-        if self._form is WeightForm.INT8:
-            table = _int8(table)
-            embedding: Embedding = Int8Embedding(table)
+        table = self._checked(_EMBEDDING)
+        rows = _int8(table) if self._form is WeightForm.INT8 else None
+        head: Matrix | None = None
+        if rows is not None and shape.tied and rows.can_run:  # one piece of memory for both
+            whole = Int8Matrix(rows)
+            rows, head = whole.rows, whole.first(shape.outputs)
+        embedding: Embedding
+        if rows is not None:
+            embedding = Int8Embedding(rows)
         else:
             embedding = DenseEmbedding(_dense(table).to(**self._place, copy=True))
-        head = table if shape.tied else self._checked("lm_head.weight")
+        if head is None:
+            last = table if shape.tied else self._checked("lm_head.weight")
+            head = self._joined([_first_rows(last, shape.outputs)])
         layers = tuple(self._layer(shape, f"model.layers.{index}.") for index in range(shape.num_layers))
-        final_norm = self._vector("model.norm.weight")
-        return LlamaWeights(embedding, layers, final_norm, self._joined([_first_rows(head, shape.outputs)]))
+        return LlamaWeights(embedding, layers, self._vector("model.norm.weight"), head)
 
     def _layer(self, shape: LlamaShape, prefix: str) -> LayerWeights:
         attention, mlp = f"{prefix}self_attn", f"{prefix}mlp"
@@ -203,12 +218,12 @@ class _Arranger:
 
     def _joined(self, parts: Sequence[_Stored], bias: torch.Tensor | None = None) -> Matrix:
         if self._form is WeightForm.INT8:
-            rows = [_int8(part) for part in parts]
-            joined = rows[0]
-            if len(rows) > 1:
-                joined = Int8Rows(torch.cat([part.values for part in rows]), torch.cat([part.scales for part in rows]))
-            if joined.can_run:
-                return Int8Matrix(joined, bias)
+            groups = [part for part in parts if isinstance(part, Int4Groups)]
+            if len(groups) == len(parts) and groups[0].can_run:
+                return Int4Matrix(Int4Groups(*_concatenated(groups)), bias)
+            rows = Int8Rows(*_concatenated([_int8(part) for part in parts]))
+            if rows.can_run:
+                return Int8Matrix(rows, bias)
         # [inputs, outputs], which MKL reads more than twice as fast.
         dense = [_dense(part) for part in parts]
         weight = torch.empty((dense[0].shape[1], sum(map(len, dense))), **self._place)
@@ -236,14 +251,21 @@ def _dense(stored: _Stored) -> torch.Tensor:
 
 
 def _int8(stored: _Stored) -> Int8Rows:
-    return Int8Rows.of(stored) if isinstance(stored, torch.Tensor) else stored
+    return stored if isinstance(stored, Int8Rows) else Int8Rows.of(_dense(stored))
+
+
+def _concatenated(parts: Sequence[Int8Rows] | Sequence[Int4Groups]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Values and scales."""
+    if len(parts) == 1:
+        return parts[0].values, parts[0].scales
+    return torch.cat([part.values for part in parts]), torch.cat([part.scales for part in parts])
 
 
 def _first_rows(stored: _Stored, count: int) -> _Stored:
     """A view of them."""
-    return (
-        stored[:count] if isinstance(stored, torch.Tensor) else Int8Rows(stored.values[:count], stored.scales[:count])
-    )
+    if isinstance(stored, torch.Tensor):
+        return stored[:count]
+    return type(stored)(stored.values[:count], stored.scales[:count])
 
 
 def _through_transformers(folder: Path) -> dict[str, torch.Tensor]:

@@ -202,8 +202,14 @@ def open_drafting(
     if source.runner is DrafterRunner.LLAMA_CPP:
         return open_gguf(config.speculation, source, maps, target, memory)
     preload_torch()
-    from engine.proposers.teachable import open_teachable  # imports torch
+    from engine.drafter.from_gguf import torch_folder  # these import torch
+    from engine.drafter.trial import try_out
+    from engine.proposers.teachable import open_teachable
 
+    if source.path.is_file():
+        source = replace(source, path=torch_folder(source.path, config.data_dir, is_cancelled))
+    elif not source.trusted:
+        try_out(source.path, config.speculation.device, config.data_dir / "tried-drafters", is_cancelled)
     return open_teachable(config.speculation, source, maps, target, memory)
 
 

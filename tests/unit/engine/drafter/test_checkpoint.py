@@ -194,7 +194,7 @@ def test_a_folder_without_a_config_is_refused(tmp_path: Path) -> None:
         ({"head_dim": 7}, "attention heads"),
         ({"rms_norm_eps": "small"}, "rms_norm_eps"),
         ({"intermediate_size": 81}, "another shape"),
-        ({"vocab_size": 100_000}, "another shape"),
+        ({"vocab_size": 1000}, "another shape"),
         ({"num_hidden_layers": 4}, "lack"),
         ({"tie_word_embeddings": False}, "lack"),
         ({"attention_bias": True}, "lack"),

@@ -7,7 +7,15 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.drafter.matrices import DenseEmbedding, DenseMatrix, Int8Embedding, Int8Matrix, Int8Rows
+from engine.drafter.matrices import (
+    DenseEmbedding,
+    DenseMatrix,
+    Int4Groups,
+    Int4Matrix,
+    Int8Embedding,
+    Int8Matrix,
+    Int8Rows,
+)
 
 _OUTPUTS, _INPUTS = 45, 64
 
@@ -59,3 +67,45 @@ def test_rows_at_any_address_are_multiplied() -> None:
     unaligned = memory[8:].view(_OUTPUTS, _INPUTS).copy_(rows.values)
     inputs = torch.randn(7, _INPUTS)
     assert torch.equal(Int8Matrix(Int8Rows(unaligned, rows.scales)).times(inputs), Int8Matrix(rows).times(inputs))
+
+
+def _groups(num_outputs: int) -> Int4Groups:
+    random = torch.Generator().manual_seed(3)
+    values = torch.randint(0, 256, (num_outputs, _INPUTS // 2), generator=random, dtype=torch.uint8)
+    return Int4Groups(values, 0.1 * torch.randn((num_outputs, _INPUTS // 32, 2), generator=random))
+
+
+@pytest.mark.skipif(not _groups(1).can_run, reason="torch multiplies 4 bits fast on x86 only")
+@pytest.mark.parametrize("num_rows", [1, 16, 17, 300])
+@pytest.mark.parametrize("num_outputs", [_OUTPUTS, 192])
+def test_products_with_4_bits_are_those_of_the_dense_matrix(num_rows: int, num_outputs: int) -> None:
+    groups, bias = _groups(num_outputs), torch.randn(num_outputs)
+    inputs = torch.randn(num_rows, _INPUTS)
+    wanted = DenseMatrix(groups.dense().T.contiguous(), bias).times(inputs)
+    matrix = Int4Matrix(groups, bias)
+    torch.testing.assert_close(matrix.times(inputs).float(), wanted, atol=0.06 * float(wanted.std()), rtol=0.02)
+    torch.testing.assert_close(matrix.dense(), groups.dense(), atol=0.01, rtol=0.01)
+
+
+@pytest.mark.skipif(not _groups(1).can_run, reason="torch multiplies 4 bits fast on x86 only")
+def test_an_adapter_on_4_bits_is_added_in_8_bits() -> None:
+    groups, addition = _groups(_OUTPUTS), 0.003 * _matrix(4)
+    steps = Int8Rows.of(groups.dense()).scales[:, None]
+    added = Int4Matrix(groups).plus(addition).dense() - Int4Matrix(groups).dense()
+    assert ((added - addition).abs() <= 1.1 * steps).all()
+    assert float(torch.linalg.lstsq(addition.view(-1, 1), added.view(-1, 1)).solution) == pytest.approx(1, abs=0.2)
+
+
+def test_the_first_outputs_share_the_memory_of_all() -> None:
+    whole = Int8Matrix(Int8Rows.of(torch.randn(200, _INPUTS)))
+    first, inputs = whole.first(70), torch.randn(3, _INPUTS)
+    assert first.rows.values.data_ptr() == whole.rows.values.data_ptr()
+    assert torch.equal(first.times(inputs), whole.times(inputs)[:, :70])
+    assert torch.equal(first.dense(), whole.dense()[:70])
+    assert first.plus(torch.zeros(70, _INPUTS)).times(inputs).shape == (3, 70)
+
+
+def test_some_outputs_are_computed_exactly() -> None:
+    rows, state = Int8Rows.of(_matrix(5)), torch.randn(_INPUTS)
+    chosen = torch.tensor([44, 3])
+    torch.testing.assert_close(Int8Matrix(rows).exact(state, chosen), (rows.dense() @ state)[chosen])
