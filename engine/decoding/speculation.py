@@ -107,11 +107,10 @@ class Speculation:
         self._loading = [key for key in self._loading if key != origin.key]
         self.explain(f"{self._trouble} {reason}".strip())
 
-    def drop(self, origin: Origin, reason: str) -> None:
+    def drop(self, origin: Origin) -> None:
         """This proposer is not asked any more, though nothing is wrong with it."""
         if self._chooser is not None:
             self._chooser.give_up(origin.key)
-        self.explain(reason)
 
     def explain(self, trouble: str) -> None:
         """Why one does not draft."""

@@ -85,6 +85,7 @@ class FakeSlow(Proposer):
     """Each of its tokens has the same chance and takes `step_s` to draft; reading what is unread takes `reading_s`.
     Records the contexts and verdicts that it gets."""
 
+    origin = DRAFTER
     continues = True
 
     def __init__(self, chance: float, step_s: float = 0.0, origin: Origin = DRAFTER) -> None:
