@@ -233,5 +233,5 @@ def _join(
 
 
 def capitalized(words: str) -> str:
-    """As at the beginning of a sentence; a name within stays as it is."""
-    return words[:1].upper() + words[1:]
+    """As at the beginning of a sentence; a name such as `owner/model-1b` stays as it is."""
+    return words[:1].upper() + words[1:] if words.partition(" ")[0].isalpha() else words

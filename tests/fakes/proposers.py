@@ -133,12 +133,14 @@ class FakeSlow(Proposer):
         self.num_replies += 1
 
 
-def neural_proposer(target: Vocabulary, logits: Logits, merge: bool = True, max_held: int = 4096) -> TranslatedDrafter:
+def neural_proposer(
+    target: Vocabulary, logits: Logits, merge: bool = True, max_held: int = 4096, label: str = "the drafter"
+) -> TranslatedDrafter:
     vocabulary = FakeDrafterVocabulary()
     strings = _strings(target)
     trie = StringTrie(strings) if merge else StringTrie.direct_only(strings)
     cache = NgramCache(trie) if merge else None
-    return TranslatedDrafter(FakeDrafter(logits, max_held), vocabulary, target, trie, cache)
+    return TranslatedDrafter(FakeDrafter(logits, max_held), vocabulary, target, trie, cache, label=label)
 
 
 @cache
