@@ -166,7 +166,7 @@ class DrafterSupply:
         limit = _LARGEST_SHARE * self._target.description.size_bytes
         records = self._known.library()
         ours = _facts(next((each for each in records if each.path == self._target.description.path), None))
-        found: list[tuple[bool, Applicant]] = []
+        found: list[tuple[bool, int, TargetRecord]] = []
         for record in records:
             if not 0 < record.size_bytes <= limit or record.path == _starter_path():
                 continue
@@ -177,10 +177,12 @@ class DrafterSupply:
             if memory > _MEMORY_SHARE * free_memory():
                 continue
             is_family = ours is not None and _is_family(facts, ours)
-            pair = Pair.FAMILY if is_family else Pair.SMALL
-            found.append((not is_family, Applicant(file_drafter(record.path, (record,)), pair, memory)))
-        found.sort(key=lambda each: (each[0], each[1].source.size_bytes))
-        return [applicant for _, applicant in found[:_MOST_FROM_LIBRARY]]
+            found.append((is_family, memory, record))
+        found.sort(key=lambda each: (not each[0], each[2].size_bytes))
+        return [
+            Applicant(file_drafter(record.path, (record,)), Pair.FAMILY if is_family else Pair.SMALL, memory)
+            for is_family, memory, record in found[:_MOST_FROM_LIBRARY]
+        ]
 
 
 def open_drafting(
