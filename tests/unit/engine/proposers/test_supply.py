@@ -95,7 +95,8 @@ def test_where_nothing_pays_it_is_nobody(tmp_path: Path) -> None:
 
 
 def test_a_given_step_decides(tmp_path: Path) -> None:
-    choice = FakeSupply(tmp_path).choose(FREE, {STARTER: 0.5, BUILT_IN: 0.001}.get)
+    steps = {STARTER: 0.5, BUILT_IN: 0.001}
+    choice = FakeSupply(tmp_path).choose(FREE, lambda source: steps[source.key])
     assert key_of(choice.chosen) == BUILT_IN
 
 
@@ -236,7 +237,7 @@ def test_the_starter_is_no_candidate_twice(library: Library, monkeypatch: pytest
 
 def test_a_cousin_in_the_library_is_chosen_where_it_gains_most(library: Library) -> None:
     path = library.add("cousin", used=True)
-    source = library.supply().choose(FREE, lambda _key: 0.01).chosen
+    source = library.supply().choose(FREE, lambda _source: 0.01).chosen
     assert source is not None
     assert (source.name, source.path, source.runner) == ("cousin", path, DrafterRunner.LLAMA_CPP)
     assert source.key == file_identity(path)
