@@ -23,6 +23,7 @@ from engine.replies.reply import Reply, ReplyWriter
 from engine.target.interface import TargetFeature
 from tests.fakes.listener import RecordingListener
 from tests.fakes.proposers import FREE
+from tests.fakes.supply import large_target
 from tests.fakes.target import FakeTarget, says
 from tests.fakes.toy import LINE, TEXT, ToyProposer
 
@@ -40,7 +41,7 @@ def speculating(told: list[str] | None = None, at_once: bool = False) -> Specula
     """As the engine makes it for a target."""
     sentences = [] if told is None else told
     config = EngineConfig(Path("nowhere"))
-    target = FakeTarget()
+    target = large_target()
     supply = DrafterSupply(config, target)
     return speculate(
         config,
