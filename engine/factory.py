@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from engine.config import EngineConfig
-from engine.errors import DrafterUnusable
+from engine.config import AUTOMATIC, EngineConfig
 from engine.messages.commands import (
     ChatCommand,
     Command,
@@ -192,14 +191,15 @@ class Services:
         return StoredNgrams(self._repository(), self._post, self._learning.era.number)
 
     def _speculate(self, target: Target, stop: StopSignal, drafter: str, identity: str) -> Speculation:
-        from engine.decoding.speculation import Speculation
         from engine.loading import speculate
         from engine.proposers.supply import DrafterSupply, Known
 
         def show(speculation: Speculation) -> None:
             self._emit(SpeculationChanged(target.description.name, speculation.state, speculation.is_drafting))
 
-        config = replace(self._config, speculation=replace(self._config.speculation, drafter=drafter))
+        config = self._config
+        if drafter != AUTOMATIC:
+            config = replace(config, speculation=replace(config.speculation, drafter=drafter))
         ngrams, repository = self._stored_ngrams(), self._repository()
         supply = DrafterSupply(
             config,
@@ -209,10 +209,7 @@ class Services:
             on_drafting=lambda drafting: self._use_drafting(drafting, ngrams.era),
             on_choice=lambda choice: self._emit(DrafterChosen(target.description.name, choice)),
         )
-        try:
-            return speculate(config, target, stop, supply, self._recall().indexes, show)
-        except DrafterUnusable as error:
-            return Speculation.off(str(error))
+        return speculate(config, target, stop, supply, self._recall().indexes, show)
 
     def _use_drafting(self, drafting: Drafting | None, era: int) -> None:
         if drafting is None:

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from engine.config import EngineConfig, TargetSettings
 from engine.decoding.speculation import Speculation, open_speculation
-from engine.errors import CardsTooSmall
+from engine.errors import CardsTooSmall, DrafterUnusable
 from engine.library.loading import fitted
+from engine.messages.drafters import DrafterChoice
 from engine.messages.targets import TargetSource
 from engine.numerics.suffix_index import SuffixIndex
 from engine.proposers import catalogue
@@ -49,22 +50,29 @@ def speculate(
     at_once: bool = False,
 ) -> Speculation:
     """Speculation for this target with every proposer there is, and the drafter that `supply` chooses: none is loaded
-    where none pays. For the rest see `open_speculation`. Raises Interrupted, and DrafterUnusable for a drafter that the
-    user chose."""
+    where none pays, and one that cannot be found is told in a sentence, unless it is wanted `at_once`. For the rest see
+    `open_speculation`. Raises Interrupted."""
     if not config.speculation.enabled:
         return Speculation.off("Speculation is switched off.")
     if TargetFeature.ROLLBACK not in target.features:  # nothing is to be measured then
         return Speculation.cannot_roll_back()
     passes = measure_passes(target, stop)
-    choice = supply.choose(passes)
+    try:
+        choice = supply.choose(passes)
+    except DrafterUnusable as error:
+        if at_once:
+            raise
+        choice = DrafterChoice(None, str(error), is_fixed=True)
     supplies = Supplies(target, recalled, supply.load, lambda: supply.choice.label)
     proposers = catalogue.proposers(with_drafter=choice.chosen is not None)
 
     def think_again(speculation: Speculation) -> None:
         if not supply.reconsider():
             return
-        speculation.drop(catalogue.DRAFTER, supply.choice.why)
-        if supply.choice.chosen is not None:
+        speculation.drop(catalogue.DRAFTER)
+        if supply.choice.chosen is None:
+            speculation.explain(supply.choice.why)
+        else:
             speculation.load([catalogue.LISTED_DRAFTER.proposer_class()], supplies)
 
     speculation = open_speculation(Chooser(passes), supplies, proposers, on_changed, at_once, think_again)

@@ -12,7 +12,8 @@ from app.dialogs.parts import show_in_front
 from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
-from engine import AUTOMATIC, BUILT_IN, HUB_EXAMPLES, FetchDrafter, UseDrafter, hub_name
+from engine import AUTOMATIC, BUILT_IN, HUB_EXAMPLES, FetchDrafter, UseDrafter, drafter_source, hub_name
+from engine.errors import DrafterUnusable
 from engine.messages.events import DrafterFetched, DrafterFetching, Event, Failed, SpeculationChanged, TargetReady
 
 _MB = 1_000_000
@@ -61,10 +62,12 @@ class DrafterController(Controller):
             self.dialog.show_downloading(True)
             self.dialog.show_words(self.tr("Asking the hub for {name}…").format(name=name))
             return
-        if choice:
-            self._use(choice)
+        try:
+            drafter_source(choice, self._data_dir)
+        except DrafterUnusable as error:
+            self.dialog.show_words(str(error) if choice else self.tr("Choose a folder first."))
         else:
-            self.dialog.show_words(self.tr("Choose a folder first."))
+            self._use(choice)
 
     @Slot()
     def _cancel(self) -> None:
@@ -122,8 +125,8 @@ class DrafterController(Controller):
             self._show_state()
 
     def _show_state(self) -> None:
-        if self.choice in (AUTOMATIC, BUILT_IN):
-            words = self.tr("In use: {name}.").format(name=self.choice)
+        if self.choice == BUILT_IN:
+            words = self.tr("In use: the built-in drafter.")
         else:
             words = self.tr("In use: {name}.").format(name=self.choice)
         self.dialog.show_words(f"{words} {self._state}".rstrip())

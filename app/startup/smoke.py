@@ -15,7 +15,7 @@ from PySide6.QtCore import QObject, QTimer, Slot
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings, SettingsFile
-from engine import SamplingSettings
+from engine import BUILT_IN, SamplingSettings
 from engine.messages.events import Event, Failed, ReplyFinished, ReplyText, SpeculationChanged, TargetReady
 
 PROMPT = "Write a short Python function that reverses a string, and explain it in three sentences."
@@ -26,8 +26,9 @@ _MOMENTS: dict[type[Event], str] = {TargetReady: "model", ReplyText: "reply_begi
 
 
 def save_settings(folder: Path) -> None:
-    """Those that have the same short answer written every time."""
-    SettingsFile(folder).save(AppSettings(sampling=SamplingSettings(temperature=0), reply_length=128))
+    """Those that have the same short answer written every time, with a drafter that needs torch: it is shipped too."""
+    settings = AppSettings(drafter=BUILT_IN, sampling=SamplingSettings(temperature=0), reply_length=128)
+    SettingsFile(folder).save(settings)
 
 
 class SmokeRun(QObject):

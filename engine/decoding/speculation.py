@@ -107,11 +107,10 @@ class Speculation:
         self._loading = [key for key in self._loading if key != origin.key]
         self.explain(f"{self._trouble} {reason}".strip())
 
-    def drop(self, origin: Origin, reason: str) -> None:
+    def drop(self, origin: Origin) -> None:
         """This proposer is not asked any more, though nothing is wrong with it."""
         if self._chooser is not None:
             self._chooser.give_up(origin.key)
-        self.explain(reason)
 
     def explain(self, trouble: str) -> None:
         """Why one does not draft."""
@@ -234,5 +233,5 @@ def _join(
 
 
 def capitalized(words: str) -> str:
-    """As at the beginning of a sentence; a name within stays as it is."""
-    return words[:1].upper() + words[1:]
+    """As at the beginning of a sentence; a name such as `owner/model-1b` stays as it is."""
+    return words[:1].upper() + words[1:] if words.partition(" ")[0].isalpha() else words

@@ -10,7 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from engine.config import AUTOMATIC, STARTER
-from engine.errors import DrafterUnusable, FetchFailed
+from engine.errors import DrafterUnusable, FetchFailed, TargetMissing
 from engine.messages.drafters import DrafterRunner, DrafterSource
 from engine.messages.targets import TargetRecord
 from engine.target.model_files import is_gguf
@@ -65,7 +65,10 @@ def drafter_source(choice: str, data_dir: Path, library: Callable[[], Sequence[T
     """What a choice stands for: one of `WORDS` but `automatic`, a folder, a GGUF file, a name on the hub that was
     fetched, or the name of a model in the library. Uses no network. Raises DrafterUnusable."""
     if choice in _OURS:
-        return _OURS[choice]()
+        try:
+            return _OURS[choice]()
+        except TargetMissing as error:  # an installation without the starter
+            raise DrafterUnusable(str(error)) from error
     folder = _folder(choice)
     if folder is not None:
         return folder_source(folder)

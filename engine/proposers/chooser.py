@@ -81,6 +81,7 @@ class Chooser:
         """The proposer of that origin is not asked any more."""
         with self._joining:
             self._remove(key)
+        self._rounds, self._length, self._shares = 1.0, 0.0, {}  # who drafted lately is no news any more
 
     def _remove(self, key: str) -> None:
         """Tuples are exchanged whole, since a round may be reading them."""

@@ -114,9 +114,13 @@ class Selection:
         return expected_speedup(self._passes, _GENEROUS_CHANCE, _GENEROUS_CHANCE, step_s) > 1
 
     def _estimated_step(self, source: DrafterSource) -> float:
+        """From the target's pass, as both take longer on a busy machine; torch reads no faster than the CPU it uses."""
+        seconds = 0.0
+        if self._target_bytes:
+            seconds = _STEP_SHARE * self._passes.of(1) * source.size_bytes / self._target_bytes
         if source.runner is DrafterRunner.TORCH or not self._target_bytes:
-            return _STEP_OVERHEAD_S + source.size_bytes / _TORCH_BYTES_PER_S
-        return _STEP_OVERHEAD_S + _STEP_SHARE * self._passes.of(1) * source.size_bytes / self._target_bytes
+            seconds = max(seconds, source.size_bytes / _TORCH_BYTES_PER_S)
+        return _STEP_OVERHEAD_S + seconds
 
 
 def expected_speedup(passes: PassCosts, chance_first: float, chance_next: float, step_s: float) -> float:

@@ -11,7 +11,7 @@ from engine.config import AUTOMATIC, STARTER, EngineConfig, TargetSettings
 from engine.drafter.choice import BUILT_IN, built_in_source, drafter_source, file_drafter, starter_drafter
 from engine.drafter.gguf import MAX_HELD
 from engine.drafter.torch_library import preload_torch
-from engine.errors import Cancelled, DrafterUnusable, MendableError, TargetMissing
+from engine.errors import Cancelled, DrafterUnusable, MendableError, StoreUnusable, TargetMissing
 from engine.library.estimate import estimate, free_memory
 from engine.library.facts import TargetFacts, facts_of
 from engine.messages.drafters import DrafterChoice, DrafterRecord, DrafterRunner, DrafterSource
@@ -85,11 +85,9 @@ class DrafterSupply:
         fixed = None if wanted == AUTOMATIC else drafter_source(wanted, self._config.data_dir, self._known.library)
         applicants = [*self._applicants(fixed)]
         records = self._known.drafters.drafter_records(self._identity) if self._identity else {}
-        selection = Selection(passes, self._target.description.size_bytes, applicants, records, given_step)
-        found = selection.choose()
-        if fixed is None:
-            self._selection = selection
-        else:
+        self._selection = Selection(passes, self._target.description.size_bytes, applicants, records, given_step)
+        found = self._selection.choose()
+        if fixed is not None:
             found = replace(found, chosen=fixed, why=f"You chose {fixed.label}.", is_fixed=True)
         self._decide(found)
         return found
@@ -98,20 +96,20 @@ class DrafterSupply:
         """The proposer of the chosen drafter. Where the user did not choose it and it cannot be used, the next one is
         tried. Raises what `open_drafting` raises."""
         while True:
-            source = self.choice.chosen
+            source, selection = self.choice.chosen, self._selection
             assert source is not None
+            assert selection is not None
             try:
                 drafting = self.open(source, is_cancelled)
                 break
             except DrafterUnusable as error:
-                if self._selection is None:
+                if self.choice.is_fixed:
                     raise
                 _logger.warning("%s", error)
-                self._selection.rule_out(source.key)
-                found = self._selection.choose()
-                if found.chosen is None:
+                selection.rule_out(source.key)
+                self._decide(selection.choose())
+                if self.choice.chosen is None:
                     raise
-                self._decide(found)
         if not is_cancelled():  # no other target or drafter came meanwhile
             self._drafting = drafting
             self._on_drafting(drafting)
@@ -123,26 +121,27 @@ class DrafterSupply:
 
     def reconsider(self) -> bool:
         """A reply is over: stores what was seen of the drafter. Whether another one is to be loaded in its place, or
-        none. Raises StoreUnusable."""
-        drafting = self._drafting
-        if drafting is None:
+        none. Where they cannot be stored, the reply is finished all the same."""
+        drafting, selection = self._drafting, self._selection
+        if drafting is None or selection is None:
             return False
         guesses, step_s = drafting.proposer.take_guesses()
-        records = self._known.drafters.drafter_records(self._identity) if self._selection is None else {}
-        before = records.get(drafting.key) if self._selection is None else self._selection.record(drafting.key)
-        record = seen_again(before or DrafterRecord(drafting.key), guesses, step_s)
+        record = seen_again(selection.record(drafting.key), guesses, step_s)
+        selection.note(record)
         if self._identity and guesses.num_first:
-            self._known.drafters.save_drafter_record(self._identity, record)
-        if self._selection is None:
+            try:
+                self._known.drafters.save_drafter_record(self._identity, record)
+            except StoreUnusable as error:
+                _logger.warning("figures of a drafter are not kept: %s", error)
+        if self.choice.is_fixed:
             return False
-        self._selection.note(record)
-        found = self._selection.choose(drafting.key)
-        if found.chosen is None or found.chosen.key != drafting.key:
-            self._drafting = None
-            self._on_drafting(None)
-            self._decide(found)
-            return True
-        return False
+        found = selection.choose(drafting.key)
+        if found.chosen is not None and found.chosen.key == drafting.key:
+            return False
+        self._drafting = None
+        self._on_drafting(None)
+        self._decide(found)
+        return True
 
     def _decide(self, choice: DrafterChoice) -> None:
         self.choice = choice
@@ -167,7 +166,7 @@ class DrafterSupply:
         limit = _LARGEST_SHARE * self._target.description.size_bytes
         records = self._known.library()
         ours = _facts(next((each for each in records if each.path == self._target.description.path), None))
-        found: list[tuple[bool, Applicant]] = []
+        found: list[tuple[bool, int, TargetRecord]] = []
         for record in records:
             if not 0 < record.size_bytes <= limit or record.path == _starter_path():
                 continue
@@ -178,10 +177,12 @@ class DrafterSupply:
             if memory > _MEMORY_SHARE * free_memory():
                 continue
             is_family = ours is not None and _is_family(facts, ours)
-            pair = Pair.FAMILY if is_family else Pair.SMALL
-            found.append((not is_family, Applicant(file_drafter(record.path, (record,)), pair, memory)))
-        found.sort(key=lambda each: (each[0], each[1].source.size_bytes))
-        return [applicant for _, applicant in found[:_MOST_FROM_LIBRARY]]
+            found.append((is_family, memory, record))
+        found.sort(key=lambda each: (not each[0], each[2].size_bytes))
+        return [
+            Applicant(file_drafter(record.path, (record,)), Pair.FAMILY if is_family else Pair.SMALL, memory)
+            for is_family, memory, record in found[:_MOST_FROM_LIBRARY]
+        ]
 
 
 def open_drafting(

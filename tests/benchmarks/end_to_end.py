@@ -28,7 +28,8 @@ from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from app.startup.desktop_application import InterfaceGarbage
 from app.theme import apply_theme
-from engine import EngineConfig, ReplySettings, SamplingSettings, Send, open_repository
+from engine import BUILT_IN, EngineConfig, ReplySettings, SamplingSettings, Send, open_repository
+from engine.config import SpeculationSettings
 from engine.messages.events import ConversationOpened, Event, PromptProgress, ReplyFinished, ReplyText, TargetReady
 from engine.messages.replies import ReplyStatistics
 from tests.benchmarks.heartbeat import Heartbeat
@@ -118,7 +119,7 @@ def main() -> None:
     QCoreApplication.processEvents()
     heart = Heartbeat()
     with tempfile.TemporaryDirectory() as folder:
-        config = EngineConfig(Path(folder))
+        config = EngineConfig(Path(folder), SpeculationSettings(drafter=BUILT_IN))
         long_id = _keep_long_conversation(config)
         heart.start()
         began = time.perf_counter()

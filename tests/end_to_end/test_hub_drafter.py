@@ -56,7 +56,7 @@ def test_the_drafter_is_changed_under_a_loaded_target(server: FakeHub, tmp_path:
         assert events.wait_for(DrafterFetched) == DrafterFetched(NAME)
         engine.post(UseDrafter(NAME))
         while not (changed := events.wait_for(SpeculationChanged)).is_drafting:
-            assert changed.sentence == "The drafter is being loaded."
+            assert changed.sentence == f"{NAME} is being loaded."
     finally:
         engine.close()
     assert len(server.ranges("model.safetensors")) == 1

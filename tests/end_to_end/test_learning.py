@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from engine import (
+    BUILT_IN,
     BenchOrder,
     Engine,
     EngineConfig,
@@ -16,6 +17,7 @@ from engine import (
     ReplySettings,
     SamplingSettings,
     Send,
+    SpeculationSettings,
     StopSignal,
     TargetSettings,
     export_profile,
@@ -37,7 +39,9 @@ PROMPTS += [f"Write the name of the colour {colour} again and again." for colour
 
 
 def config(folder: Path) -> EngineConfig:
-    return EngineConfig(folder, learning=LearningSettings(share=1.0, on_battery=True))
+    return EngineConfig(
+        folder, SpeculationSettings(drafter=BUILT_IN), learning=LearningSettings(share=1.0, on_battery=True)
+    )
 
 
 def chat_until_something_is_learned(folder: Path) -> DrafterLearned:

@@ -20,7 +20,15 @@ from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings
 from app.theme import apply_theme
-from engine import EngineConfig, LearningSettings, ReplySettings, SamplingSettings, TargetSettings
+from engine import (
+    BUILT_IN,
+    EngineConfig,
+    LearningSettings,
+    ReplySettings,
+    SamplingSettings,
+    SpeculationSettings,
+    TargetSettings,
+)
 from engine.messages.events import (
     AdapterUsed,
     ConversationsListed,
@@ -38,7 +46,7 @@ from engine.messages.events import (
     TargetReady,
 )
 from engine.messages.learned import LearnedSummary, NgramRecord
-from engine.proposers.drafting import Drafting
+from engine.proposers.teachable import TeachableDrafting
 from engine.storage import Repository
 from tests.fakes.chats import Chats, unsaved
 from tests.fakes.ear import Ear
@@ -60,7 +68,7 @@ class Desk:
         self._qtbot = qtbot
         self.keeper = apply_theme(qapp)
         self.window = MainWindow(self.keeper)
-        self.bridge = EngineBridge(EngineConfig(folder, learning=NO_LEARNING))
+        self.bridge = EngineBridge(EngineConfig(folder, SpeculationSettings(drafter=BUILT_IN), learning=NO_LEARNING))
         settings = ReplySettings(SamplingSettings(temperature=0), 16)
         chats = Chats(self.window, self.bridge, settings, TargetSettings(512))
         self.dialog = PersonalController(self.window, self.bridge, unsaved(AppSettings(learning=False))).dialog
@@ -76,9 +84,9 @@ class Desk:
         return any(isinstance(event, SpeculationChanged) and event.is_drafting for event in self._ear.events)
 
     @property
-    def drafting(self) -> Drafting:
+    def drafting(self) -> TeachableDrafting:
         drafting = self.bridge._engine._services._learning._drafting
-        assert drafting is not None
+        assert isinstance(drafting, TeachableDrafting)
         return drafting
 
     def weights_of_the_next_reply(self) -> Any:
@@ -120,7 +128,7 @@ def desk(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> Iterator[Desk]:
         yield desk
 
 
-def keep_two_adapters(drafting: Drafting, folder: Path) -> None:
+def keep_two_adapters(drafting: TeachableDrafting, folder: Path) -> None:
     """As learning would, and some n-grams; the second is in use."""
     adapter = drafting.make_learner().adapters[0]
     pair = drafting.target_fingerprint, drafting.drafter_fingerprint

@@ -40,7 +40,7 @@ class Start:
     def __init__(self, folder: Path) -> None:
         self.events = EventQueue()
         # There is no such drafter, so that recall drafts alone.
-        config = EngineConfig(folder / "data", SpeculationSettings(drafter=folder / "no drafter"))
+        config = EngineConfig(folder / "data", SpeculationSettings(drafter=str(folder / "no drafter")))
         self.engine = Engine(config, self.events)
         self.engine.post(LoadTarget("starter", TargetSettings(context_size=512)))
         self.events.wait_for(TargetReady)

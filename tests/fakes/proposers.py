@@ -85,6 +85,7 @@ class FakeSlow(Proposer):
     """Each of its tokens has the same chance and takes `step_s` to draft; reading what is unread takes `reading_s`.
     Records the contexts and verdicts that it gets."""
 
+    origin = DRAFTER
     continues = True
 
     def __init__(self, chance: float, step_s: float = 0.0, origin: Origin = DRAFTER) -> None:
@@ -132,12 +133,14 @@ class FakeSlow(Proposer):
         self.num_replies += 1
 
 
-def neural_proposer(target: Vocabulary, logits: Logits, merge: bool = True, max_held: int = 4096) -> TranslatedDrafter:
+def neural_proposer(
+    target: Vocabulary, logits: Logits, merge: bool = True, max_held: int = 4096, label: str = "the drafter"
+) -> TranslatedDrafter:
     vocabulary = FakeDrafterVocabulary()
     strings = _strings(target)
     trie = StringTrie(strings) if merge else StringTrie.direct_only(strings)
     cache = NgramCache(trie) if merge else None
-    return TranslatedDrafter(FakeDrafter(logits, max_held), vocabulary, target, trie, cache)
+    return TranslatedDrafter(FakeDrafter(logits, max_held), vocabulary, target, trie, cache, label=label)
 
 
 @cache

@@ -18,6 +18,7 @@ from PySide6.QtWidgets import QApplication, QMenu
 from app.dialogs.shortcuts_dialog import ShortcutsDialog
 from app.settings.declaration import Group
 from app.text.translation import install_translations
+from engine import BUILT_IN
 from engine.messages.events import (
     ConversationsFound,
     HistoryRead,
@@ -59,17 +60,21 @@ def main() -> None:
         fill_store(folder / "store")
         (folder / "Garden club.md").write_text(NOTES_FILE, "utf-8")
         (folder / "holiday.gguf").write_bytes(b"GGUF" + b"\xff" * 4096)
-        with closing(Studio(application, folder / "store", chosen.folder, chosen.only)) as studio:
+        with closing(Studio(application, folder / "store", chosen.folder, chosen.only, BUILT_IN)) as studio:
             _wait_for_model(studio)
+            studio.until(lambda: _is_drafting(studio))
             for take in _TAKES:
                 take(studio, folder)
 
 
 def _wait_for_model(studio: Studio) -> None:
     studio.until(lambda: studio.heard(TargetReady) and studio.heard(TargetsListed))
-    studio.until(lambda: any(isinstance(event, SpeculationChanged) and event.is_drafting for event in studio.events))
     studio.window.resize(1100, 760)
     studio.rest()
+
+
+def _is_drafting(studio: Studio) -> bool:
+    return any(isinstance(event, SpeculationChanged) and event.is_drafting for event in studio.events)
 
 
 def _first_start(studio: Studio) -> None:

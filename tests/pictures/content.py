@@ -377,7 +377,8 @@ def keep_adapters(bridge: EngineBridge, folder: Path) -> None:
     """Stores adapters for the loaded model and drafter, as learning would; the last one is in use."""
     drafting = bridge._engine._services._learning._drafting
     assert drafting is not None
-    adapter = drafting.make_learner().adapters[0].to_bytes()
+    assert drafting.teachable is not None
+    adapter = drafting.teachable.make_learner().adapters[0].to_bytes()
     pair = drafting.target_fingerprint, drafting.drafter_fingerprint
     with closing(Repository.open(folder)) as repository:
         numbers = [

@@ -15,7 +15,7 @@ from app.engine_bridge import EngineBridge, Request
 from app.startup.first_paint import open_window
 from app.wiring import WiredWindow
 from engine import Command, Compare, ListHubFiles, SearchHub, StopSignal
-from engine.config import SpeculationSettings
+from engine.config import AUTOMATIC, SpeculationSettings
 from engine.messages.comparison import Comparison, RunFigures, Side
 from engine.messages.events import CompareFinished, CompareText, Event, Finished, HubFilesListed, HubSearched
 from tests.pictures.content import COMPARED_TEXT, HUB_FILES, HUB_MODELS
@@ -43,13 +43,15 @@ class PictureBridge(EngineBridge):
 class Studio:
     """One open window. Closes with `close`."""
 
-    def __init__(self, application: QApplication, folder: Path, out: Path, wanted: str) -> None:
-        """Saves only the pictures whose names begin with `wanted`."""
+    def __init__(
+        self, application: QApplication, folder: Path, out: Path, wanted: str, drafter: str = AUTOMATIC
+    ) -> None:
+        """Saves only the pictures whose names begin with `wanted`. `drafter` drafts as long as none is chosen."""
         self._application = application
         self._out = out
         self._wanted = wanted
         self.app = WiredWindow(
-            open_window(application, folder), folder, SpeculationSettings(), make_bridge=PictureBridge
+            open_window(application, folder), folder, SpeculationSettings(drafter=drafter), make_bridge=PictureBridge
         )
         self.window = self.app.window
         self.events: list[Event] = []

@@ -52,7 +52,7 @@ def kept(tmp_path: Path) -> tuple[Message, History]:
 
 def write() -> Reply:
     target = FakeTarget(says(TEXT))
-    speculation = open_speculation(lambda: Chooser(FREE, step_s=0.0), Supplies(target), [LINE])
+    speculation = open_speculation(Chooser(FREE, step_s=0.0), Supplies(target), [LINE])
     writer = ReplyWriter(target, speculation)
     with closing(writer):
         prepared = writer.prepare([ChatTurn(Role.USER, "Count.")])

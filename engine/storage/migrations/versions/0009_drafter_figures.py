@@ -15,7 +15,7 @@ def upgrade() -> None:
         sa.Column("target_identity", sa.Text(), nullable=False),
         sa.Column("drafter_key", sa.Text(), nullable=False),
         *(
-            sa.Column(name, sa.Float(), nullable=False)
+            sa.Column(name, sa.Double(), nullable=False)
             for name in ("num_first", "first_right", "num_next", "next_right", "step_s")
         ),
         sa.PrimaryKeyConstraint("target_identity", "drafter_key", name="pk_drafter_figures"),

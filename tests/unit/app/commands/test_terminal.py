@@ -9,26 +9,26 @@ import pytest
 
 from app.commands import cli
 from app.commands.terminal import chosen_drafter
-from engine import BUILT_IN, data_dir
+from engine import AUTOMATIC, BUILT_IN, STARTER, STARTER_TORCH, data_dir, drafter_source
 from engine.errors import DrafterUnusable
 from tests.fakes.hub import FakeHub
 
 NAME = "somebody/tiny-llama"
 
 
-def test_built_in_and_folders_need_no_hub(server: FakeHub, tmp_path: Path) -> None:
-    assert chosen_drafter(BUILT_IN, data_dir()) is None
-    assert chosen_drafter(str(tmp_path), data_dir()) == tmp_path
+def test_words_and_folders_need_no_hub(server: FakeHub, tmp_path: Path) -> None:
+    for choice in (AUTOMATIC, BUILT_IN, STARTER, STARTER_TORCH, str(tmp_path), str(tmp_path / "nothing")):
+        assert chosen_drafter(choice, data_dir()) == choice
     with pytest.raises(DrafterUnusable, match="There is no folder"):
-        chosen_drafter(str(tmp_path / "nothing"), data_dir())
+        drafter_source(str(tmp_path / "nothing"), data_dir())
     assert server.asked == []
 
 
 def test_a_name_is_downloaded_once(server: FakeHub, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = chosen_drafter(NAME, data_dir())
-    assert folder == data_dir() / "drafters" / "somebody--tiny-llama"
+    assert chosen_drafter(NAME, data_dir()) == NAME
+    assert drafter_source(NAME, data_dir()).path == data_dir() / "drafters" / "somebody--tiny-llama"
     server.asked.clear()
-    assert chosen_drafter(NAME, data_dir()) == folder
+    assert chosen_drafter(NAME, data_dir()) == NAME
     assert server.asked == []
     assert capsys.readouterr().out == ""
 

@@ -13,7 +13,7 @@ from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings
 from app.theme import ThemeKeeper
-from engine import BUILT_IN, EngineConfig, FetchDrafter, LoadTarget, UseDrafter
+from engine import AUTOMATIC, BUILT_IN, EngineConfig, FetchDrafter, LoadTarget, UseDrafter
 from engine.messages.events import (
     DrafterFetched,
     DrafterFetching,
@@ -71,12 +71,17 @@ def test_the_menu_opens_the_dialog_with_what_is_in_use(desk: Desk, bridge: FakeB
     assert desk.dialog.isVisible()
     assert desk.dialog.built_in.isChecked()
     desk.controller.start()
-    assert bridge.posted == []
+    assert bridge.posted == [UseDrafter(BUILT_IN)]
     info = TargetInfo("Tiny", "/t.gguf", "llama", 1000, 10, 2, speculation="The drafter is being loaded.")
     tell(bridge, TargetReady(info, LoadTarget("t")))
     assert desk.words == "In use: the built-in drafter. The drafter is being loaded."
     tell(bridge, SpeculationChanged("Tiny", "Drafter guesses 3 ahead.", True))
     assert desk.words == "In use: the built-in drafter. Drafter guesses 3 ahead."
+
+
+def test_without_a_choice_the_engine_finds_out(window: MainWindow, bridge: FakeBridge, tmp_path: Path) -> None:
+    Desk(window, bridge, tmp_path, AUTOMATIC).controller.start()
+    assert bridge.posted == []
 
 
 def test_the_choice_of_before_is_told_to_the_engine_at_once(

@@ -8,15 +8,16 @@ from collections.abc import Mapping
 import pytest
 
 from engine.config import SamplingSettings
-from engine.decoding.speculation import Speculation
+from engine.decoding.speculation import Speculation, capitalized
 from engine.messages.conversations import ChatTurn, Role
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
 from engine.numerics.draft_length import FixedCosts
 from engine.numerics.sampling import RandomDice
 from engine.proposers.catalogue import DRAFTER
 from engine.proposers.chooser import Chooser
-from engine.proposers.interface import Context, Proposer, Worth
+from engine.proposers.interface import Context, Proposer, Supplies, Worth
 from tests.fakes.proposers import FREE, FakeRecall, FakeSlow, RandomProposer, choosing, drafting
+from tests.fakes.target import FakeTarget
 
 CONTEXT = Context((ChatTurn(Role.USER, "Hi"),), [1, 2], 3, 2, SamplingSettings(temperature=0), RandomDice(0))
 
@@ -28,7 +29,9 @@ class Watched:
         self._costs = FixedCosts(costs)
         self.told: list[str] = []
         chooser = Chooser(self._costs, proposers)
-        self.speculation = Speculation(chooser, lambda changed: self.told.append(changed.state), [DRAFTER])
+        self.speculation = Speculation(chooser, lambda changed: self.told.append(changed.state))
+        self.speculation.expect([FakeSlow], Supplies(FakeTarget()))
+        self.told.clear()
 
     def play(self, rounds: int, stands: bool) -> None:
         for _ in range(rounds):
@@ -38,12 +41,14 @@ class Watched:
 
 
 def test_nothing_is_drafted_before_a_proposer_is_there() -> None:
-    speculation = Speculation(Chooser(FREE, step_s=0.0), loading=[RandomProposer.origin])
+    speculation = Speculation(Chooser(FREE, step_s=0.0))
+    speculation.expect([RandomProposer], Supplies(FakeTarget()))
+    assert speculation.state == "Random is being loaded."
     assert speculation.propose(CONTEXT, 4) is NO_DRAFT
     assert not speculation.is_drafting
     speculation.join(RandomProposer(10))
     assert speculation.is_drafting
-    assert speculation.state.startswith("The random is ready: ")
+    assert speculation.state.startswith("Random is ready: ")
     assert max(len(speculation.propose(CONTEXT, 4).tokens) for _ in range(20)) == 4
 
 
@@ -87,7 +92,7 @@ def test_a_drafter_that_fails_is_left_out_from_then_on_and_recall_is_not(caplog:
     with caplog.at_level(logging.CRITICAL):
         assert speculation.propose(CONTEXT, 4) is NO_DRAFT
     assert not speculation.is_drafting
-    assert "The drafter failed (ZeroDivisionError)" in speculation.state
+    assert speculation.state.startswith("Drafter failed (ZeroDivisionError)")
     assert speculation.propose(CONTEXT, 4).tokens == (7,)
 
 
@@ -95,7 +100,7 @@ def test_recall_that_fails_is_left_out_from_then_on_and_the_drafter_is_not(caplo
     speculation = choosing(FailingRecall(), FakeSlow(0.9))
     with caplog.at_level(logging.CRITICAL):
         assert speculation.propose(CONTEXT, 4) is NO_DRAFT
-    assert "The recall failed (ZeroDivisionError)" in speculation.state
+    assert speculation.state.startswith("Recall failed (ZeroDivisionError)")
     assert speculation.propose(CONTEXT, 4).proposer == "drafter"
 
 
@@ -203,3 +208,10 @@ def test_whatever_fails_of_a_drafter_the_reply_goes_on_with_recall(
             speculation.end_reply()
     assert not speculation.is_drafting
     assert speculation.propose(CONTEXT, 4).tokens == (7,)
+
+
+def test_sentences_begin_with_a_capital_letter_but_names_stay_as_they_are() -> None:
+    for words in ("the starter", "recall and drafter", "the drafter of owner/model"):
+        assert capitalized(words) == words[0].upper() + words[1:]
+    for name in ("owner/model-1b", "smollm2-135m q4", "Qwen 2.5", ""):
+        assert capitalized(name) == name

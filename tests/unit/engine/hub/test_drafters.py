@@ -16,7 +16,7 @@ from huggingface_hub import close_session
 
 from engine.drafter import config_file
 from engine.drafter.checkpoint import load_drafter
-from engine.drafter.choice import drafter_folder, is_fetched
+from engine.drafter.choice import drafter_source, is_fetched
 from engine.errors import Cancelled, DrafterUnusable, FetchFailed
 from engine.hub import fetching
 from engine.hub.drafters import KINDS, fetch_drafter
@@ -63,8 +63,7 @@ def sentence(data_dir: Path, name: str = NAME) -> str:
 
 def test_a_drafter_arrives_whole_and_can_be_loaded(server: FakeHub, tmp_path: Path, checkpoint: Path) -> None:
     told = fetch(tmp_path)
-    folder = drafter_folder(NAME, tmp_path)
-    assert folder is not None
+    folder = drafter_source(NAME, tmp_path).path
     assert load_drafter(folder, "cpu").fingerprint == load_drafter(checkpoint, "cpu").fingerprint
     assert stored(tmp_path) == ["config.json", "fetched.json", "model.safetensors", "tokenizer.json"]
     assert json.loads((folder / "fetched.json").read_text())["commit"] == COMMIT
@@ -89,7 +88,7 @@ def test_a_file_that_was_lost_is_fetched_again_and_the_others_are_not(server: Fa
     fetch(tmp_path)
     (tmp_path / "drafters" / "somebody--tiny-llama" / WEIGHTS).unlink()
     with pytest.raises(DrafterUnusable, match="not on this machine"):
-        drafter_folder(NAME, tmp_path)
+        drafter_source(NAME, tmp_path)
     server.asked.clear()
     fetch(tmp_path)
     assert (server.ranges(WEIGHTS), server.ranges("tokenizer.json")) == ([""], [])
@@ -103,8 +102,7 @@ def test_shards_are_fetched_and_pickles_are_not(server: FakeHub, tmp_path: Path)
     fetch(tmp_path)
     assert len(stored(tmp_path, "model-0*.safetensors")) > 1
     assert not any(".bin" in asked.path for asked in server.asked)
-    folder = drafter_folder(NAME, tmp_path)
-    assert folder is not None
+    folder = drafter_source(NAME, tmp_path).path
     load_drafter(folder, "cpu")
 
 

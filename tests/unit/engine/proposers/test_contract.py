@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from engine.config import ReplySettings, SamplingSettings
-from engine.decoding.speculation import Speculation
+from engine.decoding.speculation import Speculation, capitalized
 from engine.messages.conversations import ChatTurn, Role
 from engine.numerics.draft import NO_DRAFT, Verdict
 from engine.numerics.suffix_index import SuffixIndex
 from engine.proposers.catalogue import PROPOSERS, Listed
-from engine.proposers.interface import Proposer, Supplies
+from engine.proposers.interface import Proposer, Supplies, label_of
 from engine.replies.reply import Reply, ReplyWriter
 from engine.stop_signal import StopSignal
 from tests.fakes.drafter import guesses
@@ -135,5 +135,5 @@ def test_one_that_raises_is_given_up_while_the_reply_goes_on(
     speculation = choosing(proposer)
     with caplog.at_level(logging.CRITICAL):
         assert written(speculation).text == TEXT
-    assert speculation.state.startswith(f"The {listed.origin.label.lower()} failed (ZeroDivisionError)")
+    assert speculation.state.startswith(f"{capitalized(label_of(proposer))} failed (ZeroDivisionError)")
     assert written(speculation).figures.num_drafted == 0

@@ -18,10 +18,12 @@ from engine.messages.conversations import ChatTurn, Role
 from engine.numerics.draft import Draft
 from engine.proposers.catalogue import PROPOSERS, RECALL, Listed, origins
 from engine.proposers.interface import Context, Proposer, Supplies, Worth
+from engine.proposers.supply import DrafterSupply
 from engine.replies.reply import Reply, ReplyWriter
 from engine.target.interface import TargetFeature
 from tests.fakes.listener import RecordingListener
 from tests.fakes.proposers import FREE
+from tests.fakes.supply import large_target
 from tests.fakes.target import FakeTarget, says
 from tests.fakes.toy import LINE, TEXT, ToyProposer
 
@@ -39,9 +41,15 @@ def speculating(told: list[str] | None = None, at_once: bool = False) -> Specula
     """As the engine makes it for a target."""
     sentences = [] if told is None else told
     config = EngineConfig(Path("nowhere"))
-    target = FakeTarget()
+    target = large_target()
+    supply = DrafterSupply(config, target)
     return speculate(
-        config, target, StopSignal(), on_changed=lambda changed: sentences.append(changed.state), at_once=at_once
+        config,
+        target,
+        StopSignal(),
+        supply,
+        on_changed=lambda changed: sentences.append(changed.state),
+        at_once=at_once,
     )
 
 
@@ -129,7 +137,7 @@ def test_one_that_raises_is_given_up(monkeypatch: pytest.MonkeyPatch, caplog: py
         reply = write(speculation)
     assert reply.text == TEXT
     assert reply.figures.by_proposer["toy"].num_rounds == 1
-    assert told[0] == "The toy failed (ZeroDivisionError); replies are written without it."
+    assert told[0] == "Toy failed (ZeroDivisionError); replies are written without it."
     assert not speculation.is_drafting
     assert "toy" not in write(speculation).figures.by_proposer
 
@@ -137,7 +145,7 @@ def test_one_that_raises_is_given_up(monkeypatch: pytest.MonkeyPatch, caplog: py
 def test_one_whose_needs_are_not_met_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
     listing(monkeypatch, Unserved)
     alone = speculating()
-    assert alone.state == "The toy is off: this model offers no hidden states."
+    assert alone.state == "Toy is off: this model offers no hidden states."
     assert write(alone).figures.num_drafted == 0
     listing(monkeypatch, Unserved, RECALL_LINE)
     with_recall = speculating()
@@ -148,14 +156,15 @@ def test_one_whose_needs_are_not_met_is_off(monkeypatch: pytest.MonkeyPatch) -> 
 def test_where_a_target_cannot_roll_back_nothing_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
     listing(monkeypatch, Unbuildable)
     target = FakeTarget(can_roll_back=False)
-    speculation = speculate(EngineConfig(Path("nowhere")), target, StopSignal(), at_once=True)
+    config = EngineConfig(Path("nowhere"))
+    speculation = speculate(config, target, StopSignal(), DrafterSupply(config, target), at_once=True)
     assert speculation.state.startswith("Off: this model cannot take back")
 
 
 @pytest.mark.parametrize(
     ("toy", "sentence"),
     [
-        (Unbuildable, "The toy could not be loaded (ZeroDivisionError); replies are written without it."),
+        (Unbuildable, "Toy could not be loaded (ZeroDivisionError); replies are written without it."),
         (Unusable, "There is no toy."),
     ],
 )
@@ -180,12 +189,12 @@ def test_one_that_loads_joins_when_it_is_there(monkeypatch: pytest.MonkeyPatch) 
     Late.loaded.clear()
     told: list[str] = []
     speculation = speculating(told)
-    assert speculation.state == "The toy is being loaded."
+    assert speculation.state == "Toy is being loaded."
     assert speculation.is_loading
     assert "toy" not in write(speculation).figures.by_proposer
     Late.loaded.set()
     joined()
-    assert told[-1].startswith("The toy is ready: ")
+    assert told[-1].startswith("Toy is ready: ")
     assert not speculation.is_loading
     assert "toy" in write(speculation).figures.by_proposer
 
@@ -197,7 +206,7 @@ def test_loading_ends_when_nobody_needs_it_any_more(monkeypatch: pytest.MonkeyPa
     speculation = speculating(told)
     speculation.close()
     joined()
-    assert told == []
+    assert told == ["Toy is being loaded."]
 
 
 def test_one_that_cannot_be_loaded_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,7 +214,7 @@ def test_one_that_cannot_be_loaded_says_so(monkeypatch: pytest.MonkeyPatch) -> N
     told: list[str] = []
     speculation = speculating(told)
     joined()
-    assert told == ["There is no toy."]
+    assert told == ["Toy is being loaded.", "There is no toy."]
     assert not speculation.is_loading
     with pytest.raises(MendableError):
         speculating(at_once=True)

@@ -14,12 +14,13 @@ from engine.numerics.draft_length import FixedCosts
 from engine.numerics.suffix_index import SuffixIndex
 from engine.proposers.catalogue import DRAFTER
 from engine.proposers.chooser import Chooser
+from engine.proposers.interface import Supplies
 from engine.proposers.recall import RecallProposer
 from engine.replies.reply import Reply, ReplyWriter
 from engine.stop_signal import StopSignal
 from tests.fakes.drafter import guesses
 from tests.fakes.listener import RecordingListener
-from tests.fakes.proposers import FakeRecall, choosing, drafting, neural_proposer
+from tests.fakes.proposers import FakeRecall, FakeSlow, choosing, drafting, neural_proposer
 from tests.fakes.target import FakeTarget, says
 from tests.unit.engine.replies.test_text import spelled
 
@@ -130,7 +131,9 @@ def test_the_kind_of_a_reply_is_kept() -> None:
 
 def plainly() -> Speculation:
     """Recall that never knows anything, so that all rounds are plain ones."""
-    return Speculation(Chooser(FixedCosts({1: 1.0, 16: 1.0}), [FakeRecall()]), loading=[DRAFTER])
+    speculation = Speculation(Chooser(FixedCosts({1: 1.0, 16: 1.0}), [FakeRecall()]))
+    speculation.expect([FakeSlow], Supplies(FakeTarget()))
+    return speculation
 
 
 def test_without_speculation_nothing_is_compared() -> None:

@@ -34,8 +34,8 @@ from engine.messages.events import (
 from engine.messages.replies import StopReason
 from engine.messages.targets import TargetSource
 from engine.numerics.vocabulary_map import fingerprint
-from engine.proposers.catalogue import DRAFTER
 from engine.proposers.chooser import Chooser
+from engine.proposers.interface import Supplies
 from engine.proposers.recall import RecallProposer
 from engine.services.chat_service import ChatService
 from engine.services.learning_service import LearningService
@@ -44,7 +44,7 @@ from engine.services.target_in_use import TargetInUse
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.target.interface import Interrupted, Target
-from tests.fakes.proposers import FREE
+from tests.fakes.proposers import FREE, FakeSlow
 from tests.fakes.target import FakeTarget, says
 
 GREEDY = ReplySettings(SamplingSettings(temperature=0))
@@ -89,11 +89,13 @@ class Desk:
         on_progress(0.501)
         return target
 
-    def _speculate(self, _target: Target, stop: StopSignal, drafter: str) -> Speculation:
+    def _speculate(self, target: Target, stop: StopSignal, drafter: str, _identity: str) -> Speculation:
         if stop.is_set():
             raise Interrupted
         if self.drafts_from_recall:
-            return Speculation(Chooser(FREE, [RecallProposer(self.recall.indexes)]), loading=[DRAFTER])
+            speculation = Speculation(Chooser(FREE, [RecallProposer(self.recall.indexes)]))
+            speculation.expect([FakeSlow], Supplies(target))
+            return speculation
         return Speculation.off(f"Nothing drafts in this test, {drafter} either.")
 
     def told(self, kind: type[Event]) -> list[Event]:

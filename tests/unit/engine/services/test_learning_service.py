@@ -14,12 +14,13 @@ import torch
 
 from engine.config import LearningSettings, OwnSampling, SpeculationSettings
 from engine.drafter.adapter import Adapter
+from engine.drafter.choice import folder_source
 from engine.errors import StoreUnusable
 from engine.learning.learner import Learner, Trial
 from engine.messages.conversations import ChatTurn, Message, Role
 from engine.messages.events import DrafterLearned, Event
 from engine.messages.learned import Learned, NgramRecord
-from engine.proposers.drafting import Drafting, open_drafting
+from engine.proposers.teachable import TeachableDrafting, open_teachable
 from engine.services import learning_service, pupil
 from engine.services.learning_service import LearningService, LearningTime
 from engine.storage import Repository
@@ -33,7 +34,9 @@ ALWAYS = LearningSettings(share=1.0)
 class Home:
     """A store, a drafter, and the service between them, as after a start of the app."""
 
-    def __init__(self, folder: Path, drafting: Drafting, settings: LearningSettings, on_battery: bool = False) -> None:
+    def __init__(
+        self, folder: Path, drafting: TeachableDrafting, settings: LearningSettings, on_battery: bool = False
+    ) -> None:
         self.repository = Repository.open(folder)
         self.drafting = drafting
         self.events: list[Event] = []
@@ -66,7 +69,7 @@ class Home:
         self.repository.close()
 
 
-OpenDrafting = Callable[[], Drafting]
+OpenDrafting = Callable[[], TeachableDrafting]
 
 
 @pytest.fixture(scope="module")
@@ -78,13 +81,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def drafting(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenDrafting:
     """The same one as often as wanted, as after so many starts."""
 
-    def make_learner(drafting: Drafting, adapter: Adapter | None = None) -> Learner:
-        return original(drafting, QUICK, adapter)
+    def make_learner(drafting: TeachableDrafting, *, adapter: Adapter | None = None) -> Learner:
+        return original(drafting, QUICK, adapter=adapter)
 
-    original = Drafting.make_learner
-    monkeypatch.setattr(Drafting, "make_learner", make_learner)
+    original = TeachableDrafting.make_learner
+    monkeypatch.setattr(TeachableDrafting, "make_learner", make_learner)
     monkeypatch.setattr(learning_service, "_LOOK_AGAIN_S", 0.05)
-    return lambda: open_drafting(SpeculationSettings(device="cpu"), folder, tmp_path / "maps", TARGET)
+    settings, source = SpeculationSettings(device="cpu"), folder_source(folder)
+    return lambda: open_teachable(settings, source, tmp_path / "maps", TARGET, None)
 
 
 @pytest.fixture
@@ -127,13 +131,13 @@ def test_what_was_learned_is_used_kept_and_gone_on_from_after_a_restart(
     kept = again.repository.published_adapter(*pair)
     assert kept is not None
     begun_with: list[Adapter | None] = []
-    make_learner = Drafting.make_learner
+    make_learner = TeachableDrafting.make_learner
 
-    def watched(drafting: Drafting, adapter: Adapter | None = None) -> Learner:
+    def watched(drafting: TeachableDrafting, *, adapter: Adapter | None = None) -> Learner:
         begun_with.append(adapter)
         return make_learner(drafting, adapter=adapter)
 
-    monkeypatch.setattr(Drafting, "make_learner", watched)
+    monkeypatch.setattr(TeachableDrafting, "make_learner", watched)
     again.service.open(again.drafting)
     assert used(again), "before anything is learned"
     assert again.events == [DrafterLearned(kept.number, kept.before, kept.after, kept.num_learned, is_return=False)]
@@ -490,13 +494,13 @@ def test_an_earlier_adapter_is_used_at_once_and_learning_goes_on_from_it(
     home = homes()
     first, second = keep_two_adapters(home)
     begun_with: list[Adapter | None] = []
-    make_learner = Drafting.make_learner
+    make_learner = TeachableDrafting.make_learner
 
-    def watched(drafting: Drafting, adapter: Adapter | None = None) -> Learner:
+    def watched(drafting: TeachableDrafting, *, adapter: Adapter | None = None) -> Learner:
         begun_with.append(adapter)
         return make_learner(drafting, adapter=adapter)
 
-    monkeypatch.setattr(Drafting, "make_learner", watched)
+    monkeypatch.setattr(TeachableDrafting, "make_learner", watched)
     home.service.open(home.drafting)
     assert used(home)
     for number, data in ((first, True), (second, True), (None, False)):

@@ -102,6 +102,19 @@ def test_the_cost_of_a_step_is_looked_up_by_the_drafters_name(prompts: Path) -> 
     assert shares == [0.075, 0.01]
 
 
+def test_makers_of_drafters_learn_what_passes_and_steps_cost_and_who_must_draft(prompts: Path) -> None:
+    asked: list[tuple[float, float | None, bool]] = []
+
+    def note(_target: Target, passes: PassCosts, given_step: GivenStep, must_draft: bool) -> None:
+        asked.append((passes.of(4), given_step(SOURCE), must_draft))
+
+    costs = SimulatedCosts(steps=(("foreteller-q4", 0.25),))
+    replayed(BenchOrder("trace:fake.gguf", prompts, modes=("plain", "neural", "auto"), costs=costs), note)
+    (step_s,) = {asked_s for _, asked_s, _ in asked}
+    assert step_s == pytest.approx(0.25 * costs.pass_s(1))
+    assert asked == [(costs.pass_s(4), step_s, must_draft) for must_draft in (True, False)]
+
+
 def test_where_no_drafter_pays_none_drafts(prompts: Path) -> None:
     auto = replayed(BenchOrder("trace:fake.gguf", prompts), nobody)["auto"]
     assert set(auto["by_proposer"]) == {"recall"}

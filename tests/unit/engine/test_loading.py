@@ -1,0 +1,182 @@
+"""Speculation as the engine makes it for a target: who drafts in the first reply, and who in those after it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engine.config import EngineConfig, ReplySettings, SamplingSettings, SpeculationSettings
+from engine.drafter.choice import BUILT_IN
+from engine.errors import DrafterUnusable
+from engine.loading import speculate
+from engine.messages.conversations import ChatTurn, Role
+from engine.messages.drafters import Guesses
+from engine.numerics.draft_length import FixedCosts, PassCosts
+from engine.numerics.suffix_index import SuffixIndex
+from engine.replies.reply import Reply, ReplyWriter
+from engine.stop_signal import StopSignal
+from tests.fakes.listener import RecordingListener
+from tests.fakes.proposers import FREE
+from tests.fakes.supply import FAKE_STARTER, TEXT, FakeSupply
+
+STEEP = FixedCosts({1: 1.0, 16: 16.0})
+GENTLE = FixedCosts({1: 1.0, 2: 1.2, 16: 4.0})
+WRONG = Guesses(2000, 0, 0, 0)
+STARTER_READY = "The starter is ready: it guesses ahead while replies are written, and the ratio is measured."
+
+pytestmark = pytest.mark.usefixtures("drafter_and_recall")
+
+
+@pytest.fixture(autouse=True)
+def _starter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.proposers.supply.starter_drafter", lambda: FAKE_STARTER)
+
+
+@pytest.fixture
+def passes(monkeypatch: pytest.MonkeyPatch) -> Callable[[PassCosts], None]:
+    """Sets what passes of the target cost."""
+
+    def cost(costs: PassCosts) -> None:
+        monkeypatch.setattr("engine.loading.measure_passes", lambda _target, _stop: costs)
+
+    cost(FREE)
+    return cost
+
+
+class Start:
+    """Speculation for one target, and all that it says."""
+
+    def __init__(self, supply: FakeSupply, at_once: bool = False, recalled: str = "") -> None:
+        self.supply = supply
+        self.told: list[str] = []
+        self.speculation = speculate(
+            EngineConfig(Path("nowhere"), SpeculationSettings()),
+            supply.target,
+            StopSignal(),
+            supply,
+            lambda: [SuffixIndex([[*recalled.encode()]])] if recalled else [],
+            lambda changed: self.told.append(changed.state),
+            at_once=at_once,
+        )
+        self.writer = ReplyWriter(supply.target, self.speculation)
+
+    def write(self) -> Reply:
+        prepared = self.writer.prepare([ChatTurn(Role.USER, "Say it.")])
+        settings = ReplySettings(SamplingSettings(temperature=0))
+        reply = self.writer.write(prepared, settings, StopSignal(), RecordingListener())
+        assert reply.failure is None
+        assert reply.text == TEXT, "whoever drafts"
+        return reply
+
+    @property
+    def state(self) -> str:
+        return self.speculation.state
+
+
+def joined() -> None:
+    """All that was being loaded has joined, or failed."""
+    for thread in threading.enumerate():
+        if thread.name == "slipstream-drafter":
+            thread.join()
+
+
+@pytest.mark.usefixtures("passes")
+def test_the_chosen_drafter_joins_and_is_named(tmp_path: Path) -> None:
+    start = Start(FakeSupply(tmp_path))
+    joined()
+    assert start.told == ["The starter is being loaded.", STARTER_READY]
+    reply = start.write()
+    assert reply.figures.by_proposer["drafter"].num_accepted > 10
+    assert start.state.startswith("The starter guesses ")
+    assert start.supply.opened == ["starter"]
+
+
+def test_where_nobody_pays_nothing_is_loaded_and_the_state_says_so(
+    tmp_path: Path, passes: Callable[[PassCosts], None]
+) -> None:
+    passes(STEEP)
+    start = Start(FakeSupply(tmp_path))
+    assert start.state.startswith("No drafter pays for this model on this machine, so none is loaded")
+    assert not start.speculation.is_loading
+    start.write()
+    assert not start.speculation.is_drafting
+    assert start.supply.opened == []
+    assert start.state.startswith("No drafter pays")
+
+
+@pytest.mark.usefixtures("passes")
+def test_a_drafter_is_exchanged_between_replies(tmp_path: Path) -> None:
+    start = Start(FakeSupply(tmp_path), at_once=True)
+    start.write()
+    assert start.speculation.is_drafting
+    start.told.clear()
+    start.supply.note(WRONG)
+    start.write()
+    joined()
+    assert start.supply.opened == ["starter", BUILT_IN]
+    assert start.told[-2:] == [
+        "The built-in drafter is being loaded.",
+        STARTER_READY.replace("starter", "built-in drafter"),
+    ]
+    assert [drafting and drafting.key for drafting in start.supply.told] == ["starter", None, BUILT_IN]
+    assert start.write().figures.by_proposer["drafter"].num_accepted > 10
+    assert start.state.startswith("The built-in drafter guesses ")
+
+
+def test_a_drafter_that_does_not_pay_is_dropped_between_replies(
+    tmp_path: Path, passes: Callable[[PassCosts], None]
+) -> None:
+    passes(GENTLE)
+    supply = FakeSupply(tmp_path)
+    start = Start(supply, at_once=True)
+    for key in ("starter", BUILT_IN):
+        assert supply.choice.chosen is not None
+        assert supply.choice.chosen.key == key
+        supply.note(WRONG)
+        start.write()
+        joined()
+    assert not start.speculation.is_drafting
+    assert not start.speculation.is_loading
+    assert supply.told[-1] is None
+    assert start.state.startswith("No drafter pays for this model")
+    assert "drafter" not in start.write().figures.by_proposer
+
+
+def test_where_the_next_one_cannot_be_loaded_either_replies_go_on_without(
+    tmp_path: Path, passes: Callable[[PassCosts], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    passes(GENTLE)
+    supply = FakeSupply(tmp_path)
+    supply.unusable = {BUILT_IN}
+    start = Start(supply, at_once=True, recalled=TEXT)
+    supply.note(WRONG)
+    with caplog.at_level(logging.CRITICAL):
+        start.write()
+        joined()
+    assert not start.speculation.is_drafting
+    assert start.told[-1] == "Built-in drafter cannot draft: it is damaged."
+    assert set(start.write().figures.by_proposer) == {"recall"}
+
+
+@pytest.mark.usefixtures("passes")
+def test_a_drafter_that_is_not_there_leaves_recall_as_it_is(tmp_path: Path) -> None:
+    supply = FakeSupply(tmp_path, drafter=str(tmp_path / "nothing"))
+    start = Start(supply, recalled=TEXT)
+    assert start.state.startswith("There is no folder ")
+    assert start.write().figures.by_proposer["recall"].num_accepted > 10
+    with pytest.raises(DrafterUnusable, match="There is no folder"):
+        Start(supply, at_once=True)
+
+
+@pytest.mark.usefixtures("passes")
+def test_once_a_target_is_closed_no_other_drafter_is_loaded(tmp_path: Path) -> None:
+    start = Start(FakeSupply(tmp_path), at_once=True)
+    start.supply.note(WRONG)
+    start.speculation.close()
+    start.speculation.end_reply()
+    joined()
+    assert start.supply.opened == ["starter"]
