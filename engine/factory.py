@@ -38,6 +38,7 @@ from engine.messages.events import (
 from engine.services.era import StoredNgrams
 from engine.services.learning_service import LearningService
 from engine.stop_signal import StopSignal
+from engine.target.downloads import models_folder
 
 if TYPE_CHECKING:
     from engine.decoding.speculation import Speculation
@@ -248,4 +249,4 @@ def _gpu_support() -> GpuSupport:
 def saved_downloads(config: EngineConfig) -> SavedDownloads:
     from engine.hub.saved import SavedDownloads
 
-    return SavedDownloads(config.data_dir / "models")
+    return SavedDownloads(models_folder(config.data_dir))
