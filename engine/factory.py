@@ -25,6 +25,7 @@ from engine.messages.commands import (
     StoreCommand,
     UseLearning,
 )
+from engine.messages.drafters import DrafterChoice
 from engine.messages.events import (
     DrafterChosen,
     Event,
@@ -197,8 +198,10 @@ class Services:
         from engine.loading import speculate
         from engine.proposers.supply import DrafterSupply, Known
 
+        name = target.description.name
+
         def show(speculation: Speculation) -> None:
-            self._emit(SpeculationChanged(target.description.name, speculation.state, speculation.is_drafting))
+            self._emit(SpeculationChanged(name, speculation.state, speculation.is_drafting, speculation.is_loading))
 
         config = replace(self._config, speculation=replace(self._config.speculation, drafter=drafter))
         ngrams, repository = self._stored_ngrams(), self._repository()
@@ -208,11 +211,12 @@ class Services:
             identity,
             Known(ngrams, repository, repository.list_targets),
             on_drafting=lambda drafting: self._use_drafting(drafting, ngrams.era),
-            on_choice=lambda choice: self._emit(DrafterChosen(target.description.name, choice)),
+            on_choice=lambda choice: self._emit(DrafterChosen(name, choice)),
         )
         try:
             return speculate(config, target, stop, supply, self._recall().indexes, show)
-        except DrafterUnusable as error:
+        except DrafterUnusable as error:  # the user chose what cannot be found
+            self._emit(DrafterChosen(name, DrafterChoice(None, str(error), is_fixed=True)))
             return Speculation.off(str(error))
 
     def _use_drafting(self, drafting: Drafting | None, era: int) -> None:
