@@ -188,6 +188,7 @@ class DrafterController(Controller):
         if fetch is None or fetch.is_offer:
             self._post_choice()  # it is in the library now, and found out anew who drafts
             words = self.tr("{name} is downloaded and drafts wherever that pays.")
+            self.dialog.show_words(words.format(name=name))
         else:
             self._use(name, fetch.is_own)
             words = self.tr("{name} is downloaded and drafts from now on.")

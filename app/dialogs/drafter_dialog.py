@@ -16,8 +16,7 @@ from app.widgets.layouts import Placed, ScrollArea, Stretch, in_column, in_row
 from app.widgets.parts import ProgressLine, button, line, words
 from engine.messages.drafters import DrafterChoice, DrafterOffer
 
-_WIDTH_PX = 720
-_BESIDE_PX = 40
+_WIDTH_PX = 680
 _SCREEN_SHARE = 0.75  # of its height, for all but the buttons
 _ABOUT = QT_TRANSLATE_NOOP(
     "DrafterDialog",
@@ -43,7 +42,6 @@ class DrafterDialog(QDialog):
     def __init__(self, hub_examples: Sequence[str], parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setWindowTitle(self.tr("Drafter"))
-        self.setMinimumWidth(_WIDTH_PX)
         self._inside = QWidget(self)
         self._inside.setObjectName("inside")
         self.heading = words("", self._inside, kind="title")
@@ -147,10 +145,11 @@ class _Contents(ScrollArea):
         self.setWidget(inside)
 
     def minimumSizeHint(self) -> QSize:
-        wanted = self._inside.heightForWidth(max(self.viewport().width(), _WIDTH_PX - _BESIDE_PX))
-        room = self.screen().availableSize().height() * _SCREEN_SHARE
         beside = self.verticalScrollBar().sizeHint().width()
-        return QSize(self._inside.minimumSizeHint().width() + beside, min(wanted, int(room)))
+        least = max(self._inside.minimumSizeHint().width() + beside, _WIDTH_PX)
+        wanted = self._inside.heightForWidth(max(self.viewport().width(), least - beside))
+        room = self.screen().availableSize().height() * _SCREEN_SHARE
+        return QSize(least, min(wanted, int(room)))
 
     def sizeHint(self) -> QSize:
         return self.minimumSizeHint()

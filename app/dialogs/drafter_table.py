@@ -11,6 +11,7 @@ from app.widgets.appearance import KeyboardFrame
 from engine.messages.drafters import DrafterChoice
 
 _MOST_ROWS_SHOWN = 5  # more are scrolled to
+_LEAST_LETTERS = 9  # of a column
 
 
 class DrafterTable(KeyboardFrame, QTableWidget):
@@ -59,7 +60,11 @@ class DrafterTable(KeyboardFrame, QTableWidget):
 
     @Slot()
     def _fit_height(self) -> None:
-        height = self.horizontalHeader().sizeHint().height() + 2 * self.frameWidth()
+        columns = self.horizontalHeader()
+        columns.setMinimumSectionSize(_LEAST_LETTERS * self.fontMetrics().averageCharWidth())
+        height = columns.sizeHint().height() + 2 * self.frameWidth()
+        if columns.length() > self.viewport().width():
+            height += self.horizontalScrollBar().sizeHint().height()
         height += sum(self.rowHeight(number) for number in range(min(self.rowCount(), _MOST_ROWS_SHOWN)))
         self.setFixedHeight(height + 2)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -27,18 +28,20 @@ _PATIENCE_MS = 60_000
 
 
 class Desk:
-    def __init__(self, qtbot: QtBot, qapp: QApplication, folder: Path) -> None:
+    def __init__(self, qtbot: QtBot, qapp: QApplication, folder: Path, choice: str) -> None:
         self._qtbot = qtbot
         self._keeper = apply_theme(qapp)
         self.window = MainWindow(self._keeper)
         self.bridge = EngineBridge(EngineConfig(folder))
         greedy = ReplySettings(SamplingSettings(temperature=0), 8)
         chats = Chats(self.window, self.bridge, greedy, TargetSettings(context_size=512))
+        chats.keeper.note(drafter=choice)
         self.drafters = DrafterController(self.window, self.bridge, folder, chats.keeper)
         self.dialog = self.drafters.dialog
         self.ear = Ear(self.bridge)
         qtbot.addWidget(self.window)
         self.window.show()
+        self.drafters.start()
         chats.start(STARTER)
         self.bridge.post(ListTargets())
         self.until(lambda: self.heard(TargetReady) == 1 and self.heard(TargetsListed) >= 1)
@@ -56,13 +59,30 @@ class Desk:
 
 
 @pytest.fixture
-def desk(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> Iterator[Desk]:
-    desk = Desk(qtbot, qapp, tmp_path / "store")
-    yield desk
-    desk.close()
+def open_desk(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> Iterator[Callable[[str], Desk]]:
+    with ExitStack() as opened:
+
+        def make(choice: str) -> Desk:
+            desk = Desk(qtbot, qapp, tmp_path / "store", choice)
+            opened.callback(desk.close)
+            return desk
+
+        yield make
 
 
-def test_a_drafter_is_seen_fixed_for_one_model_and_let_go(desk: Desk, tmp_path: Path) -> None:
+def test_a_stored_choice_that_is_gone_is_told_and_nothing_else_fails(open_desk: Callable[[str], Desk]) -> None:
+    desk = open_desk("somebody/gone")
+    desk.window.drafter_action.trigger()
+    desk.until(lambda: desk.dialog.heading.text().startswith("Nobody drafts for"))
+    sentence = "The drafter somebody/gone is not on this machine; choose it again to download it."
+    desk.until(lambda: desk.dialog.state.text() == sentence)
+    assert desk.dialog.form.from_hub.isChecked()
+    desk.window.prompt_box.submitted.emit("Count to three.")
+    desk.until(lambda: desk.heard(ReplyFinished) == 1)
+
+
+def test_a_drafter_is_seen_fixed_for_one_model_and_let_go(open_desk: Callable[[str], Desk], tmp_path: Path) -> None:
+    desk = open_desk("automatic")
     desk.window.drafter_action.trigger()
     dialog, form = desk.dialog, desk.dialog.form
     desk.until(lambda: dialog.table.rowCount() > 0)

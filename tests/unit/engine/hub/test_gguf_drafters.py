@@ -73,6 +73,12 @@ def test_a_file_that_the_repository_does_not_hold_is_a_sentence(tmp_path: Path) 
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.usefixtures("hub")
+def test_of_a_repository_with_gguf_files_one_is_to_be_named(tmp_path: Path) -> None:
+    with pytest.raises(FetchFailed, match=f"as in {NAME}"):
+        fetch(tmp_path, REPOSITORY)
+
+
 @pytest.mark.parametrize(
     "name", ["a/b", "a/b:", "a/b:x.bin", "a:x.gguf", "C:/models/x.gguf", "../b:x.gguf", "models/x.gguf", ":x.gguf"]
 )
