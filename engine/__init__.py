@@ -27,6 +27,7 @@ _PUBLIC = {
     "factory": "open_repository",
     "lab.distillation.progress": "DistillProgress InventProgress Judgement LabelProgress TrainingProgress",
     "lab.measuring.order": "BenchOrder SimulatedCosts",
+    "library.siblings": "sibling_beside",
     "messages.commands": """
         AddTargets ChangeConversation ChangeTargetOptions ChatSampling CheckForUpdate Command Compare ContinueReply
         CountTokens DeleteConversation DiscardDownload DownloadTarget EditPrompt EstimateMemory ExportConversations
@@ -56,6 +57,7 @@ if TYPE_CHECKING:  # the same modules for mypy, which finds more in them than is
     from engine.factory import *
     from engine.lab.distillation.progress import *
     from engine.lab.measuring.order import *
+    from engine.library.siblings import *
     from engine.messages.commands import *
     from engine.proposers.catalogue import *
     from engine.replies.reply import *

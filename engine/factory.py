@@ -37,6 +37,7 @@ from engine.messages.events import (
 from engine.services.era import StoredNgrams
 from engine.services.learning_service import LearningService
 from engine.stop_signal import StopSignal
+from engine.target.downloads import models_folder
 
 if TYPE_CHECKING:
     from engine.decoding.speculation import Speculation
@@ -194,8 +195,10 @@ class Services:
         from engine.loading import speculate
         from engine.proposers.supply import DrafterSupply, Known
 
+        name = target.description.name
+
         def show(speculation: Speculation) -> None:
-            self._emit(SpeculationChanged(target.description.name, speculation.state, speculation.is_drafting))
+            self._emit(SpeculationChanged(name, speculation.state, speculation.is_drafting, speculation.is_loading))
 
         config = self._config
         if drafter != AUTOMATIC:
@@ -207,7 +210,7 @@ class Services:
             identity,
             Known(ngrams, repository, repository.list_targets),
             on_drafting=lambda drafting: self._use_drafting(drafting, ngrams.era),
-            on_choice=lambda choice: self._emit(DrafterChosen(target.description.name, choice)),
+            on_choice=lambda choice: self._emit(DrafterChosen(name, choice)),
         )
         return speculate(config, target, stop, supply, self._recall().indexes, show)
 
@@ -245,4 +248,4 @@ def _gpu_support() -> GpuSupport:
 def saved_downloads(config: EngineConfig) -> SavedDownloads:
     from engine.hub.saved import SavedDownloads
 
-    return SavedDownloads(config.data_dir / "models")
+    return SavedDownloads(models_folder(config.data_dir))

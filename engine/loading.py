@@ -9,7 +9,6 @@ from engine.config import EngineConfig, TargetSettings
 from engine.decoding.speculation import Speculation, open_speculation
 from engine.errors import CardsTooSmall, DrafterUnusable
 from engine.library.loading import fitted
-from engine.messages.drafters import DrafterChoice
 from engine.messages.targets import TargetSource
 from engine.numerics.suffix_index import SuffixIndex
 from engine.proposers import catalogue
@@ -62,7 +61,7 @@ def speculate(
     except DrafterUnusable as error:
         if at_once:
             raise
-        choice = DrafterChoice(None, str(error), is_fixed=True)
+        choice = supply.reject(str(error))
     supplies = Supplies(target, recalled, supply.load, lambda: supply.choice.label)
     proposers = catalogue.proposers(with_drafter=choice.chosen is not None)
 

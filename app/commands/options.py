@@ -19,8 +19,9 @@ TargetOption = Annotated[
 DrafterOption = Annotated[
     str,
     typer.Option(
-        help="Who guesses ahead: `built-in`, a folder, or a name on the Hugging Face hub such as JackFram/llama-68m, "
-        "which is downloaded once."
+        help="Who guesses ahead: `automatic` (whoever is quickest), `built-in`, `starter`, `starter-torch` (which "
+        "learns), a GGUF file, the name of a model in the library, a folder, or a name on the Hugging Face hub "
+        "(OWNER/NAME, or OWNER/NAME:FILE for a GGUF), which is downloaded once."
     ),
 ]
 DrafterDeviceOption = Annotated[

@@ -73,7 +73,7 @@ def wide_console() -> Console:
 
 
 def chosen_drafter(choice: str, data_dir: Path) -> str:
-    """The choice, after a name on the hub was downloaded. Ctrl+C ends the download and the program.
+    """The choice, after a name on the hub, or a file there, was downloaded. Ctrl+C ends the download and the program.
 
     Raises FetchFailed.
     """
@@ -90,4 +90,10 @@ def _fetch(name: str, data_dir: Path) -> None:
         def show(progress: DrafterFetching) -> None:
             bar.update(task, completed=progress.num_bytes, total=progress.total_bytes, visible=True)
 
-        engine.fetch_drafter(engine.EngineConfig(data_dir), name, show, stop)
+        config = engine.EngineConfig(data_dir)
+
+        def take_in(path: Path) -> None:
+            with engine.open_library(config) as library:
+                library.take_in(path)
+
+        engine.fetch_drafter(config, name, show, stop, take_in)

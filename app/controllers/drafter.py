@@ -1,7 +1,9 @@
-"""The choice of the drafter, made in a dialog."""
+"""Who drafts: shown as the engine finds it out, and chosen in a dialog."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import Slot
@@ -12,31 +14,75 @@ from app.dialogs.parts import show_in_front
 from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
-from engine import AUTOMATIC, BUILT_IN, HUB_EXAMPLES, FetchDrafter, UseDrafter, drafter_source, hub_name
-from engine.errors import DrafterUnusable
-from engine.messages.events import DrafterFetched, DrafterFetching, Event, Failed, SpeculationChanged, TargetReady
+from app.text.drafters import heading, offer_words
+from engine import (
+    AUTOMATIC,
+    HUB_EXAMPLES,
+    ChangeTargetOptions,
+    FetchDrafter,
+    UseDrafter,
+    drafter_source,
+    hub_name,
+)
+from engine.errors import MendableError
+from engine.messages.drafters import DrafterChoice, DrafterOffer
+from engine.messages.events import (
+    DrafterChosen,
+    DrafterFetched,
+    DrafterFetching,
+    Event,
+    Failed,
+    SpeculationChanged,
+    TargetInfo,
+    TargetReady,
+    TargetsListed,
+)
+from engine.messages.targets import LibraryTarget
 
 _MB = 1_000_000
+_OFFER_MS = 30_000
+
+
+@dataclass
+class _Drafting:
+    """What the engine last said of one target."""
+
+    choice: DrafterChoice | None = None
+    sentence: str = ""
+    is_drafting: bool = False
+    awaits: bool = False
+
+
+@dataclass(frozen=True)
+class _Fetch:
+    """A download under way."""
+
+    request: Request
+    is_own: bool  # for the model in use alone
+    is_offer: bool  # then nothing is fixed: it is used where it pays
 
 
 class DrafterController(Controller):
-    """Has drafters downloaded and used, and shows the progress in the dialog. Nothing is downloaded unless the user
-    asks."""
+    """Decides what the dialog of drafters shows, and has them downloaded and used. Nothing is downloaded unless the
+    user asks; a small model that would help is offered once for each model."""
 
     def __init__(self, window: MainWindow, bridge: EngineBridge, data_dir: Path, keeper: SettingsKeeper) -> None:
         super().__init__(window, bridge)
         self._data_dir = data_dir
         self._keeper = keeper
-        self._fetch: Request | None = None  # the download under way
-        self._state = ""  # of the drafter in use, in a sentence
-        self.dialog = DrafterDialog(BUILT_IN, HUB_EXAMPLES, window)
+        self._fetch: _Fetch | None = None
+        self._in_use: TargetInfo | None = None
+        self._targets: tuple[LibraryTarget, ...] = ()
+        self._drafting: dict[str, _Drafting] = {}  # by the target's name
+        self.dialog = DrafterDialog(HUB_EXAMPLES, window)
         self.dialog.chosen.connect(self._choose)
+        self.dialog.offer_taken.connect(self._take_offer)
         self.dialog.cancel_requested.connect(self._cancel)
         window.drafter_action.triggered.connect(self._open)
 
     @property
     def choice(self) -> str:
-        """The drafter in use."""
+        """For all models that have none of their own."""
         return self._keeper.settings.drafter
 
     def start(self) -> None:
@@ -49,59 +95,124 @@ class DrafterController(Controller):
     @Slot()
     def _open(self) -> None:
         if not self.dialog.isVisible() and self._fetch is None:
-            self.dialog.show_choice(self.choice, self.choice != BUILT_IN and hub_name(self.choice) is None)
-            self._show_state()
+            self.dialog.show_words("")
+            self._show_choice()
+        self._show_state()
         show_in_front(self.dialog)
 
-    @Slot(str)
-    def _choose(self, choice: str) -> None:
-        name = hub_name(choice)
-        if name is not None:
-            self._fetch = self._bridge.post(FetchDrafter(name))
-            self._fetch.failed.connect(self._on_fetch_failed)
-            self.dialog.show_downloading(True)
-            self.dialog.show_words(self.tr("Asking the hub for {name}…").format(name=name))
-            return
-        try:
-            drafter_source(choice, self._data_dir)
-        except DrafterUnusable as error:
-            self.dialog.show_words(str(error) if choice else self.tr("Choose a folder first."))
+    @Slot(str, bool)
+    def _choose(self, choice: str, is_own: bool) -> None:
+        """What cannot be used is told at once, and nothing changes."""
+        if not choice:
+            self.dialog.show_words(self.tr("Choose a model, a file or a folder first."))
+        elif hub_name(choice) is not None:
+            self._download(choice, is_own=is_own)
+        elif choice == AUTOMATIC:
+            self._use(choice, is_own)
         else:
-            self._use(choice)
+            try:
+                drafter_source(choice, self._data_dir)
+            except MendableError as error:
+                self.dialog.show_words(str(error))
+            else:
+                self._use(choice, is_own)
+
+    @Slot(str)
+    def _take_offer(self, name: str) -> None:
+        if self._fetch is None:
+            self._download(name, is_offer=True)
+
+    def _download(self, name: str, is_own: bool = False, is_offer: bool = False) -> None:
+        request = self._bridge.post(FetchDrafter(name))
+        request.failed.connect(self._on_fetch_failed)
+        self._fetch = _Fetch(request, is_own, is_offer)
+        self.dialog.show_downloading(True)
+        self.dialog.show_words(self.tr("Asking the hub for {name}…").format(name=name))
 
     @Slot()
     def _cancel(self) -> None:
         if self._fetch is not None:
-            self._fetch.stop()
+            self._fetch.request.stop()
+
+    def _use(self, choice: str, is_own: bool) -> None:
+        """A choice for all models takes the place of the own one of the model in use."""
+        if not is_own:
+            self._keeper.note(drafter=choice)
+        target, own = self._listed(), choice if is_own else None
+        if target is not None and target.options.drafter != own:
+            request = self._bridge.post(ChangeTargetOptions(target.path, replace(target.options, drafter=own)))
+            request.finished.connect(self._post_choice)  # the engine reads it then
+            request.failed.connect(self._on_use_failed)
+        else:
+            self._post_choice()
+        self.dialog.show_words(self.tr("It is loaded as soon as the model is there and writes nothing."))
+
+    @Slot()
+    def _post_choice(self) -> None:
+        self._bridge.post(UseDrafter(self.choice)).failed.connect(self._on_use_failed)
 
     # What the engine says
 
     def _on_event(self, event: Event) -> None:
         match event:
             case DrafterFetching(name, _, num_bytes, total_bytes):
-                self.dialog.show_progress(num_bytes / total_bytes if total_bytes else 1.0)
-                words = self.tr("Downloading {name}: {done} of {total} MB.").format(
-                    name=name, done=f"{num_bytes / _MB:,.1f}", total=f"{total_bytes / _MB:,.1f}"
-                )
-                self.dialog.show_words(words)
+                self._on_fetching(name, num_bytes, total_bytes)
             case DrafterFetched(name):
-                self._end_fetch()
-                self._use(name)
-                if not self.dialog.isVisible():
-                    words = self.tr("{name} is downloaded and drafts from now on.")
-                    self._window.toasts.show_info(words.format(name=name))
-            case SpeculationChanged(_, sentence):
-                self._set_state(sentence)
+                self._on_fetched(name)
+            case DrafterChosen(name, choice):
+                self._of(name).choice = choice
+                self._on_changed(name)
+            case SpeculationChanged(name, sentence, is_drafting, awaits):
+                found = self._of(name)
+                found.sentence, found.is_drafting, found.awaits = sentence, is_drafting, awaits
+                self._on_changed(name)
             case TargetReady(target):
-                self._set_state(target.speculation)
+                self._in_use = target
+                found = self._of(target.name)
+                found.sentence, found.awaits = target.speculation, target.awaits_drafter
+                self._on_changed(target.name)
+            case TargetsListed(targets):
+                self._targets = targets
+                self._show_models()
 
-    def _use(self, choice: str) -> None:
-        self._keeper.note(drafter=choice)
-        self._post_choice()
-        self._set_state(self.tr("It is loaded as soon as the model is there and writes nothing."))
+    def _on_fetching(self, name: str, num_bytes: int, total_bytes: int) -> None:
+        self.dialog.show_progress(num_bytes / total_bytes if total_bytes else 1.0)
+        words = self.tr("Downloading {name}: {done} of {total} MB.").format(
+            name=name, done=f"{num_bytes / _MB:,.1f}", total=f"{total_bytes / _MB:,.1f}"
+        )
+        self.dialog.show_words(words)
 
-    def _post_choice(self) -> None:
-        self._bridge.post(UseDrafter(self.choice)).failed.connect(self._on_use_failed)
+    def _on_fetched(self, name: str) -> None:
+        fetch = self._fetch
+        self._end_fetch()
+        if fetch is None or fetch.is_offer:
+            self._post_choice()  # it is in the library now, and found out anew who drafts
+            words = self.tr("{name} is downloaded and drafts wherever that pays.")
+            self.dialog.show_words(words.format(name=name))
+        else:
+            self._use(name, fetch.is_own)
+            words = self.tr("{name} is downloaded and drafts from now on.")
+        self._tell(words.format(name=name))
+
+    def _on_changed(self, name: str) -> None:
+        if self._in_use is None or self._in_use.name != name:
+            return  # another one is being loaded
+        if self._fetch is None:
+            self.dialog.show_words("")
+        self._show_state()
+        choice = self._of(name).choice
+        if choice is not None and choice.offer is not None:
+            self._offer_once(choice.offer, self._in_use)
+
+    def _offer_once(self, offer: DrafterOffer, target: TargetInfo) -> None:
+        """For each target; the dialog goes on showing it."""
+        offered = self._keeper.settings.drafters_offered
+        if not target.identity or target.identity in offered:
+            return
+        self._keeper.note(drafters_offered=(*offered, target.identity))
+        if not self.dialog.isVisible():
+            words, action = offer_words(offer, target.name), self.tr("Download and use it")
+            self._window.toasts.show_info(words, action, partial(self._take_offer, offer.hub_name), _OFFER_MS)
 
     @Slot(object)
     def _on_fetch_failed(self, failed: Failed) -> None:
@@ -113,20 +224,49 @@ class DrafterController(Controller):
     @Slot(object)
     def _on_use_failed(self, failed: Failed) -> None:
         self._window.toasts.show_error(failed.sentence)
-        self._set_state(failed.sentence)
+        self.dialog.show_words(failed.sentence)
 
     def _end_fetch(self) -> None:
         self._fetch = None
         self.dialog.show_downloading(False)
 
-    def _set_state(self, sentence: str) -> None:
-        self._state = sentence
-        if self._fetch is None:
-            self._show_state()
+    # What is shown
+
+    def _of(self, name: str) -> _Drafting:
+        return self._drafting.setdefault(name, _Drafting())
+
+    def _listed(self) -> LibraryTarget | None:
+        """The target in use, as the library knows it."""
+        path = None if self._in_use is None else Path(self._in_use.path)
+        return next((each for each in self._targets if each.path == path), None)
+
+    def _tell(self, words: str) -> None:
+        if not self.dialog.isVisible():
+            self._window.toasts.show_info(words)
+
+    def _show_models(self) -> None:
+        limit = None if self._in_use is None else self._in_use.size_bytes
+        able = (each for each in self._targets if not each.is_starter and not each.problem)
+        able = (each for each in able if each.details is not None and each.details.can_speculate)
+        self.dialog.form.show_models([each for each in able if limit is None or each.size_bytes < limit])
+
+    def _show_choice(self) -> None:
+        """In the fields, which the user may have changed since."""
+        self._show_models()
+        target = self._listed()
+        own = None if target is None else target.options.drafter
+        self.dialog.form.show_scope("" if target is None else target.name, own is not None)
+        choice = own or self.choice
+        self.dialog.form.show_choice(choice, hub_name(choice) is None)
 
     def _show_state(self) -> None:
-        if self.choice == BUILT_IN:
-            words = self.tr("In use: the built-in drafter.")
-        else:
-            words = self.tr("In use: {name}.").format(name=self.choice)
-        self.dialog.show_words(f"{words} {self._state}".rstrip())
+        target = self._in_use
+        if target is None:
+            self.dialog.show_state(self.tr("No model is loaded yet."), "")
+            return
+        known = self._of(target.name)
+        why = "" if known.choice is None else known.choice.why
+        sentences = dict.fromkeys(filter(None, (why, known.sentence)))  # the same reason is told once
+        words = heading(known.choice, target.name, known.is_drafting, known.awaits)
+        self.dialog.show_state(words, " ".join(sentences))
+        self.dialog.show_choice(known.choice, target.name)

@@ -15,8 +15,9 @@ from app.dialogs.library.library_dialog import LibraryDialog
 from app.dialogs.library.questions import ask_discard
 from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
+from app.text.drafters import sibling_words
 from app.text.hub_files import Download, DownloadState, advise
-from engine import DiscardDownload, DownloadTarget, ListDownloads, ListHubFiles, SearchHub
+from engine import DiscardDownload, DownloadTarget, ListDownloads, ListHubFiles, SearchHub, sibling_beside
 from engine.messages.events import (
     DownloadsListed,
     Event,
@@ -143,6 +144,8 @@ class HubController(Controller):
             case HubFilesListed(repository, files) if repository == self._repository:
                 memory = psutil.virtual_memory().total
                 self._page.show_files(advise(files, memory, _free_disk(self._folder)))
+                sibling = sibling_beside(files)
+                self._page.show_hint("" if sibling is None else sibling_words(sibling.name, sibling.size_bytes))
             case TargetDownloading(file, num_bytes, bytes_per_s) if file in self._downloads:  # else it was discarded
                 is_pausing = self._downloads[file].state is DownloadState.PAUSING
                 state = DownloadState.PAUSING if is_pausing else DownloadState.RUNNING

@@ -34,7 +34,16 @@ from engine import (
     TargetOptions,
     TargetSettings,
 )
-from engine.messages.events import Event, Failed, MemoryEstimated, TargetDownloaded, TargetReady, TargetsListed
+from engine.messages.drafters import DrafterChoice
+from engine.messages.events import (
+    DrafterChosen,
+    Event,
+    Failed,
+    MemoryEstimated,
+    TargetDownloaded,
+    TargetReady,
+    TargetsListed,
+)
 from engine.messages.targets import LibraryTarget, MemoryEstimate
 
 _HUB = "https://huggingface.co"
@@ -55,6 +64,7 @@ class LibraryController(Controller):
         self._chosen: EstimateMemory | None = None  # for a target that is loaded as soon as the answer comes
         self._refused: EstimateMemory | None = None  # for a target that could not be loaded
         self._adding: frozenset[Path] | None = None  # the library before models were added
+        self._drafters: dict[str, DrafterChoice] = {}  # who drafts, by the target's name
         self.dialog = dialog
         picker, page = window.target_bar.picker, dialog.library
         picker.chosen.connect(self.choose)
@@ -73,6 +83,7 @@ class LibraryController(Controller):
         page.estimate_wanted.connect(self._estimate)
         page.folder_requested.connect(lambda path: open_folder(path.parent))
         page.remove_requested.connect(self._ask_remove)
+        page.drafter_requested.connect(window.drafter_action.trigger)
         page.add_files_requested.connect(self._add_files)
         page.add_folder_requested.connect(self._add_folder)
         dialog.dropped.connect(self._add)
@@ -170,6 +181,10 @@ class LibraryController(Controller):
                 self._show_in_use()
                 if self._targets is not None:
                     self.list_all()  # the last used one is first
+                self._show_drafter()
+            case DrafterChosen(name, choice):
+                self._drafters[name] = choice
+                self._show_drafter()
             case TargetDownloaded():
                 self._adding = None  # what is new now was not added by hand
                 self.list_all()
@@ -259,6 +274,10 @@ class LibraryController(Controller):
         differs = path is not None and self._loaded_with not in (None, self._own_settings(path))
         self._window.target_bar.picker.set_in_use(path)
         self.dialog.library.set_in_use(path, differs)
+
+    def _show_drafter(self) -> None:
+        in_use = self._target.in_use
+        self.dialog.library.set_drafter(None if in_use is None else self._drafters.get(in_use.name))
 
     def _front(self) -> QWidget:
         """Where questions are asked."""

@@ -1,88 +1,95 @@
-"""The choice of a drafter: the built-in one, a folder, or one from the hub."""
+"""Who drafts: what is known of everybody who could, and the user's choice."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
-from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QButtonGroup, QComboBox, QDialog, QFileDialog, QLineEdit, QRadioButton, QWidget
+from PySide6.QtCore import QEvent, QSize, Signal, Slot
+from PySide6.QtGui import QResizeEvent, QShowEvent
+from PySide6.QtWidgets import QDialog, QFrame, QWidget
 
+from app.dialogs.drafter_choice import DrafterChoiceForm
+from app.dialogs.drafter_table import DrafterTable
+from app.text.drafters import offer_words
 from app.text.translation import QT_TRANSLATE_NOOP
-from app.widgets.layouts import Placed, Stretch, in_column, in_grid, in_row
-from app.widgets.parts import ProgressLine, button, set_up, words
+from app.widgets.layouts import Placed, ScrollArea, Stretch, in_column, in_row
+from app.widgets.parts import ProgressLine, button, line, words
+from engine.messages.drafters import DrafterChoice, DrafterOffer
 
-_WIDTH_PX = 520
+_WIDTH_PX = 680
+_SCREEN_SHARE = 0.75  # of its height, for all but the buttons
 _ABOUT = QT_TRANSLATE_NOOP(
     "DrafterDialog",
-    "The drafter guesses the next words, and your model checks them. Another drafter changes how fast replies come, "
+    "A drafter guesses the next words, and your model checks them. Another drafter changes how fast replies come, "
     "not how good they are.",
-)
-_ABOUT_HUB = QT_TRANSLATE_NOOP(
-    "DrafterDialog", "A small Llama-type model with safetensors. Downloaded once, then kept on this machine."
 )
 
 
 class DrafterDialog(QDialog):
-    """Shows the choice in use and takes another one. It stays open while a drafter is downloaded; the download goes on
-    when it is closed.
+    """Shows who drafts for the model in use, and takes another choice. It stays open while a drafter is downloaded; the
+    download goes on when it is closed.
 
     Signals:
-        chosen(str): the built-in drafter's name, a folder, or a name on the hub.
+        chosen(str, bool): a choice in words, empty where nothing is filled in; whether it is for the model in use only.
+        offer_taken(str): download this small model, by its name on the hub.
         cancel_requested(): stop the download.
     """
 
-    chosen = Signal(str)
+    chosen = Signal(str, bool)
+    offer_taken = Signal(str)
     cancel_requested = Signal()
 
-    def __init__(self, built_in: str, hub_examples: Sequence[str], parent: QWidget | None = None) -> None:
+    def __init__(self, hub_examples: Sequence[str], parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setWindowTitle(self.tr("Drafter"))
-        self.setMinimumWidth(_WIDTH_PX)
-        self._built_in_name = built_in
-        self.built_in = QRadioButton(self.tr("Built-in"), self)
-        self.from_folder = QRadioButton(self.tr("Folder"), self)
-        self.from_hub = QRadioButton(self.tr("From the hub"), self)
-        self._sources = QButtonGroup(self)
-        for source in (self.built_in, self.from_folder, self.from_hub):
-            self._sources.addButton(source)
-        folder = QLineEdit(self, placeholderText=self.tr("A model in Hugging Face's format"))
-        self.folder = set_up(folder, name=self.tr("Folder of the drafter"))
-        self.folder.textEdited.connect(lambda: self.from_folder.setChecked(True))
-        self.browse_button = button(self.tr("Choose…"), "outlined", self, self._browse)
-        self.hub_name = set_up(QComboBox(self, editable=True), name=self.tr("Name on the hub, as owner/name"))
-        self.hub_name.addItems(list(hub_examples))
-        self.hub_name.editTextChanged.connect(lambda: self.from_hub.setChecked(True))
+        self._inside = QWidget(self)
+        self._inside.setObjectName("inside")
+        self.heading = words("", self._inside, kind="title")
+        self.state = words("", self._inside)
+        self.table = DrafterTable(self._inside)
+        self._offer: DrafterOffer | None = None
+        self.offer = QFrame(self._inside)
+        self.offer.setProperty("kind", "card")
+        self.offer_words = words("", self.offer)
+        self.offer_button = button(self.tr("Download and use it"), "outlined", self.offer, self._on_offer)
+        self.form = DrafterChoiceForm(hub_examples, self._inside)
         self.words = words("", self)
         self.progress = ProgressLine(self.tr("Downloading the drafter"), self)
         self.cancel_button = button(self.tr("Stop the download"), "link", self, self._on_cancel)
+        self.close_button = button(self.tr("Close"), "outlined", self, self.close)
         self.use_button = button(self.tr("Use"), "outlined", self, self._on_use)
         self.use_button.setDefault(True)
-        self.close_button = button(self.tr("Close"), "outlined", self, self.close)
         self._arrange()
-        self.show_choice(built_in)
+        self.show_state("", "")
+        self.show_choice(None, "")
+        self.show_words("")
         self.show_downloading(False)
 
-    def show_choice(self, choice: str, is_folder: bool = False) -> None:
-        """The drafter in use."""
-        if choice == self._built_in_name:
-            self.built_in.setChecked(True)
-        elif is_folder:
-            self.folder.setText(choice)
-            self.from_folder.setChecked(True)
-        else:
-            self.hub_name.setEditText(choice)
-            self.from_hub.setChecked(True)
+    def show_state(self, heading: str, state: str) -> None:
+        """Who drafts now, in a sentence; why, and what happens, in some more."""
+        self.heading.setText(heading)
+        self.state.setText(state)
+        self.state.setVisible(bool(state))
 
-    def show_words(self, words: str) -> None:
-        """What the drafter does, how far the download is, or what went wrong; a sentence."""
-        self.words.setText(words)
+    def show_choice(self, choice: DrafterChoice | None, model: str) -> None:
+        """What is known of all drafters for the model in use, and what is offered for it."""
+        self.table.show_choice(choice)
+        self._offer = None if choice is None else choice.offer
+        self.offer.setVisible(self._offer is not None)
+        if self._offer is not None:
+            self.offer_words.setText(offer_words(self._offer, model))
+
+    def show_words(self, text: str) -> None:
+        """How far the download is, or what came of the user's choice; a sentence."""
+        self.words.setText(text)
+        self.words.setVisible(bool(text))
 
     def show_downloading(self, downloading: bool) -> None:
         self.progress.setVisible(downloading)
         self.cancel_button.setVisible(downloading)
         self.cancel_button.setEnabled(downloading)
         self.use_button.setEnabled(not downloading)
+        self.offer_button.setEnabled(not downloading)
         if not downloading:
             self.progress.setValue(0)
 
@@ -90,43 +97,68 @@ class DrafterDialog(QDialog):
         """`share` of the download that is done, 0 … 1."""
         self.progress.show_share(share)
 
+    # Qt's own
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.form.begin()
+
     def _arrange(self) -> None:
-        sources = in_grid(
-            [
-                [self.built_in],
-                [self.from_folder, self.folder, self.browse_button],
-                [self.from_hub, Placed(self.hub_name, columns=2)],
-                [None, Placed(words(self.tr(_ABOUT_HUB), self, kind="faint"), columns=2)],
-            ],
-            spacing=(10, 8),
-            stretches=(0, 1),
+        in_row([Placed(self.offer_words, 1), self.offer_button], inside=self.offer, margins=(12, 8, 8, 8), spacing=12)
+        about = words(self.tr(_ABOUT), self._inside, kind="quiet")
+        in_column(
+            [about, self.heading, self.state, self.table, self.offer, line(self._inside), self.form, Stretch()],
+            inside=self._inside,
+            margins=(0, 0, 2, 0),
+            spacing=10,
         )
+        contents = _Contents(self._inside, self)
         buttons = in_row([self.cancel_button, Stretch(), self.close_button, self.use_button])
         in_column(
-            [words(self.tr(_ABOUT), self, kind="quiet"), sources, self.words, self.progress, Stretch(), buttons],
+            [Placed(contents, 1), self.words, self.progress, buttons],
             inside=self,
             margins=(18, 16, 18, 14),
-            spacing=12,
+            spacing=10,
         )
-
-    @Slot()
-    def _browse(self) -> None:
-        folder = QFileDialog.getExistingDirectory(self, self.tr("Folder of a drafter"), self.folder.text())
-        if folder:
-            self.folder.setText(folder)
-            self.from_folder.setChecked(True)
 
     @Slot()
     def _on_use(self) -> None:
-        if self.built_in.isChecked():
-            self.chosen.emit(self._built_in_name)
-        elif self.from_folder.isChecked():
-            folder = self.folder.text().strip()
-            self.chosen.emit(str(Path(folder).expanduser().absolute()) if folder else "")  # never a name on the hub
-        else:
-            self.chosen.emit(self.hub_name.currentText().strip())
+        self.chosen.emit(self.form.choice, self.form.is_own)
+
+    @Slot()
+    def _on_offer(self) -> None:
+        if self._offer is not None:
+            self.offer_taken.emit(self._offer.hub_name)
 
     @Slot()
     def _on_cancel(self) -> None:
         self.cancel_button.setEnabled(False)  # the network may be silent for some seconds
         self.cancel_requested.emit()
+
+
+class _Contents(ScrollArea):
+    """As high as what is inside, as far as the screen goes."""
+
+    def __init__(self, inside: QWidget, parent: QWidget) -> None:
+        super().__init__("plain", parent)
+        self._inside = inside
+        self.setWidget(inside)
+
+    def minimumSizeHint(self) -> QSize:
+        beside = self.verticalScrollBar().sizeHint().width()
+        least = max(self._inside.minimumSizeHint().width() + beside, _WIDTH_PX)
+        wanted = self._inside.heightForWidth(max(self.viewport().width(), least - beside))
+        room = self.screen().availableSize().height() * _SCREEN_SHARE
+        return QSize(least, min(wanted, int(room)))
+
+    def sizeHint(self) -> QSize:
+        return self.minimumSizeHint()
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.LayoutRequest:
+            self.updateGeometry()  # there is more or less inside
+        return super().event(event)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.updateGeometry()

@@ -21,10 +21,11 @@ from pydantic import (
 from app.settings.declaration import Group, Shown
 from app.settings.look import SETTINGS_FILE, TEXT_SIZE, Look, Theme
 from app.text.translation import translate
-from engine import AUTOMATIC, STARTER, LearningSettings, ReplySettings, SamplingSettings, TargetSettings
+from engine import AUTOMATIC, BUILT_IN, STARTER, LearningSettings, ReplySettings, SamplingSettings, TargetSettings
 from engine.parameters import Parameter, Scope, parameter, parameters
 from engine.whole_file import whole_file
 
+_VERSION = 2  # in files of version 1, `built-in` was what nobody had chosen
 _SAMPLING = tuple(each.name for each in parameters(SamplingSettings, Scope.SETTINGS))
 
 
@@ -38,10 +39,11 @@ class AppSettings(BaseModel):
 
     model_config = ConfigDict(extra="allow")
 
-    version: int = Field(default=1, ge=1)  # of this file's format
+    version: int = Field(default=_VERSION, ge=1)  # of this file's format
     target: str = Field(default=STARTER, min_length=1)  # `starter`, or the path of the model to open at start
     target_identity: str = ""  # what that model is, to find it after its file has moved
     drafter: str = Field(default=AUTOMATIC, min_length=1)  # a choice in words, see `engine/drafter/choice.py`
+    drafters_offered: tuple[str, ...] = ()  # identities of the models that a small one was offered for, once each
     learning: bool = LearningSettings().enabled
     learning_share: Annotated[float, parameter(LearningSettings, "share")] = LearningSettings().share
     learning_on_battery: bool = LearningSettings().on_battery
@@ -107,6 +109,15 @@ class AppSettings(BaseModel):
     update_checked_at: float = Field(default=0, ge=0)  # Unix time
     skipped_version: str = ""  # a newer version that the user does not want
     window: Base64Bytes = Look().window  # its size and place, as Qt saves them
+
+    @model_validator(mode="before")
+    @classmethod
+    def _migrate(cls, content: Any) -> Any:
+        """Files hold all settings, so one of version 1 holds the drafter that was the default."""
+        if not isinstance(content, dict) or content.get("version") != 1:
+            return content
+        drafter = {"drafter": AUTOMATIC} if content.get("drafter") == BUILT_IN else {}
+        return content | {"version": _VERSION} | drafter
 
     @model_validator(mode="before")
     @classmethod

@@ -13,7 +13,8 @@ from engine.config import AUTOMATIC, STARTER
 from engine.errors import DrafterUnusable, FetchFailed, TargetMissing
 from engine.messages.drafters import DrafterRunner, DrafterSource
 from engine.messages.targets import TargetRecord
-from engine.target.model_files import is_gguf
+from engine.target.downloads import download_path, models_folder
+from engine.target.model_files import is_gguf, part_paths
 from engine.target.sources import file_source, starter_path
 
 BUILT_IN = "built-in"
@@ -56,14 +57,33 @@ def built_in_drafter() -> Path:
 
 
 def hub_name(choice: str) -> str | None:
-    """The name to ask the hub for; None when the choice is on this machine, or makes no sense."""
-    is_here = choice in WORDS or _folder(choice) is not None
-    return choice if not is_here and is_hub_name(choice) else None
+    """The name to ask the hub for, `owner/name` or `OWNER/NAME:FILE`; None when the choice is on this machine, or makes
+    no sense."""
+    if choice in WORDS or _path(choice) is not None:
+        return None
+    is_name = is_hub_name(choice) and not is_gguf(choice)  # else a file that is not there
+    return choice if is_name or hub_file(choice) is not None else None
+
+
+def hub_file(name: str) -> tuple[str, str] | None:
+    """The repository and the GGUF file in it that `OWNER/NAME:FILE` names; None for another name."""
+    repository, _, file = name.partition(":")
+    return (repository, file) if is_hub_name(repository) and is_gguf(file) else None
+
+
+def downloaded_file(name: str, data_dir: Path) -> Path | None:
+    """The file that `OWNER/NAME:FILE` names, if all of it is on this machine."""
+    named = hub_file(name)
+    try:
+        path = None if named is None else download_path(models_folder(data_dir), *named)
+    except FetchFailed:
+        return None
+    return path if path is not None and all(part.is_file() for part in part_paths(path)) else None
 
 
 def drafter_source(choice: str, data_dir: Path, library: Callable[[], Sequence[TargetRecord]] = tuple) -> DrafterSource:
-    """What a choice stands for: one of `WORDS` but `automatic`, a folder, a GGUF file, a name on the hub that was
-    fetched, or the name of a model in the library. Uses no network. Raises DrafterUnusable."""
+    """What a choice stands for: one of `WORDS` but `automatic`, a folder, a GGUF file, a name on the hub, or a file
+    there, that was fetched, or the name of a model in the library. Uses no network. Raises DrafterUnusable."""
     if choice in _OURS:
         try:
             return _OURS[choice]()
@@ -78,14 +98,17 @@ def drafter_source(choice: str, data_dir: Path, library: Callable[[], Sequence[T
     named = next((record for record in library() if record.name == choice and record.path.exists()), None)
     if named is not None:
         return file_drafter(named.path, (named,))
-    if not is_hub_name(choice):
+    downloaded = downloaded_file(choice, data_dir)
+    if downloaded is not None:
+        return file_drafter(downloaded, library())
+    if hub_name(choice) is None:
         raise DrafterUnusable(
             f"There is no folder {choice}, nor a model of that name; a drafter is `{AUTOMATIC}`, `{BUILT_IN}`, "
             f"`{STARTER}`, a GGUF file, the name of a model in the library, a folder, or a name on the hub such as "
             f"{HUB_EXAMPLES[0]}."
         )
-    fetched = fetched_folder(choice, data_dir)
-    if not is_fetched(fetched):
+    fetched = None if hub_file(choice) else fetched_folder(choice, data_dir)
+    if fetched is None or not is_fetched(fetched):
         raise DrafterUnusable(f"The drafter {choice} is not on this machine; choose it again to download it.")
     return replace(folder_source(fetched), name=choice)
 

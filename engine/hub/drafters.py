@@ -20,6 +20,7 @@ from engine.hub.fetching import ByteProgress, RemoteFile, check_stop, fetch_file
 from engine.hub.saved import locked
 from engine.messages.events import DrafterFetching
 from engine.stop_signal import StopSignal
+from engine.target.model_files import is_gguf, no_model
 from engine.whole_file import whole_file
 
 KINDS = ("llama", "mistral", "qwen2")  # what `config_file.py` reads; it imports torch, for which nobody waits here
@@ -78,7 +79,11 @@ def _needed(info: ModelInfo, name: str) -> list[str]:
         )
     if not weights or tokenizer is None or _CONFIG not in present:
         missing = "config.json" if _CONFIG not in present else "tokenizer" if tokenizer is None else _WHOLE
-        raise FetchFailed(f"{name} cannot draft: it has no {missing}. Choose a Llama-type model with safetensors.")
+        file = next((file for file in present if is_gguf(file) and not no_model(file)), None)
+        instead = (
+            "a Llama-type model with safetensors" if file is None else f"one of its GGUF files, as in {name}:{file}"
+        )
+        raise FetchFailed(f"{name} cannot draft: it has no {missing}. Choose {instead}.")
     return [_CONFIG, *(file for file in _TEXTS if file in present), tokenizer, *weights]
 
 

@@ -18,15 +18,12 @@ from pydantic import TypeAdapter, ValidationError
 from engine.drafter.choice import is_hub_name
 from engine.errors import FetchFailed
 from engine.messages.targets import HubFile
-from engine.target.model_files import is_gguf, part_paths
+from engine.target.downloads import download_path
+from engine.target.model_files import part_paths
 from engine.whole_file import whole_file
 
 _NOTE = ".download.json"
 _PART = ".part"
-_UNUSUAL = re.compile(r"[^\w .()+,=@~-]", re.ASCII)  # forbidden in names by some system
-_RESERVED = re.compile(r"(?:CON|PRN|AUX|NUL|COM\d|LPT\d)(?:\..*)?", re.IGNORECASE)  # Windows' own
-_LONGEST = 180  # bytes of a name, to leave room for the endings of parts and notes
-_DEEPEST = 4  # folders of a repository
 _HUB_FILE = TypeAdapter(HubFile)
 
 
@@ -42,10 +39,7 @@ class SavedDownloads:
         has."""
         if not is_hub_name(file.repository):
             raise FetchFailed(f"“{file.repository}” is no name on the hub; it must have the form owner/name.")
-        *folders, name = [_safe(piece) for piece in file.name.split("/") if piece.strip(" .")] or [""]
-        if not is_gguf(name) or len(folders) > _DEEPEST:
-            raise FetchFailed(f"“{file.name}” is no model file; choose one that ends in .gguf.")
-        return self._folder.joinpath(file.repository.replace("/", "--"), *folders, name)
+        return download_path(self._folder, file.repository, file.name)
 
     def note(self, file: HubFile) -> None:
         """Lists the file as unfinished."""
@@ -143,13 +137,3 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except OSError:
         return 0
-
-
-def _safe(name: str) -> str:
-    """A name that is valid on every system and cannot lead out of the folder."""
-    cleaned = _UNUSUAL.sub("_", name).strip(" .")
-    if _RESERVED.fullmatch(cleaned):
-        cleaned = f"_{cleaned}"
-    while len(cleaned.encode()) > _LONGEST:
-        cleaned = cleaned[1:]  # the end holds the quantization, the part and the format
-    return cleaned or "_"

@@ -101,9 +101,9 @@ class ContinueReply(ReplyCommand):
 
 
 class UseDrafter(ChatCommand):
-    """Draft with another drafter, also for the target in use: `built-in`, a folder, or a name that was fetched."""
+    """Draft with another drafter, also for the target in use, unless the user chose one for that target alone."""
 
-    drafter: str
+    drafter: str  # a choice in words, see `engine/drafter/choice.py`
 
 
 class UpdateRecall(ChatCommand):
@@ -115,7 +115,7 @@ class UpdateRecall(ChatCommand):
 class FetchDrafter(HubCommand):
     """Download a drafter from the hub, unless it is there already. Stopping keeps what was downloaded."""
 
-    name: str  # `owner/name`
+    name: str  # `owner/name`, or `OWNER/NAME:FILE` for a GGUF, which is in the library then
 
 
 class UseLearning(Command):

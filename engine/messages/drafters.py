@@ -84,6 +84,17 @@ class DrafterProspect:
 
 
 @dataclass(frozen=True, slots=True)
+class DrafterOffer:
+    """A small model of the target's family that is expected to draft clearly better than whatever is here."""
+
+    hub_name: str  # to download it by: `OWNER/NAME:FILE`
+    name: str  # for people
+    size_bytes: int  # to download, roughly
+    speedup: float  # expected with it, as of a prospect
+    speedup_now: float  # expected as it is; 1 without a drafter
+
+
+@dataclass(frozen=True, slots=True)
 class DrafterChoice:
     """Who drafts for a target, and why."""
 
@@ -91,6 +102,7 @@ class DrafterChoice:
     why: str  # a sentence
     prospects: tuple[DrafterProspect, ...] = ()  # of all that were considered, best first
     is_fixed: bool = False  # whether the user chose; else whatever writes most tokens per second
+    offer: DrafterOffer | None = None  # to be downloaded, if the user wants
 
     @property
     def label(self) -> str:

@@ -66,15 +66,16 @@ class TargetReady(Event):
 
 
 class SpeculationChanged(Event):
-    """The drafter of a target is ready, or could not be loaded."""
+    """The drafter of a target is being loaded, is ready, or could not be loaded."""
 
     target_name: str
     sentence: str
     is_drafting: bool
+    awaits_drafter: bool = False  # it is still being loaded; another event follows
 
 
 class DrafterChosen(Event):
-    """Who drafts for a target from now on, and why: when it is loaded, and when that changes between replies."""
+    """Who drafts for a target from now on, and why: when it is loaded, and again, with what was seen, after replies."""
 
     target_name: str
     choice: DrafterChoice

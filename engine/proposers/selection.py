@@ -107,6 +107,15 @@ class Selection:
         seen = record.guesses.num_first + record.guesses.num_next
         return DrafterProspect(source, first, following, seen, step_s, is_measured, speedup, applicant.memory_bytes)
 
+    def speedup_of(self, choice: DrafterChoice) -> float:
+        """Expected of the chosen drafter; 1 where there is none."""
+        chosen = (each.speedup for each in choice.prospects if each.source == choice.chosen)
+        return max(1.0, next(chosen, 1.0))
+
+    def is_clearly_better(self, prospect: DrafterProspect, choice: DrafterChoice) -> bool:
+        """Whether it would take the place of the chosen drafter."""
+        return prospect.speedup > self.speedup_of(choice) * _CLEARLY_BETTER and self._could_pay(prospect.step_s)
+
     def _prospects(self) -> list[DrafterProspect]:
         return [self.prospect(each) for key, each in self._applicants.items() if key not in self._unusable]
 

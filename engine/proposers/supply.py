@@ -5,16 +5,25 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Protocol
 
 from engine.config import AUTOMATIC, STARTER, EngineConfig, TargetSettings
-from engine.drafter.choice import BUILT_IN, built_in_source, drafter_source, file_drafter, starter_drafter
+from engine.drafter.choice import (
+    BUILT_IN,
+    built_in_source,
+    downloaded_file,
+    drafter_source,
+    file_drafter,
+    starter_drafter,
+)
 from engine.drafter.gguf import MAX_HELD
 from engine.drafter.torch_library import preload_torch
 from engine.errors import Cancelled, DrafterUnusable, MendableError, StoreUnusable, TargetMissing
 from engine.library.estimate import estimate, free_memory
 from engine.library.facts import TargetFacts, facts_of
-from engine.messages.drafters import DrafterChoice, DrafterRecord, DrafterRunner, DrafterSource
+from engine.library.siblings import LARGER, sibling_of
+from engine.messages.drafters import DrafterChoice, DrafterOffer, DrafterRecord, DrafterRunner, DrafterSource
 from engine.messages.targets import TargetRecord
 from engine.numerics.draft_length import PassCosts
 from engine.proposers.drafted import DrafterProposer
@@ -24,7 +33,6 @@ from engine.target.interface import Target, Vocabulary
 
 _logger = logging.getLogger("slipstream.drafters")
 
-_LARGEST_SHARE = 1 / 3  # of the target's bytes: a larger model takes too long for a guess
 _MOST_FROM_LIBRARY = 4
 _BUILT_IN_BYTES = 150_000_000  # with torch
 _WORK_BYTES = 100_000_000  # of a pass, and the context of a small model
@@ -75,6 +83,8 @@ class DrafterSupply:
         self._on_drafting = on_drafting
         self._on_choice = on_choice
         self._selection: Selection | None = None
+        self._fixed: DrafterSource | None = None  # that the user chose
+        self._facts: TargetFacts | None = None  # of the target
         self._drafting: Drafting | None = None  # in use
         self.choice = DrafterChoice(None, "")
 
@@ -83,14 +93,19 @@ class DrafterSupply:
         the user chose one that cannot be found."""
         wanted = self._config.speculation.drafter
         fixed = None if wanted == AUTOMATIC else drafter_source(wanted, self._config.data_dir, self._known.library)
+        self._fixed = fixed
+        self._facts = self._target_facts()
         applicants = [*self._applicants(fixed)]
         records = self._known.drafters.drafter_records(self._identity) if self._identity else {}
         self._selection = Selection(passes, self._target.description.size_bytes, applicants, records, given_step)
-        found = self._selection.choose()
-        if fixed is not None:
-            found = replace(found, chosen=fixed, why=f"You chose {fixed.label}.", is_fixed=True)
+        found = self._find(self._selection)
         self._decide(found)
         return found
+
+    def reject(self, reason: str) -> DrafterChoice:
+        """The user chose a drafter that cannot be found, so nobody drafts."""
+        self._decide(DrafterChoice(None, reason, is_fixed=True))
+        return self.choice
 
     def load(self, is_cancelled: Callable[[], bool]) -> DrafterProposer:
         """The proposer of the chosen drafter. Where the user did not choose it and it cannot be used, the next one is
@@ -107,7 +122,7 @@ class DrafterSupply:
                     raise
                 _logger.warning("%s", error)
                 selection.rule_out(source.key)
-                self._decide(selection.choose())
+                self._decide(self._find(selection))
                 if self.choice.chosen is None:
                     raise
         if not is_cancelled():  # no other target or drafter came meanwhile
@@ -133,15 +148,34 @@ class DrafterSupply:
                 self._known.drafters.save_drafter_record(self._identity, record)
             except StoreUnusable as error:
                 _logger.warning("figures of a drafter are not kept: %s", error)
-        if self.choice.is_fixed:
-            return False
-        found = selection.choose(drafting.key)
-        if found.chosen is not None and found.chosen.key == drafting.key:
-            return False
-        self._drafting = None
-        self._on_drafting(None)
+        found = self._find(selection, drafting.key)
+        is_another = found.chosen is None or found.chosen.key != drafting.key
+        if is_another:
+            self._drafting = None
+            self._on_drafting(None)
         self._decide(found)
-        return True
+        return is_another
+
+    def _find(self, selection: Selection, current: str = "") -> DrafterChoice:
+        """The best choice, or the user's own; `current` as for `Selection.choose`."""
+        found = selection.choose(current)
+        if self._fixed is not None:
+            return replace(found, chosen=self._fixed, why=f"You chose {self._fixed.label}.", is_fixed=True)
+        return replace(found, offer=self._offer(selection, found))
+
+    def _offer(self, selection: Selection, choice: DrafterChoice) -> DrafterOffer | None:
+        """A model to download, where that would be clearly better and there is room for it."""
+        details, size_bytes = None if self._facts is None else self._facts.details, self._target.description.size_bytes
+        sibling = None if details is None else sibling_of(details, size_bytes)
+        if sibling is None or downloaded_file(sibling.hub_name, self._config.data_dir) is not None:
+            return None
+        source = DrafterSource(sibling.hub_name, sibling.name, DrafterRunner.LLAMA_CPP, Path(), sibling.size_bytes)
+        applicant = Applicant(source, Pair.FAMILY, sibling.size_bytes + _WORK_BYTES)
+        prospect = selection.prospect(applicant)
+        if applicant.memory_bytes > _MEMORY_SHARE * free_memory() or not selection.is_clearly_better(prospect, choice):
+            return None
+        now = selection.speedup_of(choice)
+        return DrafterOffer(sibling.hub_name, sibling.name, sibling.size_bytes, prospect.speedup, now)
 
     def _decide(self, choice: DrafterChoice) -> None:
         self.choice = choice
@@ -161,16 +195,18 @@ class DrafterSupply:
         if fixed is not None and fixed.key not in (BUILT_IN, STARTER):
             yield Applicant(fixed, Pair.UNKNOWN, fixed.size_bytes + _WORK_BYTES)
 
+    def _target_facts(self) -> TargetFacts | None:
+        path = self._target.description.path
+        return _facts(path, next((each.facts for each in self._known.library() if each.path == path), ""))
+
     def _from_library(self) -> list[Applicant]:
         """Smaller models, those of the target's own family first, then the smallest."""
-        limit = _LARGEST_SHARE * self._target.description.size_bytes
-        records = self._known.library()
-        ours = _facts(next((each for each in records if each.path == self._target.description.path), None))
+        limit, ours = self._target.description.size_bytes / LARGER, self._facts
         found: list[tuple[bool, int, TargetRecord]] = []
-        for record in records:
+        for record in self._known.library():
             if not 0 < record.size_bytes <= limit or record.path == _starter_path():
                 continue
-            facts = _facts(record)
+            facts = _facts(record.path, record.facts)
             if facts is None or facts.problem or facts.details is None or not facts.details.can_speculate:
                 continue
             memory = estimate(facts, TargetSettings(context_size=MAX_HELD)).total
@@ -222,9 +258,9 @@ def _is_family(one: TargetFacts, other: TargetFacts) -> bool:
     return abs(a.vocabulary_size - b.vocabulary_size) <= 0.01 * b.vocabulary_size
 
 
-def _facts(record: TargetRecord | None) -> TargetFacts | None:
+def _facts(path: Path, stored: str) -> TargetFacts | None:
     try:
-        return None if record is None else facts_of(record.path, record.facts)
+        return facts_of(path, stored)
     except MendableError:
         return None
 

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.config import EngineConfig, update_url
-from engine.drafter.choice import fetched_folder, is_fetched
+from engine.drafter.choice import downloaded_file, fetched_folder, hub_file, is_fetched
+from engine.errors import FetchFailed
 from engine.messages.commands import CheckForUpdate, DownloadTarget, FetchDrafter, HubCommand, ListHubFiles, SearchHub
 from engine.messages.events import (
     DrafterFetched,
@@ -22,10 +23,12 @@ from engine.messages.events import (
     HubSearched,
     Listener,
     TargetDownloaded,
+    TargetDownloading,
     UpdateChecked,
 )
 from engine.messages.targets import HubFile
 from engine.stop_signal import StopSignal
+from engine.target.downloads import models_folder
 
 if TYPE_CHECKING:
     from engine.hub.saved import SavedDownloads
@@ -49,8 +52,7 @@ class HubService:
             case DownloadTarget(file):
                 self.download(file, stop)
             case FetchDrafter(name):
-                fetch_drafter(self._config, name, self._emit, stop)
-                self._emit(DrafterFetched(name))
+                self._fetch(name, stop)
             case CheckForUpdate():
                 from engine.hub.releases import newer_release
 
@@ -71,6 +73,14 @@ class HubService:
         library.report_downloads()
         return path
 
+    def _fetch(self, name: str, stop: StopSignal) -> None:
+        try:
+            fetch_drafter(self._config, name, self._emit, stop, lambda path: self._library().take_in(path))
+        finally:
+            if hub_file(name) is not None:  # a file in the folder of models, which may be unfinished
+                self._library().report_downloads()
+        self._emit(DrafterFetched(name))
+
     def _search(self, command: SearchHub | ListHubFiles) -> None:
         from engine.hub.search import list_files, search_models
 
@@ -81,15 +91,47 @@ class HubService:
 
 
 def fetch_drafter(
-    config: EngineConfig, name: str, on_progress: Callable[[DrafterFetching], None], stop: StopSignal
+    config: EngineConfig,
+    name: str,
+    on_progress: Callable[[DrafterFetching], None],
+    stop: StopSignal,
+    take_in: Callable[[Path], None] = lambda _path: None,
 ) -> Path:
-    """The folder of a drafter from the hub; uses no network if the drafter is already there.
+    """The folder of a drafter from the hub, or the file that `OWNER/NAME:FILE` names, which `take_in` puts into the
+    library; uses no network if the drafter is already there.
 
     Raises FetchFailed, DrafterUnusable and Cancelled.
     """
+    named = hub_file(name)
+    if named is not None:
+        path = downloaded_file(name, config.data_dir) or _fetch_file(config, name, *named, on_progress, stop)
+        take_in(path)
+        return path
     folder = fetched_folder(name, config.data_dir)
     if not is_fetched(folder):
         from engine.hub.drafters import fetch_drafter as fetch
 
         fetch(name, config.data_dir, stop, on_progress)
     return folder
+
+
+def _fetch_file(
+    config: EngineConfig,
+    name: str,
+    repository: str,
+    file_name: str,
+    on_progress: Callable[[DrafterFetching], None],
+    stop: StopSignal,
+) -> Path:
+    from engine.hub.download import download_target
+    from engine.hub.saved import SavedDownloads
+    from engine.hub.search import list_files
+
+    file = next((each for each in list_files(repository) if each.name == file_name), None)
+    if file is None:
+        raise FetchFailed(f"{repository} has no model {file_name}; look at its files under “Find models”.")
+
+    def report(progress: TargetDownloading) -> None:
+        on_progress(DrafterFetching(name, file_name, progress.num_bytes, file.size_bytes))
+
+    return download_target(file, SavedDownloads(models_folder(config.data_dir)), stop, report)

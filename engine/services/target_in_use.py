@@ -139,7 +139,7 @@ class TargetInUse:
             return  # the app is closing
         loaded.writer = ReplyWriter(loaded.target, speculation)
         name = loaded.target.description.name
-        self._emit(SpeculationChanged(name, speculation.state, speculation.is_drafting))
+        self._emit(SpeculationChanged(name, speculation.state, speculation.is_drafting, speculation.is_loading))
 
     def close(self) -> None:
         loaded = self._loaded

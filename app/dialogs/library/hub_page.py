@@ -60,10 +60,12 @@ class HubPage(QWidget):
         self.files_view.used.connect(self._on_download)
         self.files = RowsOrWords(self.files_view, self)
         self.files.show_words(self.tr(_NO_REPOSITORY))
+        self.hint = words("", self, kind="quiet")
         self.download_button = button(self.tr("Download"), "primary", self, self.files_view.use_current)
         self.downloads = DownloadsPanel(self)
         self._busy: frozenset[HubFile] = frozenset()
         self._arrange()
+        self.show_hint("")
         self._on_file(None)
 
     def show_searching(self) -> None:
@@ -85,11 +87,13 @@ class HubPage(QWidget):
         self.models.show_words(sentence)
 
     def show_no_repository(self) -> None:
+        self.show_hint("")
         self.repository.setText("")
         self.files.show_words(self.tr(_NO_REPOSITORY))
         self.files_view.set_rows(())
 
     def show_asking(self, repository: str) -> None:
+        self.show_hint("")
         self.repository.setText(repository)
         self.files_view.set_rows(())
         self.files.show_words(self.tr("Asking for its files…"))
@@ -108,6 +112,11 @@ class HubPage(QWidget):
         self.files_view.set_rows(())
         self.files.show_words(sentence)
 
+    def show_hint(self, text: str) -> None:
+        """What is to know of this model besides its files; a sentence, or none."""
+        self.hint.setText(text)
+        self.hint.setVisible(bool(text))
+
     def set_busy_files(self, files: frozenset[HubFile]) -> None:
         """Those that need no download: they are here, or are being downloaded."""
         self._busy = files
@@ -117,7 +126,12 @@ class HubPage(QWidget):
         search = in_row([Placed(self.search, 1), self.search_button], spacing=8)
         right = QWidget(self)
         below = in_row([Stretch(), self.download_button])
-        in_column([self.repository, Placed(self.files, 1), below], inside=right, margins=(10, 0, 0, 0), spacing=6)
+        in_column(
+            [self.repository, Placed(self.files, 1), self.hint, below],
+            inside=right,
+            margins=(10, 0, 0, 0),
+            spacing=6,
+        )
         left = QWidget(self)
         in_column([self.models], inside=left, margins=(0, 0, 10, 0))
         splitter = QSplitter(Qt.Orientation.Horizontal, self, handleWidth=1, childrenCollapsible=False)

@@ -17,6 +17,7 @@ from app.widgets.parts import button, search_line, words
 from app.widgets.rows_view import RowsOrWords, RowsView
 from app.widgets.target_picker import NO_MODELS, ONLY_STARTER
 from engine import SamplingSettings, TargetOptions, TargetSettings
+from engine.messages.drafters import DrafterChoice
 from engine.messages.targets import LibraryTarget, MemoryEstimate
 
 _LIST_PX = 300
@@ -30,6 +31,7 @@ class LibraryPage(QWidget):
         options_changed(object, TargetOptions): these are its options from now on.
         estimate_wanted(object, TargetSettings): show how much memory it takes with these settings.
         folder_requested(object), remove_requested(object): open the folder of its file; remove it from the library.
+        drafter_requested(): show who drafts for the model in use.
         add_files_requested(), add_folder_requested(), find_requested(): the buttons were pressed.
     """
 
@@ -39,6 +41,7 @@ class LibraryPage(QWidget):
     estimate_wanted = Signal(object, TargetSettings)
     folder_requested = Signal(object)
     remove_requested = Signal(object)
+    drafter_requested = Signal()
     add_files_requested = Signal()
     add_folder_requested = Signal()
     find_requested = Signal()
@@ -66,6 +69,7 @@ class LibraryPage(QWidget):
         self.details.use_button.clicked.connect(self._on_use)
         self.details.folder_button.clicked.connect(lambda: self._emit(self.folder_requested))
         self.details.remove_button.clicked.connect(self._on_remove)
+        self.details.drafter_button.clicked.connect(self.drafter_requested)
         self.details.form.changed.connect(self._on_options)
         self.details.form.load_again_requested.connect(lambda: self._emit(self.load_again_requested))
         self._arrange()
@@ -88,6 +92,11 @@ class LibraryPage(QWidget):
         """`differs`: it was loaded with other settings than it has now."""
         self._in_use, self._differs = path, differs
         self._show_rows()
+        self._show_pointed_at()
+
+    def set_drafter(self, choice: DrafterChoice | None) -> None:
+        """Who drafts for the model in use."""
+        self.details.set_choice(choice)
         self._show_pointed_at()
 
     def set_for_all(self, sampling: SamplingSettings) -> None:

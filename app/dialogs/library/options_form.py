@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QLabel, QPlainTextEdit, QSpinBox, QWidget
 
@@ -72,6 +74,10 @@ class OptionsForm(QWidget):
         taken first."""
         self.flush()
         self._fill(options, trained_context)
+
+    def show_drafter(self, drafter: str | None) -> None:
+        """It was chosen for this target elsewhere."""
+        self.options = replace(self.options, drafter=drafter)
 
     def show_estimate(self, estimate: MemoryEstimate) -> None:
         """The memory that the target needs with these settings."""
@@ -157,7 +163,7 @@ class OptionsForm(QWidget):
         self.has_prompt.setChecked(options.system_prompt is not None)
         self.prompt.setPlainText(options.system_prompt or "")
         self.prompt.setVisible(options.system_prompt is not None)
-        self.reset_button.setEnabled(options != TargetOptions())
+        self.reset_button.setEnabled(options != self._usual())
         self._is_filling = False
 
     # What the user does
@@ -187,17 +193,22 @@ class OptionsForm(QWidget):
             TargetSettings(**{name: self._value(name) for name in self.fields}),
             self.sampling.sampling,
             self.prompt.toPlainText().strip() if self.has_prompt.isChecked() else None,
+            self.options.drafter,
         )
         if options != self.options:
             self.options = options
-            self.reset_button.setEnabled(options != TargetOptions())
+            self.reset_button.setEnabled(options != self._usual())
             self.changed.emit(options)
 
     @Slot()
     def _on_reset(self) -> None:
         self._rest.stop()
-        self._fill(TargetOptions(), self.fields["context_size"].maximum())
-        self.changed.emit(TargetOptions())
+        self._fill(self._usual(), self.fields["context_size"].maximum())
+        self.changed.emit(self.options)
+
+    def _usual(self) -> TargetOptions:
+        """As for all models, but for the drafter, which is chosen elsewhere."""
+        return TargetOptions(drafter=self.options.drafter)
 
     @Slot()
     def _on_load_again(self) -> None:

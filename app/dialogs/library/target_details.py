@@ -9,11 +9,13 @@ from PySide6.QtWidgets import QFormLayout, QLabel, QLineEdit, QWidget
 from app.dialogs.library.options_form import OptionsForm
 from app.models.target_rows import Library, target_title
 from app.text.amounts import count_words, day_words, size_words
+from app.text.drafters import drafted_by
 from app.text.translation import QT_TRANSLATE_NOOP
 from app.widgets.appearance import restyle
-from app.widgets.layouts import ScrollingPage, Stretch, in_column, in_row
+from app.widgets.layouts import Placed, ScrollingPage, Stretch, in_column, in_row
 from app.widgets.parts import button, line, set_up, words
 from engine import SamplingSettings
+from engine.messages.drafters import DrafterChoice
 from engine.messages.targets import LibraryTarget
 
 _NAMES = (
@@ -37,6 +39,7 @@ class TargetDetailsView(ScrollingPage):
     def __init__(self, sampling_for_all: SamplingSettings, parent: QWidget | None = None) -> None:
         super().__init__(Library.tr("About the model"), parent=parent)
         self.target: LibraryTarget | None = None  # the one that is shown
+        self._choice: DrafterChoice | None = None
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # Tab goes to its contents, and scrolls
         inside = QWidget(self)
         inside.setObjectName("inside")
@@ -48,11 +51,14 @@ class TargetDetailsView(ScrollingPage):
         buttons = in_row([self.use_button, self.folder_button, self.remove_button, Stretch()], spacing=8)
         self.values = [words("", inside) for _ in _NAMES]
         self.file = set_up(PathField(inside), name=self.tr("File"))
+        self.drafter = words("", inside)
+        self.drafter_button = button(self.tr("Who drafts for it…"), "link", inside)
         self.facts = self._make_facts(inside)
         self.form = OptionsForm(sampling_for_all, inside)
         self.line = line(inside)
+        drafter = Placed(self.drafter_button, alignment=Qt.AlignmentFlag.AlignLeft)
         in_column(
-            [self.title, self.state, buttons, self.facts, self.line, self.form, Stretch()],
+            [self.title, self.state, buttons, self.facts, drafter, self.line, self.form, Stretch()],
             inside=inside,
             margins=(18, 4, 18, 14),
             spacing=10,
@@ -75,6 +81,10 @@ class TargetDetailsView(ScrollingPage):
         self.remove_button.setToolTip(stays if target.is_starter else "")
         if before != target:
             self._show_facts(target)
+        self.form.show_drafter(target.options.drafter)
+        self.facts.setRowVisible(self._drafter_row, target.details is not None and target.details.can_speculate)
+        self.show_drafter(target.options.drafter, self._choice if is_in_use else None)
+        self.drafter_button.setVisible(is_in_use and self.facts.isRowVisible(self._drafter_row))
         for part in (self.line, self.form):  # a target that cannot be read has no options
             part.setVisible(target.details is not None)
         if is_another:
@@ -82,6 +92,14 @@ class TargetDetailsView(ScrollingPage):
             self.form.show_options(target.options, trained)
             self.form.show_no_estimate()
             self.verticalScrollBar().setValue(0)
+
+    def set_choice(self, choice: DrafterChoice | None) -> None:
+        """Who drafts for the model in use; shown with the next `show_target`."""
+        self._choice = choice
+
+    def show_drafter(self, own: str | None, choice: DrafterChoice | None) -> None:
+        self.drafter.setText(drafted_by(own, choice))
+        self.drafter.setToolTip("" if choice is None else choice.why)
 
     def _make_facts(self, inside: QWidget) -> QFormLayout:
         facts = QFormLayout(
@@ -93,6 +111,8 @@ class TargetDetailsView(ScrollingPage):
         for name, value in zip(_NAMES, self.values, strict=True):
             facts.addRow(words(self.tr(name), inside, kind="quiet"), value)
         facts.addRow(words(self.tr("File"), inside, kind="quiet"), self.file)
+        self._drafter_row = facts.rowCount()
+        facts.addRow(words(self.tr("Drafted for by"), inside, kind="quiet"), self.drafter)
         return facts
 
     def _show_facts(self, target: LibraryTarget) -> None:

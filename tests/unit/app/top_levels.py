@@ -30,6 +30,7 @@ from engine.messages.conversations import ConversationSummary
 from engine.messages.events import TargetInfo
 from engine.messages.speed import LiveFigures
 from tests.unit.app.dialogs.history.made import history
+from tests.unit.app.drafter_samples import CHOICE
 from tests.unit.app.learned_made import IN_USE, learned
 from tests.unit.app.library_samples import TARGETS
 from tests.unit.app.widgets.messages import prompt, reply
@@ -147,6 +148,17 @@ def _store(keeper: ThemeKeeper) -> QWidget:  # noqa: ARG001
     return dialog
 
 
+def _drafter(keeper: ThemeKeeper) -> QWidget:  # noqa: ARG001
+    dialog = DrafterDialog(("JackFram/llama-68m",))
+    dialog.show_state("The starter drafts for qwen2.5-7b.", CHOICE.why)
+    dialog.show_choice(CHOICE, "qwen2.5-7b")
+    dialog.form.show_models(TARGETS[1:2])
+    dialog.form.show_scope("qwen2.5-7b", False)
+    dialog.show_words("Downloading somebody/a-model-with-a-long-name: 1.5 of 3.0 MB.")
+    dialog.show_downloading(True)
+    return dialog
+
+
 TOP_LEVELS: dict[str, Callable[[ThemeKeeper], QWidget]] = {
     "main window, empty": main_window,
     "main window, chat": _chat,
@@ -154,7 +166,7 @@ TOP_LEVELS: dict[str, Callable[[ThemeKeeper], QWidget]] = {
     "main window, loading": _loading,
     "main window, notices": _notices,
     "about": _about,
-    "drafter": lambda _keeper: DrafterDialog("built-in", ("JackFram/llama-68m",)),
+    "drafter": _drafter,
     "personalization": _personalization,
     "library": _library,
     "this chat": lambda _keeper: ConversationDialog(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,36 +14,57 @@ from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings
 from app.theme import ThemeKeeper
-from engine import AUTOMATIC, BUILT_IN, EngineConfig, FetchDrafter, LoadTarget, UseDrafter
+from engine import AUTOMATIC, STARTER, ChangeTargetOptions, EngineConfig, FetchDrafter, LoadTarget, UseDrafter
+from engine import BUILT_IN as BUILT_IN_CHOICE
+from engine.messages.drafters import DrafterChoice
 from engine.messages.events import (
+    DrafterChosen,
     DrafterFetched,
     DrafterFetching,
-    Event,
     Failed,
+    Finished,
     SpeculationChanged,
     TargetInfo,
     TargetReady,
+    TargetsListed,
 )
 from tests.fakes.bridge import FakeBridge
 from tests.fakes.chats import unsaved
 from tests.fakes.ear import Ear
 from tests.fakes.hub import FakeHub
+from tests.unit.app.drafter_samples import BUILT_IN, CHOICE, OFFER, SMALL
+from tests.unit.app.library_samples import QWEN, TARGETS
 
 NAME = "somebody/tiny-llama"
+FILE = "somebody/Tiny-GGUF:tiny.gguf"
+INFO = TargetInfo(
+    QWEN.name, str(QWEN.path), "qwen2", 1000, QWEN.size_bytes, 2, speculation="The starter is being loaded.",
+    awaits_drafter=True, identity="q1",
+)  # fmt: skip
+READY = TargetReady(INFO, LoadTarget("q"))
+PLAIN = replace(CHOICE, offer=None)
 
 
 class Desk:
     def __init__(self, window: MainWindow, bridge: FakeBridge | EngineBridge, data_dir: Path, choice: str) -> None:
         self.window = window
         bridge.unhandled.connect(window.toasts.show_error)
-        keeper = unsaved(AppSettings(drafter=choice))
-        self.controller = DrafterController(window, bridge, data_dir, keeper)
+        self.keeper = unsaved(AppSettings(drafter=choice))
+        self.controller = DrafterController(window, bridge, data_dir, self.keeper)
         self.dialog = self.controller.dialog
         window.drafter_action.trigger()
 
     @property
     def words(self) -> str:
         return self.dialog.words.text()
+
+    @property
+    def heading(self) -> str:
+        return self.dialog.heading.text()
+
+    @property
+    def toasts(self) -> list[str]:
+        return [toast.words.text() for toast in self.window.toasts.shown]
 
 
 @pytest.fixture
@@ -60,28 +82,47 @@ def bridge() -> FakeBridge:
 
 @pytest.fixture
 def desk(window: MainWindow, bridge: FakeBridge, tmp_path: Path) -> Desk:
-    return Desk(window, bridge, tmp_path, BUILT_IN)
+    return Desk(window, bridge, tmp_path, AUTOMATIC)
 
 
-def tell(bridge: FakeBridge, *events: Event) -> None:
-    bridge.tell(*events)
+@pytest.fixture
+def used(desk: Desk, bridge: FakeBridge) -> Desk:
+    """With a model in use."""
+    bridge.tell(TargetsListed(TARGETS), DrafterChosen(QWEN.name, PLAIN), READY)
+    bridge.tell(SpeculationChanged(QWEN.name, "The starter is ready.", True))
+    desk.dialog.close()
+    desk.window.drafter_action.trigger()
+    return desk
 
 
-def test_the_menu_opens_the_dialog_with_what_is_in_use(desk: Desk, bridge: FakeBridge) -> None:
+def test_the_dialog_follows_who_drafts_and_why(desk: Desk, bridge: FakeBridge) -> None:
     assert desk.dialog.isVisible()
-    assert desk.dialog.built_in.isChecked()
-    desk.controller.start()
-    assert bridge.posted == [UseDrafter(BUILT_IN)]
-    info = TargetInfo("Tiny", "/t.gguf", "llama", 1000, 10, 2, speculation="The drafter is being loaded.")
-    tell(bridge, TargetReady(info, LoadTarget("t")))
-    assert desk.words == "In use: the built-in drafter. The drafter is being loaded."
-    tell(bridge, SpeculationChanged("Tiny", "Drafter guesses 3 ahead.", True))
-    assert desk.words == "In use: the built-in drafter. Drafter guesses 3 ahead."
+    assert desk.heading == "No model is loaded yet."
+    bridge.tell(DrafterChosen(QWEN.name, PLAIN))
+    assert desk.heading == "No model is loaded yet."  # still on its way
+    bridge.tell(SpeculationChanged(QWEN.name, "The starter is being loaded.", False, True), READY)
+    assert desk.heading == f"The starter is being loaded for {QWEN.name}."
+    assert desk.dialog.state.text() == f"{CHOICE.why} The starter is being loaded."
+    bridge.tell(SpeculationChanged(QWEN.name, "The starter guesses 3 ahead.", True))
+    assert desk.heading == f"The starter drafts for {QWEN.name}."
+    assert desk.dialog.table.rowCount() == 3
+    another = replace(PLAIN, chosen=BUILT_IN, why="With the built-in drafter it is faster.")
+    bridge.tell(DrafterChosen(QWEN.name, another))
+    assert desk.heading == f"The built-in drafter drafts for {QWEN.name}."
+    nobody = DrafterChoice(None, "No drafter pays.", PLAIN.prospects)
+    bridge.tell(DrafterChosen(QWEN.name, nobody), SpeculationChanged(QWEN.name, "No drafter pays.", False))
+    assert (desk.heading, desk.dialog.state.text()) == (f"Nobody drafts for {QWEN.name}.", "No drafter pays.")
+    bridge.tell(DrafterChosen("another", PLAIN), SpeculationChanged("another", "It is ready.", True))
+    assert desk.heading == f"Nobody drafts for {QWEN.name}."
 
 
-def test_without_a_choice_the_engine_finds_out(window: MainWindow, bridge: FakeBridge, tmp_path: Path) -> None:
-    Desk(window, bridge, tmp_path, AUTOMATIC).controller.start()
-    assert bridge.posted == []
+def test_a_chosen_drafter_that_fails_is_in_use_no_more(used: Desk, bridge: FakeBridge) -> None:
+    fixed = DrafterChoice(SMALL, "You chose qwen2.5-1.5b.", PLAIN.prospects, is_fixed=True)
+    bridge.tell(DrafterChosen(QWEN.name, fixed), SpeculationChanged(QWEN.name, "It is being loaded.", False, True))
+    assert used.heading.startswith("Qwen2.5-1.5b-instruct-q4_k_m is being loaded")
+    bridge.tell(SpeculationChanged(QWEN.name, "x.gguf is damaged; download it again.", False))
+    assert used.heading == f"Nobody drafts for {QWEN.name}."
+    assert "x.gguf is damaged; download it again." in used.dialog.state.text()
 
 
 def test_the_choice_of_before_is_told_to_the_engine_at_once(
@@ -90,61 +131,133 @@ def test_the_choice_of_before_is_told_to_the_engine_at_once(
     desk = Desk(window, bridge, tmp_path, NAME)
     desk.controller.start()
     assert bridge.posted == [UseDrafter(NAME)]
-    assert desk.dialog.from_hub.isChecked()
-    tell(bridge, SpeculationChanged("Tiny", f"The drafter {NAME} is not on this machine; choose it again.", False))
-    assert desk.words.startswith(f"In use: {NAME}. The drafter {NAME} is not on this machine")
+    assert desk.dialog.form.from_hub.isChecked()
+
+
+def test_automatic_need_not_be_told(desk: Desk, bridge: FakeBridge) -> None:
+    desk.controller.start()
+    assert bridge.posted == []
+    assert desk.dialog.form.choice == AUTOMATIC
 
 
 def test_a_folder_is_used_and_one_that_is_not_there_is_refused(desk: Desk, bridge: FakeBridge, tmp_path: Path) -> None:
-    desk.dialog.chosen.emit(str(tmp_path / "nothing"))
+    desk.dialog.chosen.emit(str(tmp_path / "nothing"), False)
     assert desk.words.startswith("There is no folder")
-    desk.dialog.chosen.emit("")
-    assert desk.words == "Choose a folder first."
-    assert (desk.controller.choice, bridge.posted) == (BUILT_IN, [])
-    desk.dialog.chosen.emit(str(tmp_path))
+    desk.dialog.chosen.emit("", False)
+    assert desk.words == "Choose a model, a file or a folder first."
+    assert (desk.controller.choice, bridge.posted) == (AUTOMATIC, [])
+    desk.dialog.chosen.emit(str(tmp_path), False)
     assert bridge.posted == [UseDrafter(str(tmp_path))]
     assert desk.controller.choice == str(tmp_path)
+    bridge.tell(Failed("The store is damaged.", UseDrafter(str(tmp_path))))
+    assert (desk.words, desk.toasts) == ("The store is damaged.", ["The store is damaged."])
 
 
-def test_a_name_is_fetched_and_then_used(desk: Desk, bridge: FakeBridge) -> None:
-    desk.dialog.chosen.emit(NAME)
-    assert bridge.posted == [FetchDrafter(NAME)]
-    tell(bridge, DrafterFetching(NAME, "model.safetensors", 1_500_000, 3_000_000))
-    assert desk.words == f"Downloading {NAME}: 1.5 of 3.0 MB."
+def test_a_choice_for_one_model_is_stored_before_it_is_used(used: Desk, bridge: FakeBridge) -> None:
+    assert used.dialog.form.scope.currentText() == "All models"
+    used.dialog.chosen.emit(STARTER, True)
+    change = ChangeTargetOptions(QWEN.path, replace(QWEN.options, drafter=STARTER))
+    assert bridge.posted == [change]
+    bridge.tell(Finished(change))
+    assert bridge.posted == [change, UseDrafter(AUTOMATIC)]
+    assert used.controller.choice == AUTOMATIC
+    used.dialog.close()
+    bridge.tell(TargetsListed(tuple(replace(each, options=change.options) for each in TARGETS)))
+    used.window.drafter_action.trigger()
+    assert (used.dialog.form.choice, used.dialog.form.is_own) == (STARTER, True)
+
+
+def test_a_choice_for_all_models_takes_the_place_of_the_own_one(used: Desk, bridge: FakeBridge) -> None:
+    own = replace(QWEN.options, drafter=STARTER)
+    bridge.tell(TargetsListed((replace(QWEN, options=own),)))
+    used.dialog.chosen.emit(BUILT_IN_CHOICE, False)
+    change = ChangeTargetOptions(QWEN.path, QWEN.options)
+    assert bridge.posted == [change]
+    bridge.tell(Finished(change))
+    assert bridge.posted[1:] == [UseDrafter(BUILT_IN_CHOICE)]
+
+
+def test_an_own_choice_that_cannot_be_stored_is_told(used: Desk, bridge: FakeBridge) -> None:
+    used.dialog.chosen.emit(STARTER, True)
+    bridge.tell(Failed("The disk is full.", bridge.posted[0]))
+    assert used.words == "The disk is full."
+    assert len(bridge.posted) == 1
+
+
+def test_smaller_models_of_the_library_can_be_chosen(used: Desk, bridge: FakeBridge) -> None:
+    small = replace(QWEN, name="small", path=Path("/models/small.gguf"), size_bytes=400_000_000)
+    bridge.tell(TargetsListed((*TARGETS, small)))
+    models = used.dialog.form.models
+    assert [models.itemData(place) for place in range(models.count())] == [str(small.path)]
+
+
+@pytest.mark.parametrize("name", [NAME, FILE])
+def test_a_name_is_fetched_and_then_used(desk: Desk, bridge: FakeBridge, name: str) -> None:
+    desk.dialog.chosen.emit(name, False)
+    assert bridge.posted == [FetchDrafter(name)]
+    bridge.tell(DrafterFetching(name, "model.safetensors", 1_500_000, 3_000_000))
+    assert desk.words == f"Downloading {name}: 1.5 of 3.0 MB."
     assert desk.dialog.progress.value() == 500
-    tell(bridge, SpeculationChanged("Tiny", "Drafting pauses.", True))
+    bridge.tell(SpeculationChanged("Tiny", "Drafting pauses.", True))
     assert desk.words.startswith("Downloading")
-    assert desk.controller.choice == BUILT_IN
-    tell(bridge, DrafterFetched(NAME))
-    assert bridge.posted[1:] == [UseDrafter(NAME)]
-    assert desk.controller.choice == NAME
+    assert desk.controller.choice == AUTOMATIC
+    bridge.tell(DrafterFetched(name))
+    assert bridge.posted[1:] == [UseDrafter(name)]
+    assert desk.controller.choice == name
     assert not desk.dialog.progress.isVisible()
 
 
 def test_a_failed_download_changes_nothing_but_the_words(desk: Desk, bridge: FakeBridge) -> None:
-    desk.dialog.chosen.emit(NAME)
-    tell(bridge, Failed("The hub cannot be reached.", FetchDrafter(NAME)))
+    desk.dialog.chosen.emit(NAME, False)
+    bridge.tell(Failed("The hub cannot be reached.", FetchDrafter(NAME)))
     assert desk.words == "The hub cannot be reached."
     assert desk.dialog.use_button.isEnabled()
-    assert desk.controller.choice == BUILT_IN
+    assert desk.controller.choice == AUTOMATIC
     assert len(bridge.posted) == 1
     assert desk.window.toasts.shown == ()
 
 
 def test_with_the_dialog_closed_a_toast_tells_how_it_ended(desk: Desk, bridge: FakeBridge) -> None:
-    desk.dialog.chosen.emit(NAME)
+    desk.dialog.chosen.emit(NAME, False)
     desk.dialog.close()
-    tell(bridge, Failed("The hub cannot be reached.", FetchDrafter(NAME)))
-    assert [toast.words.text() for toast in desk.window.toasts.shown] == ["The hub cannot be reached."]
-    desk.dialog.chosen.emit(NAME)
-    tell(bridge, DrafterFetched(NAME))
-    assert desk.window.toasts.shown[-1].words.text() == f"{NAME} is downloaded and drafts from now on."
+    bridge.tell(Failed("The hub cannot be reached.", FetchDrafter(NAME)))
+    assert desk.toasts == ["The hub cannot be reached."]
+    desk.dialog.chosen.emit(NAME, False)
+    bridge.tell(DrafterFetched(NAME))
+    assert desk.toasts[-1] == f"{NAME} is downloaded and drafts from now on."
 
 
 def test_the_download_is_stopped(desk: Desk, bridge: FakeBridge) -> None:
-    desk.dialog.chosen.emit(NAME)
+    desk.dialog.chosen.emit(NAME, False)
     desk.dialog.cancel_requested.emit()
     assert bridge.stops[-1].is_set()
+
+
+def test_a_small_model_of_the_family_is_offered_once_for_each_target(used: Desk, bridge: FakeBridge) -> None:
+    used.dialog.close()
+    bridge.tell(DrafterChosen(QWEN.name, CHOICE))
+    (toast,) = used.window.toasts.shown
+    assert "Qwen 2.5 0.5B" in toast.words.text()
+    assert bridge.posted == []  # nothing is asked of the network
+    assert used.keeper.settings.drafters_offered == ("q1",)
+    toast.dismiss()
+    bridge.tell(DrafterChosen(QWEN.name, CHOICE))
+    assert used.window.toasts.shown == ()
+    used.window.drafter_action.trigger()
+    assert used.dialog.offer.isVisible()  # where it is looked for, it stays
+
+
+def test_an_offer_is_downloaded_and_then_found_out_who_drafts(used: Desk, bridge: FakeBridge) -> None:
+    used.dialog.close()
+    bridge.tell(DrafterChosen(QWEN.name, CHOICE))
+    button = used.window.toasts.shown[0].action_button
+    assert button is not None
+    button.click()
+    assert bridge.posted == [FetchDrafter(OFFER.hub_name)]
+    bridge.tell(DrafterFetched(OFFER.hub_name))
+    assert bridge.posted[1:] == [UseDrafter(AUTOMATIC)]
+    assert used.controller.choice == AUTOMATIC
+    assert used.toasts[-1] == f"{OFFER.hub_name} is downloaded and drafts wherever that pays."
 
 
 # With the real engine
@@ -153,7 +266,7 @@ def test_the_download_is_stopped(desk: Desk, bridge: FakeBridge) -> None:
 @pytest.fixture
 def real(window: MainWindow, tmp_path: Path) -> Iterator[tuple[Desk, Ear]]:
     bridge = EngineBridge(EngineConfig(tmp_path / "data"))
-    desk = Desk(window, bridge, tmp_path / "data", BUILT_IN)
+    desk = Desk(window, bridge, tmp_path / "data", AUTOMATIC)
     yield desk, Ear(bridge)  # after the controller: what the test hears, the dialog has shown
     assert bridge.close()
 
@@ -163,7 +276,7 @@ def test_a_drafter_comes_from_the_hub_into_the_settings(
 ) -> None:
     desk, ear = real
     with qtbot.waitSignal(ear.heard, timeout=30_000, check_params_cb=lambda event: isinstance(event, DrafterFetched)):
-        desk.dialog.chosen.emit(NAME)
+        desk.dialog.chosen.emit(NAME, False)
     assert desk.controller.choice == NAME
     assert (tmp_path / "data/drafters/somebody--tiny-llama/model.safetensors").exists()
     assert any(isinstance(event, DrafterFetching) for event in ear.events)
@@ -175,8 +288,8 @@ def test_a_stopped_download_goes_on_later(qtbot: QtBot, real: tuple[Desk, Ear], 
     server.cut_after["model.safetensors"] = [1000]
     server.on_cut = desk.dialog.cancel_requested.emit  # on the server's thread: the engine is stopped at once
     with qtbot.waitSignal(ear.heard, timeout=30_000, check_params_cb=lambda event: isinstance(event, Failed)):
-        desk.dialog.chosen.emit(NAME)
+        desk.dialog.chosen.emit(NAME, False)
     assert desk.words == "The download was stopped; started again, it goes on from there."
     with qtbot.waitSignal(ear.heard, timeout=30_000, check_params_cb=lambda event: isinstance(event, DrafterFetched)):
-        desk.dialog.chosen.emit(NAME)
+        desk.dialog.chosen.emit(NAME, False)
     assert server.ranges("model.safetensors") == ["", "bytes=1000-"]

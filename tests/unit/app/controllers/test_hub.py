@@ -33,7 +33,7 @@ from engine.messages.events import (
     TargetDownloaded,
     TargetDownloading,
 )
-from engine.messages.targets import HubModel
+from engine.messages.targets import HubFile, HubModel
 from tests.fakes.bridge import FakeBridge
 from tests.unit.app.library_samples import Q4, Q8
 
@@ -208,3 +208,15 @@ def test_the_end_is_told_in_the_window_while_the_library_is_closed(qtbot: QtBot,
     assert toast.action_button is not None
     with qtbot.waitSignal(downloading.controller.use_requested):
         QTest.mouseClick(toast.action_button, Qt.MouseButton.LeftButton)
+
+
+def test_beside_a_large_model_the_small_one_of_its_family_is_named(desk: Desk) -> None:
+    large = HubFile("Qwen/Qwen2.5-7B-Instruct-GGUF", "q4.gguf", 4_430_000_000, "Q4_0")
+    desk.page.files_requested.emit(large.repository)
+    desk.tell(HubFilesListed(large.repository, (large,)))
+    assert desk.page.hint.isVisible()
+    assert desk.page.hint.text().startswith("Qwen 2.5 0.5B (429 MB) belongs to this family")
+    desk.page.files_requested.emit("owner/model")
+    assert not desk.page.hint.isVisible()
+    desk.tell(HubFilesListed("owner/model", (Q4,)))
+    assert not desk.page.hint.isVisible()

@@ -29,10 +29,20 @@ from engine import (
     TargetOptions,
     TargetSettings,
 )
-from engine.messages.events import Event, Failed, MemoryEstimated, TargetInfo, TargetReady, TargetsListed
+from engine.messages.drafters import DrafterChoice
+from engine.messages.events import (
+    DrafterChosen,
+    Event,
+    Failed,
+    MemoryEstimated,
+    TargetInfo,
+    TargetReady,
+    TargetsListed,
+)
 from engine.messages.targets import LibraryTarget, MemoryEstimate
 from tests.fakes.bridge import FakeBridge
 from tests.fakes.chats import Chats
+from tests.unit.app.drafter_samples import CHOICE
 from tests.unit.app.library_samples import GONE, LARGE, MAMBA, QWEN, SMALL, STARTER_TARGET, TARGETS
 
 FOR_ALL = TargetSettings(threads=3)
@@ -389,3 +399,42 @@ def test_a_model_that_is_still_looked_at_gives_way_to_the_one_in_use(desk: Desk)
     desk.library.choose(STARTER_TARGET.path)
     desk.estimated(QWEN.path, SMALL)
     assert len(desk.bridge.loads) == num_loads
+
+
+def test_it_says_who_drafts_for_each_model(desk: Desk) -> None:
+    desk.window.library_action.trigger()
+    details = desk.dialog.library.details
+    assert details.drafter.text() == "as for all models"
+    desk.tell(DrafterChosen(STARTER_TARGET.name, CHOICE))
+    assert details.drafter.text() == "automatic (the starter)"
+    fixed = replace(CHOICE, is_fixed=True)
+    desk.tell(DrafterChosen(STARTER_TARGET.name, fixed))
+    assert details.drafter.text() == "the starter, chosen for all models"
+    desk.tell(DrafterChosen(STARTER_TARGET.name, DrafterChoice(None, "No drafter pays.")))
+    assert details.drafter.text() == "automatic (nobody)"
+    desk.dialog.library.view.point_at(QWEN.path)
+    assert details.drafter.text() == "as for all models"
+    assert not details.drafter_button.isVisible()
+    own = replace(QWEN, options=replace(QWEN.options, drafter="/d/owner--tiny"))
+    desk.tell(TargetsListed((STARTER_TARGET, own)))
+    assert details.drafter.text() == "owner--tiny, chosen for this model"
+    desk.dialog.library.view.point_at(STARTER_TARGET.path)
+    opened: list[bool] = []
+    desk.window.drafter_action.triggered.connect(lambda: opened.append(True))
+    QTest.mouseClick(details.drafter_button, Qt.MouseButton.LeftButton)
+    assert len(opened) == 1
+
+
+def test_other_options_leave_the_drafter_of_a_model_alone(desk: Desk) -> None:
+    desk.window.library_action.trigger()
+    desk.dialog.library.view.point_at(QWEN.path)
+    own = replace(QWEN, options=replace(QWEN.options, drafter="starter"))
+    desk.tell(TargetsListed((STARTER_TARGET, own)))  # chosen in the dialog of drafters meanwhile
+    form = desk.dialog.library.details.form
+    QTest.mouseClick(form.reset_button, Qt.MouseButton.LeftButton)
+    assert desk.posted(ChangeTargetOptions) == [ChangeTargetOptions(QWEN.path, TargetOptions(drafter="starter"))]
+    assert not form.reset_button.isEnabled()
+    form.sampling.preset.setCurrentText("Precise")
+    form.sampling.preset.activated.emit(form.sampling.preset.currentIndex())
+    changed = TargetOptions(sampling=PRESETS[0][1], drafter="starter")
+    assert desk.posted(ChangeTargetOptions)[1:] == [ChangeTargetOptions(QWEN.path, changed)]

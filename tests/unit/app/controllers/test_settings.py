@@ -339,7 +339,7 @@ def test_what_was_chosen_is_on_the_disk_before_the_app_is_closed(
     assert kept().target_identity == "file:1"
     window.starter_action.trigger()
     bridge.tell(TargetReady(replace(info, path="/models/smol.gguf", identity="file:2"), bridge.loads[-1]))
-    drafters.dialog.chosen.emit(str(tmp_path))
+    drafters.dialog.chosen.emit(str(tmp_path), False)
     settings.close()
     assert (kept().target, kept().target_identity) == (STARTER, "")
     assert kept().drafter == str(tmp_path)

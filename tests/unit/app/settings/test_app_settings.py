@@ -84,3 +84,17 @@ def test_fields_of_a_newer_version_survive(tmp_path: Path) -> None:
     file = SettingsFile(tmp_path)
     file.save(file.load()[0])
     assert json.loads((tmp_path / "settings.json").read_text())["colour"] == "teal"
+
+
+def test_a_drafter_that_was_only_the_default_becomes_automatic(tmp_path: Path) -> None:
+    file = tmp_path / "settings.json"
+    file.write_text('{"version": 1, "drafter": "built-in", "top_k": 7}')
+    settings, sentence = SettingsFile(tmp_path).load()
+    assert (settings.drafter, settings.version, settings.sampling.top_k, sentence) == ("automatic", 2, 7, "")
+    file.write_text('{"version": 1, "drafter": "owner/name"}')
+    assert SettingsFile(tmp_path).load()[0].drafter == "owner/name"
+
+
+def test_a_drafter_that_is_chosen_today_stays(tmp_path: Path) -> None:
+    SettingsFile(tmp_path).save(AppSettings(drafter="built-in"))
+    assert SettingsFile(tmp_path).load()[0].drafter == "built-in"

@@ -1,0 +1,108 @@
+"""Drafters in words: what a choice is called, what is expected of each, and who drafts for a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from app.text.amounts import percent_words, size_words
+from app.text.translation import QT_TRANSLATE_NOOP, Words, translate
+from engine import AUTOMATIC, BUILT_IN, STARTER, STARTER_TORCH
+from engine.messages.drafters import DrafterChoice, DrafterOffer, DrafterProspect
+
+COLUMNS = (
+    (QT_TRANSLATE_NOOP("Drafters", "Drafter"), QT_TRANSLATE_NOOP("Drafters", "Who could guess for this model")),
+    (
+        QT_TRANSLATE_NOOP("Drafters", "Expected speed"),
+        QT_TRANSLATE_NOOP("Drafters", "Times as fast as without guesses, by what is known on this machine"),
+    ),
+    (
+        QT_TRANSLATE_NOOP("Drafters", "First guesses right"),
+        QT_TRANSLATE_NOOP("Drafters", "How often its first guess stands, and how many guesses that is known from"),
+    ),
+    (
+        QT_TRANSLATE_NOOP("Drafters", "One guess takes"),
+        QT_TRANSLATE_NOOP("Drafters", "Measured on this machine; “about” is estimated from its size"),
+    ),
+    (QT_TRANSLATE_NOOP("Drafters", "Memory"), QT_TRANSLATE_NOOP("Drafters", "What it takes beside the model")),
+)
+NAMES = {
+    AUTOMATIC: QT_TRANSLATE_NOOP("Drafters", "Automatic"),
+    BUILT_IN: QT_TRANSLATE_NOOP("Drafters", "Built-in"),
+    STARTER: QT_TRANSLATE_NOOP("Drafters", "Starter"),
+    STARTER_TORCH: QT_TRANSLATE_NOOP("Drafters", "Starter in torch"),
+}
+Drafters = Words("Drafters")
+
+
+def choice_words(choice: str) -> str:
+    """What a choice in words is called: a file or folder by its name."""
+    if choice in NAMES:
+        return translate("Drafters", NAMES[choice])
+    path = Path(choice)
+    return path.name if path.is_absolute() else choice
+
+
+def cells(prospect: DrafterProspect, is_chosen: bool) -> tuple[str, ...]:
+    """A row of the table, by `COLUMNS`."""
+    name, seen = prospect.source.name, round(prospect.num_seen)
+    right = percent_words(prospect.chance_first)
+    expected = Drafters.tr("{share}, expected", share=right)
+    step = Drafters.tr("{number} ms", number=f"{prospect.step_s * 1e3:,.1f}")
+    return (
+        Drafters.tr("{name} (chosen)", name=name) if is_chosen else name,
+        f"{prospect.speedup:.2f}\u00a0×",
+        Drafters.tr("{share} ({number} seen)", "", seen, share=right) if seen else expected,
+        step if prospect.is_measured else Drafters.tr("about {step}", step=step),
+        size_words(prospect.memory_bytes),
+    )
+
+
+def heading(choice: DrafterChoice | None, model: str, is_drafting: bool, awaits: bool) -> str:
+    """Who drafts for the model in use, in a sentence."""
+    if choice is None or choice.chosen is None or not (is_drafting or awaits):
+        return Drafters.tr("Nobody drafts for {model}.", model=model)
+    label = choice.label[:1].upper() + choice.label[1:]
+    if awaits:
+        return Drafters.tr("{drafter} is being loaded for {model}.", drafter=label, model=model)
+    return Drafters.tr("{drafter} drafts for {model}.", drafter=label, model=model)
+
+
+def drafted_by(own: str | None, choice: DrafterChoice | None) -> str:
+    """Of one model; `own` is what the user chose for it alone, `choice` who drafts while it is in use."""
+    if own is not None and own != AUTOMATIC:
+        return Drafters.tr("{drafter}, chosen for this model", drafter=choice_words(own))
+    if choice is None:
+        return Drafters.tr("automatic, for this model") if own else Drafters.tr("as for all models")
+    if choice.chosen is None:
+        return Drafters.tr("nobody") if choice.is_fixed else Drafters.tr("automatic (nobody)")
+    if choice.is_fixed:
+        return Drafters.tr("{drafter}, chosen for all models", drafter=choice.label)
+    return Drafters.tr("automatic ({drafter})", drafter=choice.label)
+
+
+def sibling_words(name: str, size_bytes: int) -> str:
+    """Beside the files of a large model whose family has a small one."""
+    return Drafters.tr(
+        "{name} ({size}) belongs to this family and can guess ahead for it. Where that pays on this machine, it is "
+        "offered when this model is in use.",
+        name=name,
+        size=size_words(size_bytes),
+    )
+
+
+def offer_words(offer: DrafterOffer, model: str) -> str:
+    """What a small model of the family would bring."""
+    now = (
+        Drafters.tr("now it is {now} times", now=f"{offer.speedup_now:.1f}")
+        if offer.speedup_now > 1
+        else Drafters.tr("now nobody guesses for it")
+    )
+    return Drafters.tr(
+        "With {name} to guess for it, {model} is expected to write {speedup} times as fast as without guesses; {now}. "
+        "It is a download of {size}, from the hub.",
+        name=offer.name,
+        model=model,
+        speedup=f"{offer.speedup:.1f}",
+        now=now,
+        size=size_words(offer.size_bytes),
+    )
