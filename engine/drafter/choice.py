@@ -124,9 +124,9 @@ def starter_drafter() -> DrafterSource:
     return DrafterSource(STARTER, "Starter", DrafterRunner.LLAMA_CPP, path, path.stat().st_size, True, True)
 
 
-def starter_in_torch() -> DrafterSource:
-    """The starter, run by torch, so that it learns. Raises TargetMissing."""
-    return replace(starter_drafter(), key=STARTER_TORCH, name="Starter in torch", runner=DrafterRunner.TORCH)
+def starter_in_torch(starter: DrafterSource | None = None) -> DrafterSource:
+    """The starter, run by torch, so that it learns. Raises DrafterUnusable."""
+    return replace(starter or starter_drafter(), key=STARTER_TORCH, name="Starter in torch", runner=DrafterRunner.TORCH)
 
 
 def folder_source(folder: Path) -> DrafterSource:

@@ -3,40 +3,24 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Protocol
 
-from engine.config import AUTOMATIC, STARTER, EngineConfig, TargetSettings
-from engine.drafter.choice import (
-    BUILT_IN,
-    built_in_source,
-    downloaded_file,
-    drafter_source,
-    file_drafter,
-    starter_drafter,
-)
-from engine.drafter.gguf import MAX_HELD
+from engine.config import AUTOMATIC, EngineConfig
+from engine.drafter.choice import drafter_source
 from engine.drafter.torch_library import preload_torch
-from engine.errors import Cancelled, DrafterUnusable, MendableError, StoreUnusable, TargetMissing
-from engine.library.estimate import estimate, free_memory
-from engine.library.facts import TargetFacts, facts_of
-from engine.library.siblings import LARGER, sibling_of
-from engine.messages.drafters import DrafterChoice, DrafterOffer, DrafterRecord, DrafterRunner, DrafterSource
+from engine.errors import Cancelled, DrafterUnusable, StoreUnusable
+from engine.messages.drafters import DrafterChoice, DrafterRecord, DrafterRunner, DrafterSource
 from engine.messages.targets import TargetRecord
 from engine.numerics.draft_length import PassCosts
+from engine.proposers.applicants import Applicants
 from engine.proposers.drafted import DrafterProposer
 from engine.proposers.drafting import Drafting, NgramMemory, open_gguf
-from engine.proposers.selection import Applicant, GivenStep, Pair, Selection, seen_again
+from engine.proposers.selection import GivenStep, Selection, seen_again
 from engine.target.interface import Target, Vocabulary
 
 _logger = logging.getLogger("slipstream.drafters")
-
-_MOST_FROM_LIBRARY = 4
-_BUILT_IN_BYTES = 150_000_000  # with torch
-_WORK_BYTES = 100_000_000  # of a pass, and the context of a small model
-_MEMORY_SHARE = 0.5  # of what is free
 
 
 class DrafterMemory(Protocol):
@@ -82,9 +66,9 @@ class DrafterSupply:
         self._known = known
         self._on_drafting = on_drafting
         self._on_choice = on_choice
+        self._applicants = Applicants(target.description, config.data_dir, known.library)
         self._selection: Selection | None = None
         self._fixed: DrafterSource | None = None  # that the user chose
-        self._facts: TargetFacts | None = None  # of the target
         self._drafting: Drafting | None = None  # in use
         self.choice = DrafterChoice(None, "")
 
@@ -94,9 +78,8 @@ class DrafterSupply:
         wanted = self._config.speculation.drafter
         fixed = None if wanted == AUTOMATIC else drafter_source(wanted, self._config.data_dir, self._known.library)
         self._fixed = fixed
-        self._facts = self._target_facts()
-        applicants = [*self._applicants(fixed)]
         records = self._known.drafters.drafter_records(self._identity) if self._identity else {}
+        applicants = self._applicants.find(fixed, records)
         self._selection = Selection(passes, self._target.description.size_bytes, applicants, records, given_step)
         found = self._find(self._selection)
         self._decide(found)
@@ -161,64 +144,11 @@ class DrafterSupply:
         found = selection.choose(current)
         if self._fixed is not None:
             return replace(found, chosen=self._fixed, why=f"You chose {self._fixed.label}.", is_fixed=True)
-        return replace(found, offer=self._offer(selection, found))
-
-    def _offer(self, selection: Selection, choice: DrafterChoice) -> DrafterOffer | None:
-        """A model to download, where that would be clearly better and there is room for it."""
-        details, size_bytes = None if self._facts is None else self._facts.details, self._target.description.size_bytes
-        sibling = None if details is None else sibling_of(details, size_bytes)
-        if sibling is None or downloaded_file(sibling.hub_name, self._config.data_dir) is not None:
-            return None
-        source = DrafterSource(sibling.hub_name, sibling.name, DrafterRunner.LLAMA_CPP, Path(), sibling.size_bytes)
-        applicant = Applicant(source, Pair.FAMILY, sibling.size_bytes + _WORK_BYTES)
-        prospect = selection.prospect(applicant)
-        if applicant.memory_bytes > _MEMORY_SHARE * free_memory() or not selection.is_clearly_better(prospect, choice):
-            return None
-        now = selection.speedup_of(choice)
-        return DrafterOffer(sibling.hub_name, sibling.name, sibling.size_bytes, prospect.speedup, now)
+        return replace(found, offer=self._applicants.offer(selection, found))
 
     def _decide(self, choice: DrafterChoice) -> None:
         self.choice = choice
         self._on_choice(choice)
-
-    def _applicants(self, fixed: DrafterSource | None) -> Iterator[Applicant]:
-        is_starter = self._target.description.path == _starter_path()
-        pair = Pair.SMALL if is_starter else Pair.DISTILLED  # it was taught by the starter
-        yield Applicant(built_in_source(), pair, _BUILT_IN_BYTES)
-        if not is_starter:
-            try:
-                starter = starter_drafter()
-                yield Applicant(starter, Pair.SMALL, starter.size_bytes + _WORK_BYTES)
-            except TargetMissing:
-                pass  # an installation without it
-        yield from self._from_library()
-        if fixed is not None and fixed.key not in (BUILT_IN, STARTER):
-            yield Applicant(fixed, Pair.UNKNOWN, fixed.size_bytes + _WORK_BYTES)
-
-    def _target_facts(self) -> TargetFacts | None:
-        path = self._target.description.path
-        return _facts(path, next((each.facts for each in self._known.library() if each.path == path), ""))
-
-    def _from_library(self) -> list[Applicant]:
-        """Smaller models, those of the target's own family first, then the smallest."""
-        limit, ours = self._target.description.size_bytes / LARGER, self._facts
-        found: list[tuple[bool, int, TargetRecord]] = []
-        for record in self._known.library():
-            if not 0 < record.size_bytes <= limit or record.path == _starter_path():
-                continue
-            facts = _facts(record.path, record.facts)
-            if facts is None or facts.problem or facts.details is None or not facts.details.can_speculate:
-                continue
-            memory = estimate(facts, TargetSettings(context_size=MAX_HELD)).total
-            if memory > _MEMORY_SHARE * free_memory():
-                continue
-            is_family = ours is not None and _is_family(facts, ours)
-            found.append((is_family, memory, record))
-        found.sort(key=lambda each: (not each[0], each[2].size_bytes))
-        return [
-            Applicant(file_drafter(record.path, (record,)), Pair.FAMILY if is_family else Pair.SMALL, memory)
-            for is_family, memory, record in found[:_MOST_FROM_LIBRARY]
-        ]
 
 
 def open_drafting(
@@ -248,25 +178,3 @@ def open_drafting(
     elif not source.trusted:
         try_out(source.path, config.speculation.device, config.data_dir / "tried-drafters", is_cancelled)
     return open_teachable(config.speculation, source, maps, target, memory)
-
-
-def _is_family(one: TargetFacts, other: TargetFacts) -> bool:
-    """Whether two models seem to have one vocabulary; loading shows whether they do."""
-    a, b = one.details, other.details
-    if a is None or b is None or a.architecture != b.architecture or a.vocabulary_kind != b.vocabulary_kind:
-        return False
-    return abs(a.vocabulary_size - b.vocabulary_size) <= 0.01 * b.vocabulary_size
-
-
-def _facts(path: Path, stored: str) -> TargetFacts | None:
-    try:
-        return facts_of(path, stored)
-    except MendableError:
-        return None
-
-
-def _starter_path() -> object:
-    try:
-        return starter_drafter().path
-    except TargetMissing:
-        return None

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.usefixtures("drafter_and_recall")
 
 @pytest.fixture(autouse=True)
 def _starter(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.proposers.supply.starter_drafter", lambda: FAKE_STARTER)
+    monkeypatch.setattr("engine.proposers.applicants.starter_drafter", lambda: FAKE_STARTER)
 
 
 @pytest.fixture

@@ -63,7 +63,7 @@ def test_the_expected_speedup_is_that_of_all_outcomes_at_the_best_length(
                 chance *= 1 - (following if num_right else first)
             tokens += chance * (num_right + 1)
         speeds.append(tokens / (passes.of(length + 1) + length * step_s))
-    assert expected_speedup(passes, first, following, step_s) == pytest.approx(max(speeds) * passes.of(1))
+    assert expected_speedup(passes, first, following, step_s) == pytest.approx(max(speeds) * min(costs))
 
 
 @given(chances, chances, chances, st.floats(0, 1), st.floats(0, 1))
@@ -184,14 +184,14 @@ def test_nobody_drafts_where_nothing_pays() -> None:
     choice = selection(small("a", Pair.DISTILLED), small("b"), steps={"a": 0.01, "b": 0.02}, passes=STEEP).choose()
     assert choice.chosen is None
     assert len(choice.prospects) == 2
-    assert choice.why.startswith("No drafter pays for this model on this machine, so none is loaded: even ")
+    assert choice.why.startswith("No drafter pays for this model on this machine, so none is loaded: with ")
     assert choice.label == "no drafter"
 
 
 def test_where_eight_of_ten_right_guesses_would_not_pay_nobody_drafts_however_well_it_went() -> None:
-    step_s = 0.095  # a pass takes 0.1 s, so that guesses that are always right pay just
+    step_s = 0.09  # a pass takes 0.1 s, so that guesses that are always right pay just
     found = selection(small("a"), steps={"a": step_s}, records=(seen("a", 1.0, 1.0, 1e9),))
-    assert found.choose().prospects[0].speedup > 1.03
+    assert found.choose().prospects[0].speedup > 1.05
     assert expected_speedup(FLAT, 0.8, 0.8, step_s) < 1
     assert chosen(found.choose()) == chosen(found.choose("a")) == ""
 
@@ -220,7 +220,7 @@ def test_whoever_is_chosen_is_expected_to_be_quicker_than_plain_decoding_and_tha
     choice = selection(*map(small, keys), steps=steps, passes=passes, records=records).choose()
     best = max(choice.prospects, key=lambda each: each.speedup)
     if choice.chosen is None:
-        assert best.speedup < 1.03 or expected_speedup(passes, 0.8, 0.8, best.step_s) <= 1
+        assert best.speedup < 1.05 or expected_speedup(passes, 0.8, 0.8, best.step_s) <= 1
     else:
         assert choice.chosen == best.source
-        assert best.speedup >= 1.03
+        assert best.speedup >= 1.05

@@ -18,9 +18,10 @@ from engine.messages.conversations import ChatTurn, Role
 from engine.messages.drafters import DrafterRecord, DrafterRunner, DrafterSource, Guesses
 from engine.messages.targets import TargetRecord
 from engine.numerics.draft_length import FixedCosts
+from engine.proposers.applicants import Applicants
 from engine.proposers.chooser import Chooser
 from engine.proposers.drafting import Drafting
-from engine.proposers.selection import Pair
+from engine.proposers.selection import Applicant, Pair
 from engine.proposers.supply import DrafterSupply, Known, open_drafting
 from engine.proposers.teachable import TeachableDrafting
 from engine.replies.reply import Reply, ReplyWriter
@@ -44,7 +45,7 @@ WRONG = Guesses(2000, 0, 0, 0)
 def _starter(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     """Is there, whether it is installed or not."""
     if "starter" not in request.keywords:
-        monkeypatch.setattr("engine.proposers.supply.starter_drafter", lambda: FAKE_STARTER)
+        monkeypatch.setattr("engine.proposers.applicants.starter_drafter", lambda: FAKE_STARTER)
 
 
 @pytest.fixture
@@ -104,10 +105,10 @@ def test_the_starter_does_not_draft_for_itself_but_the_drafter_that_it_taught_ma
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     itself = DrafterSource(STARTER, "Starter", DrafterRunner.LLAMA_CPP, Path("fake.gguf"), 1_000, True, True)
-    monkeypatch.setattr("engine.proposers.supply.starter_drafter", lambda: itself)
+    monkeypatch.setattr("engine.proposers.applicants.starter_drafter", lambda: itself)
     (prospect,) = FakeSupply(tmp_path).choose(FREE).prospects
     assert prospect.source.key == BUILT_IN
-    assert (prospect.chance_first, prospect.chance_next) == pytest.approx(Pair.SMALL.value)
+    assert (prospect.chance_first, prospect.chance_next) == pytest.approx(Pair.TAUGHT.value)
 
 
 def test_an_installation_without_the_starter_has_the_built_in_drafter(
@@ -116,7 +117,7 @@ def test_an_installation_without_the_starter_has_the_built_in_drafter(
     def missing() -> DrafterSource:
         raise TargetMissing("The starter model is not installed.")
 
-    monkeypatch.setattr("engine.proposers.supply.starter_drafter", missing)
+    monkeypatch.setattr("engine.proposers.applicants.starter_drafter", missing)
     assert key_of(FakeSupply(tmp_path).choose(FREE).chosen) == BUILT_IN
 
 
@@ -168,8 +169,11 @@ class Library:
 
     def candidates(self) -> list[str]:
         """As they come: those of the family first, and then the smallest."""
-        found = self.supply()._from_library()
-        return [each.source.name for each in found]
+        return [each.source.name for each in self.found()]
+
+    def found(self) -> list[Applicant]:
+        applicants = Applicants(self.target.description, self.folder, lambda: tuple(self.records)).find()
+        return [each for each in applicants if not each.source.is_ours]
 
 
 @pytest.fixture
@@ -193,7 +197,7 @@ def test_those_of_the_targets_family_come_first_and_are_expected_to_guess_better
     library.add("mistral", {"general.architecture": "qwen2"}, num_weights=400)
     library.add("larger words", {"tokenizer.ggml.tokens": [*"abcdefgh"]}, num_weights=300)
     assert library.candidates() == ["cousin", "larger words", "mistral", "stranger"]
-    expected = {each.source.name: each.pair for each in library.supply()._from_library()}
+    expected = {each.source.name: each.pair for each in library.found()}
     assert expected["cousin"] is Pair.FAMILY
     assert {pair for name, pair in expected.items() if name != "cousin"} == {Pair.SMALL}
 
@@ -218,18 +222,18 @@ def test_one_that_would_take_half_of_what_is_free_is_left_out(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library.add("small", num_weights=1_000)
-    memory = library.supply()._from_library()[0].memory_bytes
+    memory = library.found()[0].memory_bytes
     assert memory > facts_of(library.records[-1].path).stamp.size_bytes, "with its context"
-    monkeypatch.setattr("engine.proposers.supply.free_memory", lambda: 2 * memory + 2)
+    monkeypatch.setattr("engine.proposers.applicants.free_memory", lambda: 2 * memory + 2)
     assert library.candidates() == ["small"]
-    monkeypatch.setattr("engine.proposers.supply.free_memory", lambda: 2 * memory - 2)
+    monkeypatch.setattr("engine.proposers.applicants.free_memory", lambda: 2 * memory - 2)
     assert library.candidates() == []
 
 
 def test_the_starter_is_no_candidate_twice(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     path = library.add("starter copy")
     source = DrafterSource(STARTER, "Starter", DrafterRunner.LLAMA_CPP, path, 1_000, True, True)
-    monkeypatch.setattr("engine.proposers.supply.starter_drafter", lambda: source)
+    monkeypatch.setattr("engine.proposers.applicants.starter_drafter", lambda: source)
     assert library.candidates() == []
     keys = [each.source.key for each in library.supply().choose(FREE).prospects]
     assert sorted(keys) == [BUILT_IN, STARTER]
