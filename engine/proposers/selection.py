@@ -165,6 +165,6 @@ def _why_nobody(best: DrafterProspect | None) -> str:
     if best is None:
         return "No drafter is there for this model."
     return (
-        "No drafter pays for this model on this machine, so none is loaded: "
-        f"with {best.source.label}, the best of them, it is expected to write {best.speedup:.2f} times as fast as without guesses."
+        f"No drafter pays for this model on this machine, so none is loaded: the best of them, {best.source.label}, is "
+        f"expected to make it write {best.speedup:.2f} times as fast as without guesses."
     )

@@ -12,6 +12,9 @@ One row per vocabulary in DATA/vocabs:
 - share of the texts' drafter tokens that were translated directly, in a merge, and by spelling;
 - share of the resulting target tokens that are in the target's own tokenization at the same place;
 - microseconds of translation per drafter token, pushed one by one.
+
+Then a square: each of the vocabularies as that of a GGUF drafter, for each as that of a target, and how many texts come
+back byte for byte.
 """
 
 from __future__ import annotations
@@ -31,6 +34,8 @@ from llama_cpp import llama_cpp as lib
 from rich.console import Console
 from rich.table import Table
 
+from engine.drafter.gguf import GgufVocabulary
+from engine.drafter.interface import DrafterVocabulary
 from engine.drafter.tokenizer import DrafterTokenizer
 from engine.numerics.string_trie import StringTrie
 from engine.numerics.translation import SegmentKind, Speller, Translation
@@ -88,7 +93,7 @@ def check_pieces(file: VocabularyFile) -> PieceCheck:
 
 
 def check_texts(
-    file: VocabularyFile, trie: StringTrie, spell: Speller, drafter: DrafterTokenizer, texts: Sequence[str]
+    file: VocabularyFile, trie: StringTrie, spell: Speller, drafter: DrafterVocabulary, texts: Sequence[str]
 ) -> TextCheck:
     """Compares with the bytes of the target's own tokens, since SentencePiece puts a space before a text."""
     pieces = file.vocabulary.pieces
@@ -166,6 +171,28 @@ def _row(path: Path, drafter: DrafterTokenizer, texts: Sequence[str], folder: Pa
     ]
 
 
+def _square(paths: Sequence[Path], texts: Sequence[str]) -> Table:
+    """A row for each drafter."""
+    table = Table(title=f"texts that come back, of {len(texts)}: drafters in rows, targets in columns")
+    table.add_column("drafter")
+    files = [load_vocabulary(path) for path in paths]
+    names = [path.stem.removeprefix("ggml-vocab-") for path in paths]
+    for name in names:
+        table.add_column(name, justify="right")
+    for name, source in zip(names, files, strict=True):
+        drafter, cells = GgufVocabulary(source), []
+        for file in files:
+            vocabulary = file.vocabulary
+            silent = vocabulary.special | vocabulary.end_of_generation
+            made = VocabularyMap.build(vocabulary.pieces, silent, drafter.pieces, drafter.encode_many)
+            spell = Speller(vocabulary.pieces, silent, drafter.pieces)
+            cells.append(str(check_texts(file, StringTrie(made), spell, drafter, texts).num_identical))
+        table.add_row(name, *cells)
+    for file in files:
+        file.close()
+    return table
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=_ROOT.parent / "shared" / "data")
@@ -186,10 +213,13 @@ def main() -> None:
         "push,\nµs",
     ):
         table.add_column(column, justify="left" if column == "vocabulary" else "right", no_wrap=True)
+    paths = sorted((arguments.data / "vocabs").glob("*.gguf"))
     with tempfile.TemporaryDirectory() as folder:
-        for path in sorted((arguments.data / "vocabs").glob("*.gguf")):
+        for path in paths:
             table.add_row(*_row(path, drafter, texts, Path(folder)))
-    Console(width=150).print(table)
+    console = Console(width=150)
+    console.print(table)
+    console.print(_square(paths, texts))
 
 
 if __name__ == "__main__":

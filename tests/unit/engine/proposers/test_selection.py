@@ -184,7 +184,9 @@ def test_nobody_drafts_where_nothing_pays() -> None:
     choice = selection(small("a", Pair.DISTILLED), small("b"), steps={"a": 0.01, "b": 0.02}, passes=STEEP).choose()
     assert choice.chosen is None
     assert len(choice.prospects) == 2
-    assert choice.why.startswith("No drafter pays for this model on this machine, so none is loaded: with ")
+    assert choice.why.startswith(
+        "No drafter pays for this model on this machine, so none is loaded: the best of them, "
+    )
     assert choice.label == "no drafter"
 
 
