@@ -112,11 +112,14 @@ def open_model(path: Path, settings: TargetSettings, on_progress: Callable[[floa
     check_file(path)
     state = path.stat()
     key = state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, settings.gpu_layers
+    if stop.is_set():
+        raise Cancelled(f"Loading {path.name} was cancelled.")
     with _sharing:
-        for known in _open_models:
-            if known.key == key:
-                known.num_users += 1
-                return known.model
+        known = next((each for each in _open_models if each.key == key), None)
+        if known is not None:
+            known.num_users += 1
+            on_progress(1.0)
+            return known.model
     model = _load_model(path, settings, on_progress, stop)
     with _sharing:
         _open_models.append(_OpenModel(key, model))

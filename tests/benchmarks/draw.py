@@ -1,10 +1,10 @@
-"""Draws recorded replies for a measurement, as many of each source as of any other.
+"""Draws recorded replies for a measurement, from all sources.
 
-    python -m tests.benchmarks.draw OUT.jsonl TRACE.jsonl [TRACE.jsonl …] --count 60 --seed 7
+    python -m tests.benchmarks.draw OUT.jsonl TRACE.jsonl [TRACE.jsonl …] --count 60 --seed 7 [--even]
 
 A line of a trace is `{"id", "source", "task", "prompt", "response"}`; what is drawn is written as it was read, in
-random order. The sources of every file take turns until there are enough: numbers differ by one at most, except where a
-source has no more. The same files, count and seed draw the same replies on any machine. The result is for
+random order. Every reply is as likely as any other; with `--even`, the sources of every file take turns until there are
+enough: their numbers differ by one at most, except where a source has no more. The same files, count and seed draw the same replies on any machine. The result is for
 `slipstream bench --target trace:VOCAB.gguf --prompts OUT.jsonl`.
 """
 
@@ -29,9 +29,12 @@ def read_sources(paths: Sequence[Path]) -> dict[tuple[str, str], list[str]]:
     return dict(sources)
 
 
-def draw(sources: Mapping[tuple[str, str], Sequence[str]], count: int, seed: int) -> list[str]:
-    """`count` lines, or all of them where there are fewer."""
+def draw(sources: Mapping[tuple[str, str], Sequence[str]], count: int, seed: int, even: bool = False) -> list[str]:
+    """`count` lines, or all of them where there are fewer; with `even`, as many of each source as of any other."""
     dice = random.Random(seed)
+    if not even:
+        lines = [line for name in sorted(sources) for line in sources[name]]
+        return dice.sample(lines, min(count, len(lines)))
     shuffled = [dice.sample(sources[name], len(sources[name])) for name in sorted(sources)]
     dice.shuffle(shuffled)  # who gives one more than others is chance, too
     drawn = [line for line, _ in zip(_in_turn(shuffled), range(count), strict=False)]
@@ -49,9 +52,10 @@ def main() -> None:
     parser.add_argument("traces", type=Path, nargs="+")
     parser.add_argument("--count", type=int, default=60)
     parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--even", action="store_true", help="as many of each source as of any other")
     arguments = parser.parse_args()
     sources = read_sources(arguments.traces)
-    drawn = draw(sources, arguments.count, arguments.seed)
+    drawn = draw(sources, arguments.count, arguments.seed, arguments.even)
     arguments.out.write_text("".join(line + "\n" for line in drawn), "utf-8")
     print(f"{len(drawn)} replies of {len(sources)} sources in {arguments.out}")
 

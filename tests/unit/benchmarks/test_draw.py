@@ -21,8 +21,8 @@ def trace(path: Path) -> Path:
     return path
 
 
-def drawn(paths: list[Path], count: int, seed: int = 7) -> list[str]:
-    return draw(read_sources(paths), count, seed)
+def drawn(paths: list[Path], count: int, seed: int = 7, even: bool = True) -> list[str]:
+    return draw(read_sources(paths), count, seed, even)
 
 
 def sources(lines: list[str]) -> list[str]:
@@ -43,6 +43,15 @@ def test_the_seed_alone_decides_which_and_in_what_order(tmp_path: Path) -> None:
     assert drawn(paths, 12, seed=8) != first
     assert len(set(first)) == 12
     assert sources(first) != sorted(sources(first))
+
+
+def test_otherwise_every_reply_is_as_likely_as_any_other(tmp_path: Path) -> None:
+    paths = [trace(tmp_path / "a.jsonl")]
+    counts: Counter[str] = Counter()
+    for seed in range(300):
+        counts.update(sources(drawn(paths, 6, seed, even=False)))
+    for source, num_lines in NUM_LINES.items():
+        assert 0.7 < counts[source] / (300 * 6 * num_lines / 37) < 1.3
 
 
 def test_lines_are_kept_as_they_are_and_no_more_are_drawn_than_there_are(tmp_path: Path) -> None:

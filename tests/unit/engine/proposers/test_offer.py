@@ -10,7 +10,7 @@ import pytest
 from engine.config import EngineConfig, SpeculationSettings
 from engine.messages.drafters import DrafterChoice
 from engine.numerics.draft_length import PassCosts
-from engine.proposers import supply as supply_module
+from engine.proposers import applicants as applicants_module
 from engine.proposers.supply import DrafterSupply
 from tests.fakes.gguf import Value, write
 from tests.fakes.target import FakeTarget
@@ -28,7 +28,7 @@ NAME = "Qwen/Qwen2.5-0.5B-Instruct-GGUF:qwen2.5-0.5b-instruct-q4_0.gguf"
 
 @pytest.fixture(autouse=True)
 def _memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(supply_module, "free_memory", lambda: 8_000_000_000)
+    monkeypatch.setattr(applicants_module, "free_memory", lambda: 8_000_000_000)
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_nothing_is_offered_to_who_chose_a_drafter(target: FakeTarget, tmp_path:
 
 
 def test_nothing_is_offered_without_room(target: FakeTarget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(supply_module, "free_memory", lambda: 1_000_000_000)
+    monkeypatch.setattr(applicants_module, "free_memory", lambda: 1_000_000_000)
     assert choice(target, tmp_path).offer is None
 
 
