@@ -94,8 +94,8 @@ class Proposer(Protocol):
         ...
 
     def follow(self, context: Context, limit: int) -> Draft:  # noqa: ARG002
-        """Of a free proposer: at most `limit` tokens to follow `context.ahead`, as for `propose`. It has proposed in this
-        round."""
+        """Of a free proposer that has proposed in this round: at most `limit` tokens to follow `context.ahead`, as for
+        `propose`."""
         return NO_DRAFT
 
     def observe(self, verdict: Verdict) -> None:  # noqa: ARG002
