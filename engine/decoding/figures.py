@@ -47,10 +47,12 @@ class DecodingFigures:
         self.num_steps += num_steps
         self.accepted.update(range(1, num_accepted + 1))
         self.checked.update(range(1, min(num_drafted, num_accepted + 1) + 1))
+        known: set[str] = set()  # recall may guess before a drafter and after it
         for proposer, length in parts:
             if length:
                 figures = self.by_proposer.setdefault(proposer, ProposerFigures())
-                figures.num_rounds += 1
+                figures.num_rounds += proposer not in known
+                known.add(proposer)
                 figures.num_drafted += length
                 figures.num_accepted += max(0, min(length, num_accepted))
             num_accepted -= length

@@ -49,6 +49,15 @@ class Draft:
         own = (self.proposer, len(self.tokens) - self.num_before)
         return (*self.before.parts, own) if self.before else (own,)
 
+    def place_of(self, proposer: str) -> tuple[int, int]:
+        """Where that proposer's tokens begin, and how many there are."""
+        start = 0
+        for key, length in self.parts:
+            if key == proposer:
+                return start, length
+            start += length
+        return start, 0
+
     def first(self, num_tokens: int) -> Draft:
         """Its first tokens alone; only of one without a path."""
         assert self.path is None
@@ -58,6 +67,16 @@ class Draft:
         """Another draft, which is certain of its tokens, and this one after it."""
         assert before.path is None
         return replace(self, tokens=before.tokens + self.tokens, chances=before.chances + self.chances, before=before)
+
+    def followed_by(self, more: Draft) -> Draft:
+        """This draft, which is certain of its tokens, and after it tokens that took no time to guess."""
+        return replace(
+            more.after(self),
+            num_steps=self.num_steps,
+            drafter_s=self.drafter_s,
+            reading_s=self.reading_s,
+            num_read=self.num_read,
+        )
 
 
 NO_DRAFT = Draft()

@@ -102,10 +102,14 @@ class GrowingText:
     def become(self, tokens: Sequence[int]) -> None:
         """Changes the text to `tokens`; the part at the beginning that stays the same costs little."""
         known = common_prefix_length(self._tokens, tokens)
-        for end in range(len(self._tokens) - 1, max(known, 1) - 1, -1):
-            self._places[self._tokens[end - 1], self._tokens[end]].pop()
-        del self._tokens[known:]
+        self.cut(known)
         self.extend(tokens[known:])
+
+    def cut(self, length: int) -> None:
+        """Leaves only its first tokens."""
+        for end in range(len(self._tokens) - 1, max(length, 1) - 1, -1):
+            self._places[self._tokens[end - 1], self._tokens[end]].pop()
+        del self._tokens[length:]
 
     def extend(self, new: Sequence[int]) -> None:
         for token in new:

@@ -57,7 +57,7 @@ class GoingRate:
     passes: PassCosts
     rate: float  # tokens per second otherwise
     step_s: float = 0.0
-    next_chance: float = 0.5  # of a token that nothing is known of yet
+    next_chance: Callable[[float], float] = lambda _before: 0.5  # of a token after one of that chance
     before: tuple[float, ...] = ()  # chances of the tokens that the draft goes on from
     always: Always | None = None
 
@@ -69,13 +69,13 @@ class GoingRate:
     def goes_on(self, chances: Sequence[float]) -> bool:
         if self.always is not None and len(chances) < self.always.shortest:
             return True
-        return self._best_gain(chances, self.next_chance) > self.rate * self.step_s
+        return self._best_gain(chances, self.next_chance(chances[-1] if chances else 0.0)) > self.rate * self.step_s
 
     def _best_gain(self, chances: Sequence[float], chance: float) -> float:
         """Of checking a token with that chance after these, and as many of those that may follow as pay."""
         rows = 1 + len(self.before) + len(chances)
         accepted = math.prod(self.before) * math.prod(chances)
-        following = [chance * accepted] + [self.next_chance] * (MAX_LENGTH - rows)
+        following = [chance * accepted] + [self.next_chance(chance)] * (MAX_LENGTH - rows)
         return best_gain(self.passes, following, self.rate, rows, self.step_s)[1]
 
 

@@ -6,9 +6,10 @@ kind fared, how costly proposers did lately. So the distribution of what is writ
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
 from engine.numerics.draft_length import MAX_LENGTH, PassCosts, best_gain
@@ -20,7 +21,7 @@ from engine.proposers.interface import Context, Proposer, label_of
 _MARGIN = 0.03  # tokens; costs are not known well enough to count a smaller gain
 _CAUTION = 0.5  # more margin for each token that drafting has lost in this reply: some texts only look repetitive
 _MEMORY = 0.97  # of the current speed, from round to round
-_MOST_DRAFTED = 48  # rounds one after the other; then one without a draft shows how fast plain decoding is
+_MOST_DRAFTED = 96  # rounds one after the other; then one without a draft shows how fast plain decoding is
 _ROUNDS_UNTIL_COSTS_CHANGE = 64
 
 
@@ -164,7 +165,25 @@ class Chooser:
         for candidate in self._costly:
             if candidate is not asked:
                 candidate.form.pause(passed_over=asked is not None)
-        return best if asked is None else asked.ask(context, start, longest, rate)
+        if asked is None:
+            return best
+        return self._with_more(context, asked.ask(context, start, longest, rate), longest, rate)
+
+    def _with_more(self, context: Context, draft: Draft, longest: int, rate: float) -> Draft:
+        """The draft, and behind it what a free proposer makes of it, where that is worth its rows. Not behind a sampled
+        one, whose tokens are not certain yet."""
+        room = longest - len(draft.tokens)
+        if draft.path is not None or not draft.tokens or room < 1:
+            return draft
+        context, reached = replace(context, ahead=draft.tokens), math.prod(draft.chances)
+        best, most = NO_DRAFT, 0.0
+        for proposer in self._free:
+            guess = call(proposer, proposer.follow, context, room)
+            chances = (reached * guess.chances[0], *guess.chances[1:]) if guess.chances else ()
+            length, gain = best_gain(self._passes, chances, rate, 1 + len(draft.tokens))
+            if gain > most:
+                best, most = guess.first(length), gain
+        return draft.followed_by(best) if best.tokens else draft
 
     def _best_free(self, guesses: Sequence[Draft], rate: float) -> tuple[Draft, float]:
         """The part of a free guess that gains most, and the tokens gained; no draft where that is not worth it."""
@@ -183,7 +202,8 @@ class Chooser:
 
     def _note(self, verdict: Verdict) -> None:
         draft = verdict.draft
-        step_s = (each.costs.step_s for each in self._costly if each.proposer.origin.key == draft.proposer)
+        keys = {key for key, _ in draft.parts}
+        step_s = (each.costs.step_s for each in self._costly if each.proposer.origin.key in keys)
         spent_s = next(step_s, 0.0) * draft.num_steps
         more_s = self._passes.of(len(draft.tokens) + 1) - self._passes.of(1) + spent_s
         self._debt = max(0.0, self._debt + more_s / self._passes.of(1) - (len(verdict.tokens) - 1))

@@ -88,13 +88,13 @@ class DrafterProposer(Proposer):
         return self._sample(logits, limit, worth, context)
 
     def observe(self, verdict: Verdict) -> None:
-        draft = verdict.draft
-        num_reached = verdict.num_accepted - draft.num_before
+        start, length = verdict.draft.place_of(self.origin.key)
+        num_reached = verdict.num_accepted - start
         for place, kind in enumerate(self._kinds[: max(0, num_reached + 1)]):
             self._note(kind, place, place < num_reached)
-        if self._refused is not None and verdict.num_accepted == len(draft.tokens) < len(verdict.tokens):
+        if self._refused is not None and num_reached >= length and start + length < len(verdict.tokens):
             kind, token = self._refused
-            self._note(kind, len(self._kinds), self._is_right(token, verdict.tokens[-1]))
+            self._note(kind, len(self._kinds), self._is_right(token, verdict.tokens[start + length]))
         self._kinds, self._refused = [], None
 
     def num_unread(self, context: Context) -> int:

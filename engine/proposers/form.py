@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import pairwise
 
 from engine.numerics.draft import Draft
 from engine.numerics.draft_length import MAX_LENGTH, PassCosts, best_gain
@@ -13,6 +15,7 @@ _LARGEST_SURPRISE = 2.0
 _HIGHEST_CHANCE = 0.8  # no text is guessed better for long, and costs are known to some tenths only
 _NEWEST = 0.12  # weight of the newest asking, in the long run
 _NEWEST_AFTER_LONG = 0.5  # the same, after others were asked for long
+_SURE = (0.45, 0.7, 0.88)  # borders between chances: where one guess is sure, the next often is
 _FIRST_ASKINGS = 4  # are made before anything is concluded
 _FIRST_REST, _LONGEST_REST = 4, 64  # rounds without asking, when it did not pay
 
@@ -60,7 +63,7 @@ class Form:
     def __init__(self) -> None:
         self.tokens = 0.0  # of an asking, running mean
         self.seconds = 0.0
-        self.next_chance = 0.5  # of a token after the first, running mean
+        self._next_chances = [0.5] * (len(_SURE) + 1)  # of a token, by how sure the one before it was; running means
         self.num_askings = 0
         self._rest = _FIRST_REST
         self._rounds_to_rest = 0
@@ -83,6 +86,10 @@ class Form:
         """Tokens that an asking gains, at `rate` tokens per second otherwise."""
         return self.tokens - rate * self.seconds
 
+    def next_chance(self, before: float) -> float:
+        """Of a token after one of that chance."""
+        return self._next_chances[bisect_right(_SURE, before)]
+
     def pause(self, passed_over: bool = False) -> None:
         """A round without asking it; `passed_over`: another costly proposer was asked."""
         self._rounds_to_rest = max(0, self._rounds_to_rest - 1)
@@ -95,8 +102,9 @@ class Form:
         self._rounds_passed_over = 0
         self.tokens += newest * (tokens - self.tokens)
         self.seconds += newest * (seconds - self.seconds)
-        for chance in chances[1:]:
-            self.next_chance += _NEWEST / 4 * (chance - self.next_chance)
+        for before, chance in pairwise(chances):
+            place = bisect_right(_SURE, before)
+            self._next_chances[place] += _NEWEST / 4 * (chance - self._next_chances[place])
         if not self.is_known:
             return
         if self.gain(rate) > 0:

@@ -9,7 +9,7 @@ from typing import Protocol
 from engine.config import SamplingSettings
 from engine.messages.conversations import ChatTurn
 from engine.messages.origins import Origin
-from engine.numerics.draft import Draft, Verdict
+from engine.numerics.draft import NO_DRAFT, Draft, Verdict
 from engine.numerics.sampling import Dice
 from engine.numerics.suffix_index import SuffixIndex
 from engine.target.interface import Target, TargetFeature
@@ -92,6 +92,11 @@ class Proposer(Protocol):
         `context.ahead`; may be empty. Ends where `worth` says so; a free proposer need not ask, and its draft has no
         path, since it may be cut."""
         ...
+
+    def follow(self, context: Context, limit: int) -> Draft:  # noqa: ARG002
+        """Of a free proposer that has proposed in this round: at most `limit` tokens to follow `context.ahead`, as for
+        `propose`."""
+        return NO_DRAFT
 
     def observe(self, verdict: Verdict) -> None:  # noqa: ARG002
         """The outcome of the round, whoever drafted in it."""

@@ -47,6 +47,13 @@ _PRIORS = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _Guess:
+    num_ahead: int  # tokens of another's draft before it
+    tokens: list[int]
+    kinds: list[int]  # of each token
+
+
 class RecallProposer(Proposer):
     """Quotes the chat at hand and texts of earlier ones."""
 
@@ -58,8 +65,7 @@ class RecallProposer(Proposer):
         self._indexes = indexes
         self._text = GrowingText()
         self._turns: Sequence[ChatTurn] | None = None
-        self._guess: list[int] = []  # of the round under way, with the kind of each token
-        self._kinds: list[int] = []
+        self._guesses: list[_Guess] = []  # of the round under way
         self._calibration = Calibration(_PRIORS)
 
     @classmethod
@@ -67,8 +73,19 @@ class RecallProposer(Proposer):
         return cls(supplies.indexes)
 
     def propose(self, context: Context, limit: int, worth: Worth) -> Draft:  # noqa: ARG002
-        self._guess, self._kinds = [], []
+        self._guesses = []
         self._follow(context)
+        return self._quote(0, limit)
+
+    def follow(self, context: Context, limit: int) -> Draft:
+        num_known = len(self._text)
+        self._text.extend(context.ahead)
+        draft = self._quote(len(context.ahead), limit)
+        self._text.cut(num_known)
+        return draft
+
+    def _quote(self, num_ahead: int, limit: int) -> Draft:
+        """What followed where the text ended as it does now."""
         tail = self._text.tail()
         places = [(place, _HERE * _FADING**age) for age, place in enumerate(reversed(self._text.find(_MOST_PLACES)))]
         for index in self._indexes():
@@ -76,19 +93,22 @@ class RecallProposer(Proposer):
             places += [(place, _FADING**age) for age, place in enumerate(reversed(found))]
         if not places:
             return NO_DRAFT
-        self._guess, self._kinds = _vote(places, limit)
-        chances = self._calibration.chances(self._kinds)
-        return Draft(tuple(self._guess), chances=chances, proposer=self.origin.key)
+        guess = _Guess(num_ahead, *_vote(places, limit))
+        self._guesses.append(guess)
+        return Draft(tuple(guess.tokens), chances=self._calibration.chances(guess.kinds), proposer=self.origin.key)
 
     def observe(self, verdict: Verdict) -> None:
-        for token, kind, written in zip(self._guess, self._kinds, verdict.tokens, strict=False):
-            self._calibration.note(kind, token == written)
-            if token != written:
-                break
-        self._guess = []
+        for guess in self._guesses:
+            if verdict.num_accepted >= guess.num_ahead:
+                written = verdict.tokens[guess.num_ahead :]
+                for token, kind, wanted in zip(guess.tokens, guess.kinds, written, strict=False):
+                    self._calibration.note(kind, token == wanted)
+                    if token != wanted:
+                        break
+        self._guesses = []
 
     def end_reply(self) -> None:
-        self._guess, self._kinds = [], []
+        self._guesses = []
 
     def _follow(self, context: Context) -> None:
         text, tokens = self._text, context.tokens

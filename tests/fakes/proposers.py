@@ -64,7 +64,9 @@ class FakeRecall(Proposer):
     def __init__(self, tokens: Sequence[int] = (), chances: Sequence[float] = ()) -> None:
         self.tokens = tuple(tokens)
         self.chances = tuple(chances)
+        self.tokens_behind: tuple[int, ...] = ()  # after another's guess
         self.asked: list[Context] = []
+        self.followed: list[Context] = []
         self.verdicts: list[Verdict] = []
         self.num_replies = 0
 
@@ -73,6 +75,13 @@ class FakeRecall(Proposer):
         if not self.tokens:
             return NO_DRAFT
         return Draft(self.tokens[:limit], chances=self.chances[:limit], proposer=self.origin.key)
+
+    def follow(self, context: Context, limit: int) -> Draft:
+        self.followed.append(context)
+        if not self.tokens_behind:
+            return NO_DRAFT
+        chances = (0.9,) * len(self.tokens_behind[:limit])
+        return Draft(self.tokens_behind[:limit], chances=chances, proposer=self.origin.key)
 
     def observe(self, verdict: Verdict) -> None:
         self.verdicts.append(verdict)

@@ -50,3 +50,13 @@ def test_a_sampled_draft_is_neither_cut_nor_gone_on_from() -> None:
         DRAFTED.first(1)
     with pytest.raises(AssertionError):
         RECALLED.after(DRAFTED)
+
+
+def test_one_that_others_go_on_from_keeps_what_it_cost() -> None:
+    greedy = Draft((0, 1), None, (0.6, 0.5), num_steps=3, drafter_s=0.2, reading_s=0.1, proposer="drafter")
+    both = greedy.after(RECALLED).followed_by(RECALLED.first(2))
+    assert both.tokens == (5, 6, 7, 0, 1, 5, 6)
+    assert both.parts == (("recall", 3), ("drafter", 2), ("recall", 2))
+    assert both.place_of("drafter") == (3, 2)
+    assert both.place_of("nobody") == (7, 0)
+    assert (both.path, both.num_steps, both.drafter_s, both.reading_s) == (None, 3, 0.2, 0.1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from engine.messages.origins import Origin
+from engine.numerics.draft_length import FixedCosts
 from engine.proposers.chooser import Chooser
 from tests.fakes.proposers import FREE, FakeRecall, FakeSlow
 from tests.unit.engine.proposers.machine import STEP_S, Machine, context, num_drafted, recalling
@@ -93,3 +94,17 @@ def test_nobody_can_pay_where_there_is_nobody() -> None:
     chooser.give_up("drafter")
     assert not chooser.has_costly
     assert not chooser.propose(context(), 9).tokens
+
+
+def test_behind_a_drafters_guess_a_free_one_goes_on_where_its_rows_are_worth_it() -> None:
+    for rows, gains in ((FREE, True), (FixedCosts({1: 1.0, 16: 16.0}), False)):
+        quoting, slow = FakeRecall(), FakeSlow(0.6, STEP_S)
+        quoting.tokens_behind = (70, 71, 72)
+        chooser = Chooser(rows, [quoting, slow], STEP_S)
+        drafts = [chooser.propose(context(), 15) for _ in range(20)]
+        drafts = [draft for draft in drafts if draft.tokens]
+        assert bool(drafts) is gains
+        for draft, asked in zip(drafts, quoting.followed, strict=False):
+            assert [key for key, _ in draft.parts] == ["drafter", "recall"]
+            assert draft.tokens == (*asked.ahead, 70, 71, 72)
+            assert draft.num_steps > 0, "what the drafter took still counts"

@@ -95,5 +95,15 @@ def test_a_round_without_asking_is_no_rest_where_there_is_none() -> None:
 def test_what_comes_after_the_first_token_is_expected_to_go_on_so(chance: float) -> None:
     form = Form()
     for _ in range(300):
-        form.note(1.0, 0.1, [0.01, chance, chance], RATE)
-    assert form.next_chance == pytest.approx(chance, abs=0.01)
+        form.note(1.0, 0.1, [0.01, chance], RATE)
+    assert form.next_chance(0.02) == pytest.approx(chance, abs=0.01)
+
+
+def test_what_comes_after_a_sure_token_is_learned_apart_from_what_comes_after_a_doubtful_one() -> None:
+    form = Form()
+    for _ in range(300):
+        form.note(1.0, 0.1, [0.95, 0.9], RATE)
+        form.note(1.0, 0.1, [0.2, 0.3], RATE)
+    assert form.next_chance(0.99) == pytest.approx(0.9, abs=0.01)
+    assert form.next_chance(0.1) == pytest.approx(0.3, abs=0.01)
+    assert form.next_chance(0.6) == 0.5, "nothing is known of these"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -199,3 +200,27 @@ def test_the_end_of_a_reply_changes_nothing() -> None:
     before = asked(lookup, [1, 2, 3, 4, 1, 2])
     lookup.end_reply()
     assert asked(lookup, [1, 2, 3, 4, 1, 2]) == before
+
+
+def test_it_goes_on_where_another_guess_ends_and_forgets_that_guess() -> None:
+    lookup = RecallProposer()
+    text = [1, 2, 3, 4, 5, 6, 9]
+    context = Context(TURNS, text[:-1], text[-1], 0, GREEDY, RandomDice(0))
+    assert lookup.propose(context, 9, Generous()) is NO_DRAFT
+    assert lookup.follow(replace(context, ahead=(8, 2, 3)), 2).tokens == (4, 5)
+    assert lookup.follow(replace(context, ahead=(8, 8)), 2) is NO_DRAFT
+    assert asked(lookup, [*text, 8, 2]) is NO_DRAFT  # what was only guessed was never said
+
+
+def test_what_followed_a_guess_is_learned_from_where_the_guess_was_right() -> None:
+    def chance_after(written: Sequence[int]) -> float:
+        lookup = RecallProposer()
+        context = Context(TURNS, [1, 2, 3, 4, 5, 6], 9, 0, GREEDY, RandomDice(0))
+        for _ in range(20):
+            lookup.propose(context, 9, Generous())
+            lookup.follow(replace(context, ahead=(2, 3)), 1)
+            lookup.observe(Verdict(Draft((2, 3, 4)), len(written) - 1, tuple(written)))
+        return lookup.follow(replace(context, ahead=(2, 3)), 1).chances[0]
+
+    unknown = chance_after([7])
+    assert chance_after([2, 3, 4, 0]) > unknown > chance_after([2, 3, 0])
