@@ -4,8 +4,8 @@
 
 A line of a trace is `{"id", "source", "task", "prompt", "response"}`; what is drawn is written as it was read, in
 random order. Every reply is as likely as any other; with `--even`, the sources of every file take turns until there are
-enough: their numbers differ by one at most, except where a source has no more. The same files, count and seed draw the same replies on any machine. The result is for
-`slipstream bench --target trace:VOCAB.gguf --prompts OUT.jsonl`.
+enough: their numbers differ by one at most, except where a source has no more. The same files, count and seed draw the
+same replies on any machine. The result is for `slipstream bench --target trace:VOCAB.gguf --prompts OUT.jsonl`.
 """
 
 from __future__ import annotations
