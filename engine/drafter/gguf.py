@@ -19,6 +19,7 @@ from engine.numerics.vocabulary_map import fingerprint
 from engine.stop_signal import StopSignal
 from engine.target.interface import SpellingVocabulary, Target, TargetFeature
 from engine.target.llama_cpp import LlamaCppTarget
+from engine.target.model_files import model_name
 from engine.target.preflight import preflight
 
 MAX_HELD = 2048  # tokens; more would cost memory, and what is further away hardly changes a guess
@@ -88,7 +89,7 @@ class GgufVocabulary:
     def encode_many(self, items: Sequence[bytes]) -> list[list[int] | None]:
         """Many are split in one call: some tokenizers take most of their time to begin."""
         found: dict[int, list[int]] = {}
-        if self.pieces[self._guard[-1]] == _GUARD.encode():
+        if self._guard and self.pieces[self._guard[-1]] == _GUARD.encode():
             places = [place for place, data in enumerate(items) if _is_joinable(data)]
             for start in range(0, len(places), _NUM_JOINED):
                 some = places[start : start + _NUM_JOINED]
@@ -138,7 +139,7 @@ def load_gguf(path: Path, name: str, trusted: bool, stop: StopSignal) -> tuple[G
     except Cancelled:
         raise
     except MendableError as error:
-        raise DrafterUnusable(f"{name} cannot draft: {error}") from error
+        raise DrafterUnusable(_refusal(name, path, str(error))) from error
     try:
         if TargetFeature.ROLLBACK not in model.features:
             raise DrafterUnusable(f"{name} cannot draft: it cannot take back what it has read; choose another drafter.")
@@ -149,8 +150,12 @@ def load_gguf(path: Path, name: str, trusted: bool, stop: StopSignal) -> tuple[G
 
 
 def _load(path: Path, name: str, trusted: bool, stop: StopSignal) -> LlamaCppTarget:
-    settings = TargetSettings(context_size=_most_held(path))
-    check_memory(path, settings)
+    found = facts_of(path)
+    if found.problem:
+        raise DrafterUnusable(found.problem)
+    trained_context = found.details.trained_context if found.details else 0
+    settings = TargetSettings(context_size=min(MAX_HELD, trained_context or MAX_HELD))
+    check_memory(path, settings, way_out="close other programs, or choose a smaller drafter")
     if not trusted:
         preflight(path, stop)
     try:
@@ -159,9 +164,12 @@ def _load(path: Path, name: str, trusted: bool, stop: StopSignal) -> LlamaCppTar
         return LlamaCppTarget.load(path, name, replace(settings, gpu_layers=0), _ignore, stop, max_rows=1)
 
 
-def _most_held(path: Path) -> int:
-    details = facts_of(path).details
-    return min(MAX_HELD, (details and details.trained_context) or MAX_HELD)
+def _refusal(name: str, path: Path, reason: str) -> str:
+    """Does not repeat the name of the file, with which most reasons begin."""
+    for subject in (path.name, model_name(path)):
+        if reason.startswith(f"{subject} "):
+            reason = "it" + reason.removeprefix(subject)
+    return f"{name} cannot draft: {reason}"
 
 
 def _ignore(_progress: float) -> None:

@@ -18,9 +18,10 @@ _CLEARLY = 1.05  # times the free memory: an estimate may be some percent too hi
 _GIB = 2**30
 
 
-def check_memory(path: Path, settings: TargetSettings, facts: str = "") -> None:
+def check_memory(path: Path, settings: TargetSettings, facts: str = "", way_out: str = "") -> None:
     """Raises TargetUnusable where the target would clearly take more memory than is free beside the target in use, or
-    more than the graphics cards have. A target that cannot be estimated passes: loading has the last word."""
+    more than the graphics cards have. A target that cannot be estimated passes: loading has the last word. `way_out`:
+    what can be done, instead of what can be done about a target."""
     try:
         found = facts_of(path, facts)
     except TargetMissing:
@@ -31,13 +32,17 @@ def check_memory(path: Path, settings: TargetSettings, facts: str = "") -> None:
     _check_cards(path, settings, needed)
     if needed.on_machine <= _CLEARLY * needed.available:
         return
-    fits_smaller = needed.on_machine - needed.context - needed.work < needed.available
-    way_out = "a smaller context size or quantization" if fits_smaller else "a smaller quantization"
     raise TargetUnusable(
-        f"{model_name(path)} with a context of {context_size(found, settings):,} tokens takes about "
-        f"{needed.on_machine / _GIB:.1f} GiB of memory, but {needed.available / _GIB:.1f} GiB are free; choose "
-        f"{way_out}, close other programs, or load it anyway."
+        f"{model_name(path)} takes about {needed.on_machine / _GIB:.1f} GiB of memory with a context of "
+        f"{context_size(found, settings):,} tokens, but {needed.available / _GIB:.1f} GiB are free; "
+        f"{way_out or _way_out(needed)}."
     )
+
+
+def _way_out(needed: MemoryEstimate) -> str:
+    fits_smaller = needed.on_machine - needed.context - needed.work < needed.available
+    smaller = "a smaller context size or quantization" if fits_smaller else "a smaller quantization"
+    return f"choose {smaller}, close other programs, or load it anyway"
 
 
 def fitted(path: Path, settings: TargetSettings) -> TargetSettings:

@@ -20,6 +20,8 @@ from engine.target.cpu import usable_cores
 from engine.target.interface import TargetDescription
 from engine.target.runtime import forget_errors, gpu_support, last_error
 
+_TEXT_BYTES = (*range(0xC0), *range(0xC2, 0xF5))  # that occur in UTF-8
+_VOCABULARY_S = 5.0  # large ones take a tenth of a second
 _NO_DEVICES = (ctypes.c_void_p * 1)(None)  # graphics cards are left alone
 
 
@@ -55,7 +57,7 @@ def read_head(path: Path) -> bytes:
 
 
 def trial(path: Path) -> str | None:
-    """Loads the model and evaluates one token; what llama.cpp objects to, or None.
+    """Loads the model, tries its vocabulary and evaluates one token; what llama.cpp objects to, or None.
 
     A damaged file can make llama.cpp end the whole process here, so call it in a process of its own.
     """
@@ -66,6 +68,7 @@ def trial(path: Path) -> str | None:
     model = lib.llama_model_load_from_file(os.fsencode(path), parameters)
     if not model:
         return last_error()
+    _try_vocabulary(lib.llama_model_get_vocab(model))
     sizes = lib.llama_context_default_params()
     sizes.n_ctx = sizes.n_batch = sizes.n_ubatch = 32
     context = lib.llama_init_from_model(model, sizes)
@@ -73,6 +76,19 @@ def trial(path: Path) -> str | None:
         return last_error()
     token = (lib.llama_token * 1)(0)
     return None if lib.llama_decode(context, lib.llama_batch_get_one(token, 1)) == 0 else last_error()
+
+
+def _try_vocabulary(vocab: Any) -> None:
+    """Spells every byte and every token: where one cannot be spelled, llama.cpp ends the process, or goes on for ever,
+    at which this process is ended."""
+    limit = threading.Timer(_VOCABULARY_S, os._exit, (1,))
+    limit.start()
+    text, tokens = ctypes.create_string_buffer(8), (lib.llama_token * 8)()
+    for token in range(lib.llama_vocab_n_tokens(vocab)):
+        lib.llama_token_to_piece(vocab, token, text, len(text), 0, True)
+    for byte in _TEXT_BYTES:
+        lib.llama_tokenize(vocab, bytes((byte,)), 1, tokens, len(tokens), False, False)
+    limit.cancel()
 
 
 def explain(path: Path, complaint: str) -> MendableError:

@@ -163,7 +163,7 @@ def test_its_memory_is_freed_with_it() -> None:
 def test_a_file_that_is_cut_short_is_a_sentence(tmp_path: Path) -> None:
     damaged = tmp_path / "short.gguf"
     damaged.write_bytes(starter_path().read_bytes()[:2_000_000])
-    with pytest.raises(DrafterUnusable, match=r"short cannot draft: short\.gguf is cut short"):
+    with pytest.raises(DrafterUnusable, match=r"short cannot draft: it is cut short"):
         load_gguf(damaged, "short", False, StopSignal())
 
 

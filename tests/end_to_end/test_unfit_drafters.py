@@ -1,0 +1,115 @@
+"""Files that cannot draft, in the real engine: each is told in a sentence, and replies go on with recall alone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engine import Engine, EngineConfig, LoadTarget, ReplySettings, SamplingSettings, Send, TargetSettings, UseDrafter
+from engine.messages.events import Failed, ReplyFinished, SpeculationChanged, TargetReady
+from engine.messages.replies import ReplyStatistics, StopReason
+from engine.numerics.draft_length import PassCosts
+from engine.stop_signal import StopSignal
+from engine.target.interface import Target
+from engine.target.sources import starter_path
+from tests.fakes.listener import EventQueue
+from tests.fakes.proposers import FREE
+from tests.fakes.tiny_models import tiny_bert, tiny_llama, tiny_mamba
+
+pytestmark = pytest.mark.starter
+
+PROMPT = "Write a Python function that sorts names."
+_READY = "ame is ready"
+SETTINGS = ReplySettings(SamplingSettings(temperature=0), max_tokens=32)
+
+
+class Chat:
+    def __init__(self, folder: Path) -> None:
+        self.events = EventQueue()
+        self.engine = Engine(EngineConfig(folder), self.events)
+        self.engine.post(UseDrafter(str(folder / "nobody")))
+        self.engine.post(LoadTarget("starter", TargetSettings(context_size=512)))
+        self.events.wait_for(TargetReady)
+
+    def use(self, drafter: Path, words: str) -> SpeculationChanged:
+        """What is said of it at last, with these words in it."""
+        self.engine.post(UseDrafter(str(drafter)))
+        while True:
+            told = self.events.wait_for(SpeculationChanged)
+            if words in told.sentence and not told.awaits_drafter:
+                return told
+
+    def ask(self) -> ReplyStatistics:
+        """Of a whole reply to the same prompt, each time in a chat of its own."""
+        self.engine.post(Send(PROMPT, None, SETTINGS))
+        message = self.events.wait_for(ReplyFinished).message
+        assert message.text
+        assert message.statistics is not None
+        assert message.statistics.stop_reason is StopReason.LENGTH
+        assert message.statistics.reply_tokens == 32
+        return message.statistics
+
+
+@pytest.fixture
+def chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Chat]:
+    def free(_target: Target, _stop: StopSignal) -> PassCosts:
+        return FREE
+
+    # What passes truly cost on a busy machine decides whether anything is drafted at all.
+    monkeypatch.setattr("engine.loading.measure_passes", free)
+    chat = Chat(tmp_path / "store")
+    yield chat
+    assert chat.engine.close()
+
+
+def cut_short(path: Path) -> Path:
+    path.write_bytes(starter_path().read_bytes()[:2_000_000])
+    return path
+
+
+def beyond_memory(path: Path) -> Path:
+    tiny_llama(path)
+    os.truncate(path, 3 << 40)  # sparse: it takes no room on the disk
+    return path
+
+
+def without_bytes(path: Path) -> Path:
+    return tiny_llama(path, byte_tokens="byte {}")
+
+
+UNFIT = {
+    "cut-short": (cut_short, "it is cut short; download it again."),
+    "recurrent": (tiny_mamba, "it cannot take back what it has read; choose another drafter."),
+    "embeddings": (tiny_bert, "it finds and compares texts, but cannot write any; choose a chat model."),
+    "no-bytes": (without_bytes, "it is damaged: llama.cpp cannot open it; download it again."),
+    "huge": (beyond_memory, "it takes about 3072.0 GiB of memory"),
+}
+
+
+def test_each_is_told_in_a_sentence_and_replies_go_on_with_recall(chat: Chat, tmp_path: Path) -> None:
+    alone = chat.ask().num_accepted  # what recall finds in the reply itself
+    for name, (make, reason) in UNFIT.items():
+        told = chat.use(make(tmp_path / f"{name}.gguf"), f"{name} cannot draft: {reason}")
+        assert not told.is_drafting
+        statistics = chat.ask()
+        assert {each.key for each in statistics.proposers} == {"recall"}
+        assert statistics.num_accepted > alone + 10
+    assert not any(isinstance(event, Failed) for event in chat.events.seen)
+
+
+def test_one_that_drafted_is_replaced_under_its_name(chat: Chat, tmp_path: Path) -> None:
+    path = tiny_llama(tmp_path / "same.gguf")
+    assert chat.use(path, _READY).is_drafting
+    chat.ask()
+    tiny_mamba(tmp_path / "other.gguf").replace(path)
+    chat.ask()  # the one that is loaded goes on
+    told = chat.use(path, "same cannot draft: it cannot take back what it has read; choose another drafter.")
+    assert not told.is_drafting
+    assert {each.key for each in chat.ask().proposers} == {"recall"}
+    tiny_llama(tmp_path / "again.gguf").replace(path)
+    assert chat.use(path, _READY).is_drafting
+    chat.ask()
+    assert not any(isinstance(event, Failed) for event in chat.events.seen)

@@ -1,0 +1,130 @@
+"""Tiny models with random weights that llama.cpp really loads and runs: a llama, a Mamba and a BERT."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from gguf import GGUFWriter, PoolingType, TokenType
+
+_WIDTH = 64
+_INNER = 128
+_HEADS = 4
+_CONTEXT = 512
+_STATE, _CONVOLUTION, _STEP_RANK = 16, 4, 4  # of a Mamba
+
+_WORDS = ["▁", "a", "b", "c", "▁a", "ab", "▁ab", "abc", "▁the", "▁and", "e", "t", "n", "d", "th"]
+_BYTES = "<0x{:02X}>"
+_NUM_SPM = 3 + 256 + len(_WORDS)
+_SPM_KINDS = [TokenType.UNKNOWN, TokenType.CONTROL, TokenType.CONTROL, *[TokenType.BYTE] * 256]
+_WORD_PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(chr(97 + letter) for letter in range(26)), "##a"]
+
+_Shapes = dict[str, tuple[int, ...]]  # by the name of a tensor, in numpy's order
+
+
+def tiny_llama(path: Path, byte_tokens: str = _BYTES, tokenizer: str = "llama") -> Path:
+    """A model that can draft, with a SentencePiece vocabulary. `byte_tokens`: how it names tokens for single bytes;
+    `tokenizer`: what is to spell with that vocabulary."""
+    writer = _begin("llama", num_layers=1)
+    writer.add_head_count(_HEADS)
+    writer.add_head_count_kv(_HEADS)
+    writer.add_layer_norm_rms_eps(1e-5)
+    _add_sentencepiece(writer, byte_tokens, tokenizer)
+    square, wide = (_WIDTH, _WIDTH), (_INNER, _WIDTH)
+    attention = {f"blk.0.attn_{part}.weight": square for part in ("q", "k", "v", "output")}
+    inside = {"blk.0.ffn_gate.weight": wide, "blk.0.ffn_up.weight": wide, "blk.0.ffn_down.weight": wide[::-1]}
+    norms = {f"{name}.weight": (_WIDTH,) for name in ("blk.0.attn_norm", "blk.0.ffn_norm", "output_norm")}
+    return _write(path, writer, {"token_embd.weight": (_NUM_SPM, _WIDTH), **attention, **inside, **norms})
+
+
+def tiny_mamba(path: Path) -> Path:
+    """A recurrent model: it writes text, but cannot take back what it has read."""
+    writer = _begin("mamba", num_layers=1)
+    writer.add_ssm_conv_kernel(_CONVOLUTION)
+    writer.add_ssm_inner_size(_INNER)
+    writer.add_ssm_state_size(_STATE)
+    writer.add_ssm_time_step_rank(_STEP_RANK)
+    writer.add_layer_norm_rms_eps(1e-5)
+    _add_sentencepiece(writer)
+    shapes: _Shapes = {
+        "token_embd.weight": (_NUM_SPM, _WIDTH),
+        "output_norm.weight": (_WIDTH,),
+        "blk.0.attn_norm.weight": (_WIDTH,),
+        "blk.0.ssm_in.weight": (2 * _INNER, _WIDTH),
+        "blk.0.ssm_conv1d.weight": (_INNER, _CONVOLUTION),
+        "blk.0.ssm_conv1d.bias": (_INNER,),
+        "blk.0.ssm_x.weight": (_STEP_RANK + 2 * _STATE, _INNER),
+        "blk.0.ssm_dt.weight": (_INNER, _STEP_RANK),
+        "blk.0.ssm_dt.bias": (_INNER,),
+        "blk.0.ssm_a": (_INNER, _STATE),
+        "blk.0.ssm_d": (_INNER,),
+        "blk.0.ssm_out.weight": (_WIDTH, _INNER),
+    }
+    return _write(path, writer, shapes)
+
+
+def tiny_bert(path: Path) -> Path:
+    """An embedding model: it compares texts, and writes none."""
+    writer = _begin("bert", num_layers=1)
+    writer.add_head_count(_HEADS)
+    writer.add_layer_norm_eps(1e-12)
+    writer.add_causal_attention(False)
+    writer.add_pooling_type(PoolingType.MEAN)
+    writer.add_token_type_count(2)
+    writer.add_tokenizer_model("bert")
+    writer.add_token_list(_WORD_PIECES)
+    writer.add_token_types([TokenType.CONTROL] * 5 + [TokenType.NORMAL] * (len(_WORD_PIECES) - 5))
+    writer.add_unk_token_id(1)
+    writer.add_bos_token_id(2)
+    writer.add_sep_token_id(3)
+    matrices: _Shapes = {f"blk.0.attn_{part}": (_WIDTH, _WIDTH) for part in ("q", "k", "v", "output")}
+    matrices |= {"blk.0.ffn_up": (_INNER, _WIDTH), "blk.0.ffn_down": (_WIDTH, _INNER)}
+    norms = ("token_embd_norm", "blk.0.attn_output_norm", "blk.0.layer_output_norm")
+    shapes: _Shapes = {
+        "token_embd.weight": (len(_WORD_PIECES), _WIDTH),
+        "token_types.weight": (2, _WIDTH),
+        "position_embd.weight": (_CONTEXT, _WIDTH),
+    }
+    shapes |= {f"{name}.weight": shape for name, shape in matrices.items()}
+    shapes |= {f"{name}.bias": shape[:1] for name, shape in matrices.items()}
+    shapes |= {f"{name}.{part}": (_WIDTH,) for name in norms for part in ("weight", "bias")}
+    return _write(path, writer, shapes)
+
+
+def _begin(architecture: str, num_layers: int) -> GGUFWriter:
+    writer = GGUFWriter(None, architecture)
+    writer.add_name(f"Tiny {architecture}")
+    writer.add_file_type(0)
+    writer.add_context_length(_CONTEXT)
+    writer.add_block_count(num_layers)
+    writer.add_embedding_length(_WIDTH)
+    writer.add_feed_forward_length(_INNER)
+    return writer
+
+
+def _add_sentencepiece(writer: GGUFWriter, byte_tokens: str = _BYTES, tokenizer: str = "llama") -> None:
+    writer.add_tokenizer_model(tokenizer)
+    writer.add_tokenizer_pre("default")
+    writer.add_token_list(["<unk>", "<s>", "</s>", *(byte_tokens.format(byte) for byte in range(256)), *_WORDS])
+    writer.add_token_scores([0.0] * 259 + [-float(place) for place in range(len(_WORDS))])
+    writer.add_token_types([*_SPM_KINDS, *[TokenType.NORMAL] * len(_WORDS)])
+    writer.add_bos_token_id(1)
+    writer.add_eos_token_id(2)
+    writer.add_add_bos_token(True)
+
+
+def _write(path: Path, writer: GGUFWriter, shapes: _Shapes) -> Path:
+    """The same weights every time."""
+    dice = np.random.default_rng(1)
+    for name, shape in shapes.items():
+        weights = dice.normal(0, 0.1, shape).astype(np.float32)
+        if "norm.weight" in name:
+            weights += 1
+        if name.endswith("ssm_a"):  # a state that fades
+            weights = -np.exp(weights)
+        writer.add_tensor(name, weights)
+    writer.write_header_to_file(path)
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path

@@ -1,0 +1,121 @@
+"""Files that cannot draft, each with a model in it that llama.cpp really loads, or would: told in a sentence."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import psutil
+import pytest
+
+from engine.drafter.gguf import GgufVocabulary, load_gguf
+from engine.errors import DrafterUnusable
+from engine.library import estimate as estimating
+from engine.messages.conversations import ChatTurn, Role
+from engine.stop_signal import StopSignal
+from engine.target.preflight import preflight
+from engine.target.vocabulary import load_vocabulary
+from tests.fakes.tiny_models import tiny_bert, tiny_llama, tiny_mamba
+
+
+def refusal(path: Path, trusted: bool = False) -> str:
+    with pytest.raises(DrafterUnusable) as caught:
+        load_gguf(path, path.stem, trusted, StopSignal())
+    return str(caught.value)
+
+
+def test_a_tiny_llama_drafts(tmp_path: Path) -> None:
+    drafter, vocabulary = load_gguf(tiny_llama(tmp_path / "tiny.gguf"), "tiny", False, StopSignal())
+    prompt = vocabulary.encode_prompt([ChatTurn(Role.USER, "a cab")])
+    tokens = vocabulary.encode(b" abc and the \xff")
+    assert tokens is not None
+    row = drafter.read([*prompt, *tokens]).copy()
+    assert row.shape == (len(vocabulary.pieces),)
+    assert np.isfinite(row).all()
+    drafter.roll_back(len(prompt))
+    assert drafter.num_held == len(prompt)
+    assert np.abs(drafter.read(tokens) - row).max() < 0.01
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+def test_a_recurrent_model_loads_but_cannot_take_back(tmp_path: Path, trusted: bool) -> None:
+    recurrent = tiny_mamba(tmp_path / "recurrent.gguf")
+    preflight(recurrent, StopSignal())
+    assert refusal(recurrent, trusted) == (
+        "recurrent cannot draft: it cannot take back what it has read; choose another drafter."
+    )
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+def test_an_embedding_model_writes_no_text(tmp_path: Path, trusted: bool) -> None:
+    embeddings = tiny_bert(tmp_path / "embeddings.gguf")
+    preflight(embeddings, StopSignal())
+    assert refusal(embeddings, trusted) == (
+        "embeddings cannot draft: it finds and compares texts, but cannot write any; choose a chat model."
+    )
+
+
+@pytest.mark.parametrize("make", [tiny_llama, tiny_mamba, tiny_bert])
+@pytest.mark.parametrize("share", [0.0001, 0.02, 0.5, 0.9999])
+def test_a_file_that_is_cut_short_is_to_be_downloaded_again(
+    tmp_path: Path, make: Callable[[Path], Path], share: float
+) -> None:
+    path = make(tmp_path / "short.gguf")
+    os.truncate(path, int(path.stat().st_size * share))
+    assert refusal(path) == "short cannot draft: it is cut short; download it again."
+
+
+@pytest.mark.parametrize("hostile", [{"byte_tokens": "byte {}"}, {"byte_tokens": "b"}, {"tokenizer": "rwkv"}])
+def test_a_vocabulary_that_would_end_the_process_or_go_on_for_ever_is_found_in_another_one(
+    tmp_path: Path, hostile: dict[str, str]
+) -> None:
+    """llama.cpp ends where it finds no tokens for single bytes, or none as short as the name of one must be; its
+    tokenizer of RWKV never ends at a byte with which tokens begin and that is none."""
+    assert refusal(tiny_llama(tmp_path / "hostile.gguf", **hostile)) == (
+        "hostile cannot draft: it is damaged: llama.cpp cannot open it; download it again."
+    )
+
+
+def test_a_vocabulary_that_leaves_characters_out_spells_the_others(tmp_path: Path) -> None:
+    """Even the one that is put between texts, to split many in one call."""
+    file = load_vocabulary(tiny_bert(tmp_path / "words.gguf"))
+    assert file.spell("\x01") == []
+    assert GgufVocabulary(file).encode_many([b"abc", b"\xff", b"a"]) == [[5, 6, 7], None, [5]]
+    file.close()
+
+
+def test_what_takes_more_memory_than_is_free_is_refused_in_figures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tiny_llama(tmp_path / "large.gguf")
+    monkeypatch.setattr(estimating, "free_memory", lambda: 2**17)
+    assert refusal(path) == (
+        "large cannot draft: it takes about 0.0 GiB of memory with a context of 512 tokens, but 0.0 GiB are free; "
+        "close other programs, or choose a smaller drafter."
+    )
+
+
+def test_a_file_larger_than_all_memory_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where what the estimate takes for free would be enough for it."""
+    path = tiny_llama(tmp_path / "huge.gguf")
+    os.truncate(path, 3 << 40)  # sparse: it takes no room on the disk
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=2**34, available=2**50))
+    assert refusal(path) == (
+        "huge cannot draft: it takes 3072.0 GiB, but this machine has 16.0 GiB of memory; choose a smaller model or "
+        "quantization."
+    )
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=2**34, available=2**33))
+    assert refusal(path).startswith("huge cannot draft: it takes about 3072.0 GiB of memory with a context of 512 ")
+
+
+def test_another_file_under_the_same_name_is_looked_at_anew(tmp_path: Path) -> None:
+    path = tiny_llama(tmp_path / "same.gguf")
+    drafter, _vocabulary = load_gguf(path, "same", False, StopSignal())
+    first = drafter.read([1, 5]).copy()
+    tiny_mamba(tmp_path / "other.gguf").replace(path)
+    assert "cannot take back" in refusal(path)
+    drafter.roll_back(1)
+    assert np.abs(drafter.read([5]) - first).max() < 0.01, "the one that is loaded goes on"
