@@ -68,12 +68,13 @@ def test_a_file_that_is_cut_short_is_to_be_downloaded_again(
     assert refusal(path) == "short cannot draft: it is cut short; download it again."
 
 
-@pytest.mark.parametrize("hostile", [{"byte_tokens": "byte {}"}, {"byte_tokens": "b"}, {"tokenizer": "rwkv"}])
-def test_a_vocabulary_that_would_end_the_process_or_go_on_for_ever_is_found_in_another_one(
+@pytest.mark.parametrize("hostile", [{"byte_tokens": "byte {}"}, {"byte_tokens": "b"}])
+def test_a_vocabulary_that_would_end_the_process_is_found_in_another_one(
     tmp_path: Path, hostile: dict[str, str]
 ) -> None:
-    """llama.cpp ends where it finds no tokens for single bytes, or none as short as the name of one must be; its
-    tokenizer of RWKV never ends at a byte with which tokens begin and that is none."""
+    """llama.cpp ends where it finds no tokens for single bytes, or none as short as the name of one must be. (Its
+    tokenizer of RWKV never ends at a byte with which tokens begin and that is none: the child does, after five seconds
+    and gigabytes, which no test should take.)"""
     assert refusal(tiny_llama(tmp_path / "hostile.gguf", **hostile)) == (
         "hostile cannot draft: it is damaged: llama.cpp cannot open it; download it again."
     )
