@@ -66,6 +66,8 @@ def speculate(
     proposers = catalogue.proposers(with_drafter=choice.chosen is not None)
 
     def think_again(speculation: Speculation) -> None:
+        if not speculation.is_drafting and not speculation.is_loading:
+            supply.give_up()
         if not supply.reconsider():
             return
         speculation.drop(catalogue.DRAFTER)

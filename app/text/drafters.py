@@ -49,7 +49,7 @@ def cells(prospect: DrafterProspect, is_chosen: bool) -> tuple[str, ...]:
     expected = Drafters.tr("{share}, expected", share=right)
     step = Drafters.tr("{number} ms", number=f"{prospect.step_s * 1e3:,.1f}")
     return (
-        Drafters.tr("{name} (chosen)", name=name) if is_chosen else name,
+        f"✓ {name}" if is_chosen else name,
         f"{prospect.speedup:.2f}\u00a0×",
         Drafters.tr("{share} ({number} seen)", "", seen, share=right) if seen else expected,
         step if prospect.is_measured else Drafters.tr("about {step}", step=step),

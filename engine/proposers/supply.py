@@ -117,6 +117,13 @@ class DrafterSupply:
         """Raises what `open_drafting` raises."""
         return open_drafting(self._config, source, self._target.vocabulary, self._known.ngrams, is_cancelled)
 
+    def give_up(self) -> None:
+        """The drafter in use, if there is one, failed in a reply: it is not chosen again."""
+        drafting, self._drafting = self._drafting, None
+        if drafting is not None and self._selection is not None:
+            self._selection.rule_out(drafting.key)
+            self._on_drafting(None)
+
     def reconsider(self) -> bool:
         """A reply is over: stores what was seen of the drafter. Whether another one is to be loaded in its place, or
         none. Where they cannot be stored, the reply is finished all the same."""

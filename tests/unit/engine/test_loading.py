@@ -180,3 +180,21 @@ def test_once_a_target_is_closed_no_other_drafter_is_loaded(tmp_path: Path) -> N
     start.speculation.end_reply()
     joined()
     assert start.supply.opened == ["starter"]
+
+
+@pytest.mark.usefixtures("passes")
+def test_a_drafter_that_fails_in_a_reply_is_given_up_for_good(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    supply = FakeSupply(tmp_path)
+    start = Start(supply, at_once=True, recalled=TEXT)
+
+    def fail(*_arguments: object) -> None:
+        raise RuntimeError("a pass of the drafter failed")
+
+    assert supply._drafting is not None
+    monkeypatch.setattr(supply._drafting.proposer, "_follow", fail)
+    start.write()
+    assert not start.speculation.is_drafting
+    assert supply.told[-1] is None, "nothing is learned from it any more"
+    assert any(told.startswith("The starter failed (RuntimeError)") for told in start.told)
+    start.write()
+    assert supply.opened == ["starter"]

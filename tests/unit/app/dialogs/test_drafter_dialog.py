@@ -125,7 +125,7 @@ def test_it_can_be_for_the_model_in_use_alone(qtbot: QtBot, dialog: DrafterDialo
 def test_all_who_could_draft_are_side_by_side(dialog: DrafterDialog) -> None:
     dialog.show_choice(CHOICE, "qwen")
     assert rows(dialog) == [
-        ["Starter (chosen)", "1.83\u00a0×", "54\u00a0% (1,204 seen)", "4.6 ms", "197 MB"],
+        ["✓ Starter", "1.83\u00a0×", "54\u00a0% (1,204 seen)", "4.6 ms", "197 MB"],
         ["Built-in drafter", "1.38\u00a0×", "30\u00a0%, expected", "about 3.1 ms", "150 MB"],
         ["qwen2.5-1.5b-instruct-q4_k_m", "1.20\u00a0×", "66\u00a0%, expected", "about 61.0 ms", "1.2 GB"],
     ]
