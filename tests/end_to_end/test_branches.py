@@ -111,7 +111,7 @@ def test_all_branches_of_a_conversation_are_there_also_after_a_restart(
     assert isinstance(edited, PromptView)
     QTest.mouseClick(edited.footer.edit_button, Qt.MouseButton.LeftButton)
     assert edited.revision is not None
-    edited.revision.editor.setPlainText("Write a very long story about a dragon.")
+    edited.revision.editor.setPlainText("Write 5000 words on the history of Rome, chapter by chapter.")
     with desk.waiting_for(ReplyText):
         QTest.keyClick(edited.revision.editor, Qt.Key.Key_Return)
     box.set_text("Hello there")
@@ -120,7 +120,7 @@ def test_all_branches_of_a_conversation_are_there_also_after_a_restart(
     with desk.waiting_for(ReplyFinished):
         desk.window.prompt_box.stop_requested.emit()
     second = desk.shown
-    assert second[:3] == [*first[:2], "Write a very long story about a dragon."]
+    assert second[:3] == [*first[:2], "Write 5000 words on the history of Rome, chapter by chapter."]
     desk.window.conversation_action.trigger()
     qtbot.waitUntil(dialog.isVisible, timeout=_PATIENCE_MS)
     dialog.system_prompt.setPlainText("Be brief.")
