@@ -130,13 +130,13 @@ class Speculation:
                 return chooser.propose(context, longest)
         return NO_DRAFT
 
-    def observe(self, verdict: Verdict, check_s: float) -> None:
-        """The outcome of a round, and how long the target's pass and the acceptance took."""
+    def observe(self, verdict: Verdict, round_s: float) -> None:
+        """The outcome of a round, and how long it took from the end of the one before."""
         chooser = self._chooser
         if chooser is None:
             return
         with self._without_failures(chooser):
-            chooser.observe(verdict, check_s)
+            chooser.observe(verdict, round_s)
         self._rounds_until_sentence -= 1
         if self._rounds_until_sentence <= 0:
             self._describe(chooser.activity)
