@@ -109,21 +109,14 @@ class FixedCosts(PassCosts):
 
 
 def best_gain(
-    costs: PassCosts,
-    chances: Sequence[float],
-    rate: float,
-    num_rows: int = 1,
-    step_s: float = 0.0,
-    change_s: float = 0.0,
-    last_rows: int = 0,
+    costs: PassCosts, chances: Sequence[float], rate: float, num_rows: int = 1, step_s: float = 0.0
 ) -> tuple[int, float]:
     """How many of these tokens to check beside `num_rows` others, and the tokens gained by it: argmax over k of
     a₁ + a₁a₂ + … + a₁…aₖ − rate · (V(rows + k) − V(rows) + (k − 1) · step); (0, 0.0) where nothing is gained.
 
     `chances` a: that each is accepted if those before it are; `rate`: tokens per second otherwise; `step_s`: seconds
-    for guessing one more, the first being there already; `change_s`: how much more a pass takes that has not as many
-    rows as the last one, `last_rows`. A token is worth drafting while its chance is above its costs at the going rate;
-    a pass can cost less with more rows, so all lengths are tried.
+    for guessing one more, the first being there already. A token is worth drafting while its chance is above its costs
+    at the going rate; a pass can cost less with more rows, so all lengths are tried.
     """
     best, best_gain = 0, 0.0
     accepted, gained = 1.0, 0.0
@@ -131,8 +124,7 @@ def best_gain(
     for length, chance in enumerate(chances[: MAX_LENGTH + 1 - num_rows], 1):
         accepted *= chance
         gained += accepted
-        more_s = costs.of(num_rows + length) - without + (length - 1) * step_s
-        gain = gained - rate * (more_s if num_rows + length == last_rows else more_s + change_s)
+        gain = gained - rate * (costs.of(num_rows + length) - without + (length - 1) * step_s)
         if gain > best_gain:
             best, best_gain = length, gain
     return best, best_gain

@@ -17,10 +17,9 @@ from engine.numerics.estimates import Baseline
 from engine.proposers.candidate import Always, Candidate, GoingRate, call, expected_tokens
 from engine.proposers.costs import RoundCosts
 from engine.proposers.interface import Context, Proposer, label_of
+from engine.proposers.purse import Purse
 
 _MARGIN = 0.03  # tokens; costs are not known well enough to count a smaller gain
-_CAUTION = 0.5  # more margin for each token that drafting has lost of late: some texts only look repetitive
-_DEBT_MEMORY = 0.99  # of what was lost, from round to round
 _RATE_MEMORY = 0.9  # of the current speed: it is to be that of the text at hand
 _MEMORY = 0.97  # of who drafted how far
 _ROUNDS_UNTIL_COSTS_CHANGE = 64
@@ -59,7 +58,7 @@ class Chooser:
         self._free: tuple[Proposer, ...] = ()
         self._costly: tuple[Candidate, ...] = ()
         self._labels: dict[str, str] = {}  # by key of an origin
-        self._debt = 0.0  # tokens that drafting has lost of late in this reply, less those it has gained
+        self._purse = Purse()
         self._tokens, self._seconds = 1.0, passes.of(1)  # of the recent rounds, as expected of them
         self._reach = USUAL_LENGTH  # tokens of a free guess: more while all of them are accepted
         self._num_rounds = 0
@@ -132,18 +131,18 @@ class Chooser:
 
     def observe(self, verdict: Verdict, round_s: float) -> None:
         """The outcome of a round, and how long it took from the end of the one before. Raises ProposerFailed."""
-        self._costs.learn(len(verdict.draft.tokens) + 1, round_s - verdict.draft.drafter_s)
+        change_s = self._costs.learn(len(verdict.draft.tokens) + 1, round_s - verdict.draft.drafter_s)
         self._num_rounds += 1
         if self._num_rounds % _ROUNDS_UNTIL_COSTS_CHANGE == 0:
             for candidate in self._costly:
                 candidate.costs.weigh()
-        self._note(verdict)
+        self._note(verdict, change_s)
         for proposer in self._all():
             call(proposer, proposer.observe, verdict)
 
     def end_reply(self) -> None:
         """Raises ProposerFailed."""
-        self._debt = 0.0
+        self._purse.begin_reply()
         for proposer in self._all():
             call(proposer, proposer.end_reply)
 
@@ -152,12 +151,12 @@ class Chooser:
 
     def _choose(self, context: Context, guesses: Sequence[Draft], longest: int, rate: float) -> Draft:
         best, free_gain = self._best_free(guesses, rate)
-        asked, start, gain = None, NO_DRAFT, free_gain or self._bar(rate)
+        asked, start, gain = None, NO_DRAFT, free_gain
         for candidate in self._costly:
             if not candidate.may_be_asked(context, rate):
                 continue
             if not candidate.wants_a_try(rate):
-                found = candidate.best_start(guesses, rate, longest, gain)
+                found = candidate.best_start(guesses, rate, longest, gain + self._price(candidate.form.seconds, rate))
                 if found is not None:
                     asked, (start, gain) = candidate, found
             elif candidate.may_be_tried(free_gain):  # from the beginning, to see how it does alone
@@ -188,34 +187,37 @@ class Chooser:
 
     def _best_free(self, guesses: Sequence[Draft], rate: float) -> tuple[Draft, float]:
         """The part of a free guess that gains most, and the tokens gained; no draft where that is not worth it."""
-        change_s, last_rows = self._costs.change_to_draft_s, self._costs.last_rows
+        passes, last_rows = self._passes, self._costs.last_rows
+        single_s = passes.of(1)
         best, length, gain = NO_DRAFT, 0, 0.0
         for guess in guesses:
-            its_length, its_gain = best_gain(self._passes, guess.chances, rate, 1, 0.0, change_s, last_rows)
-            if its_gain > gain:
-                best, length, gain = guess, its_length, its_gain
-        return (best.first(length), gain) if gain > self._margin else (NO_DRAFT, 0.0)
+            accepted, gained = 1.0, 0.0
+            for num_tokens, chance in enumerate(guess.chances, 1):
+                accepted *= chance
+                gained += accepted
+                more_s = passes.of(1 + num_tokens) - single_s
+                its_gain = gained - rate * more_s - self._price(more_s, rate, is_change=1 + num_tokens != last_rows)
+                if its_gain > gain:
+                    best, length, gain = guess, num_tokens, its_gain
+        return (best.first(length), gain) if length else (NO_DRAFT, 0.0)
 
-    @property
-    def _margin(self) -> float:
-        """Tokens that a draft must gain to be worth its risk."""
-        return _MARGIN + _CAUTION * self._debt
-
-    def _bar(self, rate: float) -> float:
-        """What a costly proposer must gain where no free guess is worth checking."""
-        return self._margin + (rate * self._costs.change_to_draft_s if self._costs.last_rows == 1 else 0.0)
+    def _price(self, seconds: float, rate: float, is_change: bool = True) -> float:
+        """Tokens that a draft must gain beyond its own costs, `seconds` more than a plain round: for a change of rows
+        (there and back again), for what is not known so well, and for what it stakes."""
+        change_s = self._costs.change_to_draft_s if is_change else 0.0
+        return _MARGIN + rate * change_s + self._purse.caution((seconds + change_s) / self._passes.of(1))
 
     def _rate(self) -> float:
         """Tokens per second now; what a second is worth."""
         return max(1 / self._passes.of(1), self._tokens / self._seconds)
 
-    def _note(self, verdict: Verdict) -> None:
+    def _note(self, verdict: Verdict, change_s: float) -> None:
         draft = verdict.draft
         keys = {key for key, _ in draft.parts}
         step_s = (each.costs.step_s for each in self._costly if each.proposer.origin.key in keys)
         spent_s = next(step_s, 0.0) * draft.num_steps
         more_s = self._passes.of(len(draft.tokens) + 1) - self._passes.of(1) + spent_s
-        self._debt = max(0.0, _DEBT_MEMORY * self._debt + more_s / self._passes.of(1) - (len(verdict.tokens) - 1))
+        self._purse.note(len(verdict.tokens), (more_s + change_s) / self._passes.of(1))
         # Expected, not counted: luck would move the rate more than the text does.
         self._tokens = _RATE_MEMORY * self._tokens + 1 + expected_tokens(draft.chances)
         self._seconds = _RATE_MEMORY * self._seconds + self._passes.of(len(draft.tokens) + 1) + spent_s

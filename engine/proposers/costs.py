@@ -70,8 +70,9 @@ class RoundCosts:
         if self.passes.enter(num_held):
             self.baseline.move()
 
-    def learn(self, num_rows: int, seconds: float) -> None:
-        """A round with a pass of so many rows took so long, without the passes of drafters."""
+    def learn(self, num_rows: int, seconds: float) -> float:
+        """A round with a pass of so many rows took so long, without the passes of drafters. Of that, what a change of
+        rows is known to take."""
         single_s = self.passes.of(1)
         has_changed = num_rows != self.last_rows
         self.last_rows = num_rows
@@ -79,11 +80,13 @@ class RoundCosts:
         if has_changed and num_rows == 1:  # llama.cpp builds another graph; of V(1) it says nothing
             surplus = min(max(0.0, seconds - single_s), single_s / _LARGEST_SURPRISE)
             self.change_s += (1 - _MEMORY) * (surplus - self.change_s)
-            return
-        self.passes.refine(num_rows, seconds - self.change_s if has_changed else seconds)
+            return self.change_s
+        change_s = self.change_s if has_changed else 0.0
+        self.passes.refine(num_rows, seconds - change_s)
         if num_rows == 1:
             self.baseline.note(seconds)
             self._rounds_since_plain = 0
+        return change_s
 
 
 def _time_pass(target: Target, tokens: list[int], stop: StopSignal) -> float:
