@@ -119,7 +119,7 @@ def test_the_dialog_follows_who_drafts_and_why(desk: Desk, bridge: FakeBridge) -
 def test_a_chosen_drafter_that_fails_is_in_use_no_more(used: Desk, bridge: FakeBridge) -> None:
     fixed = DrafterChoice(SMALL, "You chose qwen2.5-1.5b.", PLAIN.prospects, is_fixed=True)
     bridge.tell(DrafterChosen(QWEN.name, fixed), SpeculationChanged(QWEN.name, "It is being loaded.", False, True))
-    assert used.heading.startswith("Qwen2.5-1.5b-instruct-q4_k_m is being loaded")
+    assert used.heading.startswith("qwen2.5-1.5b-instruct-q4_k_m is being loaded")
     bridge.tell(SpeculationChanged(QWEN.name, "x.gguf is damaged; download it again.", False))
     assert used.heading == f"Nobody drafts for {QWEN.name}."
     assert "x.gguf is damaged; download it again." in used.dialog.state.text()
