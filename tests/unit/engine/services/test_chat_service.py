@@ -33,7 +33,6 @@ from engine.messages.events import (
 )
 from engine.messages.replies import StopReason
 from engine.messages.targets import TargetSource
-from engine.numerics.vocabulary_map import fingerprint
 from engine.proposers.chooser import Chooser
 from engine.proposers.interface import Supplies
 from engine.proposers.recall import RecallProposer
@@ -108,8 +107,7 @@ class Desk:
     def remembered(self, target: FakeTarget) -> list[str]:
         """What the store knows in this target's tokens, oldest first."""
         vocabulary = target.vocabulary
-        name = fingerprint(vocabulary.pieces, vocabulary.special | vocabulary.end_of_generation)
-        texts = self.repository.load_recall(name, 10**9)
+        texts = self.repository.load_recall(vocabulary.fingerprint, 10**9)
         return [b"".join(vocabulary.pieces[token] for token in text.tokens).decode() for text in texts]
 
 
@@ -391,9 +389,7 @@ def test_prompt_and_reply_are_remembered_in_the_tokens_of_the_target(talking: De
     target.next_token = says("the end")  # byte by byte; one who reads it would take "the " as one token
     talking.do(Regenerate(conversation_id, GREEDY))
     assert talking.remembered(target) == ["Say the word", "Hello.", "the end"]
-    vocabulary = target.vocabulary
-    name = fingerprint(vocabulary.pieces, vocabulary.special | vocabulary.end_of_generation)
-    assert talking.repository.load_recall(name, 1000)[-1].tokens.tolist() == list(b"the end")
+    assert talking.repository.load_recall(target.vocabulary.fingerprint, 1000)[-1].tokens.tolist() == list(b"the end")
 
 
 def test_a_reply_that_was_stopped_or_failed_is_remembered_as_far_as_it_came(talking: Desk) -> None:
