@@ -13,7 +13,6 @@ from app.controllers.drafter import DrafterController
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings
-from app.theme import ThemeKeeper
 from engine import AUTOMATIC, STARTER, ChangeTargetOptions, EngineConfig, FetchDrafter, LoadTarget, UseDrafter
 from engine import BUILT_IN as BUILT_IN_CHOICE
 from engine.messages.drafters import DrafterChoice
@@ -65,19 +64,6 @@ class Desk:
     @property
     def toasts(self) -> list[str]:
         return [toast.words.text() for toast in self.window.toasts.shown]
-
-
-@pytest.fixture
-def window(qtbot: QtBot, keeper: ThemeKeeper) -> MainWindow:
-    window = MainWindow(keeper)
-    qtbot.addWidget(window)
-    window.show()
-    return window
-
-
-@pytest.fixture
-def bridge() -> FakeBridge:
-    return FakeBridge()
 
 
 @pytest.fixture

@@ -44,7 +44,7 @@ from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.target.interface import Interrupted, Target
 from tests.fakes.proposers import FREE, FakeSlow
-from tests.fakes.target import FakeTarget, says
+from tests.fakes.target import FakeTarget, failing, says
 
 GREEDY = ReplySettings(SamplingSettings(temperature=0))
 
@@ -333,13 +333,7 @@ def test_a_stopped_reply_is_kept_as_far_as_it_came(talking: Desk) -> None:
 def test_a_failed_reply_is_kept_and_the_failure_told(talking: Desk) -> None:
     target = talking.targets[str(talking._folder / "fake.gguf")]
     assert isinstance(target, FakeTarget)
-    passes = iter(range(100))
-
-    def fail() -> None:
-        if next(passes) == 4:
-            raise RuntimeError("the backend is gone")
-
-    target.on_evaluate = fail
+    target.on_evaluate = failing(4)
     with pytest.raises(RuntimeError, match="backend"):
         talking.do(Send("Hi", None, GREEDY))
     message = finished(talking).message
@@ -395,13 +389,7 @@ def test_prompt_and_reply_are_remembered_in_the_tokens_of_the_target(talking: De
 def test_a_reply_that_was_stopped_or_failed_is_remembered_as_far_as_it_came(talking: Desk) -> None:
     target = talking.targets[str(talking._folder / "fake.gguf")]
     assert isinstance(target, FakeTarget)
-    passes = iter(range(100))
-
-    def fail() -> None:
-        if next(passes) == 4:
-            raise RuntimeError("the backend is gone")
-
-    target.on_evaluate = fail
+    target.on_evaluate = failing(4)
     with pytest.raises(RuntimeError, match="backend"):
         talking.do(Send("Hi", None, GREEDY))
     assert talking.remembered(target) == ["Hi", finished(talking).message.text]
