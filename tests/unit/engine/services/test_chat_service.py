@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -109,13 +109,6 @@ class Desk:
         vocabulary = target.vocabulary
         texts = self.repository.load_recall(vocabulary.fingerprint, 10**9)
         return [b"".join(vocabulary.pieces[token] for token in text.tokens).decode() for text in texts]
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    repository = Repository.open(tmp_path / "store")
-    yield Desk(repository, tmp_path)
-    repository.close()
 
 
 @pytest.fixture

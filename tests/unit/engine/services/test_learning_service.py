@@ -605,13 +605,6 @@ def test_ngrams_follow_what_is_exchanged_also_while_a_drafter_is_being_loaded(
         assert service.join(PATIENCE_S)
 
 
-@pytest.fixture
-def repository(tmp_path: Path) -> Iterator[Repository]:
-    repository = Repository.open(tmp_path)
-    yield repository
-    repository.close()
-
-
 def learned_s(repository: Repository) -> float:
     return sum(day.seconds for day in repository.read_history().learning)
 
