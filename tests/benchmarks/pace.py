@@ -27,7 +27,7 @@ import numpy as np
 import pytest
 
 from engine.config import ReplySettings, SamplingSettings
-from engine.decoding.speculation import open_speculation
+from engine.decoding.speculation import Speculation, open_speculation
 from engine.lab.measuring.bench import Bench, Outcome
 from engine.lab.measuring.modes import Answer, Mode, ReplayMode
 from engine.lab.measuring.order import AUTO, PLAIN, SimulatedCosts
@@ -40,7 +40,15 @@ from engine.proposers.costs import measure_passes
 from engine.proposers.interface import Supplies
 from engine.stop_signal import StopSignal
 from engine.target.body import BodyTarget
-from engine.target.interface import FloatRows, Interrupted, TargetDescription, TargetFeature, TargetLimits, Vocabulary
+from engine.target.interface import (
+    FloatRows,
+    Interrupted,
+    Target,
+    TargetDescription,
+    TargetFeature,
+    TargetLimits,
+    Vocabulary,
+)
 from engine.target.sources import starter_path
 from engine.target.trace import TraceTarget
 from engine.target.vocabulary import load_vocabulary
@@ -77,7 +85,7 @@ class SimulatedBody:
         self._phase = self._dice.uniform(0, 2 * math.pi)
         self._last = 1
         self.num_held = 0
-        self.passes_s: list[float] = []  # what each pass costs, noise left out
+        self.passes: list[tuple[int, float]] = []  # tokens of each, and the seconds that it costs, noise left out
 
     def tokenize(self, text: str) -> list[int]:  # noqa: ARG002
         raise AssertionError("another target says the words")
@@ -89,7 +97,7 @@ class SimulatedBody:
         seconds += self._switch_s if len(tokens) != self._last else 0.0
         self._last = len(tokens)
         self.num_held += len(tokens)
-        self.passes_s.append(seconds)
+        self.passes.append((len(tokens), seconds))
         self._spend(seconds * self._disturbance())
         return np.zeros((num_rows, 1), np.float32)
 
@@ -107,7 +115,7 @@ class SimulatedBody:
     def _disturbance(self) -> float:
         if not self._noise.sigma:
             return 1.0
-        drift: float = (1 + self._noise.drift) ** math.sin(math.pi * len(self.passes_s) / _DRIFT_PASSES + self._phase)
+        drift: float = (1 + self._noise.drift) ** math.sin(math.pi * len(self.passes) / _DRIFT_PASSES + self._phase)
         spike = _SPIKE if self._dice.random() < _SPIKES else 1.0
         return drift * spike * math.exp(self._dice.gauss(0, self._noise.sigma))
 
@@ -121,8 +129,16 @@ class CountedMode:
 
     def answer(self, question: Question, stop: StopSignal) -> Answer:
         answer = self._mode.answer(question, stop)
-        passes_s = self._body.passes_s[-answer.figures.num_rounds :] if answer.figures.num_rounds else []
-        return replace(answer, wall_s=sum(passes_s))
+        pass_s: defaultdict[int, float] = defaultdict(float)
+        for num_rows, seconds in self._body.passes[len(self._body.passes) - answer.figures.num_rounds :]:
+            pass_s[num_rows] += seconds
+        return replace(answer, wall_s=sum(pass_s.values()), figures=replace(answer.figures, pass_s=pass_s))
+
+
+def recalling(target: Target) -> Speculation:
+    """As the app drafts for the target where no drafter pays and nothing was said before."""
+    chooser, proposers = Chooser(measure_passes(target, StopSignal())), catalogue.proposers(with_drafter=False)
+    return open_speculation(chooser, Supplies(target, tuple, None), proposers, at_once=True)
 
 
 def simulate(
@@ -133,10 +149,7 @@ def simulate(
     with pytest.MonkeyPatch.context() as patch:
         body = SimulatedBody(costs, switch, noise, FakeClock(patch).spend)
         target = BodyTarget(trace, body)
-        chooser = Chooser(measure_passes(target, stop))
-        proposers = catalogue.proposers(with_drafter=False)
-        speculation = open_speculation(chooser, Supplies(target, tuple, None), proposers, at_once=True)
-        modes = {PLAIN: None, AUTO: speculation}
+        modes = {PLAIN: None, AUTO: recalling(target)}
         bench = Bench(
             {name: CountedMode(ReplayMode(trace, target, settings, each), body) for name, each in modes.items()}
         )
