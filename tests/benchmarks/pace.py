@@ -77,6 +77,7 @@ class SimulatedBody:
 
     def __init__(self, costs: Sequence[float], switch: float, noise: Noise, spend: Callable[[float], None]) -> None:
         """`costs`: V(1), V(2), … as multiples of V(1); `switch`: the same, for another number of tokens."""
+        self.costs = costs
         self._seconds = [_SINGLE_S * cost for cost in costs]
         self._switch_s = _SINGLE_S * switch
         self._noise = noise

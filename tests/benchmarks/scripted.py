@@ -16,7 +16,7 @@ At temperature 1 the scripted token has otherwise a chance of 0.9 at every place
 whatever was written before.
 
 Prints for each the ratio to plain as measured and from counts (every pass taking what passes of its size take on
-average in the run), and two ceilings, from the passes and the acceptance of the same run: over all rounds, and with the
+average in the run), and two ceilings, from pass costs and acceptance of the same run: over all rounds, and with the
 rounds that had nothing to guess from as slow as plain ones. From counts, copying and repetition are to reach 0.9 of the
 first ceiling, a list 0.9 of the second, and text that nobody can guess 0.99 of plain.
 """
@@ -39,8 +39,8 @@ from engine.decoding.loop import Decoder
 from engine.decoding.session import Session
 from engine.decoding.speculation import Speculation
 from engine.lab.measuring.bench import Bench, Comparison
-from engine.lab.measuring.counted import Attainable, attainable, pass_means, ratio_by_counts
-from engine.lab.measuring.modes import Answer
+from engine.lab.measuring.counted import acceptance, best_ratio, covered_ratio, pass_means, ratio_by_counts
+from engine.lab.measuring.modes import Answer, Mode
 from engine.lab.measuring.order import AUTO, PLAIN, SimulatedCosts
 from engine.lab.measuring.prompts import Chat, Question
 from engine.lab.measuring.report import ratio_to_plain
@@ -60,6 +60,7 @@ from engine.target.llama_cpp import LlamaCppTarget
 from engine.target.sources import starter_path
 from engine.target.vocabulary import load_vocabulary
 from tests.benchmarks.pace import CountedMode, Noise, SimulatedBody, recalling
+from tests.benchmarks.record import PassTimer
 from tests.fakes.clock import FakeClock
 
 _LIMITS = TargetLimits(32_768, 512, 64)
@@ -226,34 +227,42 @@ class ScriptMode:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    measured: float  # median over the replies
+    """Ratios to plain: medians over the replies, and what could be reached."""
+
+    measured: float
     counted: float
     worst: float  # from counts
-    ceiling: Attainable | None  # None where nothing was drafted
+    acceptance: float | None  # None where nothing was drafted
+    allowed: float  # over all rounds, by what passes cost and the acceptance
+    covered: float  # the same, with rounds that had nothing to guess from as slow as plain ones
 
     @classmethod
-    def of(cls, comparisons: Sequence[Comparison]) -> Result:
+    def of(cls, comparisons: Sequence[Comparison], costs: Sequence[float]) -> Result:
+        """`costs`: V(1), V(2), … as multiples of V(1)."""
         plain, auto = ([each.answers[mode].figures for each in comparisons] for mode in (PLAIN, AUTO))
         means = pass_means([*plain, *auto])
         counted = [ratio_by_counts(theirs, ours, means) or 0.0 for theirs, ours in zip(plain, auto, strict=True)]
         measured = [ratio_to_plain(comparison, AUTO) or 0.0 for comparison in comparisons]
-        costs = {num_rows: seconds / means[1] for num_rows, seconds in means.items()}
-        ceiling = attainable(plain, auto, pass_costs=costs)
-        return cls(float(np.median(measured)), float(np.median(counted)), min(counted), ceiling)
+        accepted = acceptance(auto)
+        allowed = 1.0 if accepted is None else best_ratio(accepted, dict(enumerate(costs, 1)))
+        return cls(
+            float(np.median(measured)),
+            float(np.median(counted)),
+            min(counted),
+            accepted,
+            allowed,
+            covered_ratio(allowed, auto),
+        )
 
     def share(self, name: str) -> float:
         """Of what this text is measured by, from counts."""
-        if self.ceiling is None or name in ("random", "bait"):
-            return self.counted
-        return self.counted / (self.ceiling.covered if name == "list" else self.ceiling.ratio)
+        return self.counted / {"copy": self.allowed, "repeat": self.allowed, "list": self.covered}.get(name, 1.0)
 
     def __str__(self) -> str:
-        ratios = f"{self.measured:6.3f} measured, {self.counted:.3f} from counts (worst {self.worst:.3f})"
-        if self.ceiling is None:
-            return f"{ratios}; nothing drafted"
+        accepted = "nothing drafted" if self.acceptance is None else f"accepted {self.acceptance:.2f}"
         return (
-            f"{ratios}; allowed {self.ceiling.ratio:.3f}, with rounds without a guess {self.ceiling.covered:.3f}; "
-            f"accepted {self.ceiling.acceptance:.2f}"
+            f"{self.measured:6.3f} measured, {self.counted:.3f} from counts (worst {self.worst:.3f}); allowed "
+            f"{self.allowed:.3f}, with rounds without a guess {self.covered:.3f}; {accepted}"
         )
 
 
@@ -270,13 +279,17 @@ def play(
     sampling = SamplingSettings(temperature=temperature, top_p=1.0, min_p=0.0, seed=seed)
     by_name = {str(place): each for place, each in enumerate(scripts)}
     by_name["warm-up"] = replace(scripts[0], reply=scripts[0].reply[:8])  # that a measurement begins with
-    modes = {
+    modes: dict[str, Mode] = {
         name: ScriptMode(by_name, script, target, sampling, speculation)
         for name, speculation in {PLAIN: None, AUTO: recalling(target)}.items()
     }
-    counted = {name: CountedMode(mode, body) for name, mode in modes.items()} if isinstance(body, SimulatedBody) else {}
     chats = [Chat(str(place), "", (), ("-",)) for place in range(len(scripts))]
-    return Result.of(Bench({**modes, **counted}).run(chats, StopSignal()).comparisons)
+    if isinstance(body, SimulatedBody):
+        modes = {name: CountedMode(mode, body) for name, mode in modes.items()}
+        return Result.of(Bench(modes).run(chats, StopSignal()).comparisons, body.costs)
+    timer = PassTimer(target)
+    outcome = Bench(modes).run(chats, StopSignal(), lambda comparison: timer.time(comparison.answers[PLAIN].tokens))
+    return Result.of(outcome.comparisons, timer.costs)
 
 
 def play_all(vocabulary: Vocabulary, num_replies: int, seed: int, make_body: Callable[[], Target]) -> bool:

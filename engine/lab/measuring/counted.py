@@ -57,28 +57,26 @@ def attainable(
     """What guesses as good as these could bring at best: free ones, and such that cost `step` of a one-row pass each.
     `pass_costs`: V(n) as measured apart from the rounds, for passes that these had too few of. None where no draft was
     checked, or plain had no pass."""
-    checked = sum(sum(figures.checked.values()) for figures in drafting)
-    stood = sum(sum(figures.accepted.values()) for figures in drafting)
-    single = mean_s(plain, 1)
-    if not checked or not single:
+    accepted, single = acceptance(drafting), mean_s(plain, 1)
+    if accepted is None or not single:
         return None
     costs = {1: 1.0}
     for num_rows in range(2, MAX_LENGTH + 2):
         if sum(figures.passes[num_rows] for figures in drafting) >= _FEWEST_PASSES:
             costs[num_rows] = mean_s(drafting, num_rows) / single
-    acceptance = stood / checked
-    ratio = _best_ratio(acceptance, costs, step=0.0)
-    undrafted = sum(figures.passes[1] for figures in drafting)
-    written = sum(figures.num_written for figures in drafting)
-
-    def covered(best: float) -> float:
-        return written / ((written - undrafted) / best + undrafted)
-
-    allowed = _best_ratio(acceptance, {**(pass_costs or {}), **costs}, step)
-    return Attainable(acceptance, costs, ratio, covered(ratio), allowed if step else covered(allowed))
+    ratio = best_ratio(accepted, costs)
+    allowed = best_ratio(accepted, {**(pass_costs or {}), **costs}, step)
+    covered = covered_ratio(ratio, drafting)
+    return Attainable(accepted, costs, ratio, covered, allowed if step else covered_ratio(allowed, drafting))
 
 
-def _best_ratio(acceptance: float, costs: Mapping[int, float], step: float) -> float:
+def acceptance(drafting: Sequence[DecodingFigures]) -> float | None:
+    """The share of the drafted tokens that stood, of those that were reached; None where nothing was drafted."""
+    checked = sum(sum(figures.checked.values()) for figures in drafting)
+    return sum(sum(figures.accepted.values()) for figures in drafting) / checked if checked else None
+
+
+def best_ratio(acceptance: float, costs: Mapping[int, float], step: float = 0.0) -> float:
     """Over the lengths of drafts whose passes are known; at least 1, which is not to draft."""
     filled = PassCosts(costs)
     tokens, ratio = 0.0, 1.0
@@ -86,6 +84,13 @@ def _best_ratio(acceptance: float, costs: Mapping[int, float], step: float) -> f
         tokens += acceptance**length
         ratio = max(ratio, tokens / (filled.of(length + 1) + length * step))
     return ratio
+
+
+def covered_ratio(ratio: float, drafting: Sequence[DecodingFigures]) -> float:
+    """That ratio in the rounds with a draft; those without one bring what plain ones do."""
+    undrafted = sum(figures.passes[1] for figures in drafting)
+    written = sum(figures.num_written for figures in drafting)
+    return written / ((written - undrafted) / ratio + undrafted)
 
 
 def mean_s(all_figures: Sequence[DecodingFigures], num_rows: int) -> float:
