@@ -8,7 +8,7 @@ from typing import Protocol
 
 from engine.decoding.speculation import Speculation, open_speculation
 from engine.lab.measuring.measurement import Measurement
-from engine.lab.measuring.order import ALWAYS_DRAFTING, PLAIN, RECALL, BenchOrder
+from engine.lab.measuring.order import ALWAYS_DRAFTING, RECALL, WITHOUT_DRAFTS, BenchOrder
 from engine.lab.measuring.prompts import read_prompts
 from engine.lab.measuring.windows import Schooling
 from engine.messages.drafters import DrafterSource
@@ -68,7 +68,7 @@ def open_measurement(
     try:
         if order.body is not None:
             target = BodyTarget(target, load_target(str(order.body)))
-        memories = {mode: RecallTexts(remembered(target)) for mode in order.modes if mode != PLAIN}
+        memories = {mode: RecallTexts(remembered(target)) for mode in order.modes if mode not in WITHOUT_DRAFTS}
         # Each mode has its own drafter, so that none learns from another.
         draftings: dict[str, Drafting] = {}
         speculations: dict[str, Speculation] = {}

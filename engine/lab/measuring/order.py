@@ -86,10 +86,12 @@ def _named_step(text: str) -> tuple[str, float | None]:
 
 
 PLAIN = "plain"
+PLAIN_AGAIN = "plain-2"  # shows how far the machine's noise drives ratios of the same from 1
 AUTO = "auto"  # as the app does
 ALWAYS_DRAFTING = "neural"  # the drafter drafts in every round, however it fares
 RECALL = "recall"  # recall alone, where it pays
-MODES = (PLAIN, AUTO, ALWAYS_DRAFTING, RECALL)
+MODES = (PLAIN, AUTO, ALWAYS_DRAFTING, RECALL, PLAIN_AGAIN)
+WITHOUT_DRAFTS = (PLAIN, PLAIN_AGAIN)
 TRACE = "trace:"  # a target's name that begins so is the vocabulary in which recorded replies are replayed
 
 
@@ -126,6 +128,14 @@ class BenchOrder:
         if self.window is not None and self.window < 1:
             raise SettingInvalid(f"The window is {self.window}; choose 1 or more replies.")
         _ = self.reply_settings  # checks what it is made of
+
+    @staticmethod
+    def parse_modes(names: str) -> tuple[str, ...]:
+        """From names with commas between them; `plain` twice is plain and `plain-2`."""
+        modes: list[str] = []
+        for name in map(str.strip, names.split(",")):
+            modes.append(PLAIN_AGAIN if name == PLAIN and PLAIN in modes else name)
+        return tuple(modes)
 
     @property
     def vocabulary(self) -> Path | None:
