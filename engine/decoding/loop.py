@@ -81,6 +81,7 @@ class Decoder:
         if self._speculation is not None:
             tokens = self._session.tokens
             longest = min(self._session.room, self._limits.max_rows, self._limits.max_tokens) - 1
+            longest = min(longest, self._limits.max_rollback)
             if end is not None:
                 longest = min(longest, end - len(tokens) - 2)  # a pass writes one token more, and one is pending
             context = Context(self._turns, tokens, pending, reply_start, self._sampling, self._dice, self._learns)
@@ -107,10 +108,12 @@ class Decoder:
     def _commit(self, verdict: Verdict, rows: FloatRows) -> None:
         """Drops the rejected tokens, and adds the round to what proposers, notes and figures know."""
         self.verdict = verdict
-        self._session.keep(len(self._session.tokens) - len(verdict.draft.tokens) + verdict.num_accepted)
+        kept = self._session.keep(len(self._session.tokens) - len(verdict.draft.tokens) + verdict.num_accepted)
         self._recorder.step()
         if self._speculation is not None:
             self._speculation.observe(verdict, self._recorder.check_s)
+            if not kept:
+                self._speculation.stop_drafting()
         self._note(verdict.tokens, rows)
         self._recorder.complete(verdict)
 
