@@ -123,6 +123,12 @@ class Speculation:
         self.is_closed = True
         self._chooser = None
 
+    def stop_drafting(self) -> None:
+        """The target could not take back a draft, though it had seemed to: nobody guesses for it any more."""
+        self._loading.clear()
+        self._report(_CANNOT_ROLL_BACK)
+        self.close()
+
     def propose(self, context: Context, longest: int) -> Draft:
         """At most `longest` tokens; none when that does not pay."""
         chooser = self._chooser

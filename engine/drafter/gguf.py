@@ -16,7 +16,7 @@ from engine.library.facts import facts_of
 from engine.library.loading import check_memory, fitted
 from engine.messages.conversations import ChatTurn
 from engine.stop_signal import StopSignal
-from engine.target.interface import SpellingVocabulary, Target, TargetFeature
+from engine.target.interface import SpellingVocabulary, Target
 from engine.target.llama_cpp import LlamaCppTarget
 from engine.target.model_files import model_name
 from engine.target.preflight import preflight
@@ -140,7 +140,7 @@ def load_gguf(path: Path, name: str, trusted: bool, stop: StopSignal) -> tuple[G
     except MendableError as error:
         raise DrafterUnusable(_refusal(name, path, str(error))) from error
     try:
-        if TargetFeature.ROLLBACK not in model.features:
+        if not model.limits.rolls_back_freely:
             raise DrafterUnusable(f"{name} cannot draft: it cannot take back what it has read; choose another drafter.")
         return GgufDrafter(model), GgufVocabulary(model, model.description.chat_template)
     except BaseException:

@@ -83,8 +83,9 @@ def _by_rejection(
 
 def _residual(wanted: Distribution, proposed: Distribution) -> Probabilities:
     """max(0, p − q) of the candidates of `wanted`, shape (k,); p itself where that is nothing but rounding."""
-    is_same = wanted.ids[:, None] == proposed.ids
-    residual = np.maximum(wanted.probabilities - is_same @ proposed.probabilities, 0.0)
+    q = np.zeros(1 + max(int(wanted.ids.max()), int(proposed.ids.max())))
+    q[proposed.ids] = proposed.probabilities
+    residual = np.maximum(wanted.probabilities - q[wanted.ids], 0.0)
     return residual if residual.sum() >= _ROUNDING else wanted.probabilities
 
 

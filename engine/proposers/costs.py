@@ -7,6 +7,7 @@ from engine.numerics.draft_length import USUAL_LENGTH, PassCosts
 from engine.numerics.estimates import Baseline
 from engine.stop_signal import StopSignal
 from engine.target.interface import Target
+from engine.target.passes import sample_tokens, time_pass
 
 # Tokens of a pass, in the order in which they are worth knowing: kernels take rows in pairs, fours and eights, so that
 # seven can cost more than eight, and nothing in between can be guessed.
@@ -25,10 +26,10 @@ def measure_passes(target: Target, stop: StopSignal, budget_s: float = 1.0) -> P
     """Measures V(n) on the target itself, which holds nothing before and after, in about `budget_s`; a target whose
     passes are slow is timed with few of them. Raises Interrupted."""
     limit = min(target.limits.max_rows, target.limits.max_tokens, target.limits.context_size // 2, USUAL_LENGTH + 1)
-    token = target.vocabulary.begin if target.vocabulary.begin is not None else 0
+    tokens = sample_tokens(target, limit)
     began = now()
     try:
-        seconds = {1: _time_pass(target, [token], stop)}
+        seconds = {1: time_pass(target, tokens[:1], stop)}
         is_slow = seconds[1] > budget_s / _SLOW_SHARE
         num_passes = 1 if is_slow else 1 + _REPEATS
         for num_tokens in _MEASURED_IF_SLOW if is_slow else _MEASURED:
@@ -36,7 +37,7 @@ def measure_passes(target: Target, stop: StopSignal, budget_s: float = 1.0) -> P
                 continue
             if now() - began > budget_s and len(seconds) > 1:
                 break
-            times = [_time_pass(target, [token] * num_tokens, stop) for _ in range(num_passes)]
+            times = [time_pass(target, tokens[:num_tokens], stop) for _ in range(num_passes)]
             seconds[num_tokens] = min(times[1:] or times)  # the first of several builds the graph of this size
     finally:
         target.roll_back(0)
@@ -87,11 +88,3 @@ class RoundCosts:
             self.baseline.note(seconds)
             self._rounds_since_plain = 0
         return change_s
-
-
-def _time_pass(target: Target, tokens: list[int], stop: StopSignal) -> float:
-    began = now()
-    target.evaluate(tokens, len(tokens), stop)
-    seconds = now() - began
-    target.roll_back(0)
-    return seconds

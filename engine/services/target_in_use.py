@@ -227,6 +227,11 @@ def _notices(target: Target, settings: TargetSettings) -> Iterator[str]:
         )
     if not description.chat_template:
         yield "This model brings no chat template; ChatML is used, which may not suit it."
+    if TargetFeature.ROLLBACK in target.features and not target.limits.rolls_back_freely:
+        yield (
+            f"This model can take back only the last {target.limits.max_rollback} tokens that it has read: writing a "
+            "reply again reads the whole chat anew."
+        )
     if TargetFeature.ROLLBACK not in target.features:
         yield (
             "This model cannot take back what it has read: writing a reply again reads the whole chat anew, and "

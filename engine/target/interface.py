@@ -24,7 +24,7 @@ _MOST_BYTES_PER_TOKEN = 16
 class TargetFeature(StrEnum):
     """What not every target offers; a proposer names those it needs."""
 
-    ROLLBACK = "rollback"  # tokens can be taken back one by one
+    ROLLBACK = "rollback"  # tokens of the last pass can be taken back: `TargetLimits.max_rollback` says how many
 
 
 class Interrupted(Exception):
@@ -56,6 +56,14 @@ class TargetLimits:
     context_size: int  # tokens
     max_tokens: int  # of one pass
     max_rows: int  # of logits that one pass can return
+    # Tokens that can be taken back. Where it is less than the context, only those of the last pass but its first, once:
+    # a running state has no past but the copies that this pass made of it.
+    max_rollback: int
+
+    @property
+    def rolls_back_freely(self) -> bool:
+        """To any place among the tokens that are held."""
+        return self.max_rollback >= self.context_size
 
     @property
     def max_bytes(self) -> int:
@@ -121,7 +129,8 @@ class Target(TokenizingVocabulary, Protocol):
         ...
 
     def roll_back(self, num_kept: int) -> bool:
-        """Forgets all held tokens but the first `num_kept`. False where this target cannot: it then holds nothing."""
+        """Forgets all held tokens but the first `num_kept`. False where this target cannot (see
+        `TargetLimits.max_rollback`): it then holds nothing."""
         ...
 
     def save(self) -> object | None:

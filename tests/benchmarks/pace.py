@@ -72,7 +72,7 @@ class SimulatedBody:
 
     vocabulary = Vocabulary((b"",), frozenset(), frozenset(), None, None, begins_prompts=False)
     description = TargetDescription(Path("simulated"), "simulated", "", 0, threads=1, chat_template=None)
-    limits = TargetLimits(32_768, 512, 64)
+    limits = TargetLimits(32_768, 512, 64, 32_768)
     features = frozenset({TargetFeature.ROLLBACK})
 
     def __init__(self, costs: Sequence[float], switch: float, noise: Noise, spend: Callable[[float], None]) -> None:

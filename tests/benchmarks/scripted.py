@@ -63,7 +63,7 @@ from tests.benchmarks.pace import CountedMode, Noise, SimulatedBody, recalling
 from tests.benchmarks.record import PassTimer
 from tests.fakes.clock import FakeClock
 
-_LIMITS = TargetLimits(32_768, 512, 64)
+_LIMITS = TargetLimits(32_768, 512, 64, 32_768)
 _NEVER = np.float32(-50.0)  # a logit
 _CHANCE = 0.9  # of the scripted token when sampling
 _NUM_OTHERS = 3  # tokens that share the rest
