@@ -24,13 +24,14 @@ from engine.errors import PromptTooLong
 from engine.lab.measuring.modes import Answer, WriterMode
 from engine.lab.measuring.prompts import Question, read_prompts
 from engine.loading import load_target
-from engine.numerics.draft_length import MAX_LENGTH
 from engine.target.interface import Target
 from engine.use_cases.chat import resolve
 
+_MOST_ROWS = 16
+
 
 class PassTimer:
-    """Times passes over every number of tokens that a draft may need."""
+    """Times passes over 1, 2, … 16 tokens."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -39,7 +40,7 @@ class PassTimer:
 
     def time(self, tokens: Sequence[int]) -> None:
         """Passes over the first of these, behind what the target holds."""
-        sizes = range(1, min(MAX_LENGTH + 1, len(tokens), self._target.limits.context_size - self._target.num_held) + 1)
+        sizes = range(1, min(_MOST_ROWS, len(tokens), self._target.limits.context_size - self._target.num_held) + 1)
         seconds = {num_rows: self._time(tokens[:num_rows]) for num_rows in sizes}
         if seconds:
             self._single_s.append(seconds[1])
