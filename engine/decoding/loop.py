@@ -64,6 +64,7 @@ class Decoder:
         self.verdict = Verdict(NO_DRAFT, 0, (pending,))
         self._note((pending,), rows)
         yield (pending,)
+        self._recorder.start()
         while self._session.room > 0:
             draft = self._draft(pending, reply_start, end)
             rows = self._verify(pending, draft, stop)
@@ -110,7 +111,7 @@ class Decoder:
         self._session.keep(len(self._session.tokens) - len(verdict.draft.tokens) + verdict.num_accepted)
         self._recorder.step()
         if self._speculation is not None:
-            self._speculation.observe(verdict, self._recorder.check_s)
+            self._speculation.observe(verdict, self._recorder.round_s)
         self._note(verdict.tokens, rows)
         self._recorder.complete(verdict)
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from engine.errors import MendableError
+from engine.messages.drafters import capitalized
 from engine.messages.origins import Origin
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
 from engine.numerics.estimates import Baseline
@@ -130,13 +131,13 @@ class Speculation:
                 return chooser.propose(context, longest)
         return NO_DRAFT
 
-    def observe(self, verdict: Verdict, check_s: float) -> None:
-        """The outcome of a round, and how long the target's pass and the acceptance took."""
+    def observe(self, verdict: Verdict, round_s: float) -> None:
+        """The outcome of a round, and how long it took from the end of the one before."""
         chooser = self._chooser
         if chooser is None:
             return
         with self._without_failures(chooser):
-            chooser.observe(verdict, check_s)
+            chooser.observe(verdict, round_s)
         self._rounds_until_sentence -= 1
         if self._rounds_until_sentence <= 0:
             self._describe(chooser.activity)
@@ -230,8 +231,3 @@ def _join(
                 _logger.exception("%s could not be loaded", label)
                 reason = _NOT_LOADED.format(capitalized(label), type(error).__name__)
             speculation.give_up(proposer_class.origin, reason)
-
-
-def capitalized(words: str) -> str:
-    """As at the beginning of a sentence; a name such as `owner/model-1b` stays as it is."""
-    return words[:1].upper() + words[1:] if words.partition(" ")[0].isalpha() else words

@@ -15,7 +15,6 @@ from engine.errors import Cancelled, CardsTooSmall, DrafterUnusable, MendableErr
 from engine.library.facts import facts_of
 from engine.library.loading import check_memory, fitted
 from engine.messages.conversations import ChatTurn
-from engine.numerics.vocabulary_map import fingerprint
 from engine.stop_signal import StopSignal
 from engine.target.interface import SpellingVocabulary, Target, TargetFeature
 from engine.target.llama_cpp import LlamaCppTarget
@@ -68,7 +67,7 @@ class GgufVocabulary:
         vocabulary = source.vocabulary
         self.special = vocabulary.special | vocabulary.end_of_generation
         self.pieces = tuple(b"" if token in self.special else piece for token, piece in enumerate(vocabulary.pieces))
-        self.fingerprint = fingerprint(vocabulary.pieces, self.special)
+        self.fingerprint = vocabulary.fingerprint
         self._source = source
         self._spell: Callable[[str], list[int]] = source.spell
         stray = STRAY

@@ -113,3 +113,8 @@ class DrafterChoice:
 def _kept(before: float, more: float) -> float:
     """The share of the earlier ones that still counts."""
     return max(0.0, 1 - (before + more - _MOST_COUNTED) / before) if before + more > _MOST_COUNTED and before else 1.0
+
+
+def capitalized(words: str) -> str:
+    """As at the beginning of a sentence; a name such as `owner/model-1b` stays as it is."""
+    return words[:1].upper() + words[1:] if words.partition(" ")[0].isalpha() else words

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.clock import now
-from engine.numerics.draft_length import MAX_LENGTH, PassCosts
+from engine.numerics.draft_length import USUAL_LENGTH, PassCosts
 from engine.numerics.estimates import Baseline
 from engine.stop_signal import StopSignal
 from engine.target.interface import Target
@@ -16,12 +16,15 @@ _SLOW_SHARE = 16  # of the budget: a pass that takes more than a sixteenth of it
 _REPEATS = 2
 _MEMORY = 0.9
 _LARGEST_SURPRISE = 2.0
+_SPACING = 96  # drafted rounds one after the other, where plain decoding is known as well as is tolerated
+_LEAST_SPACING, _MOST_SPACED = 48, 2.5  # however little is known of it; times as many, however much
+_TOLERATED = 0.01  # standard error of the speed of plain decoding, as a share of it
 
 
 def measure_passes(target: Target, stop: StopSignal, budget_s: float = 1.0) -> PassCosts:
     """Measures V(n) on the target itself, which holds nothing before and after, in about `budget_s`; a target whose
     passes are slow is timed with few of them. Raises Interrupted."""
-    limit = min(target.limits.max_rows, target.limits.max_tokens, target.limits.context_size // 2, MAX_LENGTH + 1)
+    limit = min(target.limits.max_rows, target.limits.max_tokens, target.limits.context_size // 2, USUAL_LENGTH + 1)
     token = target.vocabulary.begin if target.vocabulary.begin is not None else 0
     began = now()
     try:
@@ -41,33 +44,49 @@ def measure_passes(target: Target, stop: StopSignal, budget_s: float = 1.0) -> P
 
 
 class RoundCosts:
-    """Seconds of passes, as rounds take them, and of a round without a draft."""
+    """Seconds of rounds by the rows of their pass, of a change of their number, and of a round without a draft."""
 
     def __init__(self, passes: PassCosts) -> None:
         self.passes = passes
         self.baseline = Baseline(passes.of(1))
-        self.switch_s = 0.0  # how much more a pass over one row takes after one over several
-        self.rounds_since_plain = 0
+        self.change_s = 0.0  # how much more a pass takes that has not as many rows as the one before
         self.last_rows = 1
+        self._rounds_since_plain = 0
+
+    @property
+    def wants_plain(self) -> bool:
+        """Whether what is known of plain decoding is getting old; the less sure it is, the sooner."""
+        spacing = _SPACING * _TOLERATED / max(self.baseline.error, _TOLERATED / _MOST_SPACED)
+        return self._rounds_since_plain >= max(spacing, _LEAST_SPACING)
+
+    @property
+    def change_to_draft_s(self) -> float:
+        """How much more the changes take that come with a draft: there, and some time back again. Having drafted, going
+        back costs as much as another number of rows does."""
+        return 2 * self.change_s if self.last_rows == 1 else self.change_s
 
     def enter(self, num_held: int) -> None:
         """The target holds so many tokens now."""
         if self.passes.enter(num_held):
             self.baseline.move()
 
-    def learn_pass(self, num_rows: int, seconds: float) -> None:
-        """A pass, and the acceptance after it, took so long."""
+    def learn(self, num_rows: int, seconds: float) -> float:
+        """A round with a pass of so many rows took so long, without the passes of drafters. Of that, what a change of
+        rows is known to take."""
         single_s = self.passes.of(1)
-        if num_rows == 1 and self.last_rows > 1:  # llama.cpp builds another graph
-            surplus = min(max(0.0, seconds - single_s), single_s / _LARGEST_SURPRISE)
-            self.switch_s += (1 - _MEMORY) * (surplus - self.switch_s)
-        else:
-            self.passes.refine(num_rows, seconds)
-            if num_rows == 1:
-                self.baseline.note(seconds)
-                self.rounds_since_plain = 0
-        self.rounds_since_plain += num_rows > 1
+        has_changed = num_rows != self.last_rows
         self.last_rows = num_rows
+        self._rounds_since_plain += num_rows > 1
+        if has_changed and num_rows == 1:  # llama.cpp builds another graph; of V(1) it says nothing
+            surplus = min(max(0.0, seconds - single_s), single_s / _LARGEST_SURPRISE)
+            self.change_s += (1 - _MEMORY) * (surplus - self.change_s)
+            return self.change_s
+        change_s = self.change_s if has_changed else 0.0
+        self.passes.refine(num_rows, seconds - change_s)
+        if num_rows == 1:
+            self.baseline.note(seconds)
+            self._rounds_since_plain = 0
+        return change_s
 
 
 def _time_pass(target: Target, tokens: list[int], stop: StopSignal) -> float:

@@ -18,7 +18,7 @@ from engine.proposers.drafted import DrafterProposer
 from engine.proposers.shared_vocabulary import SharedVocabularyDrafter, shares_vocabulary
 from engine.proposers.translated import TranslatedDrafter
 from engine.stop_signal import StopSignal
-from engine.target.interface import Vocabulary, vocabulary_fingerprint
+from engine.target.interface import Vocabulary
 
 if TYPE_CHECKING:
     from engine.drafter.adapter import Adapter
@@ -76,7 +76,7 @@ class Translator:
         def build() -> VocabularyMap:
             return VocabularyMap.build(target.pieces, never_drafted, pieces, drafter.encode_many, outputs)
 
-        self._pair = vocabulary_fingerprint(target), drafter.fingerprint
+        self._pair = target.fingerprint, drafter.fingerprint
         self.map = open_map(maps, self._pair[0], f"{drafter.fingerprint} {outputs}", build)
         self._merges = merges
 
@@ -111,7 +111,7 @@ class Drafting:
         self.source = source
         self.proposer = proposer
         self.vocabulary = target
-        self.target_fingerprint = vocabulary_fingerprint(target)
+        self.target_fingerprint = target.fingerprint
         self.drafter_fingerprint = drafter_fingerprint
         self.pair = (self.target_fingerprint, drafter_fingerprint)  # adapters are stored by it
         self._translator = translator

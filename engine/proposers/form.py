@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from engine.numerics.draft import Draft
-from engine.numerics.draft_length import MAX_LENGTH, PassCosts, best_gain
+from engine.numerics.draft_length import USUAL_LENGTH, PassCosts, best_gain
 
 _READ_SHARE = 1 / 8  # of a step, for reading one of many tokens at once
 _COST_MEMORY = 0.9
@@ -48,7 +48,7 @@ class StepCosts:
     def weigh(self) -> None:
         """Finds out whether guesses can pay, by the costs as they are known now."""
         rate = 1 / self._passes.of(1)
-        _, gain = best_gain(self._passes, [_HIGHEST_CHANCE] * MAX_LENGTH, rate, 1, self.step_s)
+        _, gain = best_gain(self._passes, [_HIGHEST_CHANCE] * USUAL_LENGTH, rate, 1, self.step_s)
         self.can_pay = gain > rate * self.step_s
 
 

@@ -19,7 +19,7 @@ from engine.messages.drafters import (
     DrafterSource,
     Guesses,
 )
-from engine.numerics.draft_length import MAX_LENGTH, PassCosts
+from engine.numerics.draft_length import USUAL_LENGTH, PassCosts
 
 _WORTHWHILE = 1.05  # times plain; less is not worth the memory, as estimates are not that good
 _CLEARLY_BETTER = 1.07  # times the drafter in use: what another one must promise to take its place
@@ -136,9 +136,9 @@ class Selection:
 def expected_speedup(passes: PassCosts, chance_first: float, chance_next: float, step_s: float) -> float:
     """Tokens per second over those of plain decoding, at the best draft length of at least one."""
     # A pass over one row takes no longer than one over several: what was measured otherwise was something else.
-    single_s = min(passes.of(num_rows) for num_rows in range(1, MAX_LENGTH + 2))
+    single_s = min(passes.of(num_rows) for num_rows in range(1, USUAL_LENGTH + 2))
     best, tokens, accepted = 0.0, 1.0, chance_first
-    for length in range(1, MAX_LENGTH + 1):
+    for length in range(1, USUAL_LENGTH + 1):
         tokens += accepted
         accepted *= chance_next
         best = max(best, tokens * single_s / (passes.of(length + 1) + length * step_s))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
@@ -30,7 +31,7 @@ class Interrupted(Exception):
     """The stop signal was set during a pass, which is taken back: see `Target.evaluate`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots, for its cached property
 class Vocabulary:
     """The tokens of a target as bytes, by which vocabularies are compared."""
 
@@ -44,10 +45,10 @@ class Vocabulary:
     def __len__(self) -> int:
         return len(self.pieces)
 
-
-def vocabulary_fingerprint(vocabulary: Vocabulary) -> str:
-    """The same for all targets that mean the same by their tokens; what is learned is stored under it."""
-    return fingerprint(vocabulary.pieces, vocabulary.special | vocabulary.end_of_generation)
+    @cached_property
+    def fingerprint(self) -> str:
+        """The same for all targets that mean the same by their tokens; what is learned is stored under it."""
+        return fingerprint(self.pieces, self.special | self.end_of_generation)
 
 
 @dataclass(frozen=True, slots=True)

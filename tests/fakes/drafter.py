@@ -93,13 +93,13 @@ def guesses(text: str) -> Logits:
     return logits
 
 
-def random_logits(seed: int, likely: bytes = b"") -> Logits:
+def random_logits(seed: int, likely: bytes = b"", pieces: Sequence[bytes] = PIECES) -> Logits:
     """A random distribution, always the same after the same tokens. With `likely`, over pieces of these letters
     only."""
-    unlikely = np.array([bool(set(piece) - set(likely)) for piece in PIECES]) if likely else np.zeros(len(PIECES), bool)
+    unlikely = np.array([bool(likely) and bool(set(piece) - set(likely)) for piece in pieces])
 
     def logits(held: Sequence[int]) -> LogitRow:
-        row = 2 * np.random.default_rng([seed, len(held), *held[-3:]]).standard_normal(len(PIECES))
+        row = 2 * np.random.default_rng([seed, len(held), *held[-3:]]).standard_normal(len(pieces))
         return np.where(unlikely, -30.0, row).astype(np.float32)
 
     return logits

@@ -3,6 +3,7 @@ holds."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -116,3 +117,14 @@ def says(text: str, then: int = END) -> NextToken:
         return data[len(spoken)] if len(spoken) < len(data) else then
 
     return next_token
+
+
+def failing(num_passes: int) -> Callable[[], None]:
+    """For `FakeTarget.on_evaluate`: the pass after so many fails."""
+    passes = itertools.count()
+
+    def fail() -> None:
+        if next(passes) == num_passes:
+            raise RuntimeError("the backend is gone")
+
+    return fail

@@ -13,7 +13,7 @@ from engine.lab.measuring.prompts import read_prompts
 from engine.lab.measuring.windows import Schooling
 from engine.messages.drafters import DrafterSource
 from engine.messages.learned import RecallText
-from engine.numerics.draft_length import MAX_LENGTH, FixedCosts, PassCosts
+from engine.numerics.draft_length import MAX_LENGTH, USUAL_LENGTH, FixedCosts, PassCosts
 from engine.proposers import catalogue
 from engine.proposers.candidate import Always
 from engine.proposers.chooser import Chooser
@@ -103,7 +103,7 @@ def _speculation(mode: str, chooser: Chooser, supplies: Supplies) -> Speculation
 
 
 def _always(order: BenchOrder) -> Always:
-    return Always(order.draft_length or 1, order.draft_length or MAX_LENGTH)
+    return Always(order.draft_length or 1, order.draft_length or USUAL_LENGTH)
 
 
 def _costs(order: BenchOrder, target: Target, stop: StopSignal) -> tuple[PassCosts, GivenStep]:

@@ -11,7 +11,7 @@ from engine.config import ReplySettings, SamplingSettings, SpeculationSettings
 from engine.drafter.choice import BUILT_IN
 from engine.errors import SettingInvalid
 from engine.messages.drafters import DrafterSource
-from engine.numerics.draft_length import MAX_LENGTH
+from engine.numerics.draft_length import USUAL_LENGTH
 
 PASS_S = 0.03  # of one pass over one row, as of an 8B model on a good machine; ratios do not depend on it
 MEASURED = "measured"
@@ -121,8 +121,8 @@ class BenchOrder:
                 raise SettingInvalid(f"There is no mode “{mode}”; choose from {', '.join(MODES)}.")
         if not self.modes or len(set(self.modes)) < len(self.modes):
             raise SettingInvalid(f"Name each mode once; choose from {', '.join(MODES)}.")
-        if self.draft_length is not None and not 1 <= self.draft_length <= MAX_LENGTH:
-            raise SettingInvalid(f"The draft length is {self.draft_length}; choose 1 to {MAX_LENGTH} tokens.")
+        if self.draft_length is not None and not 1 <= self.draft_length <= USUAL_LENGTH:
+            raise SettingInvalid(f"The draft length is {self.draft_length}; choose 1 to {USUAL_LENGTH} tokens.")
         if self.limit is not None and self.limit < 1:
             raise SettingInvalid(f"The limit is {self.limit}; choose 1 or more prompts.")
         if self.window is not None and self.window < 1:

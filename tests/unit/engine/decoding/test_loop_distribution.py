@@ -25,7 +25,7 @@ from engine.stop_signal import StopSignal
 from engine.target.interface import FloatRows
 from tests.fakes.dice import every_outcome
 from tests.fakes.drafter import random_logits
-from tests.fakes.proposers import choosing, drafting, neural_proposer
+from tests.fakes.proposers import choosing, drafting, neural_proposer, sharing_proposer
 from tests.fakes.target import PIECES, FakeTarget
 
 LETTERS = b"theing"
@@ -107,6 +107,15 @@ class Sum:
 def test_sampled_text_follows_the_targets_distribution_exactly(seed: int, merge: bool, length: int) -> None:
     def speculate() -> Speculation:
         return drafting(neural_proposer(FakeTarget().vocabulary, random_logits(seed, LETTERS), merge), length)
+
+    assert Sum(seed, 3, speculate).error() < 1e-9
+
+
+@settings(max_examples=5)
+@given(seed=st.integers(0, 10_000), length=st.integers(1, 2))
+def test_it_does_so_where_the_drafter_has_the_targets_vocabulary(seed: int, length: int) -> None:
+    def speculate() -> Speculation:
+        return drafting(sharing_proposer(FakeTarget().vocabulary, random_logits(seed, LETTERS, PIECES)), length)
 
     assert Sum(seed, 3, speculate).error() < 1e-9
 

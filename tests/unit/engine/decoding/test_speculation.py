@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pytest
 
 from engine.config import SamplingSettings
-from engine.decoding.speculation import Speculation, capitalized
+from engine.decoding.speculation import Speculation
 from engine.messages.conversations import ChatTurn, Role
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
 from engine.numerics.draft_length import FixedCosts
@@ -208,10 +208,3 @@ def test_whatever_fails_of_a_drafter_the_reply_goes_on_with_recall(
             speculation.end_reply()
     assert not speculation.is_drafting
     assert speculation.propose(CONTEXT, 4).tokens == (7,)
-
-
-def test_sentences_begin_with_a_capital_letter_but_names_stay_as_they_are() -> None:
-    for words in ("the starter", "recall and drafter", "the drafter of owner/model"):
-        assert capitalized(words) == words[0].upper() + words[1:]
-    for name in ("owner/model-1b", "smollm2-135m q4", "Qwen 2.5", ""):
-        assert capitalized(name) == name

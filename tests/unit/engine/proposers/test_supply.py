@@ -202,6 +202,22 @@ def test_those_of_the_targets_family_come_first_and_are_expected_to_guess_better
     assert {pair for name, pair in expected.items() if name != "cousin"} == {Pair.SMALL}
 
 
+def test_the_starter_is_looked_for_once_however_large_the_library_is(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[DrafterSource] = []
+
+    def starter() -> DrafterSource:
+        looks.append(FAKE_STARTER)
+        return FAKE_STARTER
+
+    monkeypatch.setattr("engine.proposers.applicants.starter_drafter", starter)
+    library.add("first", num_weights=500)
+    library.add("second", num_weights=400)
+    assert library.candidates() == ["second", "first"]
+    assert len(looks) == 1
+
+
 def test_no_more_than_four_are_compared(library: Library) -> None:
     for number in range(6):
         library.add(f"small {number}", num_weights=1_000 - number)

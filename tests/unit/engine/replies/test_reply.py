@@ -13,7 +13,7 @@ from engine.messages.replies import StopReason
 from engine.replies.reply import Reply, ReplyWriter
 from engine.stop_signal import StopSignal
 from tests.fakes.listener import RecordingListener
-from tests.fakes.target import END, PIECES, START, FakeTarget, says
+from tests.fakes.target import END, PIECES, START, FakeTarget, failing, says
 
 GREEDY = SamplingSettings(temperature=0)
 
@@ -160,13 +160,7 @@ def test_stopping_a_target_that_cannot_roll_back_leaves_a_conversation_that_goes
 
 def test_a_failure_in_the_middle_keeps_the_text_and_says_what_failed() -> None:
     target = FakeTarget(says("Hello"))
-    passes = iter(range(1000))
-
-    def fail() -> None:
-        if next(passes) == 4:
-            raise RuntimeError("the backend is gone")
-
-    target.on_evaluate = fail
+    target.on_evaluate = failing(4)
     reply = write(target, user("Hi"))
     assert reply.statistics.stop_reason is StopReason.FAILED
     assert str(reply.failure) == "the backend is gone"
