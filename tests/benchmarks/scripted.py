@@ -15,9 +15,9 @@ Recall drafts, as in `auto`; every text begins with a new pace. The texts:
 At temperature 1 the scripted token has otherwise a chance of 0.9 at every place, and three others share the rest,
 whatever was written before.
 
-Prints for each the ratio to plain as measured and from counts (every pass taking what passes of its size take on
+Prints for each the ratio to plain as measured and by counts (every pass taking what passes of its size take on
 average in the run), and two ceilings, from pass costs and acceptance of the same run: over all rounds, and with the
-rounds that had nothing to guess from as slow as plain ones. From counts, copying and repetition are to reach 0.9 of the
+rounds that had nothing to guess from as slow as plain ones. By counts, copying and repetition are to reach 0.9 of the
 first ceiling, a list 0.9 of the second, and text that nobody can guess 0.99 of plain.
 """
 
@@ -231,7 +231,7 @@ class Result:
 
     measured: float
     counted: float
-    worst: float  # from counts
+    worst: float  # by counts
     acceptance: float | None  # None where nothing was drafted
     allowed: float  # over all rounds, by what passes cost and the acceptance
     covered: float  # the same, with rounds that had nothing to guess from as slow as plain ones
@@ -255,13 +255,13 @@ class Result:
         )
 
     def share(self, name: str) -> float:
-        """Of what this text is measured by, from counts."""
+        """Of what this text is measured by, by counts."""
         return self.counted / {"copy": self.allowed, "repeat": self.allowed, "list": self.covered}.get(name, 1.0)
 
     def __str__(self) -> str:
         accepted = "nothing drafted" if self.acceptance is None else f"accepted {self.acceptance:.2f}"
         return (
-            f"{self.measured:6.3f} measured, {self.counted:.3f} from counts (worst {self.worst:.3f}); allowed "
+            f"{self.measured:6.3f} measured, {self.counted:.3f} by counts (worst {self.worst:.3f}); allowed "
             f"{self.allowed:.3f}, with rounds without a guess {self.covered:.3f}; {accepted}"
         )
 
