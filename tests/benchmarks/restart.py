@@ -6,8 +6,8 @@ A first start of the engine answers some prompts, so that costs and chances are 
 warm engine, answers them again and stays. Each further prompt is the first one of a second start on a copy of that
 folder, of a start on an empty one (a cold start), and is answered by the warm engine, too; each then writes the same
 reply plainly. All chats but those of the first start are incognito: nobody recalls them. Prints speeds over each
-start's own plain one and tokens for each round, medians over the prompts, and how far the second start is from the warm
-one; 2 % is the bar.
+start's own plain one, as measured and by counts of passes, medians over the prompts, and how far the second start is
+from the warm one by counts; 2 % is the bar.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from __future__ import annotations
 import argparse
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Protocol
+
+import pytest
 
 from engine import (
     STARTER,
@@ -28,15 +30,20 @@ from engine import (
     EngineConfig,
     LearningSettings,
     LoadTarget,
+    Reply,
     ReplySettings,
     SamplingSettings,
     Send,
     SpeculationSettings,
+    StopSignal,
     TargetSettings,
 )
+from engine.decoding.figures import DecodingFigures
+from engine.lab.measuring.counted import PassMeans, pass_means, ratio_by_counts
 from engine.lab.measuring.prompts import read_prompts
 from engine.messages.events import ReplyFinished, TargetReady
-from engine.messages.replies import ReplyStatistics
+from engine.messages.replies import ReplyListener
+from engine.replies.reply import PreparedReply, ReplyWriter
 from tests.fakes.listener import EventQueue
 
 BAR = 0.02
@@ -59,10 +66,18 @@ _ASKED = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A reply."""
+
+    tokens_per_s: float
+    figures: DecodingFigures
+
+
 class Start(Protocol):
     """A start of the engine, with the target loaded."""
 
-    def ask(self, prompt: str, speculate: bool = True, incognito: bool = True) -> ReplyStatistics: ...
+    def ask(self, prompt: str, speculate: bool = True, incognito: bool = True) -> Written: ...
 
 
 OpenStart = Callable[[Path], AbstractContextManager[Start]]
@@ -71,30 +86,51 @@ OpenStart = Callable[[Path], AbstractContextManager[Start]]
 class EngineStart:
     """Implements `Start`."""
 
-    def __init__(self, engine: Engine, events: EventQueue, max_tokens: int) -> None:
+    def __init__(self, engine: Engine, events: EventQueue, max_tokens: int, figures: Sequence[DecodingFigures]) -> None:
+        """`figures`: of all replies so far."""
         self._engine = engine
         self._events = events
         self._settings = ReplySettings(SamplingSettings(temperature=0), max_tokens)
+        self._figures = figures
 
-    def ask(self, prompt: str, speculate: bool = True, incognito: bool = True) -> ReplyStatistics:
+    def ask(self, prompt: str, speculate: bool = True, incognito: bool = True) -> Written:
         settings = replace(self._settings, speculate=speculate)
         self._engine.post(Send(prompt, None, settings, incognito=incognito))
         statistics = self._events.wait_for(ReplyFinished).message.statistics
         assert statistics is not None
-        return statistics
+        return Written(statistics.tokens_per_s, self._figures[-1])
+
+
+@contextmanager
+def kept_figures() -> Iterator[list[DecodingFigures]]:
+    """Those of every reply that is written meanwhile, which events do not tell."""
+    kept: list[DecodingFigures] = []
+    write_one = ReplyWriter.write
+
+    def write(
+        writer: ReplyWriter, prepared: PreparedReply, settings: ReplySettings, stop: StopSignal, listener: ReplyListener
+    ) -> Reply:
+        reply = write_one(writer, prepared, settings, stop, listener)
+        kept.append(reply.figures)
+        return reply
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ReplyWriter, "write", write)
+        yield kept
 
 
 def engine_starts(target: str, max_tokens: int) -> OpenStart:
     @contextmanager
     def start(folder: Path) -> Iterator[Start]:
         events = EventQueue()
-        engine = Engine(EngineConfig(folder, SpeculationSettings(), LearningSettings(enabled=False)), events)
-        try:
-            engine.post(LoadTarget(target, TargetSettings()))
-            events.wait_for(TargetReady)
-            yield EngineStart(engine, events, max_tokens)
-        finally:
-            engine.close()
+        with kept_figures() as figures:
+            engine = Engine(EngineConfig(folder, SpeculationSettings(), LearningSettings(enabled=False)), events)
+            try:
+                engine.post(LoadTarget(target, TargetSettings()))
+                events.wait_for(TargetReady)
+                yield EngineStart(engine, events, max_tokens, figures)
+            finally:
+                engine.close()
 
     return start
 
@@ -103,14 +139,19 @@ def engine_starts(target: str, max_tokens: int) -> OpenStart:
 class First:
     """A reply, beside the same one without drafts."""
 
-    ratio: float
-    tokens_per_round: float
+    drafted: Written
+    plain: Written
 
     @classmethod
     def of(cls, start: Start, prompt: str) -> First:
-        drafted = start.ask(prompt)
-        plain = start.ask(prompt, speculate=False)
-        return cls(drafted.tokens_per_s / plain.tokens_per_s, drafted.tokens_per_round)
+        return cls(start.ask(prompt), start.ask(prompt, speculate=False))
+
+    @property
+    def measured(self) -> float:
+        return self.drafted.tokens_per_s / self.plain.tokens_per_s
+
+    def counted(self, means: PassMeans) -> float:
+        return ratio_by_counts(self.plain.figures, self.drafted.figures, means) or 0.0
 
 
 def compare(
@@ -136,10 +177,16 @@ def compare(
     return found
 
 
-def distance(found: dict[str, list[First]]) -> float:
-    """Of the second start from the warm one: the median over the prompts, as a share."""
+def means_of(found: Mapping[str, Sequence[First]]) -> PassMeans:
+    replies = [reply for each in found.values() for reply in each]
+    return pass_means(figures for reply in replies for figures in (reply.drafted.figures, reply.plain.figures))
+
+
+def distance(found: Mapping[str, Sequence[First]]) -> float:
+    """Of the second start from the warm one, by counts: the median over the prompts, as a share."""
+    means = means_of(found)
     pairs = zip(found[SECOND], found[WARM], strict=True)
-    return median(second.ratio / warm.ratio for second, warm in pairs) - 1
+    return median(second.counted(means) / warm.counted(means) for second, warm in pairs) - 1
 
 
 def main() -> int:
@@ -157,11 +204,12 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         starts = engine_starts(arguments.target, arguments.max_tokens)
         found = compare(starts, Path(folder), teaching, asked[: arguments.replies])
+    means = means_of(found)
     for kind, replies in found.items():
-        ratios = [reply.ratio for reply in replies]
+        counted = [reply.counted(means) for reply in replies]
         print(
-            f"{kind:13} {median(ratios):.3f} times plain (worst {min(ratios):.3f}), "
-            f"{median(reply.tokens_per_round for reply in replies):.3f} tokens a round"
+            f"{kind:13} {median(counted):.3f} times plain by counts (worst {min(counted):.3f}), "
+            f"{median(reply.measured for reply in replies):.3f} measured"
         )
     away = distance(found)
     print(f"second start over warm: {away:+.1%} (at most {BAR:.0%} apart)")

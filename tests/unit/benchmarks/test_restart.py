@@ -1,13 +1,14 @@
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from engine.messages.replies import ReplyStatistics, StopReason
-from tests.benchmarks.restart import COLD, SECOND, WARM, compare, distance
+from engine.decoding.figures import DecodingFigures
+from tests.benchmarks.restart import COLD, SECOND, WARM, Written, compare, distance, means_of
 
 
 class FakeStart:
@@ -17,12 +18,14 @@ class FakeStart:
         self._kept = folder / "kept"
         self.num_known = int(self._kept.read_text()) if self._kept.exists() else 0
 
-    def ask(self, prompt: str, speculate: bool = True, incognito: bool = True) -> ReplyStatistics:  # noqa: ARG002
+    def ask(self, prompt: str, speculate: bool = True, incognito: bool = True) -> Written:  # noqa: ARG002
         seconds = 10.0 / (1 + min(self.num_known, 4)) if speculate else 10.0
         self.num_known += speculate
         if not incognito:
             self._kept.write_text(str(self.num_known))
-        return ReplyStatistics(1, 1, 101, 0.1, seconds, StopReason.LENGTH, 102, 512, num_rounds=40, num_accepted=60)
+        figures = DecodingFigures(num_written=100, passes=Counter({1: round(10 * seconds)}))
+        figures.pass_s[1] = seconds
+        return Written(100 / seconds, figures)
 
 
 @contextmanager
@@ -41,10 +44,10 @@ def forgetful_start(folder: Path) -> Iterator[FakeStart]:
 
 def test_a_start_that_kept_what_was_learned_is_as_quick_as_a_warm_one(tmp_path: Path) -> None:
     found = compare(fake_start, tmp_path, ["a", "b", "c", "d"], ["e", "f"])
-    assert [reply.ratio for reply in found[COLD]] == pytest.approx([1.0, 1.0])
-    assert [reply.ratio for reply in found[SECOND]] == pytest.approx([5.0, 5.0]), "each is the first of its start"
-    assert [reply.ratio for reply in found[WARM]] == pytest.approx([5.0, 5.0])
-    assert found[WARM][0].tokens_per_round == 2.5
+    assert [reply.measured for reply in found[COLD]] == pytest.approx([1.0, 1.0])
+    assert [reply.measured for reply in found[SECOND]] == pytest.approx([5.0, 5.0]), "each is the first of its start"
+    assert [reply.measured for reply in found[WARM]] == pytest.approx([5.0, 5.0])
+    assert found[WARM][0].counted(means_of(found)) == pytest.approx(5.0)
     assert distance(found) == pytest.approx(0.0)
 
 
