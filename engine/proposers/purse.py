@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 _AT_FIRST = 0.3  # tokens
-_SHARE = 0.012  # of the tokens written
+_SHARE = 0.016  # of the tokens written
 _AVERSION = 2.0  # tokens to be gained for each token of the purse that is missing
 
 

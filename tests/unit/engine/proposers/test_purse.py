@@ -16,7 +16,7 @@ def test_at_first_little_may_be_lost_and_more_must_promise_more() -> None:
 def test_losses_empty_it_and_tokens_written_and_gained_fill_it() -> None:
     purse = Purse()
     purse.note(1, cost=0.8)  # a draft of which nothing was accepted
-    assert purse.caution(0.0) == pytest.approx(2 * (0.5 - 0.012))
+    assert purse.caution(0.0) == pytest.approx(2 * (0.5 - 0.016))
     for _ in range(100):
         purse.note(1, cost=0.0)
     assert purse.caution(0.7) == pytest.approx(0.0, abs=0.05)
