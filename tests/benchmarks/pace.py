@@ -76,9 +76,10 @@ class SimulatedBody:
     features = frozenset({TargetFeature.ROLLBACK})
 
     def __init__(self, costs: Sequence[float], switch: float, noise: Noise, spend: Callable[[float], None]) -> None:
-        """`costs`: V(1), V(2), … as multiples of V(1); `switch`: the same, for another number of tokens."""
-        self.costs = costs
-        self._seconds = [_SINGLE_S * cost for cost in costs]
+        """`costs`: V(1), V(2), … as multiples of V(1), as many as are known; `switch`: the same, for another number of
+        tokens."""
+        self.costs = filled(dict(enumerate(costs, 1)))
+        self._seconds = [_SINGLE_S * cost for cost in self.costs]
         self._switch_s = _SINGLE_S * switch
         self._noise = noise
         self._spend = spend
@@ -214,8 +215,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="ratios of each reply and run")
     arguments = parser.parse_args()
 
-    given = SimulatedCosts.parse("0", arguments.pass_costs).passes
-    costs = filled(dict(enumerate(given, 1)))
+    costs = SimulatedCosts.parse("0", arguments.pass_costs).passes
     path = arguments.vocabulary or starter_path()
     trace = TraceTarget(load_vocabulary(path), path)
     chats = read_prompts(arguments.trace, arguments.limit, recorded=True)

@@ -4,8 +4,9 @@
 
 Asks every prompt, greedily and without drafts. A line of the result is `{"id", "source", "task", "prompt", "messages",
 "response"}`, for `slipstream bench --target trace:TARGET.gguf --prompts OUT.jsonl` (a target's own file serves as the
-vocabulary) and for `tests.benchmarks.pace`. At the end stands the option `--pass-costs` with what passes over 1 to 16
-tokens cost here: medians over the first `--timed` replies, timed behind each with that reply's own tokens.
+vocabulary) and for `tests.benchmarks.pace`. At the end stands the option `--pass-costs` with what passes over 1 to 64
+tokens cost here: medians over the first `--timed` replies, timed behind each with that reply's own tokens. The sizes
+1 to 16, 24, 32, 48 and 64 are timed, those between them interpolated.
 """
 
 from __future__ import annotations
@@ -24,13 +25,15 @@ from engine.errors import PromptTooLong
 from engine.lab.measuring.modes import Answer, WriterMode
 from engine.lab.measuring.prompts import Question, read_prompts
 from engine.loading import load_target
-from engine.numerics.draft_length import MAX_LENGTH
+from engine.numerics.draft_length import filled
 from engine.target.interface import Target
 from engine.use_cases.chat import resolve
 
+_SIZES = (*range(1, 17), 24, 32, 48, 64)  # tokens of a pass
+
 
 class PassTimer:
-    """Times passes over every number of tokens that a draft may need."""
+    """Times passes over as many tokens as drafts may need."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -39,8 +42,9 @@ class PassTimer:
 
     def time(self, tokens: Sequence[int]) -> None:
         """Passes over the first of these, behind what the target holds."""
-        sizes = range(1, min(MAX_LENGTH + 1, len(tokens), self._target.limits.context_size - self._target.num_held) + 1)
-        seconds = {num_rows: self._time(tokens[:num_rows]) for num_rows in sizes}
+        limits = self._target.limits
+        most = min(len(tokens), limits.max_tokens, limits.max_rows, limits.context_size - self._target.num_held)
+        seconds = {num_rows: self._time(tokens[:num_rows]) for num_rows in _SIZES if num_rows <= most}
         if seconds:
             self._single_s.append(seconds[1])
         for num_rows, spent_s in seconds.items():
@@ -51,9 +55,9 @@ class PassTimer:
         return median(self._single_s) * 1e3
 
     @property
-    def costs(self) -> tuple[float, ...]:
-        """V(1), V(2), … as multiples of V(1)."""
-        return tuple(median(self._ratios[num_rows]) for num_rows in sorted(self._ratios))
+    def costs(self) -> dict[int, float]:
+        """V(n) as multiples of V(1), for some n, 1 among them; empty where nothing was timed."""
+        return {num_rows: median(self._ratios[num_rows]) for num_rows in sorted(self._ratios)}
 
     def _time(self, tokens: Sequence[int]) -> float:
         """Of the second pass; the first builds the graph of this size."""
@@ -114,7 +118,8 @@ def main() -> None:
     print(f"{num_recorded} replies in {arguments.out}")
     if timer.costs:
         print(f"a pass over one token takes {timer.single_ms:.2f} ms")
-        print(f"--pass-costs {','.join(f'{cost:.3f}' for cost in timer.costs)}")
+        all_costs = filled(timer.costs)[: max(timer.costs)]
+        print(f"--pass-costs {','.join(f'{cost:.3f}' for cost in all_costs)}")
 
 
 if __name__ == "__main__":

@@ -15,9 +15,9 @@ Recall drafts, as in `auto`; every text begins with a new pace. The texts:
 At temperature 1 the scripted token has otherwise a chance of 0.9 at every place, and three others share the rest,
 whatever was written before.
 
-Prints for each the ratio to plain as measured and from counts (every pass taking what passes of its size take on
+Prints for each the ratio to plain as measured and by counts (every pass taking what passes of its size take on
 average in the run), and two ceilings, from pass costs and acceptance of the same run: over all rounds, and with the
-rounds that had nothing to guess from as slow as plain ones. From counts, copying and repetition are to reach 0.9 of the
+rounds that had nothing to guess from as slow as plain ones. By counts, copying and repetition are to reach 0.9 of the
 first ceiling, a list 0.9 of the second, and text that nobody can guess 0.99 of plain.
 """
 
@@ -44,7 +44,6 @@ from engine.lab.measuring.modes import Answer, Mode
 from engine.lab.measuring.order import AUTO, PLAIN, SimulatedCosts
 from engine.lab.measuring.prompts import Chat, Question
 from engine.lab.measuring.report import ratio_to_plain
-from engine.numerics.draft_length import filled
 from engine.stop_signal import StopSignal
 from engine.target.body import BodyTarget
 from engine.target.interface import (
@@ -231,20 +230,20 @@ class Result:
 
     measured: float
     counted: float
-    worst: float  # from counts
+    worst: float  # by counts
     acceptance: float | None  # None where nothing was drafted
     allowed: float  # over all rounds, by what passes cost and the acceptance
     covered: float  # the same, with rounds that had nothing to guess from as slow as plain ones
 
     @classmethod
-    def of(cls, comparisons: Sequence[Comparison], costs: Sequence[float]) -> Result:
-        """`costs`: V(1), V(2), … as multiples of V(1)."""
+    def of(cls, comparisons: Sequence[Comparison], costs: Mapping[int, float]) -> Result:
+        """`costs`: V(n) as multiples of V(1), for some n."""
         plain, auto = ([each.answers[mode].figures for each in comparisons] for mode in (PLAIN, AUTO))
         means = pass_means([*plain, *auto])
         counted = [ratio_by_counts(theirs, ours, means) or 0.0 for theirs, ours in zip(plain, auto, strict=True)]
         measured = [ratio_to_plain(comparison, AUTO) or 0.0 for comparison in comparisons]
         accepted = acceptance(auto)
-        allowed = 1.0 if accepted is None else best_ratio(accepted, dict(enumerate(costs, 1)))
+        allowed = 1.0 if accepted is None else best_ratio(accepted, costs)
         return cls(
             float(np.median(measured)),
             float(np.median(counted)),
@@ -255,13 +254,13 @@ class Result:
         )
 
     def share(self, name: str) -> float:
-        """Of what this text is measured by, from counts."""
+        """By counts: the share of what this text is measured by."""
         return self.counted / {"copy": self.allowed, "repeat": self.allowed, "list": self.covered}.get(name, 1.0)
 
     def __str__(self) -> str:
         accepted = "nothing drafted" if self.acceptance is None else f"accepted {self.acceptance:.2f}"
         return (
-            f"{self.measured:6.3f} measured, {self.counted:.3f} from counts (worst {self.worst:.3f}); allowed "
+            f"{self.measured:6.3f} measured, {self.counted:.3f} by counts (worst {self.worst:.3f}); allowed "
             f"{self.allowed:.3f}, with rounds without a guess {self.covered:.3f}; {accepted}"
         )
 
@@ -286,7 +285,7 @@ def play(
     chats = [Chat(str(place), "", (), ("-",)) for place in range(len(scripts))]
     if isinstance(body, SimulatedBody):
         modes = {name: CountedMode(mode, body) for name, mode in modes.items()}
-        return Result.of(Bench(modes).run(chats, StopSignal()).comparisons, body.costs)
+        return Result.of(Bench(modes).run(chats, StopSignal()).comparisons, dict(enumerate(body.costs, 1)))
     timer = PassTimer(target)
     outcome = Bench(modes).run(chats, StopSignal(), lambda comparison: timer.time(comparison.answers[PLAIN].tokens))
     return Result.of(outcome.comparisons, timer.costs)
@@ -321,7 +320,7 @@ def main() -> int:
         with closing(LlamaCppTarget.load(path, "starter", TargetSettings(), lambda _: None, StopSignal())) as starter:
             is_within = play_all(vocabulary, options.replies, options.seed, lambda: starter)
     else:
-        costs = filled(dict(enumerate(SimulatedCosts.parse("0", options.pass_costs).passes, 1)))
+        costs = SimulatedCosts.parse("0", options.pass_costs).passes
         with pytest.MonkeyPatch.context() as patch:
             spend, noise = FakeClock(patch).spend, Noise(options.noise, 0.2, options.seed)
             is_within = play_all(

@@ -7,6 +7,7 @@ import pytest
 from engine.lab.measuring.bench import Outcome
 from engine.lab.measuring.order import AUTO, PLAIN
 from engine.lab.measuring.prompts import Chat
+from engine.numerics.draft_length import filled
 from engine.target.trace import TraceTarget
 from tests.benchmarks.pace import Noise, Ratios, simulate, worst_replies
 from tests.unit.engine.target.test_trace import FakeVocabulary
@@ -26,8 +27,8 @@ def test_ratios_are_those_of_the_passes_that_were_made() -> None:
     result = outcome(FLAT)
     copied = result.comparisons[0].answers
     assert copied[PLAIN].tokens == copied[AUTO].tokens
-    passes = copied[AUTO].figures.passes
-    expected = sum(copied[PLAIN].figures.passes.values()) / sum(FLAT[n - 1] * count for n, count in passes.items())
+    passes, costs = copied[AUTO].figures.passes, filled(dict(enumerate(FLAT, 1)))
+    expected = sum(copied[PLAIN].figures.passes.values()) / sum(costs[n - 1] * count for n, count in passes.items())
     assert Ratios.of([result], "repetition").median == pytest.approx(expected)
     assert expected > 2
     assert Ratios.of([result]).num == 2
