@@ -32,9 +32,10 @@ _PUBLIC = {
         AddTargets ChangeConversation ChangeTargetOptions ChatSampling CheckForUpdate Command Compare ContinueReply
         CountTokens DeleteConversation DiscardDownload DownloadTarget EditPrompt EstimateMemory ExportConversations
         ExportProfile FetchDrafter ForgetConversation ForgetEverything ForgetLearned ImportConversations ImportProfile
-        ListConversations ListDownloads ListHubFiles ListTargets LoadTarget OpenConversation PersonalCommand ReadHistory
-        ReadLearned ReadRuntime ReadTextFile Regenerate RemoveTarget RenameConversation ReplyCommand RestoreConversation
-        SaveDraft SearchConversations SearchHub Send ShowBranch ShowProfile UseAdapter UseDrafter UseLearning
+        ListConversations ListDownloads ListForms ListHubFiles ListTargets LoadTarget MakeForm OpenConversation
+        PersonalCommand ReadHistory ReadLearned ReadRuntime ReadTextFile Regenerate RemoveTarget RenameConversation
+        ReplyCommand ResetStarter RestoreConversation SaveDraft SearchConversations SearchHub Send ShowBranch
+        ShowProfile TuneStarter TuneTarget UseAdapter UseDrafter UseLearning
     """,
     "proposers.catalogue": "origins",
     "replies.reply": "Reply",

@@ -23,6 +23,7 @@ from engine.messages.drafters import DrafterChoice, DrafterOffer, DrafterRunner,
 from engine.messages.targets import TargetRecord
 from engine.proposers.selection import Applicant, Pair, Selection
 from engine.target.interface import TargetDescription
+from engine.target.sources import starter_in_use
 
 _MOST_FROM_LIBRARY = 4
 _TORCH_BYTES = 250_000_000  # its libraries
@@ -71,7 +72,7 @@ class Applicants:
         except TargetMissing:  # an installation without it
             yield Applicant(built_in_source(), Pair.DISTILLED, _TORCH_BYTES)
             return
-        is_starter = self._target.path == starter.path
+        is_starter = self._target.path in _starter_paths(self._data_dir)
         yield Applicant(built_in_source(), Pair.TAUGHT if is_starter else Pair.DISTILLED, _TORCH_BYTES)
         if not is_starter:
             yield Applicant(starter, Pair.SMALL, starter.size_bytes + _WORK_BYTES)
@@ -81,8 +82,9 @@ class Applicants:
     def _from_library(self, records: Sequence[TargetRecord]) -> list[Applicant]:
         """Smaller models, those of the target's own family first, then the smallest."""
         found: list[tuple[bool, int, TargetRecord]] = []
+        starters = _starter_paths(self._data_dir)
         for record in records:
-            if not 0 < record.size_bytes <= self._target.size_bytes / LARGER or record.path == _starter_path():
+            if not 0 < record.size_bytes <= self._target.size_bytes / LARGER or record.path in starters:
                 continue
             facts = _facts(record.path, record.facts)
             if facts is None or facts.problem or facts.details is None or not facts.details.can_speculate:
@@ -112,8 +114,9 @@ def _facts(path: Path, stored: str) -> TargetFacts | None:
         return None
 
 
-def _starter_path() -> Path | None:
+def _starter_paths(data_dir: Path) -> frozenset[Path]:
+    """The starter as it was installed, and the form that is used in its place."""
     try:
-        return starter_drafter().path
+        return frozenset({starter_drafter().path, starter_in_use(data_dir).path})
     except TargetMissing:
-        return None
+        return frozenset()

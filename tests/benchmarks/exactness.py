@@ -33,7 +33,7 @@ from engine.proposers.interface import Context
 from engine.proposers.supply import open_drafting
 from engine.stop_signal import StopSignal
 from engine.target.interface import Target
-from engine.target.sources import named_source
+from engine.target.sources import starter_source
 from tests.fakes.proposers import Generous
 from tests.unit.engine.numerics.test_acceptance import VOCABULARIES, Toy
 
@@ -163,9 +163,7 @@ def main() -> None:
     for name, vocabulary in VOCABULARIES.items():
         errors = [Toy(vocabulary, seed).error(longest=5 if seed < 2 else 4) for seed in range(4)]
         print(f"largest error of the trie walk, {name}: {max(errors):.1e}")
-    file = named_source("starter")
-    assert file is not None
-    target = load_target(file, TargetSettings(context_size=2048), lambda _progress: None, StopSignal())
+    target = load_target(starter_source(), TargetSettings(context_size=2048), lambda _progress: None, StopSignal())
     for label, sampling in (
         ("top-k 40, top-p 0.95, min-p 0.05", SamplingSettings(temperature=options.temperature)),
         ("top-k 20 alone", SamplingSettings(temperature=options.temperature, top_k=20, top_p=1, min_p=0)),
