@@ -40,6 +40,7 @@ _PUBLIC = {
     "proposers.catalogue": "origins",
     "replies.reply": "Reply",
     "services.hub_service": "fetch_drafter",
+    "services.tuning_service": "TuningService",
     "services.worker": "deep_thread",
     "stop_signal": "StopSignal",
     "target.sources": "starter_path",
@@ -47,8 +48,8 @@ _PUBLIC = {
     "use_cases.chat": "open_writer",
     "use_cases.lab": "distill open_bench",
     "use_cases.store": """
-        download_target export_profile forget_learned import_profile list_hub_files open_library summarize_learned
-        summarize_profile use_adapter
+        download_target export_profile forget_learned import_profile list_hub_files open_library open_tuning
+        summarize_learned summarize_profile use_adapter
     """,
 }
 
@@ -63,6 +64,7 @@ if TYPE_CHECKING:  # the same modules for mypy, which finds more in them than is
     from engine.proposers.catalogue import *
     from engine.replies.reply import *
     from engine.services.hub_service import *
+    from engine.services.tuning_service import *
     from engine.services.worker import *
     from engine.stop_signal import *
     from engine.target.sources import *

@@ -58,9 +58,12 @@ class FormFigures:
             speeds.append(written / seconds)
         return max(speeds)
 
-    def pass_s(self, num_tokens: int) -> float | None:
-        """V of so many tokens, in seconds; None where it was not measured."""
-        return dict(self.passes).get(num_tokens)
+    def speeds_over(self, original: FormFigures) -> tuple[float, float]:
+        """Without drafts, and with them."""
+        return (
+            self.plain_tokens_per_s / original.plain_tokens_per_s,
+            self.drafting_tokens_per_s / original.drafting_tokens_per_s,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +95,8 @@ class TuneReport:
     def advice(self) -> FormAdvice:
         """The fastest form that is near enough to be swapped without asking, or else the fastest; the original where
         none is clearly faster."""
-        faster = [advice for form in self.forms if (advice := self._weigh(form)) is not None]
         stay = FormAdvice("", 1.0, 1.0, is_free=True)
-        return max(faster, key=lambda advice: (advice.is_free, advice.gain), default=stay)
+        return max(self.faster, key=lambda advice: (advice.is_free, advice.gain), default=stay)
 
     @property
     def faster(self) -> tuple[FormAdvice, ...]:
@@ -104,10 +106,9 @@ class TuneReport:
 
     def _weigh(self, form: FormFigures) -> FormAdvice | None:
         """None where it is not clearly faster: in plain writing or with drafts, and not slower in the other."""
-        speed = form.plain_tokens_per_s / self.original.plain_tokens_per_s
-        drafting_speed = form.drafting_tokens_per_s / self.original.drafting_tokens_per_s
+        speed, drafting_speed = form.speeds_over(self.original)
         gain, other = max(speed, drafting_speed), min(speed, drafting_speed)
-        if gain < CLEARLY_FASTER or gain - form.pass_error < 1 or other < _SPARED:
+        if gain < CLEARLY_FASTER or gain - 2 * form.pass_error < 1 or other < _SPARED:
             return None
         return FormAdvice(form.form, speed, drafting_speed, form.distance is not None and form.distance.is_free)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from engine.errors import MendableError, NotPossible, StoreUnusable, TargetMissi
 from engine.hub.saved import SavedDownloads
 from engine.library.estimate import estimate
 from engine.library.facts import TargetFacts, encode, facts_of
+from engine.library.form_speeds import form_speeds
 from engine.library.scanning import find_models
 from engine.messages.commands import (
     AddTargets,
@@ -24,8 +25,8 @@ from engine.messages.commands import (
     RemoveTarget,
 )
 from engine.messages.events import DownloadsListed, Listener, MemoryEstimated, TargetInfo, TargetsListed
-from engine.messages.forms import TuneReport
-from engine.messages.targets import GpuSupport, LibraryTarget, MemoryEstimate, TargetRecord, TargetSource
+from engine.messages.forms import FormSpeed, TuneReport
+from engine.messages.targets import GpuSupport, HubFile, LibraryTarget, MemoryEstimate, TargetRecord, TargetSource
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.target.model_files import is_gguf, model_name, part_paths
@@ -131,6 +132,11 @@ class LibraryService:
         settings = settings.filled_up(record.options.settings) if record else settings
         support = self._gpu_support()
         return estimate(facts, settings, support, self._loaded_estimate(support))
+
+    def form_speeds(self, files: Sequence[HubFile]) -> tuple[FormSpeed, ...]:
+        """Of the quantizations of one model on the hub, fastest here first; empty where nothing like it was
+        measured."""
+        return form_speeds(self._repository.tune_reports(self._build()).values(), files)
 
     def report_downloads(self) -> None:
         self._emit(DownloadsListed(self.downloads.list()))

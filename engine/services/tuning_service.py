@@ -7,13 +7,11 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
 from engine.config import TargetSettings
-from engine.errors import Cancelled, TargetUnusable
-from engine.library.estimate import estimate
+from engine.errors import Cancelled, NotPossible, TargetMissing, TargetUnusable
 from engine.library.facts import facts_of
 from engine.library.loading import check_memory
 from engine.messages.commands import ListForms, MakeForm, ResetStarter, TuneStarter, TuneTarget, TuningCommand
@@ -26,19 +24,26 @@ from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.target.cpu import usable_cores
 from engine.target.downloads import models_folder
-from engine.target.forms import FORMS, USUAL_FORMS, form_path, form_sizes, free_bytes, make_form, settle
-from engine.target.identity import file_identity
-from engine.target.interface import Interrupted, Target
+from engine.target.forms import (
+    FORMS,
+    USUAL_FORMS,
+    check_form,
+    check_free,
+    form_path,
+    form_sizes,
+    free_bytes,
+    make_form,
+    settle,
+)
+from engine.target.interface import Interrupted
 from engine.target.runtime import read_runtime
-from engine.target.sources import file_source, starter_in_use, starter_source
+from engine.target.sources import file_source, starter_in_use, starter_path, starter_source
 from engine.target.starter_form import StarterForm
-from engine.tuning.measuring import QUICK, USUAL, Compared, Extent, Measuring
+from engine.tuning.comparing import CONTEXT_SIZE, FormBench, LoadSource
+from engine.tuning.measuring import QUICK, USUAL, Extent
 
-STARTER_FORMS = ("Q8_0",)  # what it may be used in: all smaller ones are further away than is allowed
-_CONTEXT_SIZE = 1024  # tokens: more than any of the prompts takes with its reply
-_MEMORY_SHARE = 0.9  # of what is free, for two forms side by side
-
-LoadSource = Callable[[TargetSource, TargetSettings, Callable[[float], None], StopSignal], Target]
+_STARTER_FORMS = ("Q8_0",)  # that it may be used in: all smaller ones are further away than is allowed
+_LARGEST_ERROR = 0.05  # of measured speeds, for a decision to stand
 
 
 @dataclass(frozen=True)
@@ -63,15 +68,15 @@ class TuningService:
             case MakeForm(path, form):
                 self._emit(FormMade(command, self.make(path, form, stop)))
             case TuneStarter(again):
-                self._emit(StarterTuned(*self.tune_starter(stop, again)))
+                self._emit(StarterTuned(*self.tune_starter(stop, is_quick=True, again=again)))
             case ResetStarter():
                 self.reset_starter()
                 self._emit(StarterTuned("", None))
 
     def offers(self, path: Path, stop: StopSignal) -> tuple[FormOffer, ...]:
         """All forms that could be made. Raises TargetMissing, NotPossible and Cancelled."""
-        own = self._quantization(path)
-        forms = tuple(form for form in FORMS if form != own)
+        path = self._original(path)
+        forms = tuple(form for form in FORMS if form != _quantization(path))
         sizes = form_sizes(path, forms, stop)
         folder = self._folder_beside(path)
         free = free_bytes(folder)
@@ -87,47 +92,49 @@ class TuningService:
         return tuple(sorted(offers, key=lambda offer: -offer.size_bytes))
 
     def make(self, path: Path, form: str, stop: StopSignal) -> Path:
-        """The new file, which is in the library. Raises NotPossible and Cancelled."""
+        """The new file, which is in the library. Raises TargetMissing, NotPossible and Cancelled."""
+        path = self._original(path)
+        self._check_forms(path, (form,))
         made = form_path(path, form, self._folder_beside(path))
-        make_form(path, form, made, stop, self._progress(path, form, TuneStep.MAKING))
+        on_step = _in_percents(path, self._emit)
+        make_form(path, form, made, stop, partial(on_step, form, TuneStep.MAKING))
         self._library().take_in(made)
         return made
 
     def tune(
-        self,
-        path: Path,
-        stop: StopSignal,
-        forms: Sequence[str] | None = None,
-        keeps: bool = False,
-        extent: Extent = USUAL,
+        self, path: Path, stop: StopSignal, forms: Sequence[str] | None = None, keeps: bool = False
     ) -> tuple[TuneReport, tuple[Path, ...]]:
-        """The report, which is stored, and the files that were kept. Raises what loading raises, NotPossible and
-        Cancelled."""
-        with self._workshop(self._folder_beside(path)) as folder:
-            report, made = self._measure(path, forms, folder, stop, extent, lambda _figures: keeps)
-            kept = []
-            for file in made.values():
-                place = self._folder_beside(path) / file.name
+        """The report, which is stored, and the files that were kept; `forms` None: the usual ones. Raises what loading
+        raises, NotPossible and Cancelled."""
+        path = self._original(path)
+        folder = self._folder_beside(path)
+        wanted = self._usual_forms(path) if forms is None else tuple(forms)
+        if keeps:
+            check_free([form_path(path, form, folder) for form in wanted])
+        with _workshop(folder) as workshop:
+            report, made = self._measure(path, wanted, workshop, stop, USUAL, lambda _figures: keeps)
+            kept = tuple(folder / file.name for file in made.values())
+            for file, place in zip(made.values(), kept, strict=True):
                 settle(file, place)
                 self._library().take_in(place)
-                kept.append(place)
         self._library().report()
-        return report, tuple(kept)
+        return report, kept
 
     def tune_starter(
-        self, stop: StopSignal, again: bool = True, forms: Sequence[str] = STARTER_FORMS, extent: Extent = QUICK
+        self, stop: StopSignal, forms: Sequence[str] | None = None, is_quick: bool = False, again: bool = True
     ) -> tuple[str, TuneReport | None]:
         """The form that the starter is used in from now on (empty: as it was installed), and what was measured for
         that: None where it was decided before and is not to be `again`. Raises TargetMissing, and what `tune` does."""
         installed = starter_source()
         choice = StarterForm(self._data_dir, installed.identity)
-        if not again and (choice.is_undone or self._report_of(installed) is not None):
+        if not again and (choice.is_undone or self._is_measured(installed)):
             return self._starter_form(choice), None
+        usual = _STARTER_FORMS if is_quick else self._usual_forms(installed.path)
         before = starter_in_use(self._data_dir)
-        with self._workshop(choice.folder) as folder:
-            report, made = self._measure(installed.path, forms, folder, stop, extent, _is_free)
-            advice = report.advice
-            choice.use(made[advice.form] if advice.is_free and advice.form else None)
+        with _workshop(choice.folder) as workshop:
+            extent = QUICK if is_quick else USUAL
+            report, made = self._measure(installed.path, tuple(forms or usual), workshop, stop, extent, _is_free)
+            choice.use(made.get(report.advice.form))
         self._follow_starter(before)
         return self._starter_form(choice), report
 
@@ -152,140 +159,119 @@ class TuningService:
     def _measure(
         self,
         path: Path,
-        forms: Sequence[str] | None,
-        folder: Path,
+        forms: Sequence[str],
+        workshop: Path,
         stop: StopSignal,
         extent: Extent,
         keeps: Callable[[FormFigures], bool],
     ) -> tuple[TuneReport, dict[str, Path]]:
-        """The report, which is stored, and by form the files in `folder` of those that it `keeps`."""
-        source = self._source(path)
-        settings = self._settings(source)
+        """As `FormBench.compare`; the report is stored."""
+        source, settings = self._source(path), self._settings(path)
+        self._check_forms(path, forms)
         check_memory(path, settings)
-        wanted = [form for form in USUAL_FORMS if form != self._quantization(path)] if forms is None else list(forms)
-        load = self._loader(source, settings, stop)
-        on_step = _Steps(path, self._emit)
-        measuring = Measuring(path, load, extent, partial(self._quiet.run, stop=stop), on_step.note)
-        compared: list[tuple[FormFigures, Compared]] = []
-        made: dict[str, Path] = {}
+        quietly, on_step = partial(self._quiet.run, stop=stop), _in_percents(path, self._emit)
+        bench = FormBench(source, settings, self._load_source, quietly, stop, on_step)
         try:
             with self._rest():
-                measuring.alone()
-                for form in wanted:
-                    on_step.form = form
-                    file = form_path(path, form, folder)
-                    make_form(path, form, file, stop, partial(on_step.note, TuneStep.MAKING))
-                    fits = self._fit_together(path, file, settings)
-                    seen = measuring.beside(file) if fits else measuring.apart(file)
-                    figures = FormFigures(form, file_identity(file), file.stat().st_size, (), seen.error, seen.distance)
-                    compared.append((figures, seen))
-                    if keeps(figures):
-                        made[form] = file
-                    else:
-                        file.unlink()
+                report, made = bench.compare(forms, workshop, extent, keeps)
         except Interrupted:
             raise Cancelled(f"Measuring {source.name} was cancelled.") from None
-        report = self._make_report(source, settings, measuring.passes, compared)
         self._repository.save_tune_report(source.identity, report)
         return report, made
-
-    def _make_report(
-        self,
-        source: TargetSource,
-        settings: TargetSettings,
-        passes: dict[int, float],
-        compared: Sequence[tuple[FormFigures, Compared]],
-    ) -> TuneReport:
-        """What passes cost in other forms follows from the original's by their ratios, which were measured side by
-        side: so all figures are of the same moment."""
-        facts = facts_of(source.path)
-        form = facts.details.quantization if facts.details else ""
-        original = FormFigures(form, source.identity, facts.stamp.size_bytes, tuple(passes.items()))
-        forms = tuple(
-            replace(figures, passes=tuple((n, seconds * seen.ratios[n]) for n, seconds in passes.items()))
-            for figures, seen in compared
-        )
-        threads = settings.threads or usable_cores()
-        return TuneReport(read_runtime().key, threads, datetime.now(UTC), original, forms)
 
     def _source(self, path: Path) -> TargetSource:
         """Raises TargetMissing and TargetUnusable."""
         facts = facts_of(path)
         if facts.problem:
             raise TargetUnusable(facts.problem)
+        if path == _installed_starter():
+            return starter_source()
         source = file_source(path, facts.identity)
         record = self._repository.target_of(source)
         return replace(source, trusted=record is not None and record.last_used_at is not None)
 
-    def _settings(self, source: TargetSource) -> TargetSettings:
-        record = self._repository.target_of(source)
+    def _settings(self, path: Path) -> TargetSettings:
+        """As the user set them for this target, in a small context."""
+        record = self._repository.target_at(path)
         own = TargetSettings() if record is None else record.options.settings
-        return replace(own, context_size=_CONTEXT_SIZE)
+        return replace(own, context_size=CONTEXT_SIZE)
 
-    def _loader(self, source: TargetSource, settings: TargetSettings, stop: StopSignal) -> Callable[[Path], Target]:
-        """Loads the file of the source, and forms of it. An unknown file gets its first look only once."""
-        tried = False
-
-        def load(path: Path) -> Target:
-            nonlocal tried
-            file = replace(source, path=path, trusted=tried or source.trusted)
-            target = self._load_source(file, settings, lambda _share: None, stop)
-            tried = True
-            return target
-
-        return load
-
-    def _fit_together(self, path: Path, other: Path, settings: TargetSettings) -> bool:
-        needed = [estimate(facts_of(each), settings) for each in (path, other)]
-        return sum(each.on_machine for each in needed) <= _MEMORY_SHARE * needed[0].available
-
-    def _report_of(self, source: TargetSource) -> TuneReport | None:
+    def _is_measured(self, source: TargetSource) -> bool:
+        """With this build and as many threads, and not while the machine was too busy to tell anything."""
         report = self._repository.tune_reports(read_runtime().key).get(source.identity)
-        threads = self._settings(source).threads or usable_cores()
-        return report if report is not None and report.threads == threads else None
+        if report is None or not report.forms:
+            return False
+        is_sure = all(form.pass_error <= _LARGEST_ERROR for form in report.forms)
+        return is_sure and report.threads == (self._settings(source.path).threads or usable_cores())
+
+    def _original(self, path: Path) -> Path:
+        """The installed starter, where `path` is the form that is used in its place."""
+        installed = _installed_starter()
+        if installed is not None and path == starter_in_use(self._data_dir).path:
+            return installed
+        return path
+
+    def _usual_forms(self, path: Path) -> tuple[str, ...]:
+        own = _quantization(path)
+        return tuple(form for form in USUAL_FORMS if form != own)
+
+    def _check_forms(self, path: Path, forms: Sequence[str]) -> None:
+        """Raises TargetMissing, and NotPossible for what cannot be made of a file."""
+        own = _quantization(path)
+        for form in forms:
+            check_form(form)
+            if form == own:
+                raise NotPossible(f"{path.name} is in the form {form} already; choose another one.")
 
     def _starter_form(self, choice: StarterForm) -> str:
-        return "" if choice.path is None else self._quantization(choice.path)
-
-    def _quantization(self, path: Path) -> str:
-        """Raises TargetMissing."""
-        details = facts_of(path).details
-        return "" if details is None else details.quantization
+        return "" if choice.path is None else _quantization(choice.path)
 
     def _folder_beside(self, path: Path) -> Path:
-        """Where other forms of a file go: beside it, or with the downloads where nothing can be written there."""
-        if os.access(path.parent, os.W_OK):
+        """Where other forms of a file go: beside it, or with the downloads where that belongs to the installation, or
+        nothing can be written there."""
+        if path != _installed_starter() and os.access(path.parent, os.W_OK):
             return path.parent
-        folder = models_folder(self._data_dir)
-        folder.mkdir(parents=True, exist_ok=True)
-        return folder
+        return models_folder(self._data_dir)
 
-    @contextmanager
-    def _workshop(self, beside: Path) -> Iterator[Path]:
-        """A folder for files that may go to `beside`; it is gone afterwards, with what is left in it."""
+
+@contextmanager
+def _workshop(beside: Path) -> Iterator[Path]:
+    """A folder for files that may go to `beside`; it is gone afterwards, with what is left in it. Raises
+    NotPossible."""
+    try:
         beside.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".forms-", dir=beside) as folder:
-            yield Path(folder)
+        folder = tempfile.TemporaryDirectory(prefix=".forms-", dir=beside)
+    except OSError as error:
+        raise NotPossible(f"{beside} cannot be written ({error.strerror}); mend that and try again.") from error
+    with folder as name:
+        yield Path(name)
 
-    def _progress(self, path: Path, form: str, step: TuneStep) -> Callable[[float], None]:
-        steps = _Steps(path, self._emit, form)
-        return partial(steps.note, step)
 
-
-class _Steps:
+def _in_percents(path: Path, emit: Listener) -> Callable[[str, TuneStep, float], None]:
     """Reports progress in whole percents."""
+    last: tuple[str, TuneStep, int] | None = None
 
-    def __init__(self, path: Path, emit: Listener, form: str = "") -> None:
-        self.form = form  # that is being made or measured
-        self._path = path
-        self._emit = emit
-        self._last: tuple[str, TuneStep, int] | None = None
+    def report(form: str, step: TuneStep, share: float) -> None:
+        nonlocal last
+        at = form, step, int(100 * share)
+        if at != last:
+            last = at
+            emit(TuneProgress(path, form, step, share))
 
-    def note(self, step: TuneStep, share: float) -> None:
-        at = self.form, step, int(100 * share)
-        if at != self._last:
-            self._last = at
-            self._emit(TuneProgress(self._path, self.form, step, share))
+    return report
+
+
+def _installed_starter() -> Path | None:
+    try:
+        return starter_path()
+    except TargetMissing:
+        return None
+
+
+def _quantization(path: Path) -> str:
+    """Raises TargetMissing."""
+    details = facts_of(path).details
+    return "" if details is None else details.quantization
 
 
 def _is_free(figures: FormFigures) -> bool:

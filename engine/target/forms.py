@@ -15,7 +15,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from engine.errors import Cancelled, NotPossible
 from engine.stop_signal import StopSignal
 from engine.target.child import ask_child
 from engine.target.cpu import usable_cores
-from engine.target.model_files import model_name, part_paths, quantization_in
+from engine.target.model_files import model_name, part_paths, without_quantization
 from engine.target.runtime import forget_errors, last_error
 
 # What can be made without statistics about the weights (an importance matrix), largest first.
@@ -65,10 +65,7 @@ class FormSize:
 
 def form_path(path: Path, form: str, folder: Path | None = None) -> Path:
     """Where this form of the model in `path` belongs: beside it, or in `folder`, under its name."""
-    name = model_name(path)
-    quantization = quantization_in(path.name)
-    if quantization and name.upper().endswith(quantization):
-        name = name[: -len(quantization)].rstrip("-_. ")
+    name = without_quantization(model_name(path))
     while len(name.encode("utf-8", "surrogateescape")) > _LONGEST_NAME:
         name = name[:-1]
     return (path.parent if folder is None else folder) / f"{name}-{form}.gguf"
@@ -102,10 +99,10 @@ def make_form(
     size = form_sizes(path, (form,), stop)[form]
     if size.complaint:
         raise NotPossible(f"{path.name} cannot be turned into {form} (llama.cpp: {size.complaint}).")
-    if target.exists():
-        raise NotPossible(f"{target} is there already; use it, or move it away first.")
+    check_free([target])
     check_room(target.parent, size.num_bytes)
     try:
+        target.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
     except OSError as error:
         raise NotPossible(f"{target.parent} cannot be written ({error.strerror}); choose another folder.") from error
@@ -118,6 +115,13 @@ def make_form(
         unfinished.unlink(missing_ok=True)
 
 
+def check_free(targets: Sequence[Path]) -> None:
+    """Raises NotPossible where there is a file already."""
+    for target in targets:
+        if target.exists():
+            raise _is_there(target)
+
+
 def check_room(folder: Path, num_bytes: int) -> None:
     """Raises NotPossible where so much more does not fit on the disk."""
     if num_bytes > (free := free_bytes(folder)):
@@ -128,8 +132,9 @@ def check_room(folder: Path, num_bytes: int) -> None:
 
 
 def free_bytes(folder: Path) -> int:
-    """That a form may take on this disk."""
-    return max(0, shutil.disk_usage(folder).free - _SPARE_BYTES)
+    """That a form may take on the disk of a folder, which need not be there yet."""
+    there = next(each for each in (folder, *folder.parents) if each.exists())
+    return max(0, shutil.disk_usage(there).free - _SPARE_BYTES)
 
 
 def _write(
@@ -163,7 +168,11 @@ def settle(unfinished: Path, target: Path) -> None:
                 raise FileExistsError from error
             unfinished.rename(target)  # a disk without links
     except FileExistsError:
-        raise NotPossible(f"{target} is there already; use it, or move it away first.") from None
+        raise _is_there(target) from None
+
+
+def _is_there(target: Path) -> NotPossible:
+    return NotPossible(f"{target} is there already; use it, or move it away first.")
 
 
 def _quantize(path: Path, form: str, out: Path) -> str:
