@@ -32,13 +32,15 @@ _PUBLIC = {
         AddTargets ChangeConversation ChangeTargetOptions ChatSampling CheckForUpdate Command Compare ContinueReply
         CountTokens DeleteConversation DiscardDownload DownloadTarget EditPrompt EstimateMemory ExportConversations
         ExportProfile FetchDrafter ForgetConversation ForgetEverything ForgetLearned ImportConversations ImportProfile
-        ListConversations ListDownloads ListHubFiles ListTargets LoadTarget OpenConversation PersonalCommand ReadHistory
-        ReadLearned ReadRuntime ReadTextFile Regenerate RemoveTarget RenameConversation ReplyCommand RestoreConversation
-        SaveDraft SearchConversations SearchHub Send ShowBranch ShowProfile UseAdapter UseDrafter UseLearning
+        ListConversations ListDownloads ListForms ListHubFiles ListTargets LoadTarget MakeForm OpenConversation
+        PersonalCommand ReadHistory ReadLearned ReadRuntime ReadTextFile Regenerate RemoveTarget RenameConversation
+        ReplyCommand ResetStarter RestoreConversation SaveDraft SearchConversations SearchHub Send ShowBranch
+        ShowProfile TuneStarter TuneTarget UseAdapter UseDrafter UseLearning
     """,
     "proposers.catalogue": "origins",
     "replies.reply": "Reply",
     "services.hub_service": "fetch_drafter",
+    "services.tuning_service": "TuningService",
     "services.worker": "deep_thread",
     "stop_signal": "StopSignal",
     "target.sources": "starter_path",
@@ -46,8 +48,8 @@ _PUBLIC = {
     "use_cases.chat": "open_writer",
     "use_cases.lab": "distill open_bench",
     "use_cases.store": """
-        download_target export_profile forget_learned import_profile list_hub_files open_library summarize_learned
-        summarize_profile use_adapter
+        download_target export_profile forget_learned import_profile list_hub_files open_library open_tuning
+        summarize_learned summarize_profile use_adapter
     """,
 }
 
@@ -62,6 +64,7 @@ if TYPE_CHECKING:  # the same modules for mypy, which finds more in them than is
     from engine.proposers.catalogue import *
     from engine.replies.reply import *
     from engine.services.hub_service import *
+    from engine.services.tuning_service import *
     from engine.services.worker import *
     from engine.stop_signal import *
     from engine.target.sources import *

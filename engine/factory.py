@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
@@ -22,6 +23,7 @@ from engine.messages.commands import (
     PersonalCommand,
     ReadRuntime,
     StoreCommand,
+    TuningCommand,
     UseLearning,
 )
 from engine.messages.events import (
@@ -36,6 +38,7 @@ from engine.messages.events import (
 )
 from engine.services.era import StoredNgrams
 from engine.services.learning_service import LearningService
+from engine.services.quiet import Quiet
 from engine.stop_signal import StopSignal
 from engine.target.downloads import models_folder
 
@@ -51,6 +54,7 @@ if TYPE_CHECKING:
     from engine.services.personal_service import PersonalService
     from engine.services.recall import Recall
     from engine.services.store_service import StoreService
+    from engine.services.tuning_service import TuningService
     from engine.storage import Repository
     from engine.target.interface import Target
 
@@ -98,14 +102,16 @@ class Services:
         self._listener = emit
         self._post = post
         self._repository: Lazy[Repository] = Lazy(lambda: open_repository(config), lambda store: store.purge_deleted())
+        self._quiet = Quiet()
         self._learning = LearningService(self._repository, config.learning, emit, ngrams=self._stored_ngrams)
         self._recall: Lazy[Recall] = Lazy(self._build_recall)
         self._library: Lazy[LibraryService] = Lazy(self._build_library)
         self._chat: Lazy[ChatService] = Lazy(self._build_chat)
         self._handlers: dict[type, _Handle] = {
-            ChatCommand: _with(self._chat),
+            ChatCommand: self._handle_chat,
             StoreCommand: _with(Lazy(self._build_store)),
             LibraryCommand: _with(self._library),
+            TuningCommand: _with(Lazy(self._build_tuning)),
             PersonalCommand: _with(Lazy(self._build_personal)),
             FileCommand: _with(Lazy(self._build_files)),
             HubCommand: _with(Lazy(self._build_hub)),
@@ -131,6 +137,10 @@ class Services:
         if self._repository.built is not None:
             self._repository.built.close()
         return True
+
+    def _handle_chat(self, command: ChatCommand, stop: StopSignal) -> None:
+        with self._quiet.broken():
+            self._chat().handle(command, stop)
 
     def _count_tokens(self, command: CountTokens, stop: StopSignal) -> None:
         """Unless another command took its place meanwhile."""
@@ -167,6 +177,10 @@ class Services:
 
     def _build_library(self) -> LibraryService:
         return make_library(self._config, self._repository(), self._emit, lambda: self._loaded)
+
+    def _build_tuning(self) -> TuningService:
+        rest = self._learning.pause
+        return make_tuning(self._config, self._repository(), self._library, self._emit, self._quiet, rest)
 
     def _build_personal(self) -> PersonalService:
         from engine.services.personal_service import PersonalService
@@ -236,7 +250,29 @@ def make_library(
 ) -> LibraryService:
     from engine.services.library_service import LibraryService
 
-    return LibraryService(repository, saved_downloads(config), loaded, emit, _gpu_support)
+    return LibraryService(repository, saved_downloads(config), loaded, emit, _gpu_support, llama_cpp_build)
+
+
+def make_tuning(
+    config: EngineConfig,
+    repository: Repository,
+    library: Callable[[], LibraryService],
+    emit: Listener,
+    quiet: Quiet,
+    rest: Callable[[], AbstractContextManager[None]] = nullcontext,
+) -> TuningService:
+    """`rest`: nothing learns inside."""
+    from engine.loading import load_target
+    from engine.services.tuning_service import TuningService
+
+    return TuningService(repository, library, load_target, config.data_dir, emit, quiet, rest)
+
+
+def llama_cpp_build() -> str:
+    """The key under which what was measured is stored."""
+    from engine.target.runtime import read_runtime
+
+    return read_runtime().key
 
 
 def _gpu_support() -> GpuSupport:

@@ -22,6 +22,7 @@ from engine.messages.commands import (
     PersonalCommand,
     ReadRuntime,
     StoreCommand,
+    TuningCommand,
     UseLearning,
 )
 from engine.messages.events import Listener
@@ -30,7 +31,7 @@ from engine.stop_signal import StopSignal
 
 _CLOSING_PATIENCE_S = 1.8
 
-_STORE_THREADS = ("chat", "store", "library", "personal", "files")
+_STORE_THREADS = ("chat", "store", "library", "tuning", "personal", "files")
 _NETWORK_THREADS = ("hub", "search", "download")
 _THREADS: dict[type, str] = {
     ChatCommand: "chat",
@@ -39,6 +40,7 @@ _THREADS: dict[type, str] = {
     CountTokens: "store",
     UseLearning: "store",
     LibraryCommand: "library",
+    TuningCommand: "tuning",
     ReadRuntime: "library",
     PersonalCommand: "personal",
     FileCommand: "files",
@@ -52,8 +54,8 @@ _ENDED_BY: dict[type, tuple[type, ...]] = {ForgetEverything: (ImportConversation
 
 class Engine:
     """A listener, and a thread for each kind of command that must not wait for the others: answering, stored
-    conversations, the library of targets, files of chats, what is learned as a whole, searching the hub, and fetching
-    drafters and targets from it.
+    conversations, the library of targets, forms of their weights, files of chats, what is learned as a whole, searching
+    the hub, and fetching drafters and targets from it.
 
     The threads call `listener`. Nothing slow happens in the constructor or in `post`.
     """

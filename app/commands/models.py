@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import engine
-from app.commands.terminal import download_bar, stopped_by_ctrl_c, wide_console
+from app.commands.terminal import download_bar, in_gib, stopped_by_ctrl_c, wide_console
+from app.commands.tune import tune_model
 from engine.config import STARTER, EngineConfig, data_dir
 from engine.errors import FetchFailed, TargetMissing
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _SHOWN = 20  # files of a repository
 
 models = typer.Typer(help="The models you can use as a target.", no_args_is_help=True)
+models.command("tune")(tune_model)
 
 
 @models.command("list")
@@ -42,7 +44,7 @@ def list_models() -> None:
         if target.problem:
             print(f"{target.name}: {target.problem}", file=sys.stderr)
     for file, num_bytes in waiting:
-        here = f"{Path(file.name).name}: {_in_gib(num_bytes)} of {_in_gib(file.size_bytes)} are here"
+        here = f"{Path(file.name).name}: {in_gib(num_bytes)} of {in_gib(file.size_bytes)} are here"
         command = f"slipstream models download {file.repository} {file.name}"
         print(f"{here}; `{command}` goes on.", file=sys.stderr)
 
@@ -142,7 +144,7 @@ def _row(target: LibraryTarget) -> tuple[str, ...]:
         STARTER if target.is_starter else target.name,
         _rounded(details.num_parameters) if details else "",
         details.quantization if details else "",
-        _in_gib(target.size_bytes) if details or target.path.exists() else "missing",
+        in_gib(target.size_bytes) if details or target.path.exists() else "missing",
         used,
         str(target.path),
     )
@@ -153,7 +155,7 @@ def _files_table(files: Sequence[HubFile]) -> Table:
 
     table = Table("file", "quantization", "size", box=None, pad_edge=False)
     for file in files:
-        table.add_row(file.name, file.quantization, _in_gib(file.size_bytes))
+        table.add_row(file.name, file.quantization, in_gib(file.size_bytes))
     return table
 
 
@@ -162,7 +164,3 @@ def _rounded(number: int) -> str:
     if not number:
         return ""
     return f"{number / 1e9:.1f}B" if number >= 1e9 else f"{number / 1e6:.0f}M"
-
-
-def _in_gib(size_bytes: int) -> str:
-    return f"{size_bytes / 2**30:.2f} GiB"

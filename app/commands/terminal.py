@@ -72,6 +72,10 @@ def wide_console() -> Console:
     return console if console.is_terminal else Console(width=_WIDE)
 
 
+def in_gib(size_bytes: int) -> str:
+    return f"{size_bytes / 2**30:.2f} GiB"
+
+
 def chosen_drafter(choice: str, data_dir: Path) -> str:
     """The choice, after a name on the hub, or a file there, was downloaded. Ctrl+C ends the download and the program.
 

@@ -7,10 +7,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import dataclass_transform
 
-from engine.messages.commands import CheckForUpdate, Command, Compare, EstimateMemory, LoadTarget, UseAdapter
+from engine.messages.commands import (
+    CheckForUpdate,
+    Command,
+    Compare,
+    EstimateMemory,
+    ListForms,
+    LoadTarget,
+    MakeForm,
+    TuneTarget,
+    UseAdapter,
+)
 from engine.messages.comparison import Comparison, RunFigures, Side
 from engine.messages.conversations import Conversation, ConversationSummary, LeftOut, Message, SearchHit, TextFile
 from engine.messages.drafters import DrafterChoice
+from engine.messages.forms import FormOffer, FormSpeed, TuneReport, TuneStep
 from engine.messages.history import History
 from engine.messages.learned import FingerprintPair, ImportOutcome, LearnedSummary, ProfileSummary
 from engine.messages.replies import OriginRun
@@ -108,6 +119,42 @@ class MemoryEstimated(Event):
     estimate: MemoryEstimate
 
 
+class FormsListed(Event):
+    command: ListForms
+    offers: tuple[FormOffer, ...]  # largest first
+
+
+class TuneProgress(Event):
+    """How far tuning a target, or making a form of it, has come."""
+
+    path: Path  # of the target
+    form: str  # that is being made or measured; empty: the target as it is
+    step: TuneStep
+    progress: float  # of this step, 0 … 1
+
+
+class TargetTuned(Event):
+    """What was measured is stored, and listed with the target from now on."""
+
+    command: TuneTarget
+    report: TuneReport
+    kept: tuple[Path, ...] = ()  # files of the forms that were kept
+
+
+class FormMade(Event):
+    """The file is complete, and in the library."""
+
+    command: MakeForm
+    path: Path
+
+
+class StarterTuned(Event):
+    """In which form the starter is used from now on."""
+
+    form: str  # empty: as it was installed
+    report: TuneReport | None  # None: nothing was measured for this
+
+
 class HubSearched(Event):
     words: str
     models: tuple[HubModel, ...]  # most downloaded first
@@ -116,6 +163,7 @@ class HubSearched(Event):
 class HubFilesListed(Event):
     repository: str
     files: tuple[HubFile, ...]  # smallest first
+    speeds: tuple[FormSpeed, ...] = ()  # of their quantizations on this machine, fastest first; those measured here
 
 
 class TargetDownloading(Event):

@@ -8,6 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from engine.config import TargetOptions
+from engine.messages.forms import TuneReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,8 @@ class LibraryTarget:
     problem: str  # why it cannot be loaded, in a sentence; empty if it can
     options: TargetOptions
     identity: str = ""  # as in `TargetSource`
+    tuned: TuneReport | None = None  # what was measured of it here, with this build of llama.cpp
+    starter_form: str = ""  # of the starter, where it is not used as it was installed: the form it is used in
 
 
 class DeviceKind(StrEnum):
@@ -162,3 +165,8 @@ class Runtime:
 
     build: str
     features: tuple[str, ...]  # of the processor or GPU in use, as llama.cpp names them
+
+    @property
+    def key(self) -> str:
+        """By which what was measured is stored: another build, or another kind of processor, has another speed."""
+        return " ".join((self.build, *self.features))

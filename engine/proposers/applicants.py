@@ -23,6 +23,7 @@ from engine.messages.drafters import DrafterChoice, DrafterOffer, DrafterRunner,
 from engine.messages.targets import TargetRecord
 from engine.proposers.selection import Applicant, Pair, Selection
 from engine.target.interface import TargetDescription
+from engine.target.sources import starter_in_use
 
 _MOST_FROM_LIBRARY = 4
 _TORCH_BYTES = 250_000_000  # its libraries
@@ -46,7 +47,9 @@ class Applicants:
         this target. Reads the headers of files that are not known yet."""
         path, records, starter = self._target.path, self._library(), _starter()
         self._facts = _facts(path, next((each.facts for each in records if each.path == path), ""))
-        found = [*self._ours(starter, known), *self._from_library(records, starter)]
+        # As it was installed, and the form that is used in its place.
+        starters = frozenset() if starter is None else frozenset({starter.path, starter_in_use(self._data_dir).path})
+        found = [*self._ours(starter, path in starters, known), *self._from_library(records, starters)]
         if fixed is not None and all(each.source.key != fixed.key for each in found):
             found.append(Applicant(fixed, Pair.UNKNOWN, fixed.size_bytes + _WORK_BYTES))
         return found
@@ -65,23 +68,22 @@ class Applicants:
         now = selection.speedup_of(choice)
         return DrafterOffer(sibling.hub_name, sibling.name, sibling.size_bytes, prospect.speedup, now)
 
-    def _ours(self, starter: DrafterSource | None, known: Collection[str]) -> Iterator[Applicant]:
+    def _ours(self, starter: DrafterSource | None, is_starter: bool, known: Collection[str]) -> Iterator[Applicant]:
+        """`is_starter`: whether that is the target."""
         if starter is None:
             yield Applicant(built_in_source(), Pair.DISTILLED, _TORCH_BYTES)
             return
-        is_starter = self._target.path == starter.path
         yield Applicant(built_in_source(), Pair.TAUGHT if is_starter else Pair.DISTILLED, _TORCH_BYTES)
         if not is_starter:
             yield Applicant(starter, Pair.SMALL, starter.size_bytes + _WORK_BYTES)
         if not is_starter and STARTER_TORCH in known:  # else it guesses as the starter does, and takes more memory
             yield Applicant(starter_in_torch(starter), Pair.SMALL, starter.size_bytes + _WORK_BYTES + _TORCH_BYTES)
 
-    def _from_library(self, records: Sequence[TargetRecord], starter: DrafterSource | None) -> list[Applicant]:
+    def _from_library(self, records: Sequence[TargetRecord], starters: Collection[Path]) -> list[Applicant]:
         """Smaller models, those of the target's own family first, then the smallest."""
         found: list[tuple[bool, int, TargetRecord]] = []
         for record in records:
-            is_starter = starter is not None and record.path == starter.path
-            if is_starter or not 0 < record.size_bytes <= self._target.size_bytes / LARGER:
+            if not 0 < record.size_bytes <= self._target.size_bytes / LARGER or record.path in starters:
                 continue
             facts = _facts(record.path, record.facts)
             if facts is None or facts.problem or facts.details is None or not facts.details.can_speculate:

@@ -87,7 +87,8 @@ class HubService:
         if isinstance(command, SearchHub):
             self._emit(HubSearched(command.words, search_models(command.words)))
         else:
-            self._emit(HubFilesListed(command.repository, list_files(command.repository)))
+            files = list_files(command.repository)
+            self._emit(HubFilesListed(command.repository, files, self._library().form_speeds(files)))
 
 
 def fetch_drafter(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from engine.errors import MendableError, NotPossible, StoreUnusable, TargetMissi
 from engine.hub.saved import SavedDownloads
 from engine.library.estimate import estimate
 from engine.library.facts import TargetFacts, encode, facts_of
+from engine.library.form_speeds import form_speeds
 from engine.library.scanning import find_models
 from engine.messages.commands import (
     AddTargets,
@@ -24,13 +25,25 @@ from engine.messages.commands import (
     RemoveTarget,
 )
 from engine.messages.events import DownloadsListed, Listener, MemoryEstimated, TargetInfo, TargetsListed
-from engine.messages.targets import GpuSupport, LibraryTarget, MemoryEstimate, TargetRecord
+from engine.messages.forms import FormSpeed, TuneReport
+from engine.messages.targets import GpuSupport, HubFile, LibraryTarget, MemoryEstimate, TargetRecord, TargetSource
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.target.model_files import is_gguf, model_name, part_paths
-from engine.target.sources import file_source, starter_path, starter_source
+from engine.target.sources import file_source, starter_in_use, starter_source
 
 _logger = logging.getLogger("slipstream.library")
+
+
+@dataclass(frozen=True, slots=True)
+class _Starters:
+    installed: TargetSource
+    used: TargetSource  # in its place, or the same
+
+    @property
+    def unused(self) -> Path | None:
+        """The installed file, where another form is used in its place."""
+        return None if self.used.path == self.installed.path else self.installed.path
 
 
 @dataclass(frozen=True)
@@ -43,11 +56,12 @@ class LibraryService:
     _loaded: Callable[[], TargetInfo | None]  # the target in use
     _emit: Listener
     _gpu_support: Callable[[], GpuSupport] = GpuSupport  # called for every estimate, as free memory changes
+    _build: Callable[[], str] = str  # of llama.cpp, as `Runtime.key`; empty: nothing was measured with it
 
     def handle(self, command: LibraryCommand, stop: StopSignal) -> None:
         match command:
             case ListTargets():
-                self._report()
+                self.report()
             case AddTargets(paths):
                 self.add(paths, stop)
             case RemoveTarget(path, delete_file):
@@ -64,12 +78,14 @@ class LibraryService:
 
     def list(self) -> tuple[LibraryTarget, ...]:
         """The starter first, then last used first. What is not known yet is read and stored."""
-        starter = self._starter_path()
+        starters = self._starters()
+        if starters is not None and self._repository.target_at(starters.used.path) is None:
+            self._repository.add_target(starters.used)
+        reports = self._repository.tune_reports(self._build())
         records = self._repository.list_targets()
-        if starter is not None and all(record.path != starter for record in records):
-            self._repository.add_target(starter_source())
-            records = self._repository.list_targets()
-        listed = [self._listed(record, record.path == starter) for record in records]
+        if starters is not None:
+            records = tuple(record for record in records if record.path != starters.unused)
+        listed = [self._listed(record, starters, reports) for record in records]
         return tuple(sorted(listed, key=lambda target: not target.is_starter))
 
     def add(self, paths: tuple[Path, ...], stop: StopSignal) -> tuple[str, ...]:
@@ -88,7 +104,7 @@ class LibraryService:
                 left_out.append(problem)
             else:
                 num_sound += 1
-        self._report(tuple(left_out))
+        self.report(tuple(left_out))
         if not num_sound and left_out:
             more = f" ({len(left_out) - 1:,} more files were left out.)" if len(left_out) > 1 else ""
             raise NotPossible(left_out[0] + more)
@@ -97,17 +113,18 @@ class LibraryService:
     def take_in(self, path: Path) -> None:
         """Adds a file that was just downloaded, even one that cannot be loaded: the list then says why."""
         self._repository.add_target(file_source(path))
-        self._report()
+        self.report()
 
     def remove(self, path: Path, delete_file: bool) -> None:
         """Raises NotPossible."""
-        if path == self._starter_path():
+        starters = self._starters()
+        if starters is not None and path == starters.used.path:
             raise NotPossible("The starter model belongs to Slipstream and stays in the list.")
         if delete_file:
             self._delete(path)
             self.downloads.remove_empty(path.parent)
         self._repository.remove_target(path)
-        self._report()
+        self.report()
 
     def estimate(self, path: Path, settings: TargetSettings) -> MemoryEstimate:
         """The user's own settings for the target fill the gaps in `settings`. Raises TargetMissing."""
@@ -116,10 +133,16 @@ class LibraryService:
         support = self._gpu_support()
         return estimate(facts, settings, support, self._loaded_estimate(support))
 
+    def form_speeds(self, files: Sequence[HubFile]) -> tuple[FormSpeed, ...]:
+        """Of the quantizations of one model on the hub, fastest here first; empty where nothing like it was
+        measured."""
+        return form_speeds(self._repository.tune_reports(self._build()).values(), files)
+
     def report_downloads(self) -> None:
         self._emit(DownloadsListed(self.downloads.list()))
 
-    def _report(self, left_out: tuple[str, ...] = ()) -> None:
+    def report(self, left_out: tuple[str, ...] = ()) -> None:
+        """Lists the library, with a sentence for each file that was left out."""
         self._emit(TargetsListed(self.list(), left_out))
 
     def _add(self, path: Path) -> str:
@@ -131,11 +154,12 @@ class LibraryService:
 
     def _change_options(self, path: Path, options: TargetOptions) -> None:
         if self._repository.target_at(path) is None:
-            if path != self._starter_path():
+            starters = self._starters()
+            if starters is None or path != starters.used.path:
                 raise TargetMissing(f"{path.name} is not in the library; add it first.")
-            self._repository.add_target(starter_source())
+            self._repository.add_target(starters.used)
         self._repository.change_target_options(path, options)
-        self._report()
+        self.report()
 
     def _delete(self, path: Path) -> None:
         loaded = self._loaded()
@@ -153,13 +177,17 @@ class LibraryService:
                 f"{path} cannot be deleted ({error.strerror}); mend that, or take it out of the list only."
             ) from error
 
-    def _starter_path(self) -> Path | None:
+    def _starters(self) -> _Starters | None:
+        """None for an installation without a starter."""
         try:
-            return starter_path()
+            return _Starters(starter_source(), starter_in_use(self._repository.data_dir))
         except TargetMissing:
             return None
 
-    def _listed(self, record: TargetRecord, is_starter: bool) -> LibraryTarget:
+    def _listed(
+        self, record: TargetRecord, starters: _Starters | None, reports: Mapping[str, TuneReport]
+    ) -> LibraryTarget:
+        is_starter = starters is not None and record.path == starters.used.path
         try:
             facts, record = self._look_again(record)
             size_bytes, details, problem = facts.stamp.size_bytes, facts.details, facts.problem
@@ -175,6 +203,8 @@ class LibraryService:
             problem=problem,
             options=record.options,
             identity=record.identity,
+            tuned=reports.get(starters.installed.identity if is_starter and starters is not None else record.identity),
+            starter_form=details.quantization if is_starter and details and starters and starters.unused else "",
         )
 
     def _look_at(self, path: Path) -> tuple[TargetFacts, TargetRecord | None]:

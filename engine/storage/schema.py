@@ -389,3 +389,17 @@ class DrafterFiguresRow(Base, holds=Holds.LEARNED):
     num_next: Mapped[float]
     next_right: Mapped[float]
     step_s: Mapped[float]
+
+
+class FormFiguresRow(Base, holds=Holds.LIBRARY):
+    """What was measured of a target, or of another form of its weights, with one build of llama.cpp."""
+
+    __tablename__ = "form_figures"
+    __table_args__ = {"sqlite_with_rowid": False}  # noqa: RUF012
+
+    target_identity: Mapped[str] = mapped_column(primary_key=True)
+    build: Mapped[str] = mapped_column(primary_key=True)  # as `Runtime.key`
+    threads: Mapped[int] = mapped_column(primary_key=True)
+    form: Mapped[str] = mapped_column(primary_key=True)  # empty: the target itself
+    measured_at: Mapped[datetime]
+    figures: Mapped[str]  # as JSON, see forms.py

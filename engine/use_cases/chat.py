@@ -45,7 +45,7 @@ def open_writer(
 
 def resolve(config: EngineConfig, target: str) -> TargetSource:
     """The source of `starter`, of a path, or of a target used before. Raises TargetMissing and StoreUnusable."""
-    source = named_source(target)
+    source = named_source(target, config.data_dir)
     if source is None:
         with closing(open_repository(config)) as repository:
             source = resolve_target(target, repository)

@@ -11,13 +11,15 @@ from pathlib import Path
 
 from engine.config import EngineConfig
 from engine.errors import AdapterUnusable
-from engine.factory import make_library, open_repository, saved_downloads
+from engine.factory import make_library, make_tuning, open_repository, saved_downloads
 from engine.messages.events import Listener
 from engine.messages.learned import ImportOutcome, LearnedSummary
 from engine.messages.targets import HubFile
 from engine.profile import transfer
 from engine.services.hub_service import HubService
 from engine.services.library_service import LibraryService
+from engine.services.quiet import Quiet
+from engine.services.tuning_service import TuningService
 from engine.stop_signal import StopSignal
 
 summarize_profile = transfer.summarize_profile
@@ -27,6 +29,13 @@ summarize_profile = transfer.summarize_profile
 def open_library(config: EngineConfig, emit: Listener = lambda _event: None) -> Iterator[LibraryService]:
     with closing(open_repository(config)) as repository:
         yield make_library(config, repository, emit)
+
+
+@contextmanager
+def open_tuning(config: EngineConfig, emit: Listener) -> Iterator[TuningService]:
+    """Nobody else waits for anything."""
+    with open_library(config) as library, closing(open_repository(config)) as repository:
+        yield make_tuning(config, repository, lambda: library, emit, Quiet())
 
 
 def list_hub_files(repository: str) -> tuple[HubFile, ...]:

@@ -36,7 +36,7 @@ from engine.proposers.interface import Context
 from engine.proposers.supply import open_drafting
 from engine.stop_signal import StopSignal
 from engine.target.interface import Target
-from engine.target.sources import named_source
+from engine.target.sources import starter_source
 from tests.fakes.drafter import PIECES, random_logits
 from tests.fakes.proposers import Generous, drafting, neural_proposer, sharing_proposer
 from tests.fakes.target import FakeTarget
@@ -187,9 +187,7 @@ def main() -> None:
 
     for name, error in largest_errors():
         print(f"largest error of {name}: {error:.1e}")
-    file = named_source("starter")
-    assert file is not None
-    target = load_target(file, TargetSettings(context_size=2048), lambda _progress: None, StopSignal())
+    target = load_target(starter_source(), TargetSettings(context_size=2048), lambda _progress: None, StopSignal())
     for label, sampling in (
         ("top-k 40, top-p 0.95, min-p 0.05", SamplingSettings(temperature=options.temperature)),
         ("top-k 20 alone", SamplingSettings(temperature=options.temperature, top_k=20, top_p=1, min_p=0)),

@@ -1,0 +1,209 @@
+"""`slipstream models tune`: what a model costs on this machine, and whether another form of its weights is faster."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+import engine
+from app.commands.terminal import in_gib, progress_bar, stopped_by_ctrl_c, wide_console
+from engine.config import STARTER, EngineConfig, data_dir
+from engine.errors import TargetMissing
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from engine.messages.events import Event
+    from engine.messages.forms import FormAdvice, FormFigures, TuneReport
+
+_DOING = {"making": "making {form}", "writing": "writing replies", "timing": "timing {form}", "comparing": "comparing"}
+
+
+def tune_model(
+    name: Annotated[str, typer.Argument(help="`starter`, a model in the library, or the path of a GGUF file.")],
+    form: Annotated[
+        str | None,
+        typer.Option(
+            "--form", metavar="Q8_0,…", help="Compare with these forms of the weights instead of the usual ones."
+        ),
+    ] = None,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Keep the forms that are made, beside the model and in the library.")
+    ] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Of the starter: decide in seconds, unless that was done before.")
+    ] = False,
+    undo: Annotated[
+        bool, typer.Option("--undo", help="Of the starter: use it as it was installed from now on.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all figures as JSON.")] = False,
+) -> None:
+    """Measure what a model costs on this machine, and whether another form of its weights would write faster.
+
+    Other forms are made from its file for that, and removed again. The starter is then used in the fastest one whose
+    replies are practically the same; with any other model nothing changes by itself.
+
+    Example: slipstream models tune starter
+    """
+    forms = None if form is None else tuple(each.strip() for each in form.split(","))
+    if name != STARTER:
+        if quick or undo:
+            raise typer.BadParameter("Only the starter changes its form by itself.", param_hint="--quick, --undo")
+        _tune(_path_of(name), forms, keep, as_json)
+    elif keep or (undo and (quick or form is not None)):
+        raise typer.BadParameter("The starter keeps the form that it is used in.", param_hint="--keep, --undo")
+    elif undo:
+        with _tuning() as (tuning, _):
+            tuning.reset_starter()
+        print("The starter is used as it was installed; `slipstream models tune starter` thinks it over again.")
+    else:
+        _tune_starter(forms, quick, as_json)
+
+
+def _tune(path: Path, forms: tuple[str, ...] | None, keep: bool, as_json: bool) -> None:
+    with _tuning() as (tuning, stop):
+        report, kept = tuning.tune(path, stop, forms, keep)
+    _show(path.stem, report, as_json)
+    if not as_json:
+        print(*_advice(report, str(path), kept), sep="\n")
+
+
+def _tune_starter(forms: tuple[str, ...] | None, quick: bool, as_json: bool) -> None:
+    with _tuning() as (tuning, stop):
+        form, report = tuning.tune_starter(stop, forms, is_quick=quick, again=not quick)
+    if report is not None:
+        _show(STARTER, report, as_json)
+    if as_json:
+        return
+    if form:
+        print(f"The starter is used in {form} from now on; `slipstream models tune {STARTER} --undo` takes that back.")
+    elif report is None:
+        print("The starter stays as it was installed; that was decided before.")
+    else:
+        print("The starter stays as it was installed: no form that is practically the same is clearly faster here.")
+
+
+def _path_of(name: str) -> Path:
+    """Of a model in the library, or any file. Raises TargetMissing."""
+    with engine.open_library(EngineConfig(data_dir())) as library:
+        named = next((target.path for target in library.list() if target.name == name), None)
+    path = Path(name).expanduser().absolute() if named is None else named
+    if not path.is_file():
+        raise TargetMissing(f"There is no model {name}; `slipstream models list` shows those that are in the library.")
+    return path
+
+
+@contextmanager
+def _tuning() -> Iterator[tuple[engine.TuningService, engine.StopSignal]]:
+    from engine.messages.events import TuneProgress
+
+    with stopped_by_ctrl_c(says_so=True) as stop, progress_bar() as bar:
+        task = bar.add_task("", total=1.0)
+
+        def receive(event: Event) -> None:
+            if isinstance(event, TuneProgress):
+                doing = _DOING[event.step].format(form=event.form or "it")
+                bar.update(task, description=doing, completed=event.progress)
+
+        with engine.open_tuning(EngineConfig(data_dir()), receive) as tuning:
+            yield tuning, stop
+
+
+def _show(name: str, report: TuneReport, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps({"model": name, **_figures(report)}, ensure_ascii=False))
+        return
+    console = wide_console()
+    console.print(f"{name}, {report.threads} threads", markup=False, highlight=False)
+    console.print(_table(report))
+
+
+def _figures(report: TuneReport) -> dict[str, object]:
+    advice = report.advice
+    forms = (report.original, *report.forms)
+    return {
+        "build": report.build,
+        "threads": report.threads,
+        "measured_at": report.measured_at.isoformat(),
+        "forms": [
+            {
+                **asdict(each),
+                "passes": {str(num_tokens): seconds for num_tokens, seconds in each.passes},
+                "plain_tokens_per_s": each.plain_tokens_per_s,
+            }
+            for each in forms
+        ],
+        "advice": {**asdict(advice), "faster": [asdict(each) for each in report.faster]},
+    }
+
+
+def _table(report: TuneReport) -> Table:
+    from rich.table import Table
+
+    original = report.original
+    sizes = [num_tokens for num_tokens, _ in original.passes]
+    table = Table(box=None, pad_edge=False)
+    table.add_column("form")
+    columns = (
+        "size",
+        "tok/s",
+        "V(1) ms",
+        *(f"V({n})" for n in sizes[1:]),
+        "plain",
+        "drafting",
+        "mean KL",
+        "same token",
+    )
+    for column in columns:
+        table.add_column(column, justify="right")
+    for each in (original, *report.forms):
+        seconds = dict(each.passes)
+        table.add_row(
+            f"{each.form} (as it is)" if each is original else each.form,
+            in_gib(each.size_bytes),
+            f"{each.plain_tokens_per_s:.1f}",
+            f"{1000 * seconds[1]:.1f}",
+            *(f"{seconds[n] / seconds[1]:.2f}" for n in sizes[1:]),
+            *(f"{each.speeds_over(original)[place]:.2f}×" for place in (0, 1)),
+            *_distance(each),
+        )
+    return table
+
+
+def _distance(form: FormFigures) -> tuple[str, str]:
+    found = form.distance
+    return ("", "") if found is None else (f"{found.mean_kl:.4f} ± {found.kl_error:.4f}", f"{found.equal_greedy:.0%}")
+
+
+def _advice(report: TuneReport, name: str, kept: Sequence[Path]) -> list[str]:
+    lines = [f"{each.form} would {_gain(each)}, {_nearness(report, each)}." for each in report.faster]
+    if report.forms and not lines:
+        lines.append("No other form that was measured is clearly faster here.")
+    distances = [each.distance for each in report.forms if each.distance is not None]
+    if distances:
+        first = distances[0]
+        whole = f"the {first.num_likeliest} likeliest tokens" if first.num_likeliest else "all tokens"
+        lines.append(f"Distances are means over {first.num_tokens:,} tokens of its own replies, by {whole}.")
+    lines += [f"Kept and in the library: {path}" for path in kept]
+    if report.faster and not kept:
+        lines.append(f"To use one: slipstream models tune {shlex.quote(name)} --form {report.advice.form} --keep")
+    return lines
+
+
+def _gain(advice: FormAdvice) -> str:
+    return f"write {advice.speed:.2f} times as fast, {advice.drafting_speed:.2f} times with drafts"
+
+
+def _nearness(report: TuneReport, advice: FormAdvice) -> str:
+    found = next(each.distance for each in report.forms if each.form == advice.form)
+    assert found is not None
+    if advice.is_free:
+        return "and its replies are practically the same"
+    return f"but its replies differ: it finds the same token likeliest in {found.equal_greedy:.0%} of all places"

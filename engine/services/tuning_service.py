@@ -1,0 +1,278 @@
+"""Carries out the commands about forms of a target's weights: what each costs and is worth here, and making one."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from engine.config import TargetSettings
+from engine.errors import Cancelled, NotPossible, TargetMissing, TargetUnusable
+from engine.library.facts import facts_of
+from engine.library.loading import check_memory
+from engine.messages.commands import ListForms, MakeForm, ResetStarter, TuneStarter, TuneTarget, TuningCommand
+from engine.messages.events import FormMade, FormsListed, Listener, StarterTuned, TargetTuned, TuneProgress
+from engine.messages.forms import FormFigures, FormOffer, TuneReport, TuneStep
+from engine.messages.targets import TargetSource
+from engine.services.library_service import LibraryService
+from engine.services.quiet import Quiet
+from engine.stop_signal import StopSignal
+from engine.storage import Repository
+from engine.target.cpu import usable_cores
+from engine.target.downloads import models_folder
+from engine.target.forms import (
+    FORMS,
+    USUAL_FORMS,
+    check_form,
+    check_free,
+    form_path,
+    form_sizes,
+    free_bytes,
+    make_form,
+    settle,
+)
+from engine.target.interface import Interrupted
+from engine.target.runtime import read_runtime
+from engine.target.sources import file_source, starter_in_use, starter_path, starter_source
+from engine.target.starter_form import StarterForm
+from engine.tuning.comparing import CONTEXT_SIZE, FormBench, LoadSource
+from engine.tuning.measuring import QUICK, USUAL, Extent
+
+_STARTER_FORMS = ("Q8_0",)  # that it may be used in: all smaller ones are further away than is allowed
+_LARGEST_ERROR = 0.05  # of measured speeds, for a decision to stand
+
+
+@dataclass(frozen=True)
+class TuningService:
+    """Any thread may call any method, and all give way to replies."""
+
+    _repository: Repository
+    _library: Callable[[], LibraryService]
+    _load_source: LoadSource
+    _data_dir: Path
+    _emit: Listener
+    _quiet: Quiet = Quiet()
+    _rest: Callable[[], AbstractContextManager[None]] = nullcontext  # nothing learns inside
+
+    def handle(self, command: TuningCommand, stop: StopSignal) -> None:
+        match command:
+            case ListForms(path):
+                self._emit(FormsListed(command, self.offers(path, stop)))
+            case TuneTarget(path, forms, keeps):
+                report, kept = self.tune(path, stop, forms, keeps)
+                self._emit(TargetTuned(command, report, kept))
+            case MakeForm(path, form):
+                self._emit(FormMade(command, self.make(path, form, stop)))
+            case TuneStarter(again):
+                self._emit(StarterTuned(*self.tune_starter(stop, is_quick=True, again=again)))
+            case ResetStarter():
+                self.reset_starter()
+                self._emit(StarterTuned("", None))
+
+    def offers(self, path: Path, stop: StopSignal) -> tuple[FormOffer, ...]:
+        """All forms that could be made. Raises TargetMissing, NotPossible and Cancelled."""
+        path = self._original(path)
+        forms = tuple(form for form in FORMS if form != _quantization(path))
+        sizes = form_sizes(path, forms, stop)
+        folder = self._folder_beside(path)
+        free = free_bytes(folder)
+        offers = []
+        for form in forms:
+            size, place = sizes[form], form_path(path, form, folder)
+            problem = f"llama.cpp cannot make it: {size.complaint}." if size.complaint else ""
+            if place.exists():
+                problem = f"{place.name} is there already."
+            elif size.num_bytes > free:
+                problem = f"There is no room for it in {folder}."
+            offers.append(FormOffer(form, size.num_bytes, place, problem))
+        return tuple(sorted(offers, key=lambda offer: -offer.size_bytes))
+
+    def make(self, path: Path, form: str, stop: StopSignal) -> Path:
+        """The new file, which is in the library. Raises TargetMissing, NotPossible and Cancelled."""
+        path = self._original(path)
+        self._check_forms(path, (form,))
+        made = form_path(path, form, self._folder_beside(path))
+        on_step = _in_percents(path, self._emit)
+        make_form(path, form, made, stop, partial(on_step, form, TuneStep.MAKING))
+        self._library().take_in(made)
+        return made
+
+    def tune(
+        self, path: Path, stop: StopSignal, forms: Sequence[str] | None = None, keeps: bool = False
+    ) -> tuple[TuneReport, tuple[Path, ...]]:
+        """The report, which is stored, and the files that were kept; `forms` None: the usual ones. Raises what loading
+        raises, NotPossible and Cancelled."""
+        path = self._original(path)
+        folder = self._folder_beside(path)
+        wanted = self._usual_forms(path) if forms is None else tuple(forms)
+        if keeps:
+            check_free([form_path(path, form, folder) for form in wanted])
+        with _workshop(folder) as workshop:
+            report, made = self._measure(path, wanted, workshop, stop, USUAL, lambda _figures: keeps)
+            kept = tuple(folder / file.name for file in made.values())
+            for file, place in zip(made.values(), kept, strict=True):
+                settle(file, place)
+                self._library().take_in(place)
+        self._library().report()
+        return report, kept
+
+    def tune_starter(
+        self, stop: StopSignal, forms: Sequence[str] | None = None, is_quick: bool = False, again: bool = True
+    ) -> tuple[str, TuneReport | None]:
+        """The form that the starter is used in from now on (empty: as it was installed), and what was measured for
+        that: None where it was decided before and is not to be `again`. Raises TargetMissing, and what `tune` does."""
+        installed = starter_source()
+        choice = StarterForm(self._data_dir, installed.identity)
+        if not again and (choice.is_undone or self._is_measured(installed)):
+            return self._starter_form(choice), None
+        usual = _STARTER_FORMS if is_quick else self._usual_forms(installed.path)
+        before = starter_in_use(self._data_dir)
+        with _workshop(choice.folder) as workshop:
+            extent = QUICK if is_quick else USUAL
+            report, made = self._measure(installed.path, tuple(forms or usual), workshop, stop, extent, _is_free)
+            choice.use(made.get(report.advice.form))
+        self._follow_starter(before)
+        return self._starter_form(choice), report
+
+    def reset_starter(self) -> None:
+        """Uses the starter as it was installed. Raises TargetMissing and FileUnusable."""
+        before = starter_in_use(self._data_dir)
+        StarterForm(self._data_dir, starter_source().identity).use(None, is_wish=True)
+        self._follow_starter(before)
+
+    def _follow_starter(self, before: TargetSource) -> None:
+        """What the user set for the starter goes on with it, whatever its form."""
+        after = starter_in_use(self._data_dir)
+        if after.path != before.path:
+            record = self._repository.target_of(before)
+            self._repository.add_target(after)
+            if record is not None:
+                self._repository.change_target_options(after.path, record.options)
+            if not before.path.exists():
+                self._repository.remove_target(before.path)
+        self._library().report()
+
+    def _measure(
+        self,
+        path: Path,
+        forms: Sequence[str],
+        workshop: Path,
+        stop: StopSignal,
+        extent: Extent,
+        keeps: Callable[[FormFigures], bool],
+    ) -> tuple[TuneReport, dict[str, Path]]:
+        """As `FormBench.compare`; the report is stored."""
+        source, settings = self._source(path), self._settings(path)
+        self._check_forms(path, forms)
+        check_memory(path, settings)
+        quietly, on_step = partial(self._quiet.run, stop=stop), _in_percents(path, self._emit)
+        bench = FormBench(source, settings, self._load_source, quietly, stop, on_step)
+        try:
+            with self._rest():
+                report, made = bench.compare(forms, workshop, extent, keeps)
+        except Interrupted:
+            raise Cancelled(f"Measuring {source.name} was cancelled.") from None
+        self._repository.save_tune_report(source.identity, report)
+        return report, made
+
+    def _source(self, path: Path) -> TargetSource:
+        """Raises TargetMissing and TargetUnusable."""
+        facts = facts_of(path)
+        if facts.problem:
+            raise TargetUnusable(facts.problem)
+        if path == _installed_starter():
+            return starter_source()
+        source = file_source(path, facts.identity)
+        record = self._repository.target_of(source)
+        return replace(source, trusted=record is not None and record.last_used_at is not None)
+
+    def _settings(self, path: Path) -> TargetSettings:
+        """As the user set them for this target, in a small context."""
+        record = self._repository.target_at(path)
+        own = TargetSettings() if record is None else record.options.settings
+        return replace(own, context_size=CONTEXT_SIZE)
+
+    def _is_measured(self, source: TargetSource) -> bool:
+        """With this build and as many threads, and not while the machine was too busy to tell anything."""
+        report = self._repository.tune_reports(read_runtime().key).get(source.identity)
+        if report is None or not report.forms:
+            return False
+        is_sure = all(form.pass_error <= _LARGEST_ERROR for form in report.forms)
+        return is_sure and report.threads == (self._settings(source.path).threads or usable_cores())
+
+    def _original(self, path: Path) -> Path:
+        """The installed starter, where `path` is the form that is used in its place."""
+        installed = _installed_starter()
+        if installed is not None and path == starter_in_use(self._data_dir).path:
+            return installed
+        return path
+
+    def _usual_forms(self, path: Path) -> tuple[str, ...]:
+        own = _quantization(path)
+        return tuple(form for form in USUAL_FORMS if form != own)
+
+    def _check_forms(self, path: Path, forms: Sequence[str]) -> None:
+        """Raises TargetMissing, and NotPossible for what cannot be made of a file."""
+        own = _quantization(path)
+        for form in forms:
+            check_form(form)
+            if form == own:
+                raise NotPossible(f"{path.name} is in the form {form} already; choose another one.")
+
+    def _starter_form(self, choice: StarterForm) -> str:
+        return "" if choice.path is None else _quantization(choice.path)
+
+    def _folder_beside(self, path: Path) -> Path:
+        """Where other forms of a file go: beside it, or with the downloads where that belongs to the installation, or
+        nothing can be written there."""
+        if path != _installed_starter() and os.access(path.parent, os.W_OK):
+            return path.parent
+        return models_folder(self._data_dir)
+
+
+@contextmanager
+def _workshop(beside: Path) -> Iterator[Path]:
+    """A folder for files that may go to `beside`; it is gone afterwards, with what is left in it. Raises
+    NotPossible."""
+    try:
+        beside.mkdir(parents=True, exist_ok=True)
+        folder = tempfile.TemporaryDirectory(prefix=".forms-", dir=beside)
+    except OSError as error:
+        raise NotPossible(f"{beside} cannot be written ({error.strerror}); mend that and try again.") from error
+    with folder as name:
+        yield Path(name)
+
+
+def _in_percents(path: Path, emit: Listener) -> Callable[[str, TuneStep, float], None]:
+    """Reports progress in whole percents."""
+    last: tuple[str, TuneStep, int] | None = None
+
+    def report(form: str, step: TuneStep, share: float) -> None:
+        nonlocal last
+        at = form, step, int(100 * share)
+        if at != last:
+            last = at
+            emit(TuneProgress(path, form, step, share))
+
+    return report
+
+
+def _installed_starter() -> Path | None:
+    try:
+        return starter_path()
+    except TargetMissing:
+        return None
+
+
+def _quantization(path: Path) -> str:
+    """Raises TargetMissing."""
+    details = facts_of(path).details
+    return "" if details is None else details.quantization
+
+
+def _is_free(figures: FormFigures) -> bool:
+    return figures.distance is not None and figures.distance.is_free

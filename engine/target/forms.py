@@ -1,0 +1,222 @@
+"""Makes other forms of the weights in a model file: the same model in another quantization, beside the original.
+
+llama.cpp does it in one call that knows neither progress nor an end before its end. So it runs in a process of its own,
+which can be ended, while the growing file tells how far it is. A file of that name appears when it is whole; a file
+that is there already stays.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import logging
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+from llama_cpp import llama_cpp as lib
+
+from engine.errors import Cancelled, NotPossible
+from engine.stop_signal import StopSignal
+from engine.target.child import ask_child
+from engine.target.cpu import usable_cores
+from engine.target.model_files import model_name, part_paths, without_quantization
+from engine.target.runtime import forget_errors, last_error
+
+# What can be made without statistics about the weights (an importance matrix), largest first.
+FORMS = {
+    "F16": lib.LLAMA_FTYPE_MOSTLY_F16,
+    "BF16": lib.LLAMA_FTYPE_MOSTLY_BF16,
+    "Q8_0": lib.LLAMA_FTYPE_MOSTLY_Q8_0,
+    "Q6_K": lib.LLAMA_FTYPE_MOSTLY_Q6_K,
+    "Q5_1": lib.LLAMA_FTYPE_MOSTLY_Q5_1,
+    "Q5_K_M": lib.LLAMA_FTYPE_MOSTLY_Q5_K_M,
+    "Q5_K_S": lib.LLAMA_FTYPE_MOSTLY_Q5_K_S,
+    "Q5_0": lib.LLAMA_FTYPE_MOSTLY_Q5_0,
+    "Q4_1": lib.LLAMA_FTYPE_MOSTLY_Q4_1,
+    "Q4_K_M": lib.LLAMA_FTYPE_MOSTLY_Q4_K_M,
+    "Q4_K_S": lib.LLAMA_FTYPE_MOSTLY_Q4_K_S,
+    "Q4_0": lib.LLAMA_FTYPE_MOSTLY_Q4_0,
+    "IQ4_NL": lib.LLAMA_FTYPE_MOSTLY_IQ4_NL,
+    "IQ4_XS": lib.LLAMA_FTYPE_MOSTLY_IQ4_XS,
+}
+USUAL_FORMS = ("Q8_0", "Q4_K_M", "Q4_0")  # quick to make; IQ4 takes twenty times as long
+
+_SPARE_BYTES = 64 << 20  # of the disk, for everything else
+_LONGEST_NAME = 200  # bytes, to leave room for the ending of a file that is being written
+_LOOK_S = 120.0  # for reading the header, on a slow disk
+_LEAST_PRIORITY = 19
+_SIZE = re.compile(r"(model|quant) size\s*=\s*([\d.]+) MiB")
+
+
+@dataclass(frozen=True, slots=True)
+class FormSize:
+    """What making a form would come to."""
+
+    num_bytes: int  # of its file; 0 where it cannot be made
+    complaint: str = ""  # llama.cpp's reason why it cannot
+
+
+def form_path(path: Path, form: str, folder: Path | None = None) -> Path:
+    """Where this form of the model in `path` belongs: beside it, or in `folder`, under its name."""
+    name = without_quantization(model_name(path))
+    while len(name.encode("utf-8", "surrogateescape")) > _LONGEST_NAME:
+        name = name[:-1]
+    return (path.parent if folder is None else folder) / f"{name}-{form}.gguf"
+
+
+def check_form(form: str) -> None:
+    """Raises NotPossible for what cannot be made here."""
+    if form not in FORMS:
+        raise NotPossible(
+            f"{form} cannot be made here; choose one of {', '.join(FORMS)}. (Smaller ones need statistics about the "
+            "weights: download them.)"
+        )
+
+
+def form_sizes(path: Path, forms: tuple[str, ...], stop: StopSignal) -> Mapping[str, FormSize]:
+    """How large the files of these forms would be, without writing any. Raises NotPossible, and Cancelled when `stop`
+    is set."""
+    for form in forms:
+        check_form(form)
+    answer = ask_child(_measure_sizes, (path, forms), stop.is_set, _LOOK_S)
+    if answer is None:
+        raise NotPossible(f"llama.cpp cannot read {path.name}; download it again.")
+    return {form: FormSize(*found) for form, found in json.loads(answer).items()}
+
+
+def make_form(
+    path: Path, form: str, target: Path, stop: StopSignal, on_progress: Callable[[float], None] = lambda _share: None
+) -> None:
+    """Writes the model in `path` in another form to `target`, whole or not at all; `on_progress` is told the share
+    that is written. Raises NotPossible, and Cancelled when `stop` is set."""
+    size = form_sizes(path, (form,), stop)[form]
+    if size.complaint:
+        raise NotPossible(f"{path.name} cannot be turned into {form} (llama.cpp: {size.complaint}).")
+    check_free([target])
+    check_room(target.parent, size.num_bytes)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    except OSError as error:
+        raise NotPossible(f"{target.parent} cannot be written ({error.strerror}); choose another folder.") from error
+    os.close(handle)
+    unfinished = Path(name)
+    try:
+        _write(path, form, unfinished, size.num_bytes, stop, on_progress)
+        settle(unfinished, target)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def check_free(targets: Sequence[Path]) -> None:
+    """Raises NotPossible where there is a file already."""
+    for target in targets:
+        if target.exists():
+            raise _is_there(target)
+
+
+def check_room(folder: Path, num_bytes: int) -> None:
+    """Raises NotPossible where so much more does not fit on the disk."""
+    if num_bytes > (free := free_bytes(folder)):
+        raise NotPossible(
+            f"This takes {num_bytes / 2**30:.2f} GiB in {folder}, where {free / 2**30:.2f} GiB are free; make room and "
+            "try again."
+        )
+
+
+def free_bytes(folder: Path) -> int:
+    """That a form may take on the disk of a folder, which need not be there yet."""
+    there = next(each for each in (folder, *folder.parents) if each.exists())
+    return max(0, shutil.disk_usage(there).free - _SPARE_BYTES)
+
+
+def _write(
+    path: Path, form: str, unfinished: Path, num_bytes: int, stop: StopSignal, on_progress: Callable[[float], None]
+) -> None:
+    def look() -> bool:
+        on_progress(min(1.0, unfinished.stat().st_size / num_bytes))
+        return stop.is_set()
+
+    try:
+        complaint = ask_child(_quantize, (path, form, unfinished), look)
+    except Cancelled:
+        raise Cancelled(f"Making {form} of {path.name} was cancelled.") from None
+    if complaint is None or complaint:
+        check_room(unfinished.parent, num_bytes - unfinished.stat().st_size)  # the usual reason
+        raise NotPossible(
+            f"{path.name} cannot be turned into {form} (llama.cpp: {complaint or 'it ended'}); try another form."
+        )
+    on_progress(1.0)
+
+
+def settle(unfinished: Path, target: Path) -> None:
+    """Gives a whole file its name, on the same disk. Raises NotPossible where another file has it."""
+    with unfinished.open("rb+") as file:
+        os.fsync(file.fileno())
+    try:
+        try:
+            os.link(unfinished, target)
+        except OSError as error:
+            if error.errno == errno.EEXIST or target.exists():
+                raise FileExistsError from error
+            unfinished.rename(target)  # a disk without links
+    except FileExistsError:
+        raise _is_there(target) from None
+
+
+def _is_there(target: Path) -> NotPossible:
+    return NotPossible(f"{target} is there already; use it, or move it away first.")
+
+
+def _quantize(path: Path, form: str, out: Path) -> str:
+    """Runs in a child. What llama.cpp objects to; empty if it is done."""
+    if sys.platform == "win32":
+        psutil.Process().nice(psutil.IDLE_PRIORITY_CLASS)
+    else:
+        os.nice(_LEAST_PRIORITY)
+    return _run(path, form, out, dry=False)
+
+
+def _measure_sizes(path: Path, forms: tuple[str, ...]) -> str:
+    """Runs in a child."""
+    num_bytes = sum(part.stat().st_size for part in part_paths(path))
+    seen: list[logging.LogRecord] = []
+    logger = logging.getLogger("slipstream.llama_cpp")
+    logger.setLevel(logging.DEBUG)
+    logger.addHandler(_Collector(seen))
+    found: dict[str, tuple[int, str]] = {}
+    for form in forms:
+        seen.clear()
+        complaint = _run(path, form, Path(os.devnull), dry=True)
+        sizes = {kind: float(size) for each in seen for kind, size in _SIZE.findall(each.getMessage())}
+        change = sizes.get("quant", 0.0) - sizes.get("model", 0.0)
+        found[form] = (0, complaint) if complaint else (max(0, num_bytes + int(change * 2**20)), "")
+    return json.dumps(found)
+
+
+class _Collector(logging.Handler):
+    def __init__(self, seen: list[logging.LogRecord]) -> None:
+        super().__init__()
+        self._seen = seen
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._seen.append(record)
+
+
+def _run(path: Path, form: str, out: Path, dry: bool) -> str:
+    parameters = lib.llama_model_quantize_default_params()
+    parameters.ftype = FORMS[form]
+    parameters.allow_requantize = True
+    parameters.nthread = usable_cores()
+    parameters.dry_run = dry
+    forget_errors()
+    if lib.llama_model_quantize(os.fsencode(path), os.fsencode(out), parameters) == 0:
+        return ""
+    return last_error()

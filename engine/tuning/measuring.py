@@ -1,0 +1,189 @@
+"""Measures a target beside other forms of its weights: what passes cost here, and how far apart distributions are.
+
+Two forms are loaded side by side and take turns, so that the drift of the machine's speed falls on both. Where they do
+not fit into memory together, they are loaded one after the other, the original before and after; of its distributions
+the likeliest tokens are kept meanwhile.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from statistics import fmean
+from typing import Protocol, TypeVar
+
+from engine.errors import NotPossible
+from engine.messages.forms import Distance, TuneStep
+from engine.numerics.divergence import LikeliestLogs, divergence, divergence_of_likeliest, likeliest_logs
+from engine.stop_signal import StopSignal
+from engine.target.interface import Target
+from engine.tuning.passages import Passage, rows_along, write_passage
+from engine.tuning.passes import Turn, medians, ratios, time_turn
+from engine.tuning.prompts import PROMPTS
+
+_T = TypeVar("_T")
+NUM_KEPT = 64  # likeliest tokens of a distribution, where the whole of it cannot be kept
+_FEWEST_TOKENS = 8  # of a reply
+
+_Look = tuple[float, bool]  # at one token: the divergence, and whether both find the same one likeliest
+LoadTarget = Callable[[Path], Target]
+
+
+class Quietly(Protocol):
+    """Runs work while nobody waits for anything else, and anew where somebody did; see `engine.services.quiet`."""
+
+    def __call__(self, work: Callable[[StopSignal], _T], /) -> _T: ...
+
+
+def at_once(work: Callable[[StopSignal], _T]) -> _T:
+    return work(StopSignal())
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much is measured."""
+
+    num_turns: int = 7
+    num_prompts: int = len(PROMPTS)
+    reply_tokens: int = 48  # of each reply, at most
+    writing_s: float = 12.0  # about how long the original may write; a slow one writes shorter replies
+
+
+USUAL = Extent()
+QUICK = Extent(num_turns=5, reply_tokens=32, writing_s=4.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Another form beside the original."""
+
+    ratios: dict[int, float]  # of V(n) to the original's, by n
+    error: float  # the largest standard error of them
+    distance: Distance
+
+
+class Measuring:
+    """Of one target; everything raises what loading raises, and Interrupted where `quietly` does."""
+
+    def __init__(
+        self,
+        original: Path,
+        load: LoadTarget,
+        extent: Extent = USUAL,
+        quietly: Quietly = at_once,
+        on_step: Callable[[TuneStep, float], None] = lambda _step, _share: None,
+    ) -> None:
+        """`load` loads a file of its weights, whatever the form."""
+        self._original = original
+        self._load = load
+        self._extent = extent
+        self._quietly = quietly
+        self._on_step = on_step
+        self._turns: list[Turn] = []  # all of the original's
+        self._passages: list[Passage] = []
+        self._kept: list[list[LikeliestLogs]] = []  # the original's along each passage
+
+    @property
+    def passes(self) -> dict[int, float]:
+        """V(n) of the original in seconds, by n, in all turns until now."""
+        return medians(self._turns)
+
+    def alone(self) -> None:
+        """Times the original."""
+        with closing(self._load(self._original)) as original:
+            self._time([original])
+
+    def beside(self, form: Path) -> Compared:
+        """With both in memory."""
+        with closing(self._load(self._original)) as original, closing(self._load(form)) as other:
+            ours, others = self._time([original, other])
+            self._write(original)
+
+            def look(place: int, stop: StopSignal) -> list[_Look]:
+                passage = self._passages[place]
+                pairs = zip(rows_along(original, passage, stop), rows_along(other, passage, stop), strict=True)
+                return [(divergence(*pair), bool(pair[0].argmax() == pair[1].argmax())) for pair in pairs]
+
+            distance = self._distance(look)
+        return Compared(*ratios(ours, others), distance)
+
+    def apart(self, form: Path) -> Compared:
+        """With one of them in memory at a time."""
+        with closing(self._load(self._original)) as original:
+            (before,) = self._time([original])
+            self._write(original)
+            self._keep(original)
+        with closing(self._load(form)) as other:
+            (others,) = self._time([other], is_original=False)
+
+            def look(place: int, stop: StopSignal) -> list[_Look]:
+                pairs = zip(self._kept[place], rows_along(other, self._passages[place], stop), strict=True)
+                return [(divergence_of_likeliest(*pair), bool(pair[0].ids[0] == pair[1].argmax())) for pair in pairs]
+
+            distance = self._distance(look, NUM_KEPT)
+        with closing(self._load(self._original)) as original:
+            (after,) = self._time([original])
+        around = [_between(*turns) for turns in zip(before, after, strict=True)]
+        return Compared(*ratios(around, others), distance)
+
+    def _time(self, targets: Sequence[Target], is_original: bool = True) -> list[list[Turn]]:
+        """By target, in turns; who comes first changes each time."""
+        turns: list[list[Turn]] = [[] for _ in targets]
+        places = list(range(len(targets)))
+        for number in range(self._extent.num_turns):
+            for place in places if number % 2 else reversed(places):
+                turns[place].append(self._quietly(partial(time_turn, targets[place])))
+            self._on_step(TuneStep.TIMING, (number + 1) / self._extent.num_turns)
+        if is_original:
+            self._turns += turns[0]
+        return turns
+
+    def _write(self, original: Target) -> None:
+        """The replies along which distributions are compared, once for all forms."""
+        if self._passages:
+            return
+        num_prompts = self._extent.num_prompts
+        room = int(self._extent.writing_s / self.passes[1] / num_prompts)
+        num_tokens = max(_FEWEST_TOKENS, min(self._extent.reply_tokens, room))
+        for place in range(num_prompts):
+            passage = self._quietly(partial(write_passage, original, place, num_tokens))
+            if passage.reply:
+                self._passages.append(passage)
+            self._on_step(TuneStep.WRITING, (place + 1) / num_prompts)
+        if not self._passages:
+            raise NotPossible("This model ends every reply before its first token, so its forms cannot be compared.")
+
+    def _keep(self, original: Target) -> None:
+        if not self._kept:
+            for passage in self._passages:
+                self._kept.append(self._quietly(partial(_likeliest_along, original, passage)))
+
+    def _distance(self, look: Callable[[int, StopSignal], list[_Look]], num_likeliest: int = 0) -> Distance:
+        looks: list[list[_Look]] = []
+        for place in range(len(self._passages)):
+            looks.append(self._quietly(partial(look, place)))
+            self._on_step(TuneStep.COMPARING, (place + 1) / len(self._passages))
+        return distance_of(looks, num_likeliest)
+
+
+def distance_of(looks: Sequence[Sequence[_Look]], num_likeliest: int = 0) -> Distance:
+    """From what was seen along each reply. Tokens of one reply are alike, so the error is that of replies."""
+    divergences = [kl for each in looks for kl, _ in each]
+    mean = fmean(divergences)
+    weights = [len(each) / len(divergences) for each in looks]
+    means = [fmean(kl for kl, _ in each) for each in looks]
+    spread = sum((weight * (of_reply - mean)) ** 2 for weight, of_reply in zip(weights, means, strict=True))
+    num_equal = sum(is_equal for each in looks for _, is_equal in each)
+    return Distance(mean, math.sqrt(spread), num_equal / len(divergences), len(divergences), num_likeliest)
+
+
+def _likeliest_along(original: Target, passage: Passage, stop: StopSignal) -> list[LikeliestLogs]:
+    return [likeliest_logs(row, NUM_KEPT) for row in rows_along(original, passage, stop)]
+
+
+def _between(before: Turn, after: Turn) -> Turn:
+    return {num_tokens: (before[num_tokens] + after[num_tokens]) / 2 for num_tokens in before}
