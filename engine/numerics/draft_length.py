@@ -4,29 +4,24 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
+
+from engine.messages.pace import KnownCosts, SpanCosts
 
 MAX_LENGTH = 63  # tokens of a draft; one pass then has 64 rows
 USUAL_LENGTH = 15  # the same, but for copies that go on and on: guesses further ahead are hardly ever right
 _NEWEST = 0.05  # weight of the newest pass in what is known of its number of rows, in the long run
+_NEWEST_CHANGE = 0.1  # weight of the newest change
 _NEIGHBOURS = (1 / 4, 1 / 16)  # of a surprise, for those with one row more or less, and with two
 _LARGEST_SURPRISE = 2.0  # a pass that took longer or shorter than that says more about the machine than about passes
 _MEASURED_WEIGHT = 2.0  # passes that a measured cost stands for; those filled in between stand for none
 _SPANS = (256, 512, 1024, 2048, 4096, 8192, 16_384, 32_768)  # numbers of tokens held at which costs change
 
 
-@dataclass(frozen=True, slots=True)
-class SpanCosts:
-    """What is known of passes while the target holds about so many tokens."""
-
-    single_s: float  # V(1)
-    multiples: tuple[float, ...]  # V(n) / V(1), shape (MAX_LENGTH + 1,), the first being 1
-    weights: tuple[float, ...]  # passes that each of them stands for, shape (MAX_LENGTH + 1,)
-
-
 class PassCosts:
-    """V(n): the seconds of a pass over n tokens, for n from 1 to MAX_LENGTH + 1, by how much the target holds.
+    """V(n): the seconds of a pass over n tokens, for n from 1 to MAX_LENGTH + 1, by how much the target holds; and
+    `change_s`, how much more it takes after one over another number of tokens.
 
     Known are V(1) and every V(n) as a multiple of it: where the machine turns slower or faster, plain passes tell, and
     all others follow; a pass over several tokens says nothing about plain ones. A pass takes longer the more tokens are
@@ -34,9 +29,10 @@ class PassCosts:
     time begins with the costs of the one before.
     """
 
-    def __init__(self, measured: Mapping[int, float]) -> None:
+    def __init__(self, measured: Mapping[int, float], change_s: float = 0.0) -> None:
         """`measured` maps some numbers of tokens, 1 among them, to seconds; the others are filled in between."""
         seconds = filled(measured)
+        self.change_s = change_s
         self._single_s = seconds[0]
         self._multiples = [each / seconds[0] for each in seconds]
         self._weights = [_MEASURED_WEIGHT * (place + 1 in measured) for place in range(len(seconds))]
@@ -78,15 +74,21 @@ class PassCosts:
                 if 1 <= other <= MAX_LENGTH:
                     self._multiples[other] *= surprise ** (newest * share / (1 + self._weights[other]))
 
-    @property
-    def spans(self) -> dict[int, SpanCosts]:
-        """All that is known, by the number of the span."""
-        return {**self._spans, self._span: self._here}
+    def refine_change(self, seconds: float) -> None:
+        """A pass over one token after one over several took so much longer."""
+        surplus = min(max(0.0, seconds), self._single_s / _LARGEST_SURPRISE)
+        self.change_s += _NEWEST_CHANGE * (surplus - self.change_s)
 
-    def know(self, spans: Mapping[int, SpanCosts], single_s: float) -> None:
-        """Takes over what was known earlier, where a plain pass at the beginning takes `single_s` today."""
+    @property
+    def known(self) -> KnownCosts:
+        return KnownCosts({**self._spans, self._span: self._here}, self.change_s)
+
+    def know(self, known: KnownCosts) -> None:
+        """Takes over what was known earlier, at the pace of today's plain passes at the beginning."""
+        spans = {span: costs for span, costs in known.spans.items() if _is_whole(costs)}
         first = spans.get(0)
-        pace = single_s / first.single_s if first else 1.0
+        pace = self._single_s / first.single_s if first else 1.0
+        self.change_s = known.change_s * pace
         self._spans = {span: replace(costs, single_s=costs.single_s * pace) for span, costs in spans.items()}
         if self._span in self._spans:
             self._take(self._spans.pop(self._span))
@@ -102,10 +104,18 @@ class PassCosts:
 class FixedCosts(PassCosts):
     """Given costs that stay."""
 
+    def know(self, known: KnownCosts) -> None: ...
+
+    def refine_change(self, seconds: float) -> None: ...
+
     def enter(self, num_held: int) -> bool:  # noqa: ARG002
         return False
 
     def refine(self, num_tokens: int, seconds: float) -> None: ...
+
+
+def _is_whole(costs: SpanCosts) -> bool:
+    return len(costs.multiples) == len(costs.weights) == MAX_LENGTH + 1 and costs.multiples[0] == 1
 
 
 def best_gain(

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from engine.messages.pace import KnownPace
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
 from engine.numerics.draft_length import MAX_LENGTH, USUAL_LENGTH, PassCosts, best_gain
 from engine.numerics.estimates import Baseline
@@ -48,12 +49,15 @@ class Chooser:
         proposers: Iterable[Proposer] = (),
         step_s: float | None = None,
         always: Always | None = None,
+        known: KnownPace | None = None,
     ) -> None:
-        """`step_s`: seconds of a costly proposer's guess, as given; None: learn them."""
+        """`step_s`: seconds of a costly proposer's guess, as given; None: learn them. `known`: what was known of the
+        proposers earlier."""
         self._passes = passes
         self._costs = RoundCosts(passes)
         self._step_s = step_s
         self._always = always
+        self._known = known or KnownPace(passes.known)
         self._joining = threading.Lock()
         self._free: tuple[Proposer, ...] = ()
         self._costly: tuple[Candidate, ...] = ()
@@ -70,9 +74,13 @@ class Chooser:
     def join(self, proposer: Proposer) -> None:
         """From now on it may be asked too, in place of one of the same origin. Raises what measuring its cost does."""
         candidate = None if proposer.is_free else Candidate(proposer, self._passes, self._step_s)
-        key = proposer.origin.key
+        key, label = proposer.origin.key, label_of(proposer)
+        if proposer.calibration is not None and label in self._known.chances:
+            proposer.calibration.know(self._known.chances[label])
+        if candidate is not None and label in self._known.forms:
+            candidate.form.know(self._known.forms[label])
         with self._joining:
-            self._labels[key] = label_of(proposer)
+            self._labels[key] = label
             self._remove(key)
             if candidate is None:
                 self._free = (*self._free, proposer)
@@ -94,6 +102,13 @@ class Chooser:
     def baseline(self) -> Baseline:
         """How fast this machine writes without drafts."""
         return self._costs.baseline
+
+    @property
+    def known(self) -> KnownPace:
+        """All that is worth keeping, also of proposers that are not there now."""
+        chances = {label_of(each): each.calibration.known for each in self._all() if each.calibration is not None}
+        forms = {label_of(each.proposer): each.form.known(each.costs) for each in self._costly}
+        return KnownPace(self._passes.known, {**self._known.chances, **chances}, {**self._known.forms, **forms})
 
     @property
     def has_costly(self) -> bool:

@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import pairwise
 
+from engine.messages.pace import KnownForm
 from engine.numerics.draft import Draft
 from engine.numerics.draft_length import USUAL_LENGTH, PassCosts, best_gain
 
@@ -81,6 +82,18 @@ class Form:
     def is_stale(self) -> bool:
         """Whether others were asked for so long that this says little about the text at hand."""
         return self._rounds_passed_over >= _LONGEST_REST
+
+    def known(self, costs: StepCosts) -> KnownForm:
+        """With the costs of its guesses."""
+        return KnownForm(
+            costs.step_s, costs.read_s, self.num_askings, self.tokens, self.seconds, tuple(self._next_chances)
+        )
+
+    def know(self, known: KnownForm) -> None:
+        """Takes over how it was doing earlier."""
+        if len(known.next_chances) == len(self._next_chances):
+            self.num_askings, self.tokens, self.seconds = known.num_askings, known.tokens, known.seconds
+            self._next_chances = [*known.next_chances]
 
     def gain(self, rate: float) -> float:
         """Tokens that an asking gains, at `rate` tokens per second otherwise."""

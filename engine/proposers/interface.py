@@ -10,6 +10,7 @@ from engine.config import SamplingSettings
 from engine.messages.conversations import ChatTurn
 from engine.messages.origins import Origin
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
+from engine.numerics.estimates import Calibration
 from engine.numerics.sampling import Dice
 from engine.numerics.suffix_index import SuffixIndex
 from engine.target.interface import Target, TargetFeature
@@ -78,6 +79,11 @@ class Proposer(Protocol):
     def build(cls, supplies: Supplies, is_cancelled: Callable[[], bool]) -> Proposer:  # noqa: ARG003
         """Raises Cancelled soon after `is_cancelled`, where building takes long."""
         return cls()
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """What it knows of the chances of its guesses; kept from one start of the app to the next."""
+        return None
 
     def measure_cost(self) -> float:
         """Seconds of guessing one token at best, tried out here and now."""

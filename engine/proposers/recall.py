@@ -79,6 +79,10 @@ class RecallProposer(Proposer):
         self._guesses: list[_Guess] = []  # of the round under way
         self._calibration = Calibration(_PRIORS)
 
+    @property
+    def calibration(self) -> Calibration:
+        return self._calibration
+
     @classmethod
     def build(cls, supplies: Supplies, is_cancelled: Callable[[], bool]) -> RecallProposer:  # noqa: ARG003
         return cls(supplies.indexes)

@@ -119,13 +119,13 @@ def test_on_a_machine_that_turned_slower_plain_passes_tell_for_all() -> None:
 
 
 def test_what_was_known_earlier_is_taken_over_at_the_pace_of_today() -> None:
-    earlier, today = PassCosts({1: 1.0, 4: 2.0}), PassCosts({1: 1.0})
+    earlier, today = PassCosts({1: 1.0, 4: 2.0}, change_s=0.1), PassCosts({1: 2.0})
     for num_held, pass_s in ((0, 1.5), (300, 2.5)):
         earlier.enter(num_held)
         for _ in range(200):
             earlier.refine(4, pass_s)
-    today.know(earlier.spans, single_s=2.0)
-    assert (today.of(1), today.of(4)) == pytest.approx((2.0, 3.0), rel=0.01)
+    today.know(earlier.known)
+    assert (today.of(1), today.of(4), today.change_s) == pytest.approx((2.0, 3.0, 0.2), rel=0.01)
     today.enter(300)
     assert (today.of(1), today.of(4)) == pytest.approx((2.0, 5.0), rel=0.01)
     today.refine(4, 4.0)

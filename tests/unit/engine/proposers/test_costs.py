@@ -51,7 +51,7 @@ def test_what_a_pass_takes_more_that_has_not_as_many_rows_as_the_last_is_told_ap
     for _ in range(100):
         for num_rows, seconds in ((4, 1.3), (4, 1.0), (1, 1.3), (1, 1.0)):
             costs.learn(num_rows, seconds)
-    assert costs.change_s == pytest.approx(0.3, rel=0.01)
+    assert costs.passes.change_s == pytest.approx(0.3, rel=0.01)
     assert costs.passes.of(1) == pytest.approx(1.0, rel=0.01)
     assert costs.passes.of(4) == pytest.approx(1.0, rel=0.01)
     assert costs.baseline.seconds == pytest.approx(1.0, rel=0.01)
@@ -59,8 +59,7 @@ def test_what_a_pass_takes_more_that_has_not_as_many_rows_as_the_last_is_told_ap
 
 
 def test_a_draft_pays_for_the_way_there_and_back() -> None:
-    costs = RoundCosts(PassCosts(FLAT))
-    costs.change_s = 0.3
+    costs = RoundCosts(PassCosts(FLAT, change_s=0.3))
     assert costs.change_to_draft_s == 0.6
     costs.learn(4, 1.3)
     assert costs.change_to_draft_s == 0.3  # going back takes as much
