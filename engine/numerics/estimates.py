@@ -34,7 +34,8 @@ class Calibration:
         shares = (min(max(accepted[kind] / tried[kind], 1 - _HIGHEST_SHARE), _HIGHEST_SHARE) for kind in kinds)
         return tuple(share / (share + (1 - share) * odds) for share in shares)
 
-    def note(self, kind: int, accepted: bool) -> None:
+    def note(self, kind: int, accepted: float) -> None:
+        """`accepted`: whether it was, or how likely that was."""
         self._lean = _LEAN_MEMORY * self._lean + _LEAN_STEP * (accepted - self.chance(kind))
         self._accepted[kind] = _GUESS_MEMORY * self._accepted[kind] + accepted
         self._tried[kind] = _GUESS_MEMORY * self._tried[kind] + 1

@@ -153,10 +153,10 @@ def test_its_memory_is_freed_with_it() -> None:
     drafter, _ = load_gguf(starter_path(), "Starter", True, StopSignal())
     model = drafter._model
     assert isinstance(drafter, GgufDrafter)
-    assert model._context is not None  # type: ignore[attr-defined]
+    assert model._context is not None
     del drafter
     gc.collect()
-    assert model._context is None  # type: ignore[attr-defined]
+    assert model._context is None
 
 
 @pytest.mark.starter
