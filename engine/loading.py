@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from engine.config import EngineConfig, TargetSettings
 from engine.decoding.speculation import Speculation, open_speculation
@@ -16,6 +17,7 @@ from engine.proposers.chooser import Chooser
 from engine.proposers.costs import measure_passes
 from engine.proposers.interface import Supplies
 from engine.proposers.supply import DrafterSupply
+from engine.spare_time import SpareTime
 from engine.stop_signal import StopSignal
 from engine.target.interface import Target, TargetFeature
 from engine.target.llama_cpp import LlamaCppTarget
@@ -62,21 +64,25 @@ def speculate(
         if at_once:
             raise
         choice = supply.reject(str(error))
-    supplies = Supplies(target, recalled, supply.load, lambda: supply.choice.label)
+    spare = SpareTime(lull_s=0.0) if at_once else SpareTime()
+    load = partial(supply.load, spare=spare)
+    supplies = Supplies(target, recalled, load, lambda: supply.choice.label)
     proposers = catalogue.proposers(with_drafter=choice.chosen is not None)
 
     def think_again(speculation: Speculation) -> None:
-        if not speculation.is_drafting and not speculation.is_loading:
+        if speculation.is_loading:  # the one that was chosen last is yet to show what it can do
+            return
+        if not speculation.is_drafting:
             supply.give_up()
         if not supply.reconsider():
             return
         speculation.drop(catalogue.DRAFTER)
         if supply.choice.chosen is None:
-            speculation.explain(supply.choice.why)
+            speculation.explain(catalogue.DRAFTER, supply.choice.why)
         else:
             speculation.load([catalogue.LISTED_DRAFTER.proposer_class()], supplies)
 
-    speculation = open_speculation(Chooser(passes), supplies, proposers, on_changed, at_once, think_again)
+    speculation = open_speculation(Chooser(passes), supplies, proposers, on_changed, at_once, think_again, spare)
     if choice.chosen is None:
-        speculation.explain(choice.why)
+        speculation.explain(catalogue.DRAFTER, choice.why)
     return speculation

@@ -16,7 +16,7 @@ from engine.library.facts import facts_of
 from engine.library.loading import check_memory, fitted
 from engine.messages.conversations import ChatTurn
 from engine.stop_signal import StopSignal
-from engine.target.interface import SpellingVocabulary, Target
+from engine.target.interface import SpellingVocabulary
 from engine.target.llama_cpp import LlamaCppTarget
 from engine.target.model_files import model_name
 from engine.target.preflight import preflight
@@ -29,7 +29,7 @@ _NUM_JOINED = 256
 class GgufDrafter:
     """Implements `engine.drafter.interface.Drafter`. The model is freed with it."""
 
-    def __init__(self, model: Target) -> None:
+    def __init__(self, model: LlamaCppTarget) -> None:
         """Owns the model from here on."""
         self._model = model
         self._never = StopSignal()
@@ -42,6 +42,13 @@ class GgufDrafter:
     @property
     def max_held(self) -> int:
         return self._model.limits.context_size
+
+    @property
+    def most_threads(self) -> int:
+        return self._model.description.threads
+
+    def use_threads(self, num_threads: int) -> None:
+        self._model.use_threads(num_threads)
 
     def read(self, tokens: Sequence[int]) -> LogitRow:
         most = self._model.limits.max_tokens

@@ -35,18 +35,18 @@ class DrafterSource:
 @dataclass(frozen=True, slots=True)
 class Guesses:
     """How many guesses were made and how many of them were right: of the first token of a draft, and of those after it
-    where all before it were right."""
+    where all before it were right. One that was drawn is right by the chance that it is accepted."""
 
     num_first: float = 0
     first_right: float = 0
     num_next: float = 0
     next_right: float = 0
 
-    def with_one(self, place: int, is_right: bool) -> Guesses:
-        """`place`: in the draft, from 0 on."""
+    def with_one(self, place: int, right: float) -> Guesses:
+        """`place`: in the draft, from 0 on; `right`: 1, 0, or a chance between them."""
         if place == 0:
-            return replace(self, num_first=self.num_first + 1, first_right=self.first_right + is_right)
-        return replace(self, num_next=self.num_next + 1, next_right=self.next_right + is_right)
+            return replace(self, num_first=self.num_first + 1, first_right=self.first_right + right)
+        return replace(self, num_next=self.num_next + 1, next_right=self.next_right + right)
 
     def plus(self, more: Guesses) -> Guesses:
         """These and newer ones, so that the newest thousands count."""

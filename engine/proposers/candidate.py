@@ -87,10 +87,12 @@ class Candidate:
     """
 
     def __init__(self, proposer: Proposer, passes: PassCosts, step_s: float | None = None) -> None:
-        """`step_s`: seconds of a guess, as given; None: they are measured now and learned from then on."""
+        """`step_s`: seconds of a guess, as given; None: they are measured, unless they are known, and learned from then
+        on."""
         self.proposer = proposer
         self._passes = passes
-        self.costs = StepCosts(passes, proposer.measure_cost() if step_s is None else step_s, step_s is not None)
+        expected_s = proposer.step_s or proposer.measure_cost() if step_s is None else step_s
+        self.costs = StepCosts(passes, expected_s, step_s is not None)
         self.form = Form()
 
     def may_be_asked(self, context: Context, rate: float) -> bool:
@@ -148,6 +150,10 @@ class Candidate:
         unread = call(self.proposer, self.proposer.num_unread, context)
         draft = call(self.proposer, self.proposer.propose, context, limit, worth)
         return draft, self.costs.learn(draft, unread)
+
+    def measure(self) -> None:
+        """Times a guess again, while nobody waits for a reply. Raises ProposerFailed."""
+        self.costs.expect(call(self.proposer, self.proposer.measure_cost))
 
     def worth(self, rate: float, before: tuple[float, ...] = (), always: Always | None = None) -> GoingRate:
         return GoingRate(self._passes, rate, self.costs.step_s, self.form.next_chance, before, always)

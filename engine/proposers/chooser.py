@@ -155,6 +155,11 @@ class Chooser:
         for proposer in self._all():
             call(proposer, proposer.observe, verdict)
 
+    def measure_costs(self) -> None:
+        """Of guesses, again, also of proposers that cannot pay; between replies. Raises ProposerFailed."""
+        for candidate in self._costly if self._step_s is None else ():
+            candidate.measure()
+
     def end_reply(self) -> None:
         """Raises ProposerFailed."""
         self._purse.begin_reply()

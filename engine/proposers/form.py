@@ -46,6 +46,12 @@ class StepCosts:
             self.step_s += (1 - _COST_MEMORY) * (seen - self.step_s)
         return seconds
 
+    def expect(self, step_s: float) -> None:
+        """A guess takes so long, as was measured without anything else going on."""
+        if not self._is_given:
+            self.step_s = step_s
+            self.weigh()
+
     def weigh(self) -> None:
         """Finds out whether guesses can pay, by the costs as they are known now."""
         rate = 1 / self._passes.of(1)

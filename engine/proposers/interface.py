@@ -69,6 +69,7 @@ class Proposer(Protocol):
     loads: bool = False  # takes long to build, so that it joins from a thread of its own
     is_free: bool = False  # its guesses take no time: it is asked before every round, for all it has
     continues: bool = False  # can go on from another proposer's guess (`Context.ahead`)
+    step_s: float = 0.0  # seconds of guessing one token, where they are known
 
     @classmethod
     def label_of(cls, supplies: Supplies) -> str:  # noqa: ARG003
@@ -86,7 +87,7 @@ class Proposer(Protocol):
         return None
 
     def measure_cost(self) -> float:
-        """Seconds of guessing one token at best, tried out here and now."""
+        """Seconds of guessing one token at best, tried out here and now, while nobody waits for a reply."""
         return 0.0
 
     def num_unread(self, context: Context) -> int:  # noqa: ARG002

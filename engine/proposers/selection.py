@@ -108,6 +108,10 @@ class Selection:
         seen = record.guesses.num_first + record.guesses.num_next
         return DrafterProspect(source, first, following, seen, step_s, is_measured, speedup, applicant.memory_bytes)
 
+    def step_of(self, source: DrafterSource) -> float:
+        """Seconds of a step, as they were last measured or are estimated."""
+        return self.record(source.key).step_s or self._estimated_step(source)
+
     def speedup_of(self, choice: DrafterChoice) -> float:
         """Expected of the chosen drafter; 1 where there is none."""
         chosen = (each.speedup for each in choice.prospects if each.source == choice.chosen)

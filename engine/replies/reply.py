@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 
 from engine.config import ReplySettings
@@ -83,9 +83,10 @@ class ReplyWriter:
         the error in it."""
         speculation = self._speculation if settings.speculate else None
         run = _Run(self._target, self._prompts, self._session, speculation, prepared, settings, stop, listener)
-        reply = run.finish()
-        if speculation is not None:
-            speculation.end_reply()
+        with nullcontext() if self._speculation is None else self._speculation.spare.taken():
+            reply = run.finish()
+            if speculation is not None:
+                speculation.end_reply()
         self._left_out = (prepared.conversation, reply.statistics.left_out_messages)
         return reply
 

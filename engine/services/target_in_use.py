@@ -111,7 +111,7 @@ class TargetInUse:
         self.close()
         self._loaded, self._unloaded = Loaded(source, target, writer, command), None
         self._recall.open(target)
-        self._emit(TargetReady(_describe(source, target, speculation, settings), command))
+        speculation.tell(lambda now: self._emit(TargetReady(_describe(source, target, now, settings), command)))
         self._repository.remember_target(source)
         self._post(UpdateRecall())
 
@@ -139,7 +139,7 @@ class TargetInUse:
             return  # the app is closing
         loaded.writer = ReplyWriter(loaded.target, speculation)
         name = loaded.target.description.name
-        self._emit(SpeculationChanged(name, speculation.state, speculation.is_drafting, speculation.is_loading))
+        speculation.tell(lambda now: self._emit(SpeculationChanged(name, now.state, now.is_drafting, now.is_loading)))
 
     def close(self) -> None:
         loaded = self._loaded

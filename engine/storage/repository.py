@@ -36,8 +36,8 @@ _SUMMARIES = select(ConversationRow.id, ConversationRow.title, ConversationRow.u
 
 class Repository(TargetRepository, FormRepository, DrafterRepository, PaceRepository, LearnedRepository):
     """Conversations and their messages, the library of targets (`TargetRepository`), figures of forms of their weights
-    (`FormRepository`) and of drafters (`DrafterRepository`), what the pace knows (`PaceRepository`), and what is learned
-    from chats (`LearnedRepository`).
+    (`FormRepository`) and of drafters (`DrafterRepository`), what the pace knows (`PaceRepository`), and what is
+    learned from chats (`LearnedRepository`).
 
     Any thread may call any method, and other processes may use the same store. Every method raises StoreUnusable when
     disk or file fails; what was committed before stays. A deleted conversation is hidden until it is restored or

@@ -191,6 +191,10 @@ class LlamaCppTarget(LoadedModel):
         self.num_held = saved.num_held
         return True
 
+    def use_threads(self, num_threads: int) -> None:
+        """For passes over one token; larger ones go on with all threads."""
+        lib.llama_set_n_threads(self._context, num_threads, self.description.threads)
+
     def close(self) -> None:
         self._row_views.clear()
         super().close()

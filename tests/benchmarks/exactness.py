@@ -72,6 +72,10 @@ class CachingDrafter:
     def roll_back(self, num_kept: int) -> None:
         self._held = self._held[:num_kept]
 
+    most_threads = 1
+
+    def use_threads(self, num_threads: int) -> None: ...
+
     def chance(self, probability: float) -> float:
         return probability
 

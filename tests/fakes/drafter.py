@@ -56,6 +56,7 @@ class FakeDrafter:
         self.max_held = max_held
         self.held: list[int] = []
         self.num_read = 0
+        self.most_threads = 1
 
     @property
     def num_held(self) -> int:
@@ -71,6 +72,8 @@ class FakeDrafter:
     def roll_back(self, num_kept: int) -> None:
         assert 0 <= num_kept <= len(self.held)
         del self.held[num_kept:]
+
+    def use_threads(self, num_threads: int) -> None: ...
 
     def chance(self, probability: float) -> float:
         return probability

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,7 +19,10 @@ from engine.messages.conversations import ChatTurn, Role
 from engine.messages.drafters import Guesses
 from engine.numerics.draft_length import FixedCosts, PassCosts
 from engine.numerics.suffix_index import SuffixIndex
+from engine.proposers import catalogue
+from engine.proposers.interface import Supplies
 from engine.replies.reply import Reply, ReplyWriter
+from engine.spare_time import SpareTime
 from engine.stop_signal import StopSignal
 from tests.fakes.listener import RecordingListener
 from tests.fakes.proposers import FREE
@@ -93,6 +98,46 @@ def test_the_chosen_drafter_joins_and_is_named(tmp_path: Path) -> None:
     assert reply.figures.by_proposer["drafter"].num_accepted > 10
     assert start.state.startswith("The starter guesses ")
     assert start.supply.opened == ["starter"]
+
+
+@pytest.mark.usefixtures("passes")
+def test_loading_waits_while_a_reply_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.loading.SpareTime", partial(SpareTime, 0.05))
+    supply, opened = FakeSupply(tmp_path), list[str]()
+
+    def evaluate() -> None:
+        time.sleep(0.01)
+        opened.extend(supply.opened)
+
+    supply.target.on_evaluate = evaluate
+    start = Start(supply)
+    assert "drafter" not in start.write().figures.by_proposer
+    assert opened == [], "the first reply is as fast as without a drafter"
+    joined()
+    assert supply.opened == ["starter"]
+    assert start.write().figures.by_proposer["drafter"].num_accepted > 10
+
+
+@pytest.mark.usefixtures("passes")
+def test_what_waits_to_be_loaded_is_given_up_with_its_target(tmp_path: Path) -> None:
+    supply = FakeSupply(tmp_path)
+    start = Start(supply)
+    start.writer.close()
+    joined()
+    assert supply.opened == []
+
+
+@pytest.mark.usefixtures("passes")
+def test_while_a_drafter_is_being_loaded_no_other_one_is_chosen(tmp_path: Path) -> None:
+    """A reply may end when one is loaded and has not joined yet."""
+    supply = FakeSupply(tmp_path)
+    start = Start(supply, at_once=True)
+    listed = catalogue.LISTED_DRAFTER.proposer_class()
+    start.speculation.expect([listed], Supplies(supply.target))
+    supply.note(WRONG)
+    start.write()
+    assert supply.choice.chosen == FAKE_STARTER
+    assert None not in supply.told
 
 
 def test_where_nobody_pays_nothing_is_loaded_and_the_state_says_so(
