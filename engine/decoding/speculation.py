@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from engine.errors import MendableError
 from engine.messages.drafters import capitalized
 from engine.messages.origins import Origin
+from engine.messages.pace import KnownPace
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
 from engine.numerics.estimates import Baseline
 from engine.proposers.candidate import ProposerFailed
@@ -60,6 +61,7 @@ class Speculation:
         self._loading: list[str] = []  # keys of the origins of those that are expected to join
         self._troubles = {"": trouble}  # why those of that origin do not draft, by its key
         self._telling = threading.RLock()
+        self._learns = False
         self.state = trouble
         self.is_closed = False
 
@@ -86,6 +88,11 @@ class Speculation:
     def baseline(self) -> Baseline | None:
         """How fast this machine writes without drafts."""
         return None if self._chooser is None else self._chooser.baseline
+
+    @property
+    def known_pace(self) -> KnownPace | None:
+        """What it has learned of costs and chances; None after a reply that nothing may be learned from."""
+        return self._chooser.known if self._chooser is not None and self._learns else None
 
     def join(self, proposer: Proposer) -> None:
         """From now on it may be asked. Raises what measuring its cost does."""
@@ -140,7 +147,7 @@ class Speculation:
 
     def propose(self, context: Context, longest: int) -> Draft:
         """At most `longest` tokens; none when that does not pay."""
-        chooser = self._chooser
+        chooser, self._learns = self._chooser, context.learns
         if chooser is not None and longest >= 1:
             with self._without_failures(chooser):
                 return chooser.propose(context, longest)

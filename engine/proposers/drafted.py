@@ -90,6 +90,10 @@ class DrafterProposer(Proposer):
         self._refused: Guess | None = None  # the one behind them, that was not worth checking
         self._drafter_s, self._reading_s, self._num_passes, self._num_read = 0.0, 0.0, 0, 0  # of the draft under way
 
+    @property
+    def calibration(self) -> Calibration:
+        return self._calibration
+
     @classmethod
     def label_of(cls, supplies: Supplies) -> str:
         return supplies.drafter_label()

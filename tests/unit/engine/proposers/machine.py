@@ -40,7 +40,7 @@ class Machine:
         surplus_s: float = 0.0,
         true_chance: float | None = None,
     ) -> None:
-        self.costs = FixedCosts(costs)
+        self.costs = FixedCosts(costs, surplus_s)
         proposers = [each for each in (recall, slow) if each is not None]
         self.chooser = Chooser(self.costs, proposers, step_s, always)
         self._surplus_s = surplus_s

@@ -97,12 +97,6 @@ def test_the_last_number_of_rows_is_kept_where_another_gains_little_more() -> No
     def lengths(surplus_s: float) -> set[int]:
         recall = recalling(0.9, 0.9)
         machine = Machine(recall, costs={1: 1.0, 2: 1.3, 3: 1.7, 4: 2.3, 16: 9.0}, surplus_s=surplus_s, true_chance=0.9)
-        for _ in range(30):  # what a change takes is learned
-            recall.tokens = (100, 101)
-            machine.play(1)
-            recall.tokens = ()
-            machine.play(1)
-        recall.tokens = (100, 101)
         drafts: list[Draft] = []
         for place in range(50):
             recall.chances = (0.9, 0.5 if place % 2 else 0.8)
