@@ -104,7 +104,7 @@ def test_the_last_number_of_rows_is_kept_where_another_gains_little_more() -> No
         return {len(draft.tokens) for draft in drafts} - {0}
 
     assert lengths(0.0) == {1, 2}
-    assert len(lengths(0.3)) == 1
+    assert len(lengths(0.12)) == 1
 
 
 # The drafter
