@@ -34,7 +34,8 @@ class Trial:
 
 
 def main(folder: Path, others: list[Path]) -> None:
-    from engine.target.cpu import ALL_NAMES, libraries, usable_flags
+    from engine.target.cpu import ALL_NAMES, libraries
+    from engine.target.extensions import usable_flags
 
     usable = [path.stem.rpartition("-")[2] for path in libraries(folder, usable_flags())]
     here = [name for name in ALL_NAMES if (folder / f"libggml-cpu-{name}.so").is_file()]
