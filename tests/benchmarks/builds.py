@@ -1,12 +1,13 @@
 """Passes of several builds of llama.cpp over the same models, in turns.
 
-    python -m tests.benchmarks.builds LIBRARIES... [--files A.gguf B.gguf] [--turns 12]
+    python -m tests.benchmarks.builds LIBRARIES... [--files A.gguf B.gguf] [--turns 12] [--threads 2]
 
 Each of LIBRARIES is a folder with all of llama.cpp's libraries, such as
 .venv/lib/python3.11/site-packages/llama_cpp/lib; the first is what the others are compared with, and named twice it
 shows what the machine's noise is. Every build holds the model in a process of its own, and they time a few passes
 each in turns, so that all meet the same machine. Printed are the least disturbed passes in ms and, behind them, the
-first build's time divided by theirs (above 1 is faster). Without files, the model is the starter.
+first build's time divided by theirs (above 1 is faster). Without files, the model is the starter. On a busy
+machine, `--threads 1` tells more, as several threads wait for each other.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ _PROMPT = (
 class Build:
     """A process in which one build of llama.cpp holds one model."""
 
-    def __init__(self, libraries: Path, file: Path) -> None:
+    def __init__(self, libraries: Path, file: Path, threads: int | None = None) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", __spec__.name, "--here", str(file)],
+            [sys.executable, "-m", __spec__.name, "--here", str(file), "--threads", str(threads or 0)],
             cwd=ROOT,
             env={**os.environ, "LLAMA_CPP_LIB_PATH": str(libraries)},
             stdin=subprocess.PIPE,
@@ -92,15 +93,17 @@ def print_table(title: str, least: dict[str, list[float]]) -> None:
         print(f"{name:{width}}  " + "  ".join(f"{cell:>14}" for cell in cells), flush=True)
 
 
-def _answer(file: Path) -> None:
-    """In the process of a build: answers questions, one a line, until there are no more."""
+def _answer(file: Path, threads: int | None) -> None:
+    """In the process of a build: answers questions, one a line, until there are no more. The first asks for text, so
+    that passes are timed behind the prompt."""
     stop = StopSignal()
-    target = LlamaCppTarget.load(file, file.stem, TargetSettings(_CONTEXT_SIZE), lambda _: None, stop)
+    settings = TargetSettings(_CONTEXT_SIZE, threads=threads)
+    target = LlamaCppTarget.load(file, file.stem, settings, lambda _: None, stop)
     prompt = target.tokenize(_PROMPT)
     for line in sys.stdin:
         question = json.loads(line)
-        target.roll_back(0)
         if "text" in question:
+            target.roll_back(0)
             tokens: list[int] = []
             rows = target.evaluate(prompt, 1, stop)
             while len(tokens) < question["text"]:
@@ -109,7 +112,7 @@ def _answer(file: Path) -> None:
             text = b"".join(target.vocabulary.pieces[token] for token in tokens).decode("utf-8", "replace")
             print(json.dumps(text), flush=True)
         else:
-            target.evaluate(prompt, 1, stop)
+            target.roll_back(min(target.num_held, len(prompt)))
             print(json.dumps(1000 * _least(target, prompt[: question["rows"]], stop)), flush=True)
     target.close()
 
@@ -130,14 +133,15 @@ def main() -> None:
     parser.add_argument("libraries", nargs="*", type=Path)
     parser.add_argument("--files", nargs="+", type=Path, default=[starter_path()])
     parser.add_argument("--turns", type=int, default=12)
+    parser.add_argument("--threads", type=int, help="as many as the app takes unless given")
     parser.add_argument("--here", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.here is not None:
-        _answer(options.here)
+        _answer(options.here, options.threads or None)
         return
     for file in options.files:
         builds = {
-            f"{place} {folder}": Build(folder.resolve(), file.resolve())
+            f"{place} {folder}": Build(folder.resolve(), file.resolve(), options.threads)
             for place, folder in enumerate(options.libraries, 1)
         }
         print_table(file.name, compare(builds, options.turns))
