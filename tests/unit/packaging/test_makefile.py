@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -25,15 +27,16 @@ def checkout(tmp_path: Path) -> Path:
     for name in SETUP_FILES:
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / ".venv").mkdir()
-    here = subprocess.run(["python3", SCRIPT], capture_output=True, text=True, check=True).stdout
+    here = subprocess.run([sys.executable, SCRIPT], capture_output=True, text=True, check=True).stdout
     (tmp_path / ".venv/llama-cpp-options").write_text(here)
     (tmp_path / ".venv/.installed").touch()
     return tmp_path
 
 
 def planned(checkout: Path, what: str) -> str:
-    command = ["make", "--no-print-directory", "--dry-run", what]
-    return subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=True).stdout
+    command = ["make", "--no-print-directory", "--dry-run", f"PYTHON={sys.executable}", what]
+    own = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}  # `make test` sets more
+    return subprocess.run(command, cwd=checkout, env=own, capture_output=True, text=True, check=True).stdout
 
 
 def test_nothing_is_set_up_again_on_the_same_cpu(checkout: Path) -> None:
