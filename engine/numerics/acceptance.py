@@ -70,7 +70,7 @@ def acceptance_chance(wanted: Distribution, proposed: Distribution, trie: String
     Exact where both have one vocabulary. With a trie it is the chance of passing the first test of a position, between
     the children c of the root, Σ min(p̂(c), q(c)): the tests behind it depend on what is drawn next.
     """
-    outcomes = wanted.ids if trie is None else trie.rows(wanted.ids)[:, 0]
+    outcomes = wanted.ids if trie is None else trie.firsts(wanted.ids)
     masses = _sums_of(proposed.ids, outcomes, wanted.probabilities)
     return float(np.minimum(masses, proposed.probabilities).sum())
 

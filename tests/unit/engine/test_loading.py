@@ -6,8 +6,8 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -112,16 +112,20 @@ def test_the_chosen_drafter_joins_and_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("passes")
 def test_loading_waits_while_a_reply_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.loading.SpareTime", partial(SpareTime, 0.05))
+    spare = SpareTime(lull_s=0.0)
+    monkeypatch.setattr("engine.loading.SpareTime", lambda: spare)
     supply, opened = FakeSupply(tmp_path), list[str]()
+    with ExitStack() as before_the_reply:
 
-    def evaluate() -> None:
-        time.sleep(0.01)
-        opened.extend(supply.opened)
+        def evaluate() -> None:
+            before_the_reply.close()
+            time.sleep(0.002)
+            opened.extend(supply.opened)
 
-    supply.target.on_evaluate = evaluate
-    start = Start(supply)
-    assert "drafter" not in start.write().figures.by_proposer
+        before_the_reply.enter_context(spare.taken())
+        supply.target.on_evaluate = evaluate
+        start = Start(supply)
+        assert "drafter" not in start.write().figures.by_proposer
     assert opened == [], "the first reply is as fast as without a drafter"
     joined()
     assert supply.opened == ["starter"]
