@@ -4,8 +4,8 @@
 
 LIBRARIES is the folder of a build for all CPUs: dist/slipstream/_internal/llama_cpp/lib; each OTHER is that of
 another build to compare with. They take turns, so that all meet the same machine (tests/benchmarks/builds.py).
-Without files, the model is the starter; `python -m tests.benchmarks.requantized` writes it in other forms, whose
-kernels are others. Needs Slipstream's packages installed.
+Without files, the model is the starter; `slipstream models tune starter --form Q8_0,Q4_K_M --keep` keeps it in other
+forms, whose kernels are others. Needs Slipstream's packages installed.
 """
 
 from __future__ import annotations
