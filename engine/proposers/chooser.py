@@ -64,6 +64,7 @@ class Chooser:
         self._labels: dict[str, str] = {}  # by key of an origin
         self._purse = Purse()
         self._tokens, self._seconds = 1.0, passes.of(1)  # of the recent rounds, as expected of them
+        self._surest: Draft | None = None  # of the free guesses of this round
         self._reach = USUAL_LENGTH  # tokens of a free guess: more while all of them are accepted
         self._num_rounds = 0
         self._rounds, self._length = 1.0, 0.0
@@ -140,6 +141,7 @@ class Chooser:
             return candidate.draft(context, min(longest, self._always.longest), worth)[0]
         worth, reach = GoingRate(self._passes, rate), min(longest, self._reach)
         guesses = [call(proposer, proposer.propose, context, reach, worth) for proposer in self._free]
+        self._surest = max((guess for guess in guesses if guess.tokens), key=lambda each: each.chances[0], default=None)
         if self._costs.wants_plain:
             return NO_DRAFT
         return self._choose(context, guesses, min(longest, USUAL_LENGTH), rate)
@@ -215,8 +217,9 @@ class Chooser:
             for num_tokens, chance in enumerate(guess.chances, 1):
                 accepted *= chance
                 gained += accepted
-                more_s = passes.of(1 + num_tokens) - single_s
-                its_gain = gained - rate * more_s - self._price(more_s, rate, is_change=1 + num_tokens != last_rows)
+                more_s = passes.hoped(1 + num_tokens) - single_s
+                price = self._price(more_s, rate, is_change=1 + num_tokens != last_rows)
+                its_gain = gained - rate * more_s - price
                 if its_gain > gain:
                     best, length, gain = guess, num_tokens, its_gain
         return (best.first(length), gain) if length else (NO_DRAFT, 0.0)
@@ -231,6 +234,13 @@ class Chooser:
         """Tokens per second now; what a second is worth."""
         return max(1 / self._passes.of(1), self._tokens / self._seconds)
 
+    def _note_passed_up(self, guess: Draft, written: int) -> None:
+        """What was written shows what its first token would have been worth, if it was worth a row at all."""
+        single_s = self._passes.of(1)
+        cost = (self._passes.of(2) - single_s + self._costs.change_to_draft_s) / single_s
+        if guess.chances[0] > cost + _MARGIN:
+            self._purse.note_passed_up((guess.tokens[0] == written) - cost)
+
     def _note(self, verdict: Verdict, change_s: float) -> None:
         draft = verdict.draft
         keys = {key for key, _ in draft.parts}
@@ -238,11 +248,13 @@ class Chooser:
         spent_s = next(step_s, 0.0) * draft.num_steps
         more_s = self._passes.of(len(draft.tokens) + 1) - self._passes.of(1) + spent_s
         self._purse.note(len(verdict.tokens), (more_s + change_s) / self._passes.of(1))
+        if self._surest is not None and not draft.tokens:
+            self._note_passed_up(self._surest, verdict.tokens[0])
         # Expected, not counted: luck would move the rate more than the text does.
         self._tokens = _RATE_MEMORY * self._tokens + 1 + expected_tokens(draft.chances)
         self._seconds = _RATE_MEMORY * self._seconds + self._passes.of(len(draft.tokens) + 1) + spent_s
         if draft.tokens:
-            is_copying = verdict.num_accepted == len(draft.tokens) == self._reach
+            is_copying = verdict.num_accepted == len(draft.tokens) >= USUAL_LENGTH / 2
             if is_copying or verdict.num_accepted < len(draft.tokens):
                 self._reach = min(2 * self._reach + 1, MAX_LENGTH) if is_copying else USUAL_LENGTH
         self._rounds = _MEMORY * self._rounds + 1
