@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -44,6 +46,8 @@ from engine.tuning.measuring import QUICK, USUAL, Extent
 from engine.tuning.prompts import PROMPTS
 
 _STARTER_FORMS = ("Q8_0",)  # that it may be used in: all smaller ones are further away than is allowed
+_WORKSHOP = ".forms-"
+_LONGEST_S = 24 * 3600.0  # that one form takes to be made and measured
 _LARGEST_ERROR = 0.05  # of measured speeds, for a decision to stand
 
 
@@ -256,7 +260,10 @@ def _workshop(beside: Path) -> Iterator[Path]:
     NotPossible."""
     try:
         beside.mkdir(parents=True, exist_ok=True)
-        folder = tempfile.TemporaryDirectory(prefix=".forms-", dir=beside)
+        for left in beside.glob(f"{_WORKSHOP}*"):  # by a program that was killed
+            if time.time() - left.stat().st_mtime > _LONGEST_S:
+                shutil.rmtree(left)
+        folder = tempfile.TemporaryDirectory(prefix=_WORKSHOP, dir=beside)
     except OSError as error:
         raise NotPossible(f"{beside} cannot be written ({error.strerror}); mend that and try again.") from error
     with folder as name:

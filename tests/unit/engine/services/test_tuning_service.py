@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -288,3 +289,14 @@ def test_replies_to_what_the_user_asked_are_compared_if_wanted(desk: Desk, origi
     distance = tuned.report.forms[0].distance
     assert distance is not None
     assert distance.num_own == 1, "once, and neither long ones nor those of an incognito chat"
+
+
+def test_what_a_killed_program_left_is_removed_the_next_day(desk: Desk, original: Path) -> None:
+    old, new = original.parent / ".forms-old", original.parent / ".forms-new"
+    for folder in (old, new):
+        folder.mkdir()
+        (folder / "half.gguf").write_bytes(b"GGUF")
+    long_ago = old.stat().st_mtime - 2 * 24 * 3600
+    os.utime(old, (long_ago, long_ago))
+    desk.service.tune(original, StopSignal(), ())
+    assert sorted(original.parent.iterdir()) == [new, original]
