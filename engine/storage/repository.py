@@ -20,6 +20,7 @@ from engine.storage.drafters import DrafterRepository
 from engine.storage.failures import as_store_errors
 from engine.storage.forms import FormRepository
 from engine.storage.learned import LearnedRepository
+from engine.storage.pace import PaceRepository
 from engine.storage.schema import ConversationRow, Holds, MessageRow, rows_holding
 from engine.storage.search import MOST_HITS, find_conversations, summary_of
 from engine.storage.targets import TargetRepository
@@ -34,9 +35,10 @@ _IDS = select(ConversationRow.id)
 _SUMMARIES = select(ConversationRow.id, ConversationRow.title, ConversationRow.updated_at)
 
 
-class Repository(TargetRepository, FormRepository, DrafterRepository, LearnedRepository):
+class Repository(TargetRepository, FormRepository, DrafterRepository, PaceRepository, LearnedRepository):
     """Conversations and their messages, the library of targets (`TargetRepository`), figures of forms of their weights
-    (`FormRepository`) and of drafters (`DrafterRepository`), and what is learned from chats (`LearnedRepository`).
+    (`FormRepository`) and of drafters (`DrafterRepository`), what the pace knows (`PaceRepository`), and what is
+    learned from chats (`LearnedRepository`).
 
     Any thread may call any method, and other processes may use the same store. Every method raises StoreUnusable when
     disk or file fails; what was committed before stays. A deleted conversation is hidden until it is restored or
