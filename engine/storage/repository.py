@@ -9,7 +9,7 @@ from itertools import compress
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy import Connection, Row, func, insert, select, update
 
 from engine.config import OwnSampling
 from engine.errors import ConversationMissing
@@ -29,6 +29,7 @@ from engine.storage.trees import KnownTrees, read_tree, write_tree
 from engine.storage.upgrade import upgrade
 
 FILE_NAME = "slipstream.sqlite3"
+_LONGEST_PROMPT = 500  # characters: of those that are asked again
 _POSSIBLE_IDS = range(1, 2**63)
 _IDS = select(ConversationRow.id)
 _SUMMARIES = select(ConversationRow.id, ConversationRow.title, ConversationRow.updated_at)
@@ -148,6 +149,23 @@ class Repository(TargetRepository, FormRepository, DrafterRepository, PaceReposi
         )
         with self._reading() as connection:
             return tuple(connection.execute(said).scalars())
+
+    def latest_prompts(self, count: int) -> tuple[str, ...]:
+        """What the user asked last, without what is long or said twice, and without deleted and incognito chats."""
+        latest = (
+            select(MessageRow.text)
+            .join(ConversationRow, ConversationRow.id == MessageRow.conversation_id)
+            .where(
+                MessageRow.role == Role.USER,
+                ConversationRow.deleted_at.is_(None),
+                func.length(MessageRow.text) <= _LONGEST_PROMPT,
+            )
+            .group_by(MessageRow.text)
+            .order_by(func.max(MessageRow.id).desc())
+            .limit(count)
+        )
+        with self._reading() as connection:
+            return tuple(connection.execute(latest).scalars())
 
     def rename_conversation(self, conversation_id: int, title: str) -> ConversationSummary:
         """Does not count as use."""
