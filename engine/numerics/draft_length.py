@@ -17,7 +17,6 @@ _HOPE = 0.05  # of a cost that no pass has shown
 _NEWEST_CHANGE = 0.1  # weight of the newest change
 _NEIGHBOURS = (1 / 4, 1 / 16)  # of a surprise, for those with one row more or less, and with two
 _LARGEST_SURPRISE = 2.0  # a pass that took longer or shorter than that says more about the machine than about passes
-_MEASURED_WEIGHT = 2.0  # passes that a measured cost stands for; those filled in between stand for none
 _SPANS = (256, 512, 1024, 2048, 4096, 8192, 16_384, 32_768)  # numbers of tokens held at which costs change
 
 
@@ -31,13 +30,14 @@ class PassCosts:
     time begins with the costs of the one before.
     """
 
-    def __init__(self, measured: Mapping[int, float], change_s: float = 0.0) -> None:
-        """`measured` maps some numbers of tokens, 1 among them, to seconds; the others are filled in between."""
+    def __init__(self, measured: Mapping[int, float], change_s: float = 0.0, num_measured: int = 2) -> None:
+        """`measured` maps some numbers of tokens, 1 among them, to seconds, each seen in `num_measured` passes; the others
+        are filled in between, and follow what passes show at once."""
         seconds = filled(measured)
         self.change_s = change_s
         self._single_s = seconds[0]
         self._multiples = [each / seconds[0] for each in seconds]
-        self._weights = [_MEASURED_WEIGHT * (place + 1 in measured) for place in range(len(seconds))]
+        self._weights = [float(num_measured * (place + 1 in measured)) for place in range(len(seconds))]
         self._spans: dict[int, SpanCosts] = {}  # all but the present one
         self._span = 0
 

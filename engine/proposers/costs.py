@@ -48,7 +48,7 @@ def measure_passes(
     finally:
         target.roll_back(0)
     change_s = min(max(0.0, median(changes_s)), seconds[1] / 2) if changes_s else 0.0
-    passes = PassCosts(seconds, change_s)
+    passes = PassCosts(seconds, change_s, num_measured=1 if is_slow else _REPEATS)
     if known is not None:
         passes.know(known)
     return passes
