@@ -31,7 +31,7 @@ class PassCosts:
     """
 
     def __init__(self, measured: Mapping[int, float], change_s: float = 0.0, num_measured: int = 2) -> None:
-        """`measured` maps some numbers of tokens, 1 among them, to seconds, each seen in `num_measured` passes; the others
+        """`measured` maps some numbers of tokens, 1 among them, to seconds, each seen in `num_measured` passes; others
         are filled in between, and follow what passes show at once."""
         seconds = filled(measured)
         self.change_s = change_s
