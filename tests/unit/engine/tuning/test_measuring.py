@@ -83,6 +83,7 @@ def test_single_turns_that_are_disturbed_change_nothing() -> None:
     found, error = ratios(calm, [{1: seconds} for seconds in (7.0, 8.0, 9.0, 8.0, 7.0, 9.0, 8.0)])
     assert found == {1: 0.8}
     assert error == pytest.approx(1.4826 * 0.1 / 0.8 / 7**0.5)
+    assert ratios(calm[:2], disturbed[:2])[1] == 1, "too few to tell"
 
 
 def test_a_form_is_as_far_from_the_original_as_its_distributions_are(forms: tuple[Path, Path]) -> None:

@@ -1,0 +1,101 @@
+"""The starter's own form, decided by measuring it: on the command line, as set-up asks for it, and in the engine."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from engine import (
+    Engine,
+    EngineConfig,
+    ListTargets,
+    LoadTarget,
+    ReplySettings,
+    ResetStarter,
+    SamplingSettings,
+    Send,
+    TuneTarget,
+    data_dir,
+    starter_path,
+)
+from engine.messages.events import ReplyFinished, StarterTuned, TargetReady, TargetsListed, TargetTuned, TuneProgress
+from engine.target.sources import starter_source
+from engine.target.starter_form import StarterForm
+from engine.tuning.measuring import Extent
+from tests.fakes.listener import EventQueue
+
+pytestmark = pytest.mark.starter
+BRIEF = Extent(num_turns=1, num_prompts=2, reply_tokens=8)
+
+
+def slipstream(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "app", *arguments], capture_output=True, text=True, timeout=280, check=False
+    )
+
+
+@pytest.mark.timeout(600)
+def test_the_starter_decides_its_form_in_seconds_and_the_decision_stands() -> None:
+    before = starter_path().stat()
+    first = slipstream("models", "tune", "starter", "--quick", "--json")
+    assert first.returncode == 0, first.stderr
+    assert first.stderr == ""
+    (figures,) = (json.loads(line) for line in first.stdout.splitlines())
+    original, form = figures["forms"]
+    assert (original["form"], form["form"]) == ("Q4_1", "Q8_0")
+    assert 0 < form["distance"]["mean_kl"] < 0.02
+    assert form["distance"]["equal_greedy"] > 0.85
+    assert form["size_bytes"] > original["size_bytes"]
+
+    listed = slipstream("models", "list")
+    used = StarterForm(data_dir(), starter_source().identity).path
+    assert (used is not None) == (figures["advice"]["form"] == "Q8_0")
+    assert str(used or starter_path()) in listed.stdout
+    assert sum(line.startswith("starter") for line in listed.stdout.splitlines()) == 1
+    assert not [line for line in listed.stdout.splitlines()[1:] if not line.startswith("starter")]
+
+    assert "as it was installed" in slipstream("models", "tune", "starter", "--undo").stdout
+    assert "was decided before" in slipstream("models", "tune", "starter", "--quick").stdout
+    assert str(starter_path()) in slipstream("models", "list").stdout
+    assert starter_path().stat() == before
+
+
+def test_a_reply_is_written_while_a_target_is_tuned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.services.tuning_service.USUAL", BRIEF)
+    events = EventQueue()
+    engine = Engine(EngineConfig(tmp_path / "data"), events)
+    try:
+        engine.post(LoadTarget("starter"))
+        events.wait_for(TargetReady)
+        engine.post(TuneTarget(starter_path(), ("Q8_0",)))
+        events.wait_for(TuneProgress)
+        engine.post(Send("Hello", None, ReplySettings(SamplingSettings(temperature=0), max_tokens=8)))
+        assert events.wait_for(ReplyFinished).message.text
+        report = events.wait_for(TargetTuned).report
+        assert [each.form for each in report.forms] == ["Q8_0"]
+        engine.post(ListTargets())
+        (listed,) = events.wait_for(TargetsListed).targets
+        assert listed.tuned == report or listed.tuned is not None
+        engine.post(ResetStarter())
+        assert events.wait_for(StarterTuned).form == ""
+    finally:
+        assert engine.close()
+
+
+def test_the_starter_writes_in_the_form_that_is_used_in_its_place(tmp_path: Path) -> None:
+    form = StarterForm(tmp_path / "data", starter_source().identity)
+    made = tmp_path / "data" / "starter-Q8_0.gguf"
+    made.parent.mkdir()
+    made.write_bytes(starter_path().read_bytes())
+    form.use(made)
+    events = EventQueue()
+    engine = Engine(EngineConfig(tmp_path / "data"), events)
+    try:
+        engine.post(LoadTarget("starter"))
+        assert Path(events.wait_for(TargetReady).target.path) == form.path
+    finally:
+        assert engine.close()
