@@ -131,10 +131,14 @@ class FormsController(Controller):
             case TuneProgress() if self._work is not None:
                 self.dialog.show_progress(done_share(event, self._work.forms))
                 self.dialog.show_words(progress_words(target_title(self._work.target), event))
-            case TargetTuned(command, report) if self._is_under_way(command):
-                self._end(advice_words(report))
-            case FormMade(command, path) if self._is_under_way(command):
-                self._end(self.tr("{name} is in the library now.").format(name=path.stem), path)
+            case TargetTuned(command, report) if (work := self._work_on(command)) is not None:
+                self._end(self.tr("Measured. Nothing was changed or kept."))
+                words = self.tr("{name} was measured. {advice}")
+                self._tell(words.format(name=target_title(work.target), advice=advice_words(report)))
+            case FormMade(command, path) if self._work_on(command) is not None:
+                words = self.tr("{name} is in the library now.").format(name=path.stem)
+                self._end(words)
+                self._tell(words, path)
             case StarterTuned(form) if self._work is not None and not self._work.forms:
                 self._on_starter(self._work, form)
 
@@ -148,9 +152,9 @@ class FormsController(Controller):
         self._show()
 
     def _on_offers(self, offers: tuple[FormOffer, ...]) -> None:
-        self._offers = offers
-        if self._work is None:
+        if not self._offers and self._work is None:  # else the words say what came of the last wish
             self.dialog.show_words("")
+        self._offers = offers
         self._show()
 
     def _on_starter(self, work: _Work, form: str) -> None:
@@ -159,7 +163,9 @@ class FormsController(Controller):
         now = self.tr("The starter is used in {form} from now on.").format(form=form)
         came = self.tr("The starter is used as it came from now on.")
         is_reset = isinstance(work.request.command, ResetStarter)
-        self._end(now if form else came if is_reset else stays)
+        words = now if form else came if is_reset else stays
+        self._end(words)
+        self._tell(words)
         is_another = self._shown is not None and self._shown.path != work.target.path
         if is_another and self._shown is not None and self._in_use == work.target.path:
             self.use_requested.emit(self._shown.path)
@@ -167,7 +173,9 @@ class FormsController(Controller):
     @Slot(object)
     def _on_failed(self, failed: Failed) -> None:
         """Also if it was cancelled."""
-        self._end(failed.sentence, is_error=not failed.is_stopped)
+        self._end(failed.sentence)
+        if not self.dialog.isVisible() and not failed.is_stopped:
+            self._window.toasts.show_error(failed.sentence)
 
     @Slot(object)
     def _on_list_failed(self, failed: Failed) -> None:
@@ -176,24 +184,24 @@ class FormsController(Controller):
 
     # What is shown
 
-    def _is_under_way(self, command: TuningCommand) -> bool:
-        return self._work is not None and self._work.request.command == command
+    def _work_on(self, command: TuningCommand) -> _Work | None:
+        return self._work if self._work is not None and self._work.request.command == command else None
 
-    def _end(self, words: str, made: Path | None = None, is_error: bool = False) -> None:
-        """`words` say what came of it; `made` is the file of a new form."""
+    def _end(self, words: str) -> None:
+        """`words` say what came of it."""
         self._work = None
         self.dialog.show_busy(False)
         self.dialog.show_words(words)
         self._list()  # there is another file now, or less room
+
+    def _tell(self, words: str, made: Path | None = None) -> None:
+        """While the dialog is closed; `made` is the file of a new form."""
         if self.dialog.isVisible():
             return
-        if made is not None:
-            use = partial(self.use_requested.emit, made)
-            self._window.toasts.show_info(words, self.tr("Use it now"), use)
-        elif is_error:
-            self._window.toasts.show_error(words)
-        else:
+        if made is None:
             self._window.toasts.show_info(words)
+        else:
+            self._window.toasts.show_info(words, self.tr("Use it now"), partial(self.use_requested.emit, made))
 
     def _show(self, is_new: bool = False) -> None:
         target = self._shown

@@ -40,9 +40,10 @@ COLUMNS = (
         QT_TRANSLATE_NOOP("Forms", "How often both find the same token likeliest, along replies of the model as it is"),
     ),
     (
-        QT_TRANSLATE_NOOP("Forms", "Difference"),
+        QT_TRANSLATE_NOOP("Forms", "Distance"),
         QT_TRANSLATE_NOOP(
-            "Forms", "Mean KL divergence from the model as it is, in nats a token; up to 0.01 counts as the same"
+            "Forms",
+            "From the distributions of the model as it is: mean KL, in nats a token; up to 0.01 counts as the same",
         ),
     ),
 )
@@ -58,7 +59,7 @@ _STEPS = {
     TuneStep.TIMING: QT_TRANSLATE_NOOP("Forms", "{model}: {form} is being timed."),
     TuneStep.COMPARING: QT_TRANSLATE_NOOP("Forms", "{model}: the words of {form} are being compared."),
 }
-_ENDS = {TuneStep.MAKING: 0.3, TuneStep.WRITING: 0.4, TuneStep.TIMING: 0.85, TuneStep.COMPARING: 1.0}  # of one form
+_ENDS = {TuneStep.MAKING: 0.3, TuneStep.TIMING: 0.8, TuneStep.WRITING: 0.9, TuneStep.COMPARING: 1.0}  # of one form
 _NONE = "–"
 _ALIKE = 0.9  # of all words are the same where they differ a little
 _PASSES = 600  # over one token, whose time measuring a form takes, about

@@ -56,6 +56,7 @@ class FormsDialog(QDialog):
         self._report: TuneReport | None = None
         self._original: FormRow | None = None
         self._is_busy = False
+        self._done = 0.0
         self.heading = words("", self._inside, kind="title")
         self.starter = QFrame(self._inside)
         self.starter.setProperty("kind", "card")
@@ -115,12 +116,15 @@ class FormsDialog(QDialog):
         self.cancel_button.setEnabled(busy)
         self.tune_button.setEnabled(not busy)
         self.reset_button.setEnabled(not busy)
+        self._done = 0.0
         self.progress.setValue(0)
         self._show_current()
 
     def show_progress(self, share: float) -> None:
-        """`share` of it that is done, 0 … 1."""
-        self.progress.show_share(share)
+        """`share` of it that is done, 0 … 1. It never goes back: where two forms do not fit into memory together, some
+        steps come twice."""
+        self._done = max(self._done, share)
+        self.progress.show_share(self._done)
 
     # Qt's own
 

@@ -119,7 +119,8 @@ def test_what_is_under_way_can_be_cancelled_and_nothing_else_begun(qtbot: QtBot,
     assert not dialog.cancel_button.isVisible()
     dialog.show_busy(True)
     dialog.show_progress(0.5)
-    assert dialog.progress.value() == 500
+    dialog.show_progress(0.4)
+    assert dialog.progress.value() == 500, "it never goes back"
     assert not dialog.measure_button.isEnabled()
     assert not dialog.keep_button.isEnabled()
     with qtbot.waitSignal(dialog.cancel_requested):
@@ -128,6 +129,8 @@ def test_what_is_under_way_can_be_cancelled_and_nothing_else_begun(qtbot: QtBot,
     dialog.show_busy(False)
     assert dialog.measure_button.isEnabled()
     assert not dialog.progress.isVisible()
+    dialog.show_busy(True)
+    assert dialog.progress.value() == 0
 
 
 def test_closing_does_not_cancel(qtbot: QtBot, dialog: FormsDialog) -> None:
