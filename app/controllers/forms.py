@@ -40,7 +40,12 @@ class _Work:
 
     request: Request
     target: LibraryTarget  # as it was when this began
-    forms: Sequence[str]  # that are measured or made; empty: the starter's form is decided
+    forms: Sequence[str]  # that are measured
+
+    def done_share(self, event: TuneProgress) -> float:
+        """0 … 1"""
+        is_making = isinstance(self.request.command, MakeForm)
+        return event.progress if is_making else done_share(event, self.forms)
 
 
 class FormsController(Controller):
@@ -90,7 +95,7 @@ class FormsController(Controller):
     @Slot(str)
     def _keep(self, form: str) -> None:
         if self._shown is not None:
-            self._begin(MakeForm(self._shown.path, form), (form,))
+            self._begin(MakeForm(self._shown.path, form))
 
     @Slot()
     def _tune_starter(self) -> None:
@@ -129,7 +134,7 @@ class FormsController(Controller):
             case FormsListed(command, offers) if self._shown is not None and command.path == self._shown.path:
                 self._on_offers(offers)
             case TuneProgress() if self._work is not None:
-                self.dialog.show_progress(done_share(event, self._work.forms))
+                self.dialog.show_progress(self._work.done_share(event))
                 self.dialog.show_words(progress_words(target_title(self._work.target), event))
             case TargetTuned(command, report) if (work := self._work_on(command)) is not None:
                 self._end(self.tr("Measured. Nothing was changed or kept."))
@@ -139,8 +144,10 @@ class FormsController(Controller):
                 words = self.tr("{name} is in the library now.").format(name=path.stem)
                 self._end(words)
                 self._tell(words, path)
-            case StarterTuned(form) if self._work is not None and not self._work.forms:
-                self._on_starter(self._work, form)
+            case StarterTuned(form):
+                work = self._work_on(TuneStarter()) or self._work_on(ResetStarter())
+                if work is not None:
+                    self._on_starter(work, form)
 
     def _on_listed(self, targets: tuple[LibraryTarget, ...]) -> None:
         self._targets = targets

@@ -197,6 +197,8 @@ def test_a_form_is_kept_and_used_only_if_the_user_wants_it(desk: Desk, bridge: F
     QTest.mouseClick(desk.dialog.keep_button, LEFT)
     command = MakeForm(QWEN.path, "Q4_0")
     assert bridge.posted == [command]
+    bridge.tell(TuneProgress(QWEN.path, "Q4_0", TuneStep.MAKING, 0.5))
+    assert desk.dialog.progress.value() == 500
     made = OFFERS[-1].path
     kept = replace(QWEN, name="qwen2.5-7b-Q4_0", path=made)
     bridge.tell(TargetsListed((STARTER_TARGET, MEASURED, kept)), FormMade(command, made), Finished(command))
