@@ -56,7 +56,7 @@ def run(
     target: str | None, smoke: Path | None, speculation: SpeculationSettings, request: OpenRequest | None = None
 ) -> int:
     """Opens the window and returns the exit code when it is closed; or hands the request over to one that is open
-    already. Raises CannotOpenWindow, InstanceSilent and FileUnusable."""
+    already. Raises CannotOpenWindow, InstanceSilent and FileUnusable, and MendableError where llama.cpp cannot run."""
     check_machine()
     logging.raiseExceptions = False  # a full disk is no reason to fill the terminal
     sys.setswitchinterval(LOCK_INTERVAL_S)
@@ -114,6 +114,10 @@ def _run_alone(start: _Start) -> int:
 
 
 def _run(start: _Start) -> int:
+    from engine import check_build
+
+    check_build()
+
     from app.crash.reports import CrashFolder
     from app.crash.watch import log_to_file, watching
 

@@ -43,6 +43,7 @@ _PUBLIC = {
     "services.tuning_service": "TuningService",
     "services.worker": "deep_thread",
     "stop_signal": "StopSignal",
+    "target.build": "check_build",
     "target.sources": "starter_path",
     "threads": "Engine",
     "use_cases.chat": "open_writer",
@@ -67,6 +68,7 @@ if TYPE_CHECKING:  # the same modules for mypy, which finds more in them than is
     from engine.services.tuning_service import *
     from engine.services.worker import *
     from engine.stop_signal import *
+    from engine.target.build import *
     from engine.target.sources import *
     from engine.threads import *
     from engine.use_cases.chat import *

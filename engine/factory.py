@@ -208,6 +208,7 @@ class Services:
     def _speculate(self, target: Target, stop: StopSignal, drafter: str, identity: str) -> Speculation:
         from engine.loading import speculate
         from engine.proposers.supply import DrafterSupply, Known
+        from engine.services.stored_pace import StoredPace
 
         name = target.description.name
 
@@ -226,7 +227,8 @@ class Services:
             on_drafting=lambda drafting: self._use_drafting(drafting, ngrams.era),
             on_choice=lambda choice: self._emit(DrafterChosen(name, choice)),
         )
-        return speculate(config, target, stop, supply, self._recall().indexes, show)
+        memory = StoredPace(repository, identity, llama_cpp_build(), target.description.threads)
+        return speculate(config, target, stop, supply, self._recall().indexes, show, memory=memory)
 
     def _use_drafting(self, drafting: Drafting | None, era: int) -> None:
         if drafting is None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
+from typing import Protocol
 
 from engine.config import EngineConfig, TargetSettings
 from engine.decoding.speculation import Speculation, open_speculation
-from engine.errors import CardsTooSmall, DrafterUnusable
+from engine.errors import CardsTooSmall, DrafterUnusable, StoreUnusable
 from engine.library.loading import fitted
+from engine.messages.pace import KnownPace
 from engine.messages.targets import TargetSource
 from engine.numerics.suffix_index import SuffixIndex
 from engine.proposers import catalogue
@@ -16,10 +20,20 @@ from engine.proposers.chooser import Chooser
 from engine.proposers.costs import measure_passes
 from engine.proposers.interface import Supplies
 from engine.proposers.supply import DrafterSupply
+from engine.spare_time import SpareTime
 from engine.stop_signal import StopSignal
 from engine.target.interface import Target, TargetFeature
 from engine.target.llama_cpp import LlamaCppTarget
 from engine.target.preflight import preflight
+
+_logger = logging.getLogger("slipstream.speculation")
+
+
+class PaceMemory(Protocol):
+    """Stores what the pace knows of one target on this machine."""
+
+    def load(self) -> KnownPace | None: ...
+    def save(self, pace: KnownPace) -> None: ...
 
 
 def load_target(
@@ -47,36 +61,64 @@ def speculate(
     recalled: Callable[[], Sequence[SuffixIndex]] = tuple,
     on_changed: Callable[[Speculation], None] = lambda _speculation: None,
     at_once: bool = False,
+    memory: PaceMemory | None = None,
 ) -> Speculation:
     """Speculation for this target with every proposer there is, and the drafter that `supply` chooses: none is loaded
-    where none pays, and one that cannot be found is told in a sentence, unless it is wanted `at_once`. For the rest see
+    where none pays, and one that cannot be found is told in a sentence, unless it is wanted `at_once`. It goes on from
+    the costs and chances in `memory`, which every reply that may be learned from adds to. For the rest see
     `open_speculation`. Raises Interrupted."""
     if not config.speculation.enabled:
         return Speculation.off("Speculation is switched off.")
     if TargetFeature.ROLLBACK not in target.features:  # nothing is to be measured then
         return Speculation.cannot_roll_back()
-    passes = measure_passes(target, stop)
+    known = _recalled(memory)
+    passes = measure_passes(target, stop, None if known is None else known.costs)
     try:
         choice = supply.choose(passes)
     except DrafterUnusable as error:
         if at_once:
             raise
         choice = supply.reject(str(error))
-    supplies = Supplies(target, recalled, supply.load, lambda: supply.choice.label)
+    spare = SpareTime(lull_s=0.0) if at_once else SpareTime()
+    load = partial(supply.load, spare=spare)
+    supplies = Supplies(target, recalled, load, lambda: supply.choice.label)
     proposers = catalogue.proposers(with_drafter=choice.chosen is not None)
 
     def think_again(speculation: Speculation) -> None:
-        if not speculation.is_drafting and not speculation.is_loading:
+        pace = speculation.known_pace
+        if memory is not None and pace is not None:
+            _keep(memory, pace)
+        if speculation.is_loading:  # the one that was chosen last is yet to show what it can do
+            return
+        if not speculation.is_drafting:
             supply.give_up()
         if not supply.reconsider():
             return
         speculation.drop(catalogue.DRAFTER)
         if supply.choice.chosen is None:
-            speculation.explain(supply.choice.why)
+            speculation.explain(catalogue.DRAFTER, supply.choice.why)
         else:
             speculation.load([catalogue.LISTED_DRAFTER.proposer_class()], supplies)
 
-    speculation = open_speculation(Chooser(passes), supplies, proposers, on_changed, at_once, think_again)
+    chooser = Chooser(passes, known=known)
+    speculation = open_speculation(chooser, supplies, proposers, on_changed, at_once, think_again, spare)
     if choice.chosen is None:
-        speculation.explain(choice.why)
+        speculation.explain(catalogue.DRAFTER, choice.why)
     return speculation
+
+
+def _recalled(memory: PaceMemory | None) -> KnownPace | None:
+    """None where the store cannot be read: all is measured anew."""
+    try:
+        return None if memory is None else memory.load()
+    except StoreUnusable as error:
+        _logger.warning("what was known of the pace cannot be read: %s", error)
+        return None
+
+
+def _keep(memory: PaceMemory, pace: KnownPace) -> None:
+    """Where the store cannot be written, the reply is finished all the same."""
+    try:
+        memory.save(pace)
+    except StoreUnusable as error:
+        _logger.warning("what is known of the pace is not kept: %s", error)

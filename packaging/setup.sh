@@ -48,10 +48,12 @@ fi
 pip() { "$bin/python" -m pip --disable-pip-version-check -q "$@"; }
 pip install pip==26.3
 
-# llama.cpp for any x86-64 CPU with AVX2 (or any other architecture): a native build crashes on some CPUs
-# (llama.cpp PR 26954), and is no faster for the batches used here. Compiled once, then stored for the next checkout.
+# llama.cpp for the vector extensions of this CPU; see docs/decisions/0020-build-for-the-cpu.md. A native build would take
+# AMX too, which crashes on some CPUs (llama.cpp PR 26954). Compiled once, then stored for the next checkout.
+extensions=$("$python" engine/target/extensions.py)
 options="-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF"
 if [ "$also" = bundle ]; then # see docs/decisions/0017-bundle.md
+    extensions=
     # A library for every kind of CPU, beside llama.cpp's others.
     every_cpu="-DGGML_BACKEND_DL=ON -DGGML_CPU_ALL_VARIANTS=ON -DCMAKE_INSTALL_BINDIR=llama_cpp/lib"
     no_openmp="-DGGML_OPENMP=OFF" # where a second OpenMP beside torch's ends the process
@@ -62,7 +64,7 @@ if [ "$also" = bundle ]; then # see docs/decisions/0017-bundle.md
         *) options="$options $no_openmp $every_cpu" ;;
     esac
 fi
-export CMAKE_ARGS="$options ${CMAKE_ARGS:-}"
+export CMAKE_ARGS="$options $extensions ${CMAKE_ARGS:-}"
 key=$({
     echo "$llama $CMAKE_ARGS"
     cat packaging/build-constraints.txt
@@ -86,6 +88,7 @@ if [ "$also" = bundle ] && [ "$(uname -s)" = Linux ]; then
 fi
 say "Installing packages"
 pip install --no-deps --force-reinstall "$wheels"/llama_cpp_python-*.whl # a build with other options has the same version
+echo "$extensions" >"$venv/llama-cpp-options" # what engine/target/build.py holds against the CPU at every start
 # shellcheck disable=SC2086 # no argument when unset
 pip install ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} -r packaging/requirements.txt ${also:+-r "packaging/requirements-$also.txt"}
 pip install --no-deps "$starter" # only its GGUF file is used, so none of its dependencies

@@ -40,7 +40,8 @@ def bench(
     modes: Annotated[
         str,
         typer.Option(
-            help="Ways of decoding: plain; auto, as the app does; neural, drafting in every round; recall alone."
+            help="Ways of decoding: plain; auto, as the app does; neural, drafting in every round; recall alone. "
+            "plain,plain,… measures plain against itself as plain-2: that much is the machine's noise."
         ),
     ] = "plain,auto",
     profile_file: ProfileOption = None,
@@ -68,7 +69,7 @@ def bench(
         body=body,
         prompts=prompts,
         limit=limit,
-        modes=tuple(mode.strip() for mode in modes.split(",")),
+        modes=engine.BenchOrder.parse_modes(modes),
         max_tokens=max_tokens,
         temperature=temperature,
         seed=seed,

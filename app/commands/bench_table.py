@@ -9,6 +9,7 @@ from rich.table import Table
 from app.commands.terminal import wide_console
 
 _MOST_PLACES = 8  # of a draft that are shown
+_SPREAD = ("median", "p10", "p90", "worst")
 
 
 def print_report(report: dict[str, Any]) -> None:
@@ -19,6 +20,7 @@ def print_report(report: dict[str, Any]) -> None:
         label = f", in the time that passes of {body} take"
     console.print(f"{report['target']}{label}", markup=False, highlight=False)
     console.print(_speeds(report))
+    console.print(_ratios(report))
     console.print(_times(report))
     if any(figures["by_task"] for figures in report["modes"].values()):
         console.print(_tasks(report))
@@ -32,11 +34,8 @@ def print_report(report: dict[str, Any]) -> None:
 
 
 def _speeds(report: dict[str, Any]) -> Table:
-    table = _table(
-        "mode", "prompts", "tokens", "tok/s", "tok/round", "accepted", "ratio", "p10", "p90", "worst", "same"
-    )
+    table = _table("mode", "prompts", "tokens", "tok/s", "tok/round", "accepted", "same")
     for mode, figures in report["modes"].items():
-        ratios = figures["ratio_to_plain"]
         accepted = f"{figures['accepted']}/{figures['drafted']}" if figures["drafted"] else "-"
         table.add_row(
             mode,
@@ -45,37 +44,49 @@ def _speeds(report: dict[str, Any]) -> Table:
             f"{figures['tokens_per_s']:.2f}",
             f"{figures['tokens_per_round']:.3f}",
             accepted,
-            *(f"{ratios[name]:.3f}" if ratios else "-" for name in ("median", "p10", "p90", "worst")),
             "-" if figures["identical"] is None else str(figures["identical"]),
         )
     return table
 
 
+def _ratios(report: dict[str, Any]) -> Table:
+    """To plain: as measured, and by counts of passes, which leave the machine's noise out."""
+    table = _table("ratio to plain", *_SPREAD, *(f"{name} by counts" for name in _SPREAD))
+    for mode, figures in report["modes"].items():
+        table.add_row(mode, *_spreads(figures))
+    return table
+
+
+def _spreads(figures: dict[str, Any]) -> list[str]:
+    spreads = (figures["ratio_to_plain"], figures["ratio_by_counts"])
+    return [f"{spread[name]:.3f}" if spread else "-" for spread in spreads for name in _SPREAD]
+
+
 def _times(report: dict[str, Any]) -> Table:
-    """Milliseconds for each token."""
+    """Milliseconds for each token; own is what is neither the target's nor the drafter's."""
     parts = ("draft", "translate", "target", "accept", "other")
-    table = _table("ms per token", *parts, "peak MB")
+    table = _table("ms per token", *parts, "own", "own per round", "peak MB")
     for mode, figures in report["modes"].items():
         written = max(1, figures["written"])
+        own = (figures["own_ms"][name] for name in ("per_token", "per_round"))
         table.add_row(
-            mode, *(f"{figures['ms'][part] / written:.3f}" for part in parts), f"{figures['peak_rss_mb']:.0f}"
+            mode,
+            *(f"{figures['ms'][part] / written:.3f}" for part in parts),
+            *("-" if figure is None else f"{figure:.3f}" for figure in own),
+            f"{figures['peak_rss_mb']:.0f}",
         )
     return table
 
 
 def _tasks(report: dict[str, Any]) -> Table:
-    """Median ratios to plain, as measured and by counts."""
+    """Ratios to plain of each kind of prompt."""
     modes = [mode for mode in report["modes"] if mode != "plain"]
-    table = _table("median ratio", "prompts", *modes, *(f"{mode} by counts" for mode in modes))
+    table = _table("task", "mode", "prompts", *_SPREAD, *(f"{name} by counts" for name in _SPREAD))
     tasks = sorted({task for mode in modes for task in report["modes"][mode]["by_task"]})
     for task in tasks:
-        each = [report["modes"][mode]["by_task"][task] for mode in modes]
-        cells = [
-            f"{figures[name]['median']:.3f}" if figures[name] else "-"
-            for name in ("ratio_to_plain", "ratio_by_counts")
-            for figures in each
-        ]
-        table.add_row(task, str(each[0]["num_prompts"]), *cells)
+        for mode in modes:
+            figures = report["modes"][mode]["by_task"][task]
+            table.add_row(task, mode, str(figures["num_prompts"]), *_spreads(figures))
     return table
 
 
@@ -121,9 +132,6 @@ def _lines(report: dict[str, Any]) -> list[str]:
             )
         else:
             lines.append(f"{mode}: own overhead {figures['overhead_share']:.2%} of the time")
-        if (counted := figures["ratio_by_counts"]) is not None and figures["drafted"] and not report["simulated"]:
-            ratios = ", ".join(f"{name} {counted[name]:.3f}" for name in ("median", "p10", "p90", "worst"))
-            lines.append(f"{mode}: ratio by counts, without the machine's noise: {ratios}")
         if figures["by_place"]:
             places = ", ".join(f"{each['stood'] / each['checked']:.3f}" for each in figures["by_place"][:_MOST_PLACES])
             lines.append(f"{mode}: guesses that stood, of those reached: {places} (1st, 2nd, …)")

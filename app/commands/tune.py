@@ -43,6 +43,9 @@ def tune_model(
     undo: Annotated[
         bool, typer.Option("--undo", help="Of the starter: use it as it was installed from now on.")
     ] = False,
+    own: Annotated[
+        bool, typer.Option("--own-prompts", help="Compare replies to what you asked last, as far as there is enough.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print all figures as JSON.")] = False,
 ) -> None:
     """Measure what a model costs on this machine, and whether another form of its weights would write faster.
@@ -52,15 +55,15 @@ def tune_model(
 
     Example: slipstream models tune starter
     """
-    forms = None if form is None else tuple(each.strip() for each in form.split(","))
+    forms = None if form is None else tuple(each.strip().upper() for each in form.split(","))
     if (quick or undo) and (name != STARTER or keep or form is not None or (quick and undo)):
         raise typer.BadParameter("It is for the starter, and goes with no other option.", param_hint="--quick, --undo")
     if undo:
         _undo()
     elif name == STARTER and not keep:
-        _tune_starter(forms, quick, as_json)
+        _tune_starter(forms, quick, own, as_json)
     else:
-        _tune(_path_of(name), forms, keep, as_json)
+        _tune(_path_of(name), forms, keep, own, as_json)
 
 
 def _undo() -> None:
@@ -69,27 +72,29 @@ def _undo() -> None:
     print("The starter is used as it was installed; `slipstream models tune starter` thinks that over again.")
 
 
-def _tune(path: Path, forms: tuple[str, ...] | None, keep: bool, as_json: bool) -> None:
+def _tune(path: Path, forms: tuple[str, ...] | None, keep: bool, own: bool, as_json: bool) -> None:
     with _tuning() as (tuning, stop):
-        report, kept = tuning.tune(path, stop, forms, keep)
+        report, kept = tuning.tune(path, stop, forms, keep, own)
     _show(path.stem, report, as_json)
     if not as_json:
         print(*_advice(report, str(path), kept), sep="\n")
 
 
-def _tune_starter(forms: tuple[str, ...] | None, quick: bool, as_json: bool) -> None:
+def _tune_starter(forms: tuple[str, ...] | None, quick: bool, own: bool, as_json: bool) -> None:
     with _tuning() as (tuning, stop):
-        form, report = tuning.tune_starter(stop, forms, is_quick=quick, again=not quick)
+        form, report = tuning.tune_starter(stop, forms, is_quick=quick, again=not quick, own_prompts=own)
     if report is not None:
         _show(STARTER, report, as_json)
     if as_json:
         return
+    if report is not None and not form:
+        print(*_advice(report, STARTER, kept=()), sep="\n")
     if form:
         print(f"The starter is used in {form} from now on; `slipstream models tune {STARTER} --undo` takes that back.")
     elif report is None:
         print("The starter stays as it was installed; that was decided before.")
     else:
-        print("The starter stays as it was installed: no form that is practically the same is clearly faster here.")
+        print("The starter stays as it was installed: nothing that is practically the same is clearly faster here.")
 
 
 def _path_of(name: str) -> Path:
@@ -194,10 +199,11 @@ def _advice(report: TuneReport, name: str, kept: Sequence[Path]) -> list[str]:
     if distances:
         first = distances[0]
         whole = f"the {first.num_likeliest} likeliest tokens" if first.num_likeliest else "all tokens"
-        lines.append(f"Distances are means over {first.num_tokens:,} tokens of its own replies, by {whole}.")
+        asked = f", {first.num_own} of them to what you asked" if first.num_own else ""
+        lines.append(f"Distances are means over {first.num_tokens:,} tokens of its own replies{asked}, by {whole}.")
     lines += [f"Kept and in the library: {path}" for path in kept]
     if report.faster and not kept:
-        lines.append(f"To use one: slipstream models tune {shlex.quote(name)} --form {report.advice.form} --keep")
+        lines.append(f"To have it: slipstream models tune {shlex.quote(name)} --form {report.advice.form} --keep")
     return lines
 
 

@@ -2,43 +2,28 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
+from PySide6.QtWidgets import QHeaderView, QWidget
 
 from app.text.drafters import COLUMNS, cells
 from app.text.translation import translate
-from app.widgets.appearance import KeyboardFrame
+from app.widgets.table import Heading, Table
 from engine.messages.drafters import DrafterChoice
 
-_MOST_ROWS_SHOWN = 5  # more are scrolled to
+_MOST_ROWS_SHOWN = 5
 _LEAST_LETTERS = 9  # of a column
 
 
-class DrafterTable(KeyboardFrame, QTableWidget):
-    """The best one first, the chosen one in bold; as high as its rows, up to a number of them. Hidden while empty."""
+class DrafterTable(Table):
+    """The best one first, the chosen one in bold. Hidden while empty."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(0, len(COLUMNS), parent)
-        self.setProperty("kind", "figures")
+        headings = [
+            Heading(translate("Drafters", title), translate("Drafters", about), is_words=not number)
+            for number, (title, about) in enumerate(COLUMNS)
+        ]
+        super().__init__(headings, _MOST_ROWS_SHOWN, _LEAST_LETTERS, parent)
         self.setAccessibleName(self.tr("Drafters for this model"))
-        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.setTabKeyNavigation(False)  # Tab leaves the table
-        self.setShowGrid(False)
-        self.setWordWrap(False)
-        self.verticalHeader().hide()
-        for number, (title, about) in enumerate(COLUMNS):
-            header = QTableWidgetItem(translate("Drafters", title))
-            header.setToolTip(translate("Drafters", about))
-            header.setTextAlignment(_alignment(number))
-            self.setHorizontalHeaderItem(number, header)
-        columns = self.horizontalHeader()
-        columns.setHighlightSections(False)
-        columns.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-        columns.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
-        self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)  # also where text grows
-        self.verticalHeader().geometriesChanged.connect(self._fit_height)
-        columns.geometriesChanged.connect(self._fit_height)
+        self.horizontalHeader().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
         self.hide()
 
     def show_choice(self, choice: DrafterChoice | None) -> None:
@@ -47,27 +32,6 @@ class DrafterTable(KeyboardFrame, QTableWidget):
         self.setRowCount(len(prospects))
         for number, prospect in enumerate(prospects):
             is_chosen = choice is not None and prospect.source == choice.chosen
-            for place, word in enumerate(cells(prospect, is_chosen)):
-                item = QTableWidgetItem(word)
-                font = self.font()
-                font.setWeight(font.Weight.DemiBold if is_chosen else font.Weight.Normal)
-                item.setFont(font)
-                item.setTextAlignment(_alignment(place))
-                item.setToolTip(translate("Drafters", COLUMNS[place][1]) if place else prospect.source.name)
-                self.setItem(number, place, item)
+            self.show_row(number, cells(prospect, is_chosen), tip=prospect.source.name, is_bold=is_chosen)
         self.setVisible(bool(prospects))
-        self._fit_height()
-
-    @Slot()
-    def _fit_height(self) -> None:
-        columns = self.horizontalHeader()
-        columns.setMinimumSectionSize(_LEAST_LETTERS * self.fontMetrics().averageCharWidth())
-        height = columns.sizeHint().height() + 2 * self.frameWidth()
-        if columns.length() > self.viewport().width():
-            height += self.horizontalScrollBar().sizeHint().height()
-        height += sum(self.rowHeight(number) for number in range(min(self.rowCount(), _MOST_ROWS_SHOWN)))
-        self.setFixedHeight(height + 2)
-
-
-def _alignment(column: int) -> Qt.AlignmentFlag:
-    return (Qt.AlignmentFlag.AlignRight if column else Qt.AlignmentFlag.AlignLeft) | Qt.AlignmentFlag.AlignVCenter
+        self._fit()

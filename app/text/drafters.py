@@ -7,7 +7,7 @@ from pathlib import Path
 from app.text.amounts import percent_words, size_words
 from app.text.translation import QT_TRANSLATE_NOOP, Words, translate
 from engine import AUTOMATIC, BUILT_IN, STARTER, STARTER_TORCH
-from engine.messages.drafters import DrafterChoice, DrafterOffer, DrafterProspect
+from engine.messages.drafters import DrafterChoice, DrafterOffer, DrafterProspect, capitalized
 
 COLUMNS = (
     (QT_TRANSLATE_NOOP("Drafters", "Drafter"), QT_TRANSLATE_NOOP("Drafters", "Who could guess for this model")),
@@ -61,7 +61,7 @@ def heading(choice: DrafterChoice | None, model: str, is_drafting: bool, awaits:
     """Who drafts for the model in use, in a sentence."""
     if choice is None or choice.chosen is None or not (is_drafting or awaits):
         return Drafters.tr("Nobody drafts for {model}.", model=model)
-    label = choice.label[:1].upper() + choice.label[1:]
+    label = capitalized(choice.label)
     if awaits:
         return Drafters.tr("{drafter} is being loaded for {model}.", drafter=label, model=model)
     return Drafters.tr("{drafter} drafts for {model}.", drafter=label, model=model)

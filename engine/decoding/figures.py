@@ -64,6 +64,11 @@ class Recorder:
     def __init__(self) -> None:
         self.figures = DecodingFigures()
         self._times: list[float] = []  # when it began, was drafted, verified, accepted, committed
+        self._since = 0.0  # when the round before was committed, or the first began
+
+    def start(self) -> None:
+        """Rounds begin, or go on after something else."""
+        self._since = now()
 
     def begin(self) -> None:
         self._times = [now()]
@@ -72,12 +77,13 @@ class Recorder:
         self._times.append(now())
 
     @property
-    def check_s(self) -> float:
-        """Since the draft."""
-        return self._times[-1] - self._times[1]
+    def round_s(self) -> float:
+        """Since the round before was committed: with all that is done between two rounds, for whomever."""
+        return self._times[-1] - self._since
 
     def complete(self, verdict: Verdict) -> None:
         began, drafted, verified, accepted, committed = self._times
+        self._since = committed
         figures, draft, num_rows = self.figures, verdict.draft, len(verdict.draft.tokens) + 1
         figures.num_rounds += 1
         figures.num_written += len(verdict.tokens)

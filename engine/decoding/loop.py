@@ -11,8 +11,8 @@ from engine.decoding.speculation import Speculation
 from engine.messages.conversations import ChatTurn
 from engine.numerics.acceptance import accept
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
-from engine.numerics.likeliest import DistributionNotes
-from engine.numerics.sampling import Dice, Distribution, RandomDice, make_distribution
+from engine.numerics.likeliest import NUM_NOTED, DistributionNotes, RowScan
+from engine.numerics.sampling import Dice, Distribution, RandomDice, distribution_of
 from engine.proposers.interface import Context
 from engine.stop_signal import StopSignal
 from engine.target.interface import FloatRows, Target
@@ -45,6 +45,7 @@ class Decoder:
         self._speculation = speculation
         self._learns = learns
         self._notes = notes
+        self._num_noted = 0 if notes is None else NUM_NOTED
         self._dice = dice or RandomDice(sampling.seed)
         self._recorder = Recorder()
         self.figures = self._recorder.figures
@@ -60,15 +61,17 @@ class Decoder:
         """
         reply_start = len(self._session.tokens) - num_written
         end = None if max_tokens is None else reply_start + max_tokens
-        pending = self._distribution(rows, 0, len(self._session.tokens)).draw(self._dice)
+        first = RowScan(rows[0], self._num_noted)
+        pending = self._distribution(first, len(self._session.tokens)).draw(self._dice)
         self.verdict = Verdict(NO_DRAFT, 0, (pending,))
-        self._note((pending,), rows)
+        self._note((pending,), (first,))
         yield (pending,)
+        self._recorder.start()
         while self._session.room > 0:
             draft = self._draft(pending, reply_start, end)
             rows = self._verify(pending, draft, stop)
             verdict = self._accept(draft, rows)
-            self._commit(verdict, rows)
+            self._commit(verdict)
             yield verdict.tokens
             pending = verdict.tokens[-1]
             if pending in self._ends:
@@ -81,6 +84,7 @@ class Decoder:
         if self._speculation is not None:
             tokens = self._session.tokens
             longest = min(self._session.room, self._limits.max_rows, self._limits.max_tokens) - 1
+            longest = min(longest, self._limits.max_rollback)
             if end is not None:
                 longest = min(longest, end - len(tokens) - 2)  # a pass writes one token more, and one is pending
             context = Context(self._turns, tokens, pending, reply_start, self._sampling, self._dice, self._learns)
@@ -96,30 +100,34 @@ class Decoder:
 
     def _accept(self, draft: Draft, rows: FloatRows) -> Verdict:
         num_before = len(self._session.tokens) - len(draft.tokens)
+        seen: list[RowScan] = []  # one for each token that is written
 
         def distribution_at(place: int) -> Distribution:
-            return self._distribution(rows, place, num_before + place)
+            seen.append(RowScan(rows[place], self._num_noted))
+            return self._distribution(seen[-1], num_before + place)
 
         verdict = accept(draft, distribution_at, self._ends, self._dice)
+        self._note(verdict.tokens, seen)
         self._recorder.step()
         return verdict
 
-    def _commit(self, verdict: Verdict, rows: FloatRows) -> None:
-        """Drops the rejected tokens, and adds the round to what proposers, notes and figures know."""
+    def _commit(self, verdict: Verdict) -> None:
+        """Drops the rejected tokens, and adds the round to what proposers and figures know."""
         self.verdict = verdict
-        self._session.keep(len(self._session.tokens) - len(verdict.draft.tokens) + verdict.num_accepted)
+        kept = self._session.keep(len(self._session.tokens) - len(verdict.draft.tokens) + verdict.num_accepted)
         self._recorder.step()
         if self._speculation is not None:
-            self._speculation.observe(verdict, self._recorder.check_s)
-        self._note(verdict.tokens, rows)
+            self._speculation.observe(verdict, self._recorder.round_s)
+            if not kept:
+                self._speculation.stop_drafting()
         self._recorder.complete(verdict)
 
-    def _note(self, tokens: Sequence[int], rows: FloatRows) -> None:
+    def _note(self, tokens: Sequence[int], rows: Sequence[RowScan]) -> None:
         if self._notes is not None:
-            for token, row in zip(tokens, rows, strict=False):
+            for token, row in zip(tokens, rows, strict=True):
                 self._notes.note(token, row)
 
-    def _distribution(self, rows: FloatRows, row: int, num_before: int) -> Distribution:
+    def _distribution(self, row: RowScan, num_before: int) -> Distribution:
         """The distribution after the session's first `num_before` tokens, whose logits are in that row."""
         window = self._session.tokens[max(0, num_before - self._sampling.penalty_window) : num_before]
-        return make_distribution(rows[row], self._sampling, window)
+        return distribution_of(row, self._sampling, window)

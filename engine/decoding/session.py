@@ -11,7 +11,8 @@ from engine.target.interface import FloatRows, Target
 
 
 class Session:
-    """The only one to move the target forwards and back, so that `tokens` are always those that the target holds."""
+    """The only one to move the target forwards and back, so that `tokens` are always those that the target holds, or
+    reads again before its next pass because a rollback lost them."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -34,8 +35,10 @@ class Session:
         Returns the logits after its last token, shape (1, vocabulary). Raises Interrupted when `stop` gets set; tokens
         evaluated until then stay held.
         """
+        self._forget_lost()
         # The last token is always evaluated: the reply begins with its logits.
         self.keep(min(common_prefix_length(self.tokens, prompt), len(prompt) - 1))
+        self._forget_lost()
         new = prompt[len(self.tokens) :]
         step = self._target.limits.max_tokens
         for start in range(0, len(new), step):
@@ -44,15 +47,16 @@ class Session:
         return rows
 
     def extend(self, tokens: Sequence[int], stop: StopSignal, num_rows: int) -> FloatRows:
-        """One pass over `tokens`; see `Target.evaluate`. Whatever it raises, `tokens` stay those that the target
-        holds."""
+        """One pass over `tokens`, after all that a rollback lost was read again; see `Target.evaluate`. Whatever it
+        raises, `tokens` stay those that the target holds."""
         try:
-            rows = self._target.evaluate(tokens, num_rows, stop)
+            while lost := self._first_lost():
+                self._evaluate(lost, 1, stop)
+            rows = self._evaluate(tokens, num_rows, stop)
         except BaseException:
-            del self.tokens[self._target.num_held :]
+            self._forget_lost()
             raise
         self.tokens.extend(tokens)
-        self.num_evaluated += len(tokens)
         return rows
 
     @contextmanager
@@ -66,8 +70,21 @@ class Session:
             if saved is not None:
                 self.tokens[:] = tokens if self._target.restore(saved) else ()
 
-    def keep(self, num_kept: int) -> None:
-        """Forgets all but the first `num_kept` tokens; a target that cannot roll back forgets everything and will read
-        again."""
-        rolled_back = self._target.roll_back(num_kept)
-        del self.tokens[num_kept if rolled_back else 0 :]
+    def keep(self, num_kept: int) -> bool:
+        """Forgets all but the first `num_kept` tokens. False where the target could not roll back: it has lost these,
+        too."""
+        del self.tokens[num_kept:]
+        return self._target.roll_back(num_kept)
+
+    def _evaluate(self, tokens: Sequence[int], num_rows: int, stop: StopSignal) -> FloatRows:
+        rows = self._target.evaluate(tokens, num_rows, stop)
+        self.num_evaluated += len(tokens)
+        return rows
+
+    def _first_lost(self) -> list[int]:
+        """As many as one pass reads."""
+        num_held = self._target.num_held
+        return self.tokens[num_held : num_held + self._target.limits.max_tokens]
+
+    def _forget_lost(self) -> None:
+        del self.tokens[self._target.num_held :]

@@ -8,13 +8,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from engine.errors import MendableError
+from engine.messages.drafters import capitalized
 from engine.messages.origins import Origin
+from engine.messages.pace import KnownPace
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
 from engine.numerics.estimates import Baseline
 from engine.proposers.candidate import ProposerFailed
 from engine.proposers.catalogue import Listed
 from engine.proposers.chooser import Activity, Chooser
 from engine.proposers.interface import Context, Proposer, Supplies, label_of
+from engine.spare_time import SpareTime
 from engine.target.interface import TargetFeature
 
 _logger = logging.getLogger("slipstream.speculation")
@@ -29,6 +32,7 @@ _PAUSED = "Paused: this text is unpredictable."
 _TOO_EXPENSIVE = "Paused: on this machine, checking guesses would cost this model more time than it saves."
 _DRAFTING_SHARE = 0.1  # of the rounds: less is no drafting to speak of
 _ROUNDS_BETWEEN_SENTENCES = 32
+_REPLIES_BETWEEN_TIMINGS = 8
 
 
 class Speculation:
@@ -36,7 +40,7 @@ class Speculation:
 
     It lives as long as its target is loaded, so that one reply helps the next. Proposers that take long to load join
     later, from another thread, between rounds. `state` is the sentence; `on_changed` is called after each change, on
-    whatever thread it happens.
+    whatever thread it happens. `spare` is taken by whoever writes a reply.
     """
 
     def __init__(
@@ -45,14 +49,19 @@ class Speculation:
         on_changed: Callable[[Speculation], None] = lambda _speculation: None,
         trouble: str = "",
         on_reply_ended: Callable[[Speculation], None] = lambda _speculation: None,
+        spare: SpareTime | None = None,
     ) -> None:
         """`trouble`: why some proposers never will join; `on_reply_ended` may drop some, and load others."""
+        self.spare = spare or SpareTime()
         self._chooser = chooser
         self._on_changed = on_changed
         self._on_reply_ended = on_reply_ended
         self._rounds_until_sentence = _ROUNDS_BETWEEN_SENTENCES
+        self._replies_until_timing = 1
         self._loading: list[str] = []  # keys of the origins of those that are expected to join
-        self._trouble = trouble
+        self._troubles = {"": trouble}  # why those of that origin do not draft, by its key
+        self._telling = threading.RLock()
+        self._learns = False
         self.state = trouble
         self.is_closed = False
 
@@ -80,12 +89,19 @@ class Speculation:
         """How fast this machine writes without drafts."""
         return None if self._chooser is None else self._chooser.baseline
 
+    @property
+    def known_pace(self) -> KnownPace | None:
+        """What it has learned of costs and chances; None after a reply that nothing may be learned from."""
+        return self._chooser.known if self._chooser is not None and self._learns else None
+
     def join(self, proposer: Proposer) -> None:
         """From now on it may be asked. Raises what measuring its cost does."""
         chooser, origin = self._chooser, proposer.origin
         if chooser is None:
             return
         chooser.join(proposer)
+        self._replies_until_timing = 1
+        self._troubles.pop(origin.key, None)
         if origin.key in self._loading:
             self._loading.remove(origin.key)
             self._report(_READY.format(capitalized(label_of(proposer))) if chooser.can_pay else _TOO_EXPENSIVE)
@@ -105,38 +121,45 @@ class Speculation:
     def give_up(self, origin: Origin, reason: str) -> None:
         """This proposer will never join; others go on without it."""
         self._loading = [key for key in self._loading if key != origin.key]
-        self.explain(f"{self._trouble} {reason}".strip())
+        self.explain(origin, reason)
 
     def drop(self, origin: Origin) -> None:
         """This proposer is not asked any more, though nothing is wrong with it."""
         if self._chooser is not None:
             self._chooser.give_up(origin.key)
 
-    def explain(self, trouble: str) -> None:
-        """Why one does not draft."""
-        self._trouble = trouble
-        self._report(trouble)
+    def explain(self, origin: Origin, trouble: str) -> None:
+        """Why proposers of that origin do not draft."""
+        self._troubles[origin.key] = trouble
+        self._report(self._trouble)
 
     def close(self) -> None:
         """Nobody needs it any more: whoever is still loading a proposer for it may stop, and it reports nothing."""
         self.is_closed = True
         self._chooser = None
+        self.spare.end()
+
+    def stop_drafting(self) -> None:
+        """The target could not take back a draft, though it had seemed to: nobody guesses for it any more."""
+        self._loading.clear()
+        self._report(_CANNOT_ROLL_BACK)
+        self.close()
 
     def propose(self, context: Context, longest: int) -> Draft:
         """At most `longest` tokens; none when that does not pay."""
-        chooser = self._chooser
+        chooser, self._learns = self._chooser, context.learns
         if chooser is not None and longest >= 1:
             with self._without_failures(chooser):
                 return chooser.propose(context, longest)
         return NO_DRAFT
 
-    def observe(self, verdict: Verdict, check_s: float) -> None:
-        """The outcome of a round, and how long the target's pass and the acceptance took."""
+    def observe(self, verdict: Verdict, round_s: float) -> None:
+        """The outcome of a round, and how long it took from the end of the one before."""
         chooser = self._chooser
         if chooser is None:
             return
         with self._without_failures(chooser):
-            chooser.observe(verdict, check_s)
+            chooser.observe(verdict, round_s)
         self._rounds_until_sentence -= 1
         if self._rounds_until_sentence <= 0:
             self._describe(chooser.activity)
@@ -146,8 +169,26 @@ class Speculation:
         if chooser is not None:
             with self._without_failures(chooser):
                 chooser.end_reply()
+                self._measure_again(chooser)
                 self._describe(chooser.activity)
             self._on_reply_ended(self)
+
+    def tell(self, listener: Callable[[Speculation], None]) -> None:
+        """Calls it with the state as it is: whatever changes meanwhile is reported after it."""
+        with self._telling:
+            listener(self)
+
+    def _measure_again(self, chooser: Chooser) -> None:
+        """How long guesses take, after the first reply with a proposer and then now and then: between two replies
+        nobody waits, and the learner rests."""
+        self._replies_until_timing -= 1
+        if self._replies_until_timing <= 0:
+            self._replies_until_timing = _REPLIES_BETWEEN_TIMINGS
+            chooser.measure_costs()
+
+    @property
+    def _trouble(self) -> str:
+        return " ".join(filter(None, self._troubles.values()))
 
     @contextmanager
     def _without_failures(self, chooser: Chooser) -> Iterator[None]:
@@ -179,9 +220,10 @@ class Speculation:
             self._report(state)
 
     def _report(self, state: str) -> None:
-        self.state = state
-        if not self.is_closed:
-            self._on_changed(self)
+        with self._telling:
+            self.state = state
+            if not self.is_closed:
+                self._on_changed(self)
 
 
 def open_speculation(
@@ -191,6 +233,7 @@ def open_speculation(
     on_changed: Callable[[Speculation], None] = lambda _speculation: None,
     at_once: bool = False,
     on_reply_ended: Callable[[Speculation], None] = lambda _speculation: None,
+    spare: SpareTime | None = None,
 ) -> Speculation:
     """Drafts with those of these proposers whose needs the target meets. Those that take long to load join later, from
     a thread of their own; with `at_once` they are loaded here and now, and what any proposer raises is raised."""
@@ -207,7 +250,7 @@ def open_speculation(
     if not able:
         return Speculation.off(trouble)
     loading = [each for each in able if each.loads]
-    speculation = Speculation(chooser, on_changed, trouble, on_reply_ended)
+    speculation = Speculation(chooser, on_changed, trouble, on_reply_ended, spare)
     _join(speculation, [each for each in able if not each.loads], supplies, at_once)
     if at_once:
         _join(speculation, loading, supplies, at_once)
@@ -230,8 +273,3 @@ def _join(
                 _logger.exception("%s could not be loaded", label)
                 reason = _NOT_LOADED.format(capitalized(label), type(error).__name__)
             speculation.give_up(proposer_class.origin, reason)
-
-
-def capitalized(words: str) -> str:
-    """As at the beginning of a sentence; a name such as `owner/model-1b` stays as it is."""
-    return words[:1].upper() + words[1:] if words.partition(" ")[0].isalpha() else words

@@ -115,7 +115,7 @@ def drafter_source(choice: str, data_dir: Path, library: Callable[[], Sequence[T
 
 def built_in_source() -> DrafterSource:
     folder = built_in_drafter()
-    return DrafterSource(BUILT_IN, "Built-in drafter", DrafterRunner.TORCH, folder, _weight_bytes(folder), True, True)
+    return DrafterSource(BUILT_IN, "Built-in drafter", DrafterRunner.TORCH, folder, weight_bytes(folder), True, True)
 
 
 def starter_drafter() -> DrafterSource:
@@ -125,13 +125,13 @@ def starter_drafter() -> DrafterSource:
 
 
 def starter_in_torch(starter: DrafterSource | None = None) -> DrafterSource:
-    """The starter, run by torch, so that it learns. Raises DrafterUnusable."""
+    """The starter, run by torch, so that it learns. Raises TargetMissing."""
     return replace(starter or starter_drafter(), key=STARTER_TORCH, name="Starter in torch", runner=DrafterRunner.TORCH)
 
 
 def folder_source(folder: Path) -> DrafterSource:
     key = f"folder:{folder.absolute()}"
-    return DrafterSource(key, folder.name, DrafterRunner.TORCH, folder, _weight_bytes(folder))
+    return DrafterSource(key, folder.name, DrafterRunner.TORCH, folder, weight_bytes(folder))
 
 
 def file_drafter(path: Path, records: Sequence[TargetRecord] = ()) -> DrafterSource:
@@ -145,8 +145,8 @@ def file_drafter(path: Path, records: Sequence[TargetRecord] = ()) -> DrafterSou
 _OURS = {BUILT_IN: built_in_source, STARTER: starter_drafter, STARTER_TORCH: starter_in_torch}
 
 
-def _weight_bytes(folder: Path) -> int:
-    """0 where the folder cannot be read: loading says why."""
+def weight_bytes(folder: Path) -> int:
+    """Of a drafter's weights. 0 where the folder cannot be read: loading says why."""
     try:
         return sum(path.stat().st_size for path in folder.glob("*.safetensors"))
     except OSError:

@@ -15,9 +15,8 @@ from engine.errors import Cancelled, CardsTooSmall, DrafterUnusable, MendableErr
 from engine.library.facts import facts_of
 from engine.library.loading import check_memory, fitted
 from engine.messages.conversations import ChatTurn
-from engine.numerics.vocabulary_map import fingerprint
 from engine.stop_signal import StopSignal
-from engine.target.interface import SpellingVocabulary, Target, TargetFeature
+from engine.target.interface import SpellingVocabulary
 from engine.target.llama_cpp import LlamaCppTarget
 from engine.target.model_files import model_name
 from engine.target.preflight import preflight
@@ -30,7 +29,7 @@ _NUM_JOINED = 256
 class GgufDrafter:
     """Implements `engine.drafter.interface.Drafter`. The model is freed with it."""
 
-    def __init__(self, model: Target) -> None:
+    def __init__(self, model: LlamaCppTarget) -> None:
         """Owns the model from here on."""
         self._model = model
         self._never = StopSignal()
@@ -43,6 +42,13 @@ class GgufDrafter:
     @property
     def max_held(self) -> int:
         return self._model.limits.context_size
+
+    @property
+    def most_threads(self) -> int:
+        return self._model.description.threads
+
+    def use_threads(self, num_threads: int) -> None:
+        self._model.use_threads(num_threads)
 
     def read(self, tokens: Sequence[int]) -> LogitRow:
         most = self._model.limits.max_tokens
@@ -68,7 +74,7 @@ class GgufVocabulary:
         vocabulary = source.vocabulary
         self.special = vocabulary.special | vocabulary.end_of_generation
         self.pieces = tuple(b"" if token in self.special else piece for token, piece in enumerate(vocabulary.pieces))
-        self.fingerprint = fingerprint(vocabulary.pieces, self.special)
+        self.fingerprint = vocabulary.fingerprint
         self._source = source
         self._spell: Callable[[str], list[int]] = source.spell
         stray = STRAY
@@ -141,7 +147,7 @@ def load_gguf(path: Path, name: str, trusted: bool, stop: StopSignal) -> tuple[G
     except MendableError as error:
         raise DrafterUnusable(_refusal(name, path, str(error))) from error
     try:
-        if TargetFeature.ROLLBACK not in model.features:
+        if not model.limits.rolls_back_freely:
             raise DrafterUnusable(f"{name} cannot draft: it cannot take back what it has read; choose another drafter.")
         return GgufDrafter(model), GgufVocabulary(model, model.description.chat_template)
     except BaseException:

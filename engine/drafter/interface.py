@@ -23,6 +23,15 @@ class Drafter(Protocol):
         """How many tokens it can hold."""
         ...
 
+    @property
+    def most_threads(self) -> int:
+        """That a step may use; 1 where there is nothing to choose."""
+        ...
+
+    def use_threads(self, num_threads: int) -> None:
+        """For steps, from now on; several tokens at once are read with all of them."""
+        ...
+
     def read(self, tokens: Sequence[int]) -> LogitRow:
         """Reads `tokens` (at least one) after what is held.
 

@@ -10,6 +10,7 @@ a CPU with AVX-512 then spreads the weights out to bfloat16 first, which takes a
 from __future__ import annotations
 
 import platform
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -112,7 +113,7 @@ class DenseMatrix:
         return DenseMatrix(self.weight + addition.t().to(self.weight.device, self.weight.dtype), self.bias)
 
 
-class _Packed:
+class _Packed(ABC):
     """What `Int8Matrix` and `Int4Matrix` share: the operations of `DenseMatrix`, with outputs up to a whole block."""
 
     def __init__(self, num_outputs: int, bias: torch.Tensor | None) -> None:
@@ -129,12 +130,13 @@ class _Packed:
     def added(self, states: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
         return states + self.times(rows)
 
+    @abstractmethod
     def _product(self, rows: torch.Tensor) -> torch.Tensor:
         """bfloat16 [rows, inputs] to [rows, outputs with padding]"""
-        raise NotImplementedError
 
+    @abstractmethod
     def _product_of_many(self, rows: torch.Tensor) -> torch.Tensor:
-        raise NotImplementedError
+        """The same, in less time where there are many rows and `_spreads()` holds."""
 
 
 class Int8Matrix(_Packed):

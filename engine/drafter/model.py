@@ -149,6 +149,8 @@ class LlamaDrafter:
         self.num_held = 0
         device, dtype = weights.final_norm.device, weights.final_norm.dtype
         self._on_cpu = device.type == "cpu"
+        self.most_threads = torch.get_num_threads() if self._on_cpu else 1
+        self._num_threads = self.most_threads  # of a step
         cache = (2 * shape.num_kv_heads, self.max_held, shape.head_dim)
         with torch.inference_mode():
             # Of each layer: keys, then values.
@@ -180,6 +182,15 @@ class LlamaDrafter:
             raise ValueError(f"cannot read {len(tokens)} tokens while {self.num_held} of {self.max_held} are held")
         if min(tokens) < 0 or max(tokens) >= self.shape.vocabulary:
             raise ValueError("a token is outside the drafter's vocabulary")
+        if len(tokens) > 1 or self._num_threads == self.most_threads:
+            return self._read(tokens)
+        torch.set_num_threads(self._num_threads)  # for all of torch, so it is taken back at once
+        try:
+            return self._read(tokens)
+        finally:
+            torch.set_num_threads(self.most_threads)
+
+    def _read(self, tokens: Sequence[int]) -> LogitRow:
         with torch.inference_mode():
             for start in range(0, len(tokens), _CHUNK_SIZE):
                 chunk = tokens[start : start + _CHUNK_SIZE]
@@ -204,6 +215,10 @@ class LlamaDrafter:
         if not 0 <= num_kept <= self.num_held:
             raise ValueError(f"cannot keep {num_kept} of {self.num_held} tokens")
         self.num_held = num_kept
+
+    def use_threads(self, num_threads: int) -> None:
+        """See `Drafter.use_threads`."""
+        self._num_threads = num_threads
 
     def chance(self, probability: float) -> float:
         """See `Drafter.chance`."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import psutil
 
+from engine.drafter.choice import weight_bytes
 from engine.drafter.loading import expected_weights
 from engine.drafter.matrices import WeightForm
 from engine.drafter.model import DEFAULT_MAX_HELD, LlamaShape
@@ -21,7 +22,7 @@ _FLOAT_BYTES = 4
 def check_room(folder: Path, shape: LlamaShape, form: WeightForm, max_held: int | None = None) -> None:
     """Raises DrafterUnusable."""
     num_weights = sum(prod(size) for _name, size in expected_weights(shape))
-    stored = sum(file.stat().st_size for file in folder.glob("*.safetensors"))
+    stored = weight_bytes(folder)
     if stored and stored < num_weights * _LEAST_BITS // 8:  # that there are none is said when they are read
         raise DrafterUnusable(
             f"The weights in {folder} are cut short or damaged: its config.json describes {num_weights:,} weights, and "

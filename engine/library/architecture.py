@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.library.gguf_header import GgufHeader
+from engine.target.states import state_bytes
 
 _RECURRENT = ("mamba", "mamba2", "rwkv6", "rwkv6qwen2", "rwkv7", "arwkv7")
 _HYBRID = (
@@ -12,6 +13,11 @@ _HYBRID = (
     *("qwen3next", "qwen35", "qwen35moe", "kimi-linear"),
 )
 _STATES = ("ssm.", "wkv.", "shortconv.", "kda.")  # keys that only models with a running state have
+# Of these, those for which llama.cpp keeps copies of the state to go back to (llm_arch_supports_rs_rollback).
+_KEEPING_STATES = (
+    *("lfm2", "lfm2moe", "nemotron_h", "nemotron_h_moe", "qwen35", "qwen35moe", "qwen4exp"),
+    *("bailingmoe3", "deepseek4", "glm5-next", "kimi-k3"),
+)
 _ENCODERS = (
     *("bert", "modern-bert", "neo-bert", "nomic-bert", "nomic-bert-moe", "jina-bert-v2", "jina-bert-v3", "eurobert"),
     *("gemma-embedding", "llama-embed", "t5encoder"),
@@ -19,7 +25,6 @@ _ENCODERS = (
 _NO_POOLING = (0, 0xFFFFFFFF)  # none, and not said
 
 _NUMBER_BYTES = 2  # of a number in the context: f16
-_STATE_BYTES = 4
 _LAYERS = 4096
 _LARGEST = 1 << 40  # bytes or numbers; a header with more is invalid
 
@@ -30,6 +35,7 @@ class Memory:
 
     token_bytes: int  # of the context, for each of its tokens
     state_bytes: int  # of a running state, whatever the context
+    keeps_states: bool  # as many copies of it as `engine.target.states` says
     width: int  # numbers for each token between two layers
     inner_width: int  # and inside one
     vocabulary_size: int
@@ -67,6 +73,8 @@ def speculation_of(header: GgufHeader) -> tuple[bool, str]:
         return False, "Nothing can be drafted ahead of it, as it writes no text."
     begins = tuple(f"{architecture}.{state}" for state in _STATES)
     has_state = any(key.startswith(begins) for key in header.values)
+    if architecture in _KEEPING_STATES:
+        return True, "It can take back the last tokens that it has read, so replies can be drafted ahead of it."
     if architecture in (*_RECURRENT, *_HYBRID) or has_state:
         return False, "It cannot take back what it has read, so nothing can be drafted ahead of it."
     return True, "It can take back what it has read, so replies can be drafted ahead of it."
@@ -95,7 +103,8 @@ def memory_of(header: GgufHeader) -> Memory | None:
         key_heads = tuple(count if (layer + 1) % interval == 0 else 0 for layer, count in enumerate(key_heads))
     memory = Memory(
         token_bytes=0 if architecture in _RECURRENT else sum(key_heads) * num_stored * _NUMBER_BYTES,
-        state_bytes=_state_bytes(header, architecture, num_layers, width),
+        state_bytes=state_bytes(of),
+        keeps_states=architecture in _KEEPING_STATES,
         width=width,
         inner_width=max(header.numbers(f"{architecture}.feed_forward_length", num_layers), default=0),
         vocabulary_size=vocabulary_size,
@@ -106,16 +115,3 @@ def memory_of(header: GgufHeader) -> Memory | None:
     )
     biggest = max(memory.token_bytes, memory.state_bytes, memory.width, memory.inner_width, memory.vocabulary_size)
     return memory if biggest < _LARGEST else None
-
-
-def _state_bytes(header: GgufHeader, architecture: str, num_layers: int, width: int) -> int:
-    """An upper bound, as if every layer had one."""
-    inner = header.number(f"{architecture}.ssm.inner_size")
-    state = header.number(f"{architecture}.ssm.state_size")
-    groups = header.number(f"{architecture}.ssm.group_count")
-    kernel = header.number(f"{architecture}.ssm.conv_kernel")
-    head = header.number(f"{architecture}.wkv.head_size")
-    numbers = max(kernel - 1, 0) * (inner + 2 * groups * state) + inner * state
-    if head:
-        numbers += width * (head + 2)
-    return num_layers * numbers * _STATE_BYTES

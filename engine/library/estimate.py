@@ -14,6 +14,8 @@ from engine.config import TargetSettings
 from engine.library.architecture import Memory
 from engine.library.facts import TargetFacts
 from engine.messages.targets import GpuShare, GpuSupport, MemoryEstimate
+from engine.numerics.draft_length import MAX_LENGTH
+from engine.target.states import num_copies
 
 _PASS_TOKENS = 512  # of one pass, and
 _PASS_ROWS = 64  # rows of its logits
@@ -40,7 +42,7 @@ def estimate(
     """`loaded`: the estimate of the target in use, whose memory is free when another one is loaded."""
     size = -(-context_size(facts, settings) // _STEP) * _STEP
     memory = facts.memory
-    context = 0 if memory is None else memory.token_bytes * size + memory.state_bytes
+    context = 0 if memory is None else memory.token_bytes * size + _states(memory, facts.stamp.size_bytes)
     work = 0 if memory is None else _work(memory, size)
     room = room_on(support, 0 if loaded is None else loaded.gpu.num_bytes)
     share = GpuShare(support, room=room)
@@ -88,6 +90,11 @@ def _share_of(
         num_layers = min(wanted, all_layers)
     twice = memory.output_bytes if num_layers and not memory.has_own_output else 0
     return GpuShare(support, num_layers, all_layers, taken(num_layers), room, twice)
+
+
+def _states(memory: Memory, weights_bytes: int) -> int:
+    copies = num_copies(memory.state_bytes, weights_bytes, MAX_LENGTH) if memory.keeps_states else 0
+    return memory.state_bytes * (1 + copies)
 
 
 def _work(memory: Memory, size: int) -> int:

@@ -87,10 +87,15 @@ def sibling_of(details: TargetDetails, size_bytes: int) -> Sibling | None:
         if (
             details.architecture in family.architectures
             and details.vocabulary_kind.startswith(family.vocabulary)
-            and abs(details.vocabulary_size - family.vocabulary_size) <= _SAME_VOCABULARY * family.vocabulary_size
+            and is_same_size(details.vocabulary_size, family.vocabulary_size)
         ):
             return _if_smaller(family.sibling, size_bytes)
     return None
+
+
+def is_same_size(vocabulary_size: int, other: int) -> bool:
+    """Whether two files may have one vocabulary."""
+    return abs(vocabulary_size - other) <= _SAME_VOCABULARY * other
 
 
 def sibling_beside(files: tuple[HubFile, ...]) -> Sibling | None:

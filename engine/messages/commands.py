@@ -259,6 +259,7 @@ class TuneTarget(TuningCommand):
     path: Path
     forms: tuple[str, ...] | None = None  # to compare with; None: the usual ones; empty: the target alone
     keeps: bool = False  # the forms that are made, in the library
+    own_prompts: bool = False  # compare replies to the user's latest prompts, as far as there are enough
 
 
 class MakeForm(TuningCommand):

@@ -35,18 +35,18 @@ class DrafterSource:
 @dataclass(frozen=True, slots=True)
 class Guesses:
     """How many guesses were made and how many of them were right: of the first token of a draft, and of those after it
-    where all before it were right."""
+    where all before it were right. One that was drawn is right by the chance that it is accepted."""
 
     num_first: float = 0
     first_right: float = 0
     num_next: float = 0
     next_right: float = 0
 
-    def with_one(self, place: int, is_right: bool) -> Guesses:
-        """`place`: in the draft, from 0 on."""
+    def with_one(self, place: int, right: float) -> Guesses:
+        """`place`: in the draft, from 0 on; `right`: 1, 0, or a chance between them."""
         if place == 0:
-            return replace(self, num_first=self.num_first + 1, first_right=self.first_right + is_right)
-        return replace(self, num_next=self.num_next + 1, next_right=self.next_right + is_right)
+            return replace(self, num_first=self.num_first + 1, first_right=self.first_right + right)
+        return replace(self, num_next=self.num_next + 1, next_right=self.next_right + right)
 
     def plus(self, more: Guesses) -> Guesses:
         """These and newer ones, so that the newest thousands count."""
@@ -113,3 +113,8 @@ class DrafterChoice:
 def _kept(before: float, more: float) -> float:
     """The share of the earlier ones that still counts."""
     return max(0.0, 1 - (before + more - _MOST_COUNTED) / before) if before + more > _MOST_COUNTED and before else 1.0
+
+
+def capitalized(words: str) -> str:
+    """As at the beginning of a sentence; a name such as `owner/model-1b` stays as it is."""
+    return words[:1].upper() + words[1:] if words.partition(" ")[0].isalpha() else words

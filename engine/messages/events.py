@@ -288,7 +288,6 @@ class DrafterLearned(Event):
     before: float  # tokens accepted per round on replies that it did not learn from, by the original drafter
     after: float  # and with the adapter
     num_learned: int  # replies learned from so far
-    is_return: bool  # to an earlier adapter that did better
 
 
 class HistoryRead(Event):

@@ -26,6 +26,7 @@ class Distance:
     equal_greedy: float  # share of the tokens at which both find the same one likeliest
     num_tokens: int  # that this rests on
     num_likeliest: int = 0  # of the original's tokens that were compared, all others as one; 0: its whole vocabulary
+    num_own: int = 0  # of the replies: those to prompts of the user's; the others are to built-in ones
 
     @property
     def is_free(self) -> bool:

@@ -33,6 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -43,49 +44,81 @@ from engine.numerics.sampling import Dice, Distribution, Probabilities
 from engine.numerics.string_trie import Node, StringTrie
 
 DistributionAt = Callable[[int], Distribution]  # the target's distribution after so many of the draft's tokens
+_Outcome = tuple[int, tuple[int, ...]]  # how many tokens were accepted, and what is written
 
 _STOP = -1  # the outcome at a node, beside its children; also pads the rows of strings
 _NEVER_PROPOSED = -2  # all other outcomes, while the draft is known to lead elsewhere
 _ROUNDING = 1e-14  # a residual below it is a rounding error
+_FEW_PAIRS = 1 << 14  # of tokens: comparing them all is quicker than a table of the vocabulary
 
 
 def accept(draft: Draft, distribution_at: DistributionAt, ends: Collection[int], dice: Dice) -> Verdict:
     """The verdict on a draft. `distribution_at` is called in order, at most once for each place; nothing is accepted
     after a token of `ends`."""
+    seen: list[Distribution] = []
+
+    def look(place: int) -> Distribution:
+        seen.append(distribution_at(place))
+        return seen[-1]
+
+    return Verdict(draft, *_judged(draft, look, ends, dice), tuple(seen))
+
+
+def acceptance_chance(wanted: Distribution, proposed: Distribution, trie: StringTrie | None) -> float:
+    """How likely what is drawn from `proposed` will be accepted where the target wants `wanted`: Σ min(p, q).
+
+    Exact where both have one vocabulary. With a trie it is the chance of passing the first test of a position, between
+    the children c of the root, Σ min(p̂(c), q(c)): the tests behind it depend on what is drawn next.
+    """
+    outcomes = wanted.ids if trie is None else trie.firsts(wanted.ids)
+    masses = _sums_of(proposed.ids, outcomes, wanted.probabilities)
+    return float(np.minimum(masses, proposed.probabilities).sum())
+
+
+def _judged(draft: Draft, distribution_at: DistributionAt, ends: Collection[int], dice: Dice) -> _Outcome:
     num_certain = len(draft.tokens) if draft.path is None else draft.num_before
     for place, token in enumerate(draft.tokens[:num_certain]):
         drawn = distribution_at(place).draw(dice)
         if drawn != token:
-            return Verdict(draft, place, (*draft.tokens[:place], drawn))
+            return place, (*draft.tokens[:place], drawn)
         if token in ends:
-            return Verdict(draft, place + 1, draft.tokens[: place + 1])
+            return place + 1, draft.tokens[: place + 1]
     if draft.path is None:
-        return Verdict(draft, num_certain, (*draft.tokens, distribution_at(num_certain).draw(dice)))
+        return num_certain, (*draft.tokens, distribution_at(num_certain).draw(dice))
     if draft.path.trie is None:
         return _by_rejection(draft, draft.path, distribution_at, ends, dice)
-    return _Walk(draft, draft.path, draft.path.trie, distribution_at, ends, dice).verdict()
+    return _Walk(draft, draft.path, draft.path.trie, distribution_at, ends, dice).outcome()
 
 
 def _by_rejection(
     draft: Draft, path: DraftPath, distribution_at: DistributionAt, ends: Collection[int], dice: Dice
-) -> Verdict:
+) -> _Outcome:
     for place, proposed in enumerate(path.distributions, draft.num_before):
         token, wanted = draft.tokens[place], distribution_at(place)
         p = float(wanted.probabilities[wanted.ids == token].sum())
         q = float(proposed.probabilities[proposed.ids == token].sum())
         if p < q and not dice.happens(p / q):
             recovered = int(wanted.ids[dice.choose(_residual(wanted, proposed))])
-            return Verdict(draft, place, (*draft.tokens[:place], recovered))
+            return place, (*draft.tokens[:place], recovered)
         if token in ends:
-            return Verdict(draft, place + 1, draft.tokens[: place + 1])
-    return Verdict(draft, len(draft.tokens), (*draft.tokens, distribution_at(len(draft.tokens)).draw(dice)))
+            return place + 1, draft.tokens[: place + 1]
+    return len(draft.tokens), (*draft.tokens, distribution_at(len(draft.tokens)).draw(dice))
 
 
 def _residual(wanted: Distribution, proposed: Distribution) -> Probabilities:
     """max(0, p − q) of the candidates of `wanted`, shape (k,); p itself where that is nothing but rounding."""
-    is_same = wanted.ids[:, None] == proposed.ids
-    residual = np.maximum(wanted.probabilities - is_same @ proposed.probabilities, 0.0)
+    q = _sums_of(wanted.ids, proposed.ids, proposed.probabilities)
+    residual = np.maximum(wanted.probabilities - q, 0.0)
     return residual if residual.sum() >= _ROUNDING else wanted.probabilities
+
+
+def _sums_of(tokens: Ids, keys: npt.NDArray[np.integer[Any]], weights: Probabilities) -> Probabilities:
+    """The sum of the weights with that key, for each of the tokens, shape (n,). Keys of -1 are of no token."""
+    if len(tokens) * len(keys) <= _FEW_PAIRS:
+        sums: Probabilities = (tokens[:, None] == keys) @ weights
+        return sums
+    size = 2 + max(int(tokens.max()), int(keys.max()))
+    return np.bincount(keys + 1, weights, size)[tokens + 1].astype(np.float64)
 
 
 @dataclass(slots=True)
@@ -143,7 +176,7 @@ class _Walk:
         self._num_known = 0  # of the path's tokens, from the first on
         self._excluded: dict[int, set[int]] = {}  # place on the path -> tokens that it is known not to hold
 
-    def verdict(self) -> Verdict:
+    def outcome(self) -> _Outcome:
         draft, expected = self._draft, self._draft.tokens
         accepted = list(expected[: draft.num_before])
         place = 0  # on the path, where the next target token begins
@@ -151,14 +184,14 @@ class _Walk:
             try:
                 token, place = self._next_token(self._distribution_at(len(accepted)), place)
             except _Recovered as recovered:
-                return Verdict(draft, len(accepted), (*accepted, recovered.token))
+                return len(accepted), (*accepted, recovered.token)
             if token != expected[len(accepted)]:  # the target has no logits after it
-                return Verdict(draft, len(accepted), (*accepted, token))
+                return len(accepted), (*accepted, token)
             accepted.append(token)
             if token in self._ends:
-                return Verdict(draft, len(accepted), tuple(accepted))
+                return len(accepted), tuple(accepted)
         bonus = self._distribution_at(len(accepted)).draw(self._dice)
-        return Verdict(draft, len(accepted), (*accepted, bonus))
+        return len(accepted), (*accepted, bonus)
 
     def _next_token(self, distribution: Distribution, start: int) -> tuple[int, int]:
         """The target token that the path's tokens from `start` on make, and the place after them. Raises _Recovered."""

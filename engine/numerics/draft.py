@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from engine.numerics.sampling import Distribution
 from engine.numerics.string_trie import StringTrie
 
+_COMPARED_AT_ONCE = 256  # tokens, so that a difference is not looked for from the beginning
+
 
 @dataclass(frozen=True, slots=True)
 class DraftPath:
@@ -90,11 +92,17 @@ class Verdict:
     num_accepted: int  # of the draft's tokens, from its first on
     tokens: tuple[int, ...]  # written in this round: the accepted ones and one more, recovered or bonus; the
     # accepted ones alone when they end the reply
+    distributions: tuple[Distribution, ...] = ()  # the target's own before each of `tokens`; empty: not known
 
 
 def common_prefix_length(first: Sequence[int], second: Sequence[int]) -> int:
     """How many tokens both begin with."""
     length = min(len(first), len(second))
-    if first[:length] == second[:length]:
-        return length
-    return next((i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), length)
+    for start in range(0, length, _COMPARED_AT_ONCE):
+        end = min(start + _COMPARED_AT_ONCE, length)
+        ours, theirs = first[start:end], second[start:end]
+        if ours != theirs:  # as a list and a tuple always are
+            for place, (one, other) in enumerate(zip(ours, theirs, strict=True), start):
+                if one != other:
+                    return place
+    return length

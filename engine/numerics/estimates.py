@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from engine.messages.pace import KnownChances
+
 _GUESS_MEMORY = 0.985  # what counts of a guess when the next of its kind is seen
 _PRIOR_WEIGHT = 8.0  # guesses that a prior is worth
 _LEAN_STEP = 0.12  # of one guess, in log odds
@@ -34,7 +36,18 @@ class Calibration:
         shares = (min(max(accepted[kind] / tried[kind], 1 - _HIGHEST_SHARE), _HIGHEST_SHARE) for kind in kinds)
         return tuple(share / (share + (1 - share) * odds) for share in shares)
 
-    def note(self, kind: int, accepted: bool) -> None:
+    @property
+    def known(self) -> KnownChances:
+        return KnownChances(tuple(self._accepted), tuple(self._tried))
+
+    def know(self, known: KnownChances) -> None:
+        """Takes over what was known earlier, where that is of the same kinds."""
+        pairs = list(zip(known.accepted, known.tried, strict=False))
+        if len(known.accepted) == len(known.tried) == len(self._tried) and all(a <= b > 0 for a, b in pairs):
+            self._accepted, self._tried = [*known.accepted], [*known.tried]
+
+    def note(self, kind: int, accepted: float) -> None:
+        """`accepted`: whether it was, or how likely that was."""
         self._lean = _LEAN_MEMORY * self._lean + _LEAN_STEP * (accepted - self.chance(kind))
         self._accepted[kind] = _GUESS_MEMORY * self._accepted[kind] + accepted
         self._tried[kind] = _GUESS_MEMORY * self._tried[kind] + 1

@@ -1,21 +1,22 @@
 """From logits to a distribution, and from a distribution to a token.
 
 One pure function, `make_distribution`, makes every distribution of the target, for plain and speculative decoding
-alike. Its order is llama.cpp's default chain: penalties, top-k, top-p, min-p, temperature. It reads the whole row only
-once or twice, with vectorised maxima and comparisons, and works on the few candidates that are left.
+alike. Its order is llama.cpp's default chain: penalties, top-k, top-p, min-p, temperature. It reads the whole row once,
+with vectorised maxima, and works on the few candidates that are left; nothing is sorted where nothing is pruned.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from engine.config import SamplingSettings
-from engine.numerics.likeliest import Ids, LogitRow, check_finite, descending, largest
+from engine.numerics.likeliest import Ids, LogitRow, RowScan, descending
 
 Probabilities = npt.NDArray[np.float64]
 
@@ -50,10 +51,11 @@ class RandomDice:
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """A distribution over the target tokens that pruning has left, likeliest first."""
+    """A distribution over the target tokens that pruning has left, likeliest first; where nothing was pruned, over all
+    tokens in their own order."""
 
     ids: Ids  # shape (k,), distinct
-    probabilities: Probabilities  # shape (k,), descending, sums to 1
+    probabilities: Probabilities  # shape (k,), sums to 1
 
     def draw(self, dice: Dice) -> int:
         return int(self.ids[dice.choose(self.probabilities)])
@@ -65,17 +67,34 @@ def make_distribution(logits: LogitRow, settings: SamplingSettings, history: Seq
 
     Raises TargetUnusable for a row whose largest logit is not a number.
     """
+    return distribution_of(RowScan(logits), settings, history)
+
+
+def distribution_of(row: RowScan, settings: SamplingSettings, history: Sequence[int]) -> Distribution:
+    """The same of a row whose largest logits others want to know, too."""
     if _penalises(settings) and history:
-        logits = _penalised(logits, settings, history)
+        row = RowScan(_penalised(row.logits, settings, history))
     if settings.temperature == 0:
-        best = int(logits.argmax())
-        check_finite(logits[best])
-        return Distribution(np.array([best]), np.ones(1))
-    ids, values = _candidates(logits, settings)
+        return Distribution(np.array([row.best()[0]]), np.ones(1))
+    if settings.top_k == 0 and settings.top_p == 1 and settings.min_p == 0:
+        weights = row.logits.astype(np.float64)
+        weights -= row.best()[1]
+        weights /= settings.temperature
+        np.exp(weights, out=weights)
+        weights /= weights.sum()
+        return Distribution(_all_ids(len(weights)), weights)
+    ids, values = _candidates(row, settings)
     if settings.min_p > 0:
         count = np.count_nonzero(values >= values[0] + np.log(settings.min_p))
         ids, values = ids[:count], values[:count]
     return Distribution(ids, _softmax((values - values[0]) / settings.temperature))
+
+
+@lru_cache(maxsize=2)
+def _all_ids(num_tokens: int) -> Ids:
+    ids = np.arange(num_tokens)
+    ids.flags.writeable = False
+    return ids
 
 
 def _penalises(settings: SamplingSettings) -> bool:
@@ -96,39 +115,38 @@ def _penalised(logits: LogitRow, settings: SamplingSettings, history: Sequence[i
     return penalised
 
 
-def _candidates(logits: LogitRow, settings: SamplingSettings) -> tuple[Ids, Probabilities]:
-    """The tokens that top-k and top-p leave, and their logits in double precision, likeliest first."""
-    if 0 < settings.top_k < len(logits):
-        ids, values = _top(logits, settings.top_k)
+def _candidates(row: RowScan, settings: SamplingSettings) -> tuple[Ids, Probabilities]:
+    """The tokens that top-k and top-p leave, and their logits in double precision, likeliest first. Of those without
+    top-k and top-p, more than min-p leaves."""
+    if settings.top_k > 0:
+        ids, values = _top(row, settings.top_k)
         count = _num_reaching(_softmax(values), settings.top_p) if settings.top_p < 1 else len(ids)
         return ids[:count], values[:count]
     if settings.top_p < 1:
-        return _nucleus(logits, settings.top_p)
-    maximum = logits.max()
-    check_finite(maximum)
-    # A little more than min-p leaves: it is applied in double precision.
-    bound = maximum + np.log(settings.min_p) - 1e-3 if settings.min_p > 0 else -np.inf
-    ids, row = descending(np.flatnonzero(logits >= bound), logits)
-    return ids, row.astype(np.float64)
+        return _nucleus(row, settings.top_p)
+    # A little less than min-p's bound: it is applied in double precision.
+    ids = np.flatnonzero(row.logits >= row.best()[1] + np.log(settings.min_p) - 1e-3)
+    ids, logits = descending(ids, row.logits[ids])
+    return ids, logits.astype(np.float64)
 
 
-def _nucleus(logits: LogitRow, top_p: float) -> tuple[Ids, Probabilities]:
+def _nucleus(row: RowScan, top_p: float) -> tuple[Ids, Probabilities]:
     """The smallest set of likeliest tokens that reaches `top_p`, without sorting the whole row."""
-    maximum = logits.max()
-    check_finite(maximum)
-    total = float(np.exp(logits - maximum).sum(dtype=np.float64))
-    size = 256
+    size, num_tokens = 256, len(row.logits)
+    ids, values = _top(row, size)
+    maximum = values[0]
+    total = float(np.exp(row.logits - np.float32(maximum)).sum(dtype=np.float64))
     while True:
-        ids, values = _top(logits, min(size, len(logits)))
-        probabilities = np.exp(values - float(maximum)) / total
-        if len(ids) == len(logits) or probabilities.sum() >= top_p:
+        probabilities = np.exp(values - maximum) / total
+        if size >= num_tokens or probabilities.sum() >= top_p:
             count = _num_reaching(probabilities, top_p)
             return ids[:count], values[:count]
         size *= 8
+        ids, values = _top(row, size)
 
 
-def _top(logits: LogitRow, count: int) -> tuple[Ids, Probabilities]:
-    ids, values = largest(logits, count)
+def _top(row: RowScan, count: int) -> tuple[Ids, Probabilities]:
+    ids, values = row.largest(min(count, len(row.logits)))
     return ids, values.astype(np.float64)
 
 

@@ -94,6 +94,12 @@ class StringTrie:
         """The strings of these target tokens, shape (k, MAX_STRING), padded with NO_TOKEN. A copy."""
         return self._rows[ids]
 
+    def firsts(self, ids: npt.NDArray[np.int64]) -> Strings:
+        """The draft token with which each of their strings begins, shape (k,); NO_TOKEN for those without one. A
+        copy."""
+        firsts: Strings = self._rows[ids, 0]
+        return firsts
+
     def string_of(self, token: int) -> tuple[int, ...]:
         """Empty where the token has none."""
         return _string(self._rows[token])

@@ -111,10 +111,13 @@ class Translation:
             return True
         return self._settle()
 
+    def whole(self) -> list[Segment]:
+        """All segments, the open tail translated as if no draft token came after it. Changes nothing."""
+        return [*self.segments, *translate(self._trie, self._tail, self._spell)]
+
     def finish(self) -> tuple[int, ...]:
-        """All target tokens, the open tail translated as if no draft token came after it. Changes nothing."""
-        rest = translate(self._trie, self._tail, self._spell)
-        return (*self.settled, *(token for segment in rest for token in segment.tokens))
+        """All target tokens, as in `whole`."""
+        return tuple(token for segment in self.whole() for token in segment.tokens)
 
     def _settle(self) -> bool:
         """Settles segments from the start of the tail on, until the rest can still grow into a longer match."""

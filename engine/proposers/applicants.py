@@ -18,7 +18,7 @@ from engine.drafter.gguf import MAX_HELD
 from engine.errors import MendableError, TargetMissing
 from engine.library.estimate import estimate, free_memory
 from engine.library.facts import TargetFacts, facts_of
-from engine.library.siblings import LARGER, sibling_of
+from engine.library.siblings import LARGER, is_same_size, sibling_of
 from engine.messages.drafters import DrafterChoice, DrafterOffer, DrafterRunner, DrafterSource
 from engine.messages.targets import TargetRecord
 from engine.proposers.selection import Applicant, Pair, Selection
@@ -45,9 +45,11 @@ class Applicants:
     def find(self, fixed: DrafterSource | None = None, known: Collection[str] = ()) -> list[Applicant]:
         """`fixed`: the user's choice, which is among them whatever it is; `known`: keys of drafters that were used for
         this target. Reads the headers of files that are not known yet."""
-        path, records = self._target.path, self._library()
+        path, records, starter = self._target.path, self._library(), _starter()
         self._facts = _facts(path, next((each.facts for each in records if each.path == path), ""))
-        found = [*self._ours(known), *self._from_library(records)]
+        # As it was installed, and the form that is used in its place.
+        starters = frozenset() if starter is None else frozenset({starter.path, starter_in_use(self._data_dir).path})
+        found = [*self._ours(starter, path in starters, known), *self._from_library(records, starters)]
         if fixed is not None and all(each.source.key != fixed.key for each in found):
             found.append(Applicant(fixed, Pair.UNKNOWN, fixed.size_bytes + _WORK_BYTES))
         return found
@@ -66,23 +68,20 @@ class Applicants:
         now = selection.speedup_of(choice)
         return DrafterOffer(sibling.hub_name, sibling.name, sibling.size_bytes, prospect.speedup, now)
 
-    def _ours(self, known: Collection[str]) -> Iterator[Applicant]:
-        try:
-            starter = starter_drafter()
-        except TargetMissing:  # an installation without it
+    def _ours(self, starter: DrafterSource | None, is_starter: bool, known: Collection[str]) -> Iterator[Applicant]:
+        """`is_starter`: whether that is the target."""
+        if starter is None:
             yield Applicant(built_in_source(), Pair.DISTILLED, _TORCH_BYTES)
             return
-        is_starter = self._target.path in _starter_paths(self._data_dir)
         yield Applicant(built_in_source(), Pair.TAUGHT if is_starter else Pair.DISTILLED, _TORCH_BYTES)
         if not is_starter:
             yield Applicant(starter, Pair.SMALL, starter.size_bytes + _WORK_BYTES)
         if not is_starter and STARTER_TORCH in known:  # else it guesses as the starter does, and takes more memory
             yield Applicant(starter_in_torch(starter), Pair.SMALL, starter.size_bytes + _WORK_BYTES + _TORCH_BYTES)
 
-    def _from_library(self, records: Sequence[TargetRecord]) -> list[Applicant]:
+    def _from_library(self, records: Sequence[TargetRecord], starters: Collection[Path]) -> list[Applicant]:
         """Smaller models, those of the target's own family first, then the smallest."""
         found: list[tuple[bool, int, TargetRecord]] = []
-        starters = _starter_paths(self._data_dir)
         for record in records:
             if not 0 < record.size_bytes <= self._target.size_bytes / LARGER or record.path in starters:
                 continue
@@ -104,7 +103,7 @@ def _is_family(one: TargetFacts, other: TargetFacts | None) -> bool:
     a, b = one.details, None if other is None else other.details
     if a is None or b is None or a.architecture != b.architecture or a.vocabulary_kind != b.vocabulary_kind:
         return False
-    return abs(a.vocabulary_size - b.vocabulary_size) <= 0.01 * b.vocabulary_size
+    return is_same_size(a.vocabulary_size, b.vocabulary_size)
 
 
 def _facts(path: Path, stored: str) -> TargetFacts | None:
@@ -114,9 +113,9 @@ def _facts(path: Path, stored: str) -> TargetFacts | None:
         return None
 
 
-def _starter_paths(data_dir: Path) -> frozenset[Path]:
-    """The starter as it was installed, and the form that is used in its place."""
+def _starter() -> DrafterSource | None:
+    """None in an installation without it."""
     try:
-        return frozenset({starter_drafter().path, starter_in_use(data_dir).path})
+        return starter_drafter()
     except TargetMissing:
-        return frozenset()
+        return None

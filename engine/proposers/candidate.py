@@ -11,7 +11,7 @@ from typing import ParamSpec, TypeVar
 
 from engine.messages.origins import Origin
 from engine.numerics.draft import NO_DRAFT, Draft
-from engine.numerics.draft_length import MAX_LENGTH, PassCosts, best_gain
+from engine.numerics.draft_length import USUAL_LENGTH, PassCosts, best_gain
 from engine.proposers.form import Form, StepCosts
 from engine.proposers.interface import Context, Proposer, Worth, label_of
 
@@ -47,7 +47,7 @@ class Always:
     """For measuring: a costly proposer drafts in every round, so many tokens, whether it pays or not."""
 
     shortest: int = 1
-    longest: int = MAX_LENGTH
+    longest: int = USUAL_LENGTH
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class GoingRate:
         """Of checking a token with that chance after these, and as many of those that may follow as pay."""
         rows = 1 + len(self.before) + len(chances)
         accepted = math.prod(self.before) * math.prod(chances)
-        following = [chance * accepted] + [self.next_chance(chance)] * (MAX_LENGTH - rows)
+        following = [chance * accepted] + [self.next_chance(chance)] * (USUAL_LENGTH - rows)
         return best_gain(self.passes, following, self.rate, rows, self.step_s)[1]
 
 
@@ -87,10 +87,12 @@ class Candidate:
     """
 
     def __init__(self, proposer: Proposer, passes: PassCosts, step_s: float | None = None) -> None:
-        """`step_s`: seconds of a guess, as given; None: they are measured now and learned from then on."""
+        """`step_s`: seconds of a guess, as given; None: they are measured, unless they are known, and learned from then
+        on."""
         self.proposer = proposer
         self._passes = passes
-        self.costs = StepCosts(passes, proposer.measure_cost() if step_s is None else step_s, step_s is not None)
+        expected_s = proposer.step_s or proposer.measure_cost() if step_s is None else step_s
+        self.costs = StepCosts(passes, expected_s, step_s is not None)
         self.form = Form()
 
     def may_be_asked(self, context: Context, rate: float) -> bool:
@@ -136,7 +138,7 @@ class Candidate:
         if not start.tokens:
             draft, seconds = self.draft(context, longest, self.worth(rate))
             seconds = seconds + self._passes.of(1 + len(draft.tokens)) - self._passes.of(1)
-            self.form.note(_expected(draft.chances), seconds, draft.chances, rate)
+            self.form.note(expected_tokens(draft.chances), seconds, draft.chances, rate)
             return draft
         # Nothing is concluded from this one: it had less room than it would have filled.
         context = replace(context, ahead=start.tokens)
@@ -149,10 +151,14 @@ class Candidate:
         draft = call(self.proposer, self.proposer.propose, context, limit, worth)
         return draft, self.costs.learn(draft, unread)
 
+    def measure(self) -> None:
+        """Times a guess again, while nobody waits for a reply. Raises ProposerFailed."""
+        self.costs.expect(call(self.proposer, self.proposer.measure_cost))
+
     def worth(self, rate: float, before: tuple[float, ...] = (), always: Always | None = None) -> GoingRate:
         return GoingRate(self._passes, rate, self.costs.step_s, self.form.next_chance, before, always)
 
 
-def _expected(chances: Sequence[float]) -> float:
+def expected_tokens(chances: Sequence[float]) -> float:
     """How many of the tokens are expected to be accepted."""
     return float(sum(accumulate(chances, mul)))

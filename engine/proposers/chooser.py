@@ -11,17 +11,18 @@ import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from engine.messages.pace import KnownPace
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
-from engine.numerics.draft_length import MAX_LENGTH, PassCosts, best_gain
+from engine.numerics.draft_length import MAX_LENGTH, USUAL_LENGTH, PassCosts, best_gain
 from engine.numerics.estimates import Baseline
-from engine.proposers.candidate import Always, Candidate, GoingRate, call
+from engine.proposers.candidate import Always, Candidate, GoingRate, call, expected_tokens
 from engine.proposers.costs import RoundCosts
 from engine.proposers.interface import Context, Proposer, label_of
+from engine.proposers.purse import Purse
 
 _MARGIN = 0.03  # tokens; costs are not known well enough to count a smaller gain
-_CAUTION = 0.5  # more margin for each token that drafting has lost in this reply: some texts only look repetitive
-_MEMORY = 0.97  # of the current speed, from round to round
-_MOST_DRAFTED = 96  # rounds one after the other; then one without a draft shows how fast plain decoding is
+_RATE_MEMORY = 0.9  # of the current speed: it is to be that of the text at hand
+_MEMORY = 0.97  # of who drafted how far
 _ROUNDS_UNTIL_COSTS_CHANGE = 64
 
 
@@ -48,18 +49,22 @@ class Chooser:
         proposers: Iterable[Proposer] = (),
         step_s: float | None = None,
         always: Always | None = None,
+        known: KnownPace | None = None,
     ) -> None:
-        """`step_s`: seconds of a costly proposer's guess, as given; None: learn them."""
+        """`step_s`: seconds of a costly proposer's guess, as given; None: learn them. `known`: what was known of the
+        proposers earlier."""
         self._passes = passes
         self._costs = RoundCosts(passes)
         self._step_s = step_s
         self._always = always
+        self._known = known or KnownPace(passes.known)
         self._joining = threading.Lock()
         self._free: tuple[Proposer, ...] = ()
         self._costly: tuple[Candidate, ...] = ()
         self._labels: dict[str, str] = {}  # by key of an origin
-        self._debt = 0.0  # tokens that drafting has lost in this reply, less those it has gained
-        self._tokens, self._seconds = 1.0, passes.of(1)  # of the recent rounds
+        self._purse = Purse()
+        self._tokens, self._seconds = 1.0, passes.of(1)  # of the recent rounds, as expected of them
+        self._reach = USUAL_LENGTH  # tokens of a free guess: more while all of them are accepted
         self._num_rounds = 0
         self._rounds, self._length = 1.0, 0.0
         self._shares: dict[str, float] = {}
@@ -69,9 +74,13 @@ class Chooser:
     def join(self, proposer: Proposer) -> None:
         """From now on it may be asked too, in place of one of the same origin. Raises what measuring its cost does."""
         candidate = None if proposer.is_free else Candidate(proposer, self._passes, self._step_s)
-        key = proposer.origin.key
+        key, label = proposer.origin.key, label_of(proposer)
+        if proposer.calibration is not None and label in self._known.chances:
+            proposer.calibration.know(self._known.chances[label])
+        if candidate is not None and label in self._known.forms:
+            candidate.form.know(self._known.forms[label])
         with self._joining:
-            self._labels[key] = label_of(proposer)
+            self._labels[key] = label
             self._remove(key)
             if candidate is None:
                 self._free = (*self._free, proposer)
@@ -95,6 +104,13 @@ class Chooser:
         return self._costs.baseline
 
     @property
+    def known(self) -> KnownPace:
+        """All that is worth keeping, also of proposers that are not there now."""
+        chances = {label_of(each): each.calibration.known for each in self._all() if each.calibration is not None}
+        forms = {label_of(each.proposer): each.form.known(each.costs) for each in self._costly}
+        return KnownPace(self._passes.known, {**self._known.chances, **chances}, {**self._known.forms, **forms})
+
+    @property
     def has_costly(self) -> bool:
         return bool(self._costly)
 
@@ -114,7 +130,6 @@ class Chooser:
 
     def propose(self, context: Context, longest: int) -> Draft:
         """At most `longest` tokens; none when that does not pay. Raises ProposerFailed."""
-        longest = min(longest, MAX_LENGTH)
         self._costs.enter(len(context.tokens))
         rate = self._rate()
         if self._always is not None:
@@ -123,26 +138,31 @@ class Chooser:
                 return NO_DRAFT
             worth = candidate.worth(rate, always=self._always)
             return candidate.draft(context, min(longest, self._always.longest), worth)[0]
-        worth = GoingRate(self._passes, rate)
-        guesses = [call(proposer, proposer.propose, context, longest, worth) for proposer in self._free]
-        if self._costs.rounds_since_plain >= _MOST_DRAFTED:
+        worth, reach = GoingRate(self._passes, rate), min(longest, self._reach)
+        guesses = [call(proposer, proposer.propose, context, reach, worth) for proposer in self._free]
+        if self._costs.wants_plain:
             return NO_DRAFT
-        return self._choose(context, guesses, longest, rate)
+        return self._choose(context, guesses, min(longest, USUAL_LENGTH), rate)
 
-    def observe(self, verdict: Verdict, check_s: float) -> None:
-        """The outcome of a round, and how long the target's pass and the acceptance took. Raises ProposerFailed."""
-        self._costs.learn_pass(len(verdict.draft.tokens) + 1, check_s)
+    def observe(self, verdict: Verdict, round_s: float) -> None:
+        """The outcome of a round, and how long it took from the end of the one before. Raises ProposerFailed."""
+        change_s = self._costs.learn(len(verdict.draft.tokens) + 1, round_s - verdict.draft.drafter_s)
         self._num_rounds += 1
         if self._num_rounds % _ROUNDS_UNTIL_COSTS_CHANGE == 0:
             for candidate in self._costly:
                 candidate.costs.weigh()
-        self._note(verdict)
+        self._note(verdict, change_s)
         for proposer in self._all():
             call(proposer, proposer.observe, verdict)
 
+    def measure_costs(self) -> None:
+        """Of guesses, again, also of proposers that cannot pay; between replies. Raises ProposerFailed."""
+        for candidate in self._costly if self._step_s is None else ():
+            candidate.measure()
+
     def end_reply(self) -> None:
         """Raises ProposerFailed."""
-        self._debt = 0.0
+        self._purse.begin_reply()
         for proposer in self._all():
             call(proposer, proposer.end_reply)
 
@@ -156,7 +176,7 @@ class Chooser:
             if not candidate.may_be_asked(context, rate):
                 continue
             if not candidate.wants_a_try(rate):
-                found = candidate.best_start(guesses, rate, longest, gain)
+                found = candidate.best_start(guesses, rate, longest, gain + self._price(candidate.form.seconds, rate))
                 if found is not None:
                     asked, (start, gain) = candidate, found
             elif candidate.may_be_tried(free_gain):  # from the beginning, to see how it does alone
@@ -187,28 +207,44 @@ class Chooser:
 
     def _best_free(self, guesses: Sequence[Draft], rate: float) -> tuple[Draft, float]:
         """The part of a free guess that gains most, and the tokens gained; no draft where that is not worth it."""
+        passes, last_rows = self._passes, self._costs.last_rows
+        single_s = passes.of(1)
         best, length, gain = NO_DRAFT, 0, 0.0
         for guess in guesses:
-            its_length, its_gain = best_gain(self._passes, guess.chances, rate)
-            if its_gain > gain:
-                best, length, gain = guess, its_length, its_gain
-        switch = rate * self._costs.switch_s if self._costs.last_rows == 1 else 0.0
-        margin = _MARGIN + _CAUTION * self._debt
-        return (best.first(length), gain - switch) if gain > switch + margin else (NO_DRAFT, 0.0)
+            accepted, gained = 1.0, 0.0
+            for num_tokens, chance in enumerate(guess.chances, 1):
+                accepted *= chance
+                gained += accepted
+                more_s = passes.of(1 + num_tokens) - single_s
+                its_gain = gained - rate * more_s - self._price(more_s, rate, is_change=1 + num_tokens != last_rows)
+                if its_gain > gain:
+                    best, length, gain = guess, num_tokens, its_gain
+        return (best.first(length), gain) if length else (NO_DRAFT, 0.0)
+
+    def _price(self, seconds: float, rate: float, is_change: bool = True) -> float:
+        """Tokens that a draft must gain beyond its own costs, `seconds` more than a plain round: for a change of rows
+        (there and back again), for what is not known so well, and for what it stakes."""
+        change_s = self._costs.change_to_draft_s if is_change else 0.0
+        return _MARGIN + rate * change_s + self._purse.caution((seconds + change_s) / self._passes.of(1))
 
     def _rate(self) -> float:
         """Tokens per second now; what a second is worth."""
         return max(1 / self._passes.of(1), self._tokens / self._seconds)
 
-    def _note(self, verdict: Verdict) -> None:
+    def _note(self, verdict: Verdict, change_s: float) -> None:
         draft = verdict.draft
         keys = {key for key, _ in draft.parts}
         step_s = (each.costs.step_s for each in self._costly if each.proposer.origin.key in keys)
         spent_s = next(step_s, 0.0) * draft.num_steps
         more_s = self._passes.of(len(draft.tokens) + 1) - self._passes.of(1) + spent_s
-        self._debt = max(0.0, self._debt + more_s / self._passes.of(1) - (len(verdict.tokens) - 1))
-        self._tokens = _MEMORY * self._tokens + len(verdict.tokens)
-        self._seconds = _MEMORY * self._seconds + self._passes.of(len(draft.tokens) + 1) + spent_s
+        self._purse.note(len(verdict.tokens), (more_s + change_s) / self._passes.of(1))
+        # Expected, not counted: luck would move the rate more than the text does.
+        self._tokens = _RATE_MEMORY * self._tokens + 1 + expected_tokens(draft.chances)
+        self._seconds = _RATE_MEMORY * self._seconds + self._passes.of(len(draft.tokens) + 1) + spent_s
+        if draft.tokens:
+            is_copying = verdict.num_accepted == len(draft.tokens) == self._reach
+            if is_copying or verdict.num_accepted < len(draft.tokens):
+                self._reach = min(2 * self._reach + 1, MAX_LENGTH) if is_copying else USUAL_LENGTH
         self._rounds = _MEMORY * self._rounds + 1
         self._length = _MEMORY * self._length + len(draft.tokens)
         for words in self._shares:

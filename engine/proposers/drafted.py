@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+import math
 import time
 from abc import abstractmethod
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -22,6 +23,7 @@ from engine.messages.learned import NgramRecord
 from engine.numerics.draft import NO_DRAFT, Draft, DraftPath, Verdict, common_prefix_length
 from engine.numerics.estimates import Calibration
 from engine.numerics.ngram_cache import NgramCache
+from engine.numerics.sampling import Distribution
 from engine.numerics.string_trie import StringTrie
 from engine.proposers.catalogue import DRAFTER
 from engine.proposers.interface import Context, Proposer, Supplies, Worth
@@ -29,13 +31,31 @@ from engine.proposers.interface import Context, Proposer, Supplies, Worth
 StoreNgrams = Callable[[Sequence[NgramRecord]], None]
 
 _MOST_CANDIDATES = 64  # of the drafter's distribution: its tail is not worth drawing from
-_MEASURED_STEPS = 12
+_FEWEST_TURNS, _MOST_TURNS = 3, 12  # steps that are timed with each number of threads
+_MEASURING_S = 0.04  # about as long as timing takes, but for these turns
 _MOST_CAUGHT_UP = 8  # tokens that one round leaves to be read; more are a prompt, or text written without drafts
 _NEWEST_STEP = 0.05  # weight of the newest step
 _ROOM_SHARE = 8  # of what the drafter can hold, an eighth is for drafts
 _CONFIDENCES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)  # borders between kinds of guesses
 _PRIORS = (0.05, 0.12, 0.2, 0.28, 0.36, 0.45, 0.53, 0.62, 0.72, 0.82, 0.9, 0.95)  # that each kind is accepted
-_NEGLIGIBLE = 14.0  # logits below the largest: a vocabulary of such tokens has a few hundredths of its weight
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """What the drafter thought of one token of the target."""
+
+    kind: int
+    token: int  # the drafter's: its likeliest, or the one that was drawn
+    proposed: Distribution | None = None  # what it was, or would have been, drawn from; None: it is certain
+    inner: Collection[int] = ()  # of these, tokens of the drafter that make the token before it longer
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What the drafter should hold behind the tokens that it holds for good."""
+
+    tokens: list[int]
+    num_certain: int  # of them, which it is to hold for good: nothing that is written changes them any more
 
 
 class DrafterProposer(Proposer):
@@ -56,16 +76,23 @@ class DrafterProposer(Proposer):
         self._drafter = drafter
         self.label = label
         self._guesses = Guesses()  # since they were taken, of replies that may be learned from
-        self._step_s = 0.0  # of guessing one token, running mean
         self._turns: Sequence[ChatTurn] | None = None
-        self._held: list[int] = []  # what the drafter holds
-        self._num_left_out = 0  # first tokens of prompt and reply, since the drafter cannot hold all
+        self._compared: tuple[Sequence[ChatTurn] | None, bool] = None, False  # turns, and whether they begin as ours do
+        self._reply_start = 0
+        self._is_over = False  # whether the reply has ended that was followed last
         self._num_followed = 0  # tokens of the target, prompt and reply, that were taken in
+        self._last = -1  # of these
+        self._held: list[int] = []  # what the drafter holds
+        self._num_certain = 0  # of these, what it holds for good while the reply goes on
         self._calibration = Calibration(_PRIORS)
-        self._counts = True  # whether the guesses of the draft under way are to be noted in `guesses`
-        self._kinds: list[int] = []  # of the tokens of the draft under way
-        self._refused: tuple[int, int] | None = None  # kind and token of the guess that was not worth checking
+        self._counts = True  # whether the guesses of the draft under way are to be noted in `_guesses`
+        self._drafted: list[Guess] = []  # at each token of the draft under way
+        self._refused: Guess | None = None  # the one behind them, that was not worth checking
         self._drafter_s, self._reading_s, self._num_passes, self._num_read = 0.0, 0.0, 0, 0  # of the draft under way
+
+    @property
+    def calibration(self) -> Calibration:
+        return self._calibration
 
     @classmethod
     def label_of(cls, supplies: Supplies) -> str:
@@ -78,56 +105,62 @@ class DrafterProposer(Proposer):
 
     def propose(self, context: Context, limit: int, worth: Worth) -> Draft:
         self._drafter_s, self._reading_s, self._num_passes, self._num_read = 0.0, 0.0, 0, 0
-        self._kinds, self._refused, self._counts = [], None, context.learns
-        wanted = self._follow(context)
-        if not wanted:
+        self._drafted, self._refused, self._counts = [], None, context.learns
+        ending = self._ending(self._follow(context), context)
+        if ending is None or not self._num_certain + len(ending.tokens):
             return NO_DRAFT
-        logits = self._catch_up(wanted)
+        logits = self._catch_up(ending)
         if context.sampling.temperature == 0:
             return self._guess(logits, limit, worth)
         return self._sample(logits, limit, worth, context)
 
     def observe(self, verdict: Verdict) -> None:
         start, length = verdict.draft.place_of(self.origin.key)
-        num_reached = verdict.num_accepted - start
-        for place, kind in enumerate(self._kinds[: max(0, num_reached + 1)]):
-            self._note(kind, place, place < num_reached)
-        if self._refused is not None and num_reached >= length and start + length < len(verdict.tokens):
-            kind, token = self._refused
-            self._note(kind, len(self._kinds), self._is_right(token, verdict.tokens[start + length]))
-        self._kinds, self._refused = [], None
+        guesses = self._drafted if self._refused is None else [*self._drafted, self._refused]
+        num_reached = max(0, len(verdict.tokens) - start)
+        for place, guess in enumerate(guesses[:num_reached]):
+            accepted = self._judged(guess, verdict, start + place, is_drafted=place < length)
+            if accepted is not None:
+                self._calibration.note(guess.kind, accepted)
+                if self._counts:
+                    self._guesses = self._guesses.with_one(place, accepted)
+        self._drafted, self._refused = [], None
 
     def num_unread(self, context: Context) -> int:
-        turns = self._turns
-        known = turns is context.turns or (turns is not None and list(context.turns[: len(turns)]) == list(turns))
-        return max(0, len(context.tokens) + 1 - (self._num_followed if known else 0))
+        known, begins_alike = self._compared
+        if context.turns is not known:
+            turns = self._turns
+            begins_alike = turns is not None and list(context.turns[: len(turns)]) == list(turns)
+            self._compared = context.turns, begins_alike
+        return max(0, len(context.tokens) + 1 - (self._num_followed if begins_alike else 0))
 
     def measure_cost(self) -> float:
-        """Forgets what the drafter holds."""
-        self._held.clear()
-        self._step_s = measure_step(self._drafter)
-        return self._step_s
+        self.step_s = measure_step(self._drafter)
+        if self._drafter.num_held < len(self._held):
+            del self._held[self._drafter.num_held :]
+            self._is_over = True  # what is missing is to be found again
+        return self.step_s
 
     def take_guesses(self) -> tuple[Guesses, float]:
         """Those since the last time, and the seconds of one as they are now."""
         guesses, self._guesses = self._guesses, Guesses()
-        return guesses, self._step_s
+        return guesses, self.step_s
 
     def offer_ngrams(self, trie: StringTrie, cache: NgramCache, store: StoreNgrams) -> None:  # noqa: ARG002
         """Takes these with the next reply, in place of those it was built with, if it has any. From any thread."""
         return
 
     def end_reply(self) -> None:
-        self._kinds, self._refused = [], None
+        self._drafted, self._refused, self._is_over = [], None, True
 
     @abstractmethod
-    def _read_turns(self, context: Context) -> None:
-        """A conversation that is new, or went on, is being answered."""
+    def _begin(self, context: Context) -> int:
+        """Another reply is followed from now on. Where in the target's tokens those begin that are read."""
 
     @abstractmethod
-    def _wanted(self, context: Context) -> list[int] | None:
-        """All that the drafter should hold, but for the first `_num_left_out` tokens; None where it has no tokens for
-        the end of it."""
+    def _ending(self, new: Sequence[int], context: Context) -> Ending | None:
+        """What the drafter should hold behind the tokens it holds for good, where these `new` ones of the target were
+        written; None where it has no tokens for the end of that."""
 
     @abstractmethod
     def _guess(self, logits: LogitRow, limit: int, worth: Worth) -> Draft:
@@ -142,28 +175,59 @@ class DrafterProposer(Proposer):
     def _is_right(self, guess: int, written: int) -> bool:
         """Whether the target wrote what the drafter guessed."""
 
-    def _follow(self, context: Context) -> list[int] | None:
-        """Takes in what was written since the last draft, and returns what the drafter should hold."""
-        self._num_followed = len(context.tokens) + 1
-        if context.turns is not self._turns:
-            self._read_turns(context)
-            self._turns = context.turns
-            self._num_left_out = 0
+    @abstractmethod
+    def _expected(self, guess: Guess, wanted: Distribution, recovered: int | None) -> float | None:
+        """How likely a guess that is drawn is accepted, where the target wants `wanted`; `recovered` is what was
+        written in its place, where it was rejected. None where that cannot be said."""
+
+    def _judged(self, guess: Guess, verdict: Verdict, place: int, is_drafted: bool) -> float | None:
+        """Whether the guess at that place of the draft is accepted. Where it is drawn, how likely that is: the draw
+        itself says the same with much noise, and of one that was not worth drawing it says nothing at all."""
+        if guess.proposed is not None:
+            is_rejected = is_drafted and place >= verdict.num_accepted
+            recovered = verdict.tokens[place] if is_rejected else None
+            return self._expected(guess, verdict.distributions[place], recovered)
+        if is_drafted:
+            return place < verdict.num_accepted
+        return self._is_right(guess.token, verdict.tokens[place])
+
+    def _follow(self, context: Context) -> Sequence[int]:
+        """The tokens that were written since the last draft, and that it should read."""
+        start = self._num_followed
+        if not self._goes_on_from_last(context):
+            start = self._begin(context)
+            self._turns, self._reply_start, self._is_over = context.turns, context.reply_start, False
+            self._compared = context.turns, True
+            self._num_certain = 0
             if self._drafter.refresh():
                 self._held.clear()
-                self._calibration = Calibration(_PRIORS)  # its guesses are different now
-        return self._wanted(context)
+        self._num_followed, self._last = len(context.tokens) + 1, context.pending
+        return [*context.tokens[start:], context.pending] if start <= len(context.tokens) else ()
 
-    def _catch_up(self, wanted: list[int]) -> LogitRow:
-        """Makes the drafter hold these tokens, from the first one on that differs. The logits after them."""
-        size = self._drafter.max_held
-        if len(wanted) > size - size // _ROOM_SHARE:  # half of it leaves, so that this is not to be done again soon
-            self._num_left_out += len(wanted) - size // 2
-            wanted = wanted[-(size // 2) :]
-        self._drafter.roll_back(min(common_prefix_length(self._held, wanted), len(wanted) - 1))
+    def _goes_on_from_last(self, context: Context) -> bool:
+        """Whether this is the reply that was followed last, and nothing but longer."""
+        if self._is_over or context.turns is not self._turns or context.reply_start != self._reply_start:
+            return False
+        place = self._num_followed - 1
+        if place < len(context.tokens):
+            return context.tokens[place] == self._last
+        return place == len(context.tokens) and context.pending == self._last
+
+    def _catch_up(self, ending: Ending) -> LogitRow:
+        """Makes the drafter hold this. The logits after it."""
+        size, num_certain, tokens = self._drafter.max_held, self._num_certain, ending.tokens
+        self._num_certain += ending.num_certain
+        num_wanted = num_certain + len(tokens)
+        if num_wanted > size - size // _ROOM_SHARE:  # half of it leaves, so that this is not to be done again soon
+            num_dropped = num_wanted - size // 2
+            tokens = [*self._held[:num_certain], *tokens][num_dropped:]
+            num_certain, self._num_certain = 0, max(0, self._num_certain - num_dropped)
+        num_alike = num_certain + common_prefix_length(self._held[num_certain:], tokens)
+        self._drafter.roll_back(min(num_alike, num_certain + len(tokens) - 1))
         num_kept = self._drafter.num_held
+        unread = [*self._held[num_kept:num_certain], *tokens[max(0, num_kept - num_certain) :]]
         del self._held[num_kept:]
-        return self._read(wanted[num_kept:])
+        return self._read(unread)
 
     def _read(self, tokens: list[int]) -> LogitRow:
         began = time.perf_counter()
@@ -174,7 +238,7 @@ class DrafterProposer(Proposer):
             self._reading_s += seconds
             self._num_read += len(tokens)
         elif len(tokens) == 1:
-            self._step_s += _NEWEST_STEP * (min(seconds, 2 * self._step_s) - self._step_s)
+            self.step_s += _NEWEST_STEP * (min(seconds, 2 * self.step_s) - self.step_s)
         self._num_passes += 1
         self._held += tokens
         return logits
@@ -183,37 +247,50 @@ class DrafterProposer(Proposer):
         """Of a guess that is the drafter's likeliest token, or what is left when others are ruled out."""
         return kind_of(self._drafter.chance(_probability(logits, token)))
 
-    def _take(self, kind: int, token: int, chances: list[float], worth: Worth) -> bool:
-        """Adds the chance of another guess, if that is worth it."""
-        chances.append(self._calibration.chance(kind))
-        if worth.is_checked(chances):
+    def _is_worth_checking(self, guess: Guess, worth: Worth) -> bool:
+        """Whether that guess should be at the next place of the draft; it is refused otherwise."""
+        if worth.is_checked([*self._chances(), self._calibration.chance(guess.kind)]):
             return True
-        chances.pop()
-        self._refused = kind, token
+        self._refused = guess
         return False
 
-    def _draft(self, tokens: tuple[int, ...], chances: list[float], path: DraftPath | None = None) -> Draft:
-        chances += chances[-1:] * (len(tokens) - len(chances))  # where several tokens spell one of the drafter's
-        del self._kinds[len(tokens) :]
-        passes = self._num_passes, self._drafter_s, self._reading_s
-        return Draft(tokens, path, tuple(chances[: len(tokens)]), *passes, self.origin.key, num_read=self._num_read)
+    def _chances(self) -> list[float]:
+        """Of the draft so far."""
+        return [*self._calibration.chances([guess.kind for guess in self._drafted])]
 
-    def _note(self, kind: int, place: int, accepted: bool) -> None:
-        self._calibration.note(kind, accepted)
-        if self._counts:
-            self._guesses = self._guesses.with_one(place, accepted)
+    def _draft(self, tokens: Sequence[int], limit: int, path: DraftPath | None = None) -> Draft:
+        """The first `limit` tokens, of those that were drafted."""
+        if len(tokens) > limit:
+            del self._drafted[limit:]
+            self._refused = None  # was meant for a place further on
+        passes = self._num_passes, self._drafter_s, self._reading_s
+        chances = tuple(self._chances())
+        return Draft(tuple(tokens[:limit]), path, chances, *passes, self.origin.key, num_read=self._num_read)
 
 
 def measure_step(drafter: Drafter) -> float:
-    """Seconds for reading one token, at best; the drafter holds nothing afterwards."""
-    drafter.roll_back(0)
-    times = []
-    for token in range(_MEASURED_STEPS):
-        began = time.perf_counter()
-        drafter.read([token])
-        times.append(time.perf_counter() - began)
-    drafter.roll_back(0)
-    return min(times)
+    """Seconds for reading one token, at best, with the number of threads that is quickest, which the drafter keeps to.
+    It goes on holding what it holds, but for the last token where there is no room for another."""
+    num_held = min(drafter.num_held, drafter.max_held - 1)
+    best_s = dict.fromkeys(_numbers_of_threads(drafter.most_threads), math.inf)
+    began = time.perf_counter()
+    for turn in range(_MOST_TURNS):
+        for num_threads in best_s:  # in turns, so that other work of the machine disturbs all of them alike
+            drafter.use_threads(num_threads)
+            drafter.roll_back(num_held)
+            started = time.perf_counter()
+            drafter.read([turn])
+            best_s[num_threads] = min(best_s[num_threads], time.perf_counter() - started)
+        if turn + 1 >= _FEWEST_TURNS and time.perf_counter() - began > _MEASURING_S:
+            break
+    drafter.roll_back(num_held)
+    quickest = min(best_s, key=best_s.__getitem__)
+    drafter.use_threads(quickest)
+    return best_s[quickest]
+
+
+def _numbers_of_threads(most: int) -> list[int]:
+    return sorted({1, min(2, most), most})
 
 
 @lru_cache(maxsize=8)
@@ -233,5 +310,5 @@ def kind_of(confidence: float) -> int:
 
 
 def _probability(logits: LogitRow, token: int) -> float:
-    """Of the drafter's token at temperature 1, but for the tail."""
-    return 1 / float(np.exp(logits[logits > logits.max() - _NEGLIGIBLE] - logits[token]).sum())
+    """Of the drafter's token at temperature 1."""
+    return 1 / float(np.exp(logits - logits[token]).sum())

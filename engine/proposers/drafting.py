@@ -18,11 +18,13 @@ from engine.proposers.drafted import DrafterProposer
 from engine.proposers.shared_vocabulary import SharedVocabularyDrafter, shares_vocabulary
 from engine.proposers.translated import TranslatedDrafter
 from engine.stop_signal import StopSignal
-from engine.target.interface import Vocabulary, vocabulary_fingerprint
+from engine.target.interface import Vocabulary
 
 if TYPE_CHECKING:
     from engine.drafter.adapter import Adapter
     from engine.learning.learner import Learner
+
+_QUICK_BYTES = 200_000_000  # of weights, which llama.cpp loads in tenths of a second
 
 
 class NgramMemory(Protocol):
@@ -67,16 +69,19 @@ class Translator:
         drafter: DrafterVocabulary,
         num_outputs: int | None = None,
         merges: bool = True,
+        pause: Callable[[], None] = lambda: None,
     ) -> None:
-        """`maps`: the folder of vocabulary maps. Takes seconds the first time, when the map is built. The drafter can
-        guess its first `num_outputs` tokens; without `merges`, several of them never become one of the target."""
+        """`maps`: the folder of vocabulary maps. Takes seconds the first time, when the map is built, before which
+        `pause` is called. The drafter can guess its first `num_outputs` tokens; without `merges`, several of them never
+        become one of the target."""
         never_drafted = target.special | target.end_of_generation
         pieces, outputs = drafter.pieces, num_outputs or len(drafter.pieces)
 
         def build() -> VocabularyMap:
+            pause()
             return VocabularyMap.build(target.pieces, never_drafted, pieces, drafter.encode_many, outputs)
 
-        self._pair = vocabulary_fingerprint(target), drafter.fingerprint
+        self._pair = target.fingerprint, drafter.fingerprint
         self.map = open_map(maps, self._pair[0], f"{drafter.fingerprint} {outputs}", build)
         self._merges = merges
 
@@ -111,7 +116,7 @@ class Drafting:
         self.source = source
         self.proposer = proposer
         self.vocabulary = target
-        self.target_fingerprint = vocabulary_fingerprint(target)
+        self.target_fingerprint = target.fingerprint
         self.drafter_fingerprint = drafter_fingerprint
         self.pair = (self.target_fingerprint, drafter_fingerprint)  # adapters are stored by it
         self._translator = translator
@@ -135,13 +140,20 @@ class Drafting:
 
 
 def open_gguf(
-    settings: SpeculationSettings, source: DrafterSource, maps: Path, target: Vocabulary, memory: NgramMemory | None
+    settings: SpeculationSettings,
+    source: DrafterSource,
+    maps: Path,
+    target: Vocabulary,
+    memory: NgramMemory | None,
+    pause: Callable[[], None] = lambda: None,
 ) -> Drafting:
-    """Raises DrafterUnusable and StoreUnusable."""
+    """Calls `pause` before what takes long. Raises DrafterUnusable, StoreUnusable, and what `pause` raises."""
+    if not source.trusted or source.size_bytes > _QUICK_BYTES:
+        pause()
     drafter, vocabulary = load_gguf(source.path, source.name, source.trusted, StopSignal())
     translator = None
     if not shares_vocabulary(target, vocabulary.pieces):
-        translator = Translator(maps, target, vocabulary, merges=settings.merge)
+        translator = Translator(maps, target, vocabulary, merges=settings.merge, pause=pause)
     proposer = make_proposer(source, drafter, vocabulary, target, translator, memory)
     return Drafting(source, source.key, target, proposer, translator)
 

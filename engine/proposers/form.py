@@ -6,8 +6,9 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import pairwise
 
+from engine.messages.pace import KnownForm
 from engine.numerics.draft import Draft
-from engine.numerics.draft_length import MAX_LENGTH, PassCosts, best_gain
+from engine.numerics.draft_length import USUAL_LENGTH, PassCosts, best_gain
 
 _READ_SHARE = 1 / 8  # of a step, for reading one of many tokens at once
 _COST_MEMORY = 0.9
@@ -45,10 +46,16 @@ class StepCosts:
             self.step_s += (1 - _COST_MEMORY) * (seen - self.step_s)
         return seconds
 
+    def expect(self, step_s: float) -> None:
+        """A guess takes so long, as was measured without anything else going on."""
+        if not self._is_given:
+            self.step_s = step_s
+            self.weigh()
+
     def weigh(self) -> None:
         """Finds out whether guesses can pay, by the costs as they are known now."""
         rate = 1 / self._passes.of(1)
-        _, gain = best_gain(self._passes, [_HIGHEST_CHANCE] * MAX_LENGTH, rate, 1, self.step_s)
+        _, gain = best_gain(self._passes, [_HIGHEST_CHANCE] * USUAL_LENGTH, rate, 1, self.step_s)
         self.can_pay = gain > rate * self.step_s
 
 
@@ -81,6 +88,18 @@ class Form:
     def is_stale(self) -> bool:
         """Whether others were asked for so long that this says little about the text at hand."""
         return self._rounds_passed_over >= _LONGEST_REST
+
+    def known(self, costs: StepCosts) -> KnownForm:
+        """With the costs of its guesses."""
+        return KnownForm(
+            costs.step_s, costs.read_s, self.num_askings, self.tokens, self.seconds, tuple(self._next_chances)
+        )
+
+    def know(self, known: KnownForm) -> None:
+        """Takes over how it was doing earlier."""
+        if len(known.next_chances) == len(self._next_chances):
+            self.num_askings, self.tokens, self.seconds = known.num_askings, known.tokens, known.seconds
+            self._next_chances = [*known.next_chances]
 
     def gain(self, rate: float) -> float:
         """Tokens that an asking gains, at `rate` tokens per second otherwise."""

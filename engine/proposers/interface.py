@@ -10,6 +10,7 @@ from engine.config import SamplingSettings
 from engine.messages.conversations import ChatTurn
 from engine.messages.origins import Origin
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
+from engine.numerics.estimates import Calibration
 from engine.numerics.sampling import Dice
 from engine.numerics.suffix_index import SuffixIndex
 from engine.target.interface import Target, TargetFeature
@@ -68,6 +69,7 @@ class Proposer(Protocol):
     loads: bool = False  # takes long to build, so that it joins from a thread of its own
     is_free: bool = False  # its guesses take no time: it is asked before every round, for all it has
     continues: bool = False  # can go on from another proposer's guess (`Context.ahead`)
+    step_s: float = 0.0  # seconds of guessing one token, where they are known
 
     @classmethod
     def label_of(cls, supplies: Supplies) -> str:  # noqa: ARG003
@@ -79,8 +81,13 @@ class Proposer(Protocol):
         """Raises Cancelled soon after `is_cancelled`, where building takes long."""
         return cls()
 
+    @property
+    def calibration(self) -> Calibration | None:
+        """What it knows of the chances of its guesses; kept from one start of the app to the next."""
+        return None
+
     def measure_cost(self) -> float:
-        """Seconds of guessing one token at best, tried out here and now."""
+        """Seconds of guessing one token at best, tried out here and now, while nobody waits for a reply."""
         return 0.0
 
     def num_unread(self, context: Context) -> int:  # noqa: ARG002

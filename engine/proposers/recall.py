@@ -1,9 +1,10 @@
 """Recall: what this user and the target said before, in this chat or an earlier one, is likely to be said again.
 
 Places are found by the longest suffix that matches (see `engine.numerics.suffix_index`). What followed there votes. The
-length of the match and the agreement of the votes give each token its kind; the chance of each kind is learned from
-every round, also from those that others drafted, since what was written shows what recall would have been worth.
-Looking up and counting takes some twenty microseconds.
+place that is quoted is kept, and as long as it is right it votes with all that was copied from it, however many places
+look alike. The length of the match and the agreement of the votes give each token its kind; the chance of each kind is
+learned from every round, also from those that others drafted, since what was written shows what recall would have been
+worth. Looking up and counting takes some thirty microseconds.
 
 SuffixDecoding (arXiv 2411.04975) scores a path by the product of count ratios; here the ratio is one of two things that
 a calibrated chance depends on.
@@ -21,7 +22,7 @@ from engine.messages.conversations import ChatTurn
 from engine.messages.learned import RecallText
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
 from engine.numerics.estimates import Calibration
-from engine.numerics.suffix_index import GrowingText, Occurrence, SuffixIndex
+from engine.numerics.suffix_index import GrowingText, Occurrence, SortedPlaces, SuffixIndex
 from engine.proposers.catalogue import RECALL
 from engine.proposers.interface import Context, Proposer, Supplies, Worth
 
@@ -31,19 +32,28 @@ _FEW_SHARE = 8  # so are as many as an eighth of the others
 
 _MOST_PLACES = 8  # of each text
 _HERE = 2.0  # weight of a place in this chat, against one in an earlier chat
-_FADING = 0.95  # from one place to the one before it
+_FADING = 0.9  # from one place to the one before it
+_POWER = 3  # of the length of a match, in its weight: the longest have most say
 _MAJORITY = 0.8  # of the votes
 _CONTESTED, _SINGLE, _AGREED = range(3)  # no such majority, one voter, several voters
-_LENGTHS = (2, 3, 4, 6, 9, 14, 21)  # of matches, from which on they are of another kind
-# That a token is accepted, by length of the match and agreement: means over replies of four models, one chat each.
+_LENGTHS = (2, 3, 4, 6, 9, 14, 21, 32, 64)  # of matches, from which on they are of another kind
+# That a token is accepted, by length of the match and agreement: over replies of four models, with and without texts of
+# earlier chats.
 _PRIORS = (
-    *(0.22, 0.50, 0.72),
-    *(0.35, 0.59, 0.80),
-    *(0.38, 0.67, 0.86),
-    *(0.40, 0.73, 0.86),
-    *(0.42, 0.79, 0.92),
-    *(0.60, 0.87, 0.96),
-    *(0.60, 0.93, 0.98),
+    *(0.20, 0.42, 0.71),
+    *(0.24, 0.53, 0.80),
+    *(0.26, 0.60, 0.84),
+    *(0.27, 0.69, 0.88),
+    *(0.33, 0.78, 0.91),
+    *(0.45, 0.85, 0.96),
+    *(0.50, 0.88, 0.96),
+    *(0.50, 0.94, 0.98),
+    *(0.50, 0.99, 0.99),
+)
+# By agreement and length of the match.
+_KINDS = tuple(
+    [(bisect_right(_LENGTHS, length) - 1) * 3 + agreement for length in range(_LENGTHS[-1] + 1)]
+    for agreement in (_CONTESTED, _SINGLE, _AGREED)
 )
 
 
@@ -65,8 +75,13 @@ class RecallProposer(Proposer):
         self._indexes = indexes
         self._text = GrowingText()
         self._turns: Sequence[ChatTurn] | None = None
+        self._cursor: Occurrence | None = None  # the place quoted last, as far as it was right
         self._guesses: list[_Guess] = []  # of the round under way
         self._calibration = Calibration(_PRIORS)
+
+    @property
+    def calibration(self) -> Calibration:
+        return self._calibration
 
     @classmethod
     def build(cls, supplies: Supplies, is_cancelled: Callable[[], bool]) -> RecallProposer:  # noqa: ARG003
@@ -75,27 +90,34 @@ class RecallProposer(Proposer):
     def propose(self, context: Context, limit: int, worth: Worth) -> Draft:  # noqa: ARG002
         self._guesses = []
         self._follow(context)
-        return self._quote(0, limit)
-
-    def follow(self, context: Context, limit: int) -> Draft:
-        num_known = len(self._text)
-        self._text.extend(context.ahead)
-        draft = self._quote(len(context.ahead), limit)
-        self._text.cut(num_known)
+        draft, self._cursor = self._quote(self._text.tail(), self._cursor, limit)
         return draft
 
-    def _quote(self, num_ahead: int, limit: int) -> Draft:
-        """What followed where the text ended as it does now."""
-        tail = self._text.tail()
-        places = [(place, _HERE * _FADING**age) for age, place in enumerate(reversed(self._text.find(_MOST_PLACES)))]
-        for index in self._indexes():
-            found = index.find(tail, _MOST_PLACES)
-            places += [(place, _FADING**age) for age, place in enumerate(reversed(found))]
+    def follow(self, context: Context, limit: int) -> Draft:
+        cursor = self._cursor and self._cursor.moved(context.ahead)
+        return self._quote([*self._text.tail(), *context.ahead], cursor, limit, len(context.ahead))[0]
+
+    def _quote(
+        self, tail: Sequence[int], cursor: Occurrence | None, limit: int, num_ahead: int = 0
+    ) -> tuple[Draft, Occurrence | None]:
+        """What followed where a text ended as this one does, and the place that is quoted. `num_ahead`: how many of its
+        last tokens are a guess themselves."""
+        places: list[tuple[Occurrence, float]] = []
+        weight = _HERE
+        sources: list[SortedPlaces] = [self._text, *self._indexes()]
+        for source in sources:
+            found = source.find(tail, _MOST_PLACES)
+            if cursor is not None and cursor.tokens is source.tokens:
+                found = [*(place for place in found if place.position != cursor.position), cursor]
+            places += [(place, weight * _FADING**age) for age, place in enumerate(reversed(found))]
+            weight = 1.0
         if not places:
-            return NO_DRAFT
-        guess = _Guess(num_ahead, *_vote(places, limit))
-        self._guesses.append(guess)
-        return Draft(tuple(guess.tokens), chances=self._calibration.chances(guess.kinds), proposer=self.origin.key)
+            return NO_DRAFT, None
+        tokens, kinds, place = _vote(places, limit)
+        self._guesses.append(_Guess(num_ahead, tokens, kinds))
+        different = list(dict.fromkeys(kinds))
+        chances = dict(zip(different, self._calibration.chances(different), strict=True))
+        return Draft(tuple(tokens), chances=tuple([chances[kind] for kind in kinds]), proposer=self.origin.key), place
 
     def observe(self, verdict: Verdict) -> None:
         for guess in self._guesses:
@@ -114,10 +136,13 @@ class RecallProposer(Proposer):
         text, tokens = self._text, context.tokens
         num_known = len(text)
         if context.turns is self._turns and 0 < num_known <= len(tokens) and text.last == tokens[num_known - 1]:
-            text.extend([*tokens[num_known:], context.pending])
+            new = [*tokens[num_known:], context.pending]
+            text.extend(new)
+            self._cursor = self._cursor and self._cursor.moved(new)
         else:
             text.become([*tokens, context.pending])
             self._turns = context.turns
+            self._cursor = None
 
 
 class RecallTexts:
@@ -181,50 +206,55 @@ class _Voice:
     """A continuation, and the places that vote for it."""
 
     tokens: tuple[int, ...]
+    place: Occurrence  # of the longest match among them
     weight: float = 0.0
     num_voters: int = 0
-    length: int = 0  # of the longest match among them
 
 
-def _vote(places: Sequence[tuple[Occurrence, float]], limit: int) -> tuple[list[int], list[int]]:
-    """The continuation with most votes, token by token among those that agree so far, and the kind of each token."""
+def _vote(places: Sequence[tuple[Occurrence, float]], limit: int) -> tuple[list[int], list[int], Occurrence]:
+    """The continuation with most votes, token by token among those that agree so far, the kind of each token, and the
+    place of the longest match that it is quoted from."""
     by_tokens: dict[tuple[int, ...], _Voice] = {}
     for place, weight in places:
         following = tuple(place.continuation(limit))
         voice = by_tokens.get(following)
         if voice is None:
-            voice = by_tokens[following] = _Voice(following)
-        voice.weight += weight * place.length**2
+            voice = by_tokens[following] = _Voice(following, place)
+        voice.weight += weight * place.length**_POWER
         voice.num_voters += 1
-        voice.length = max(voice.length, place.length)
+        if place.length > voice.place.length:
+            voice.place = place
     voices = list(by_tokens.values())
     tokens: list[int] = []
     kinds: list[int] = []
     while len(voices) > 1 and len(tokens) < limit:
         depth = len(tokens)
-        voices = [voice for voice in voices if depth < len(voice.tokens)]
+        longer = [voice for voice in voices if depth < len(voice.tokens)]
+        if not longer:
+            break
         votes: defaultdict[int, float] = defaultdict(float)
-        for voice in voices:
+        for voice in longer:
             votes[voice.tokens[depth]] += voice.weight
-        if not votes:
-            return tokens, kinds
         token = max(votes, key=votes.__getitem__)
         share = votes[token] / sum(votes.values())
-        voices = [voice for voice in voices if voice.tokens[depth] == token]
+        voices = [voice for voice in longer if voice.tokens[depth] == token]
         tokens.append(token)
-        kinds.append(_kind(voices, depth, contested=share < _MAJORITY))
-    for depth in range(len(tokens), len(voices[0].tokens) if len(voices) == 1 else 0):  # nobody is left to disagree
-        tokens.append(voices[0].tokens[depth])
-        kinds.append(_kind(voices, depth))
-    return tokens, kinds
+        kinds += _kinds(voices, depth, 1, share < _MAJORITY)
+    best = max(voices, key=lambda voice: voice.place.length)
+    if len(voices) == 1:  # nobody is left to disagree
+        more = best.tokens[len(tokens) :]
+        kinds += _kinds(voices, len(tokens), len(more))
+        tokens += more
+    return tokens, kinds, best.place
 
 
-def _kind(voices: Sequence[_Voice], depth: int, contested: bool = False) -> int:
-    """Of the token at `depth` that these agree on."""
-    length = max(voice.length for voice in voices) + depth
+def _kinds(voices: Sequence[_Voice], depth: int, num_tokens: int, contested: bool = False) -> list[int]:
+    """Of the tokens from `depth` on that these agree on."""
+    length = max(voice.place.length for voice in voices) + depth
     is_single = len(voices) == 1 and voices[0].num_voters == 1
-    agreement = _CONTESTED if contested else _SINGLE if is_single else _AGREED
-    return (bisect_right(_LENGTHS, length) - 1) * 3 + agreement
+    by_length = _KINDS[_CONTESTED if contested else _SINGLE if is_single else _AGREED]
+    kinds = by_length[length : length + num_tokens]
+    return kinds + by_length[-1:] * (num_tokens - len(kinds))
 
 
 def _index(texts: dict[int, RecallText]) -> SuffixIndex:

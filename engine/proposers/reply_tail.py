@@ -47,9 +47,9 @@ class ReplyTail:
         return True
 
     def with_guess(self, data: bytes) -> list[int] | None:
-        """The tokens of the text if it went on with `data`; None where the vocabulary has none. Changes nothing."""
-        encoded = self._vocabulary.encode(self._open + data)
-        return None if encoded is None else [*self.tokens[: self.num_settled], *encoded]
+        """The tokens behind the settled ones if the text went on with `data`; None where the vocabulary has none.
+        Changes nothing."""
+        return self._vocabulary.encode(self._open + data)
 
     def _settle(self) -> None:
         pieces = self._vocabulary.pieces

@@ -19,7 +19,7 @@ from engine.messages.drafters import (
     DrafterSource,
     Guesses,
 )
-from engine.numerics.draft_length import MAX_LENGTH, PassCosts
+from engine.numerics.draft_length import USUAL_LENGTH, PassCosts
 
 _WORTHWHILE = 1.05  # times plain; less is not worth the memory, as estimates are not that good
 _CLEARLY_BETTER = 1.07  # times the drafter in use: what another one must promise to take its place
@@ -108,6 +108,10 @@ class Selection:
         seen = record.guesses.num_first + record.guesses.num_next
         return DrafterProspect(source, first, following, seen, step_s, is_measured, speedup, applicant.memory_bytes)
 
+    def step_of(self, source: DrafterSource) -> float:
+        """Seconds of a step, as they were last measured or are estimated."""
+        return self.record(source.key).step_s or self._estimated_step(source)
+
     def speedup_of(self, choice: DrafterChoice) -> float:
         """Expected of the chosen drafter; 1 where there is none."""
         chosen = (each.speedup for each in choice.prospects if each.source == choice.chosen)
@@ -136,9 +140,9 @@ class Selection:
 def expected_speedup(passes: PassCosts, chance_first: float, chance_next: float, step_s: float) -> float:
     """Tokens per second over those of plain decoding, at the best draft length of at least one."""
     # A pass over one row takes no longer than one over several: what was measured otherwise was something else.
-    single_s = min(passes.of(num_rows) for num_rows in range(1, MAX_LENGTH + 2))
+    single_s = min(passes.of(num_rows) for num_rows in range(1, USUAL_LENGTH + 2))
     best, tokens, accepted = 0.0, 1.0, chance_first
-    for length in range(1, MAX_LENGTH + 1):
+    for length in range(1, USUAL_LENGTH + 1):
         tokens += accepted
         accepted *= chance_next
         best = max(best, tokens * single_s / (passes.of(length + 1) + length * step_s))

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from engine.drafter.interface import Drafter, LogitRow
+from engine.numerics.acceptance import acceptance_chance
 from engine.numerics.draft import Draft, DraftPath
 from engine.numerics.sampling import Distribution, make_distribution
-from engine.proposers.drafted import DrafterProposer, drafting, kind_of
+from engine.proposers.drafted import DrafterProposer, Ending, Guess, drafting
 from engine.proposers.interface import Context, Worth
 from engine.target.interface import Vocabulary
 
@@ -44,56 +45,62 @@ class SharedVocabularyDrafter(DrafterProposer):
             if not piece or token >= len(texts) or texts[token] != piece:
                 self._mask[token] = -np.inf
 
-    def _read_turns(self, context: Context) -> None:
+    def _begin(self, context: Context) -> int:  # noqa: ARG002
         """What the target reads is all there is."""
+        return 0
 
-    def _wanted(self, context: Context) -> list[int] | None:
-        tokens = [*context.tokens[self._num_left_out :], context.pending, *context.ahead]
-        return [token for token in tokens if token < self._num_tokens] if max(tokens) >= self._num_tokens else tokens
+    def _ending(self, new: Sequence[int], context: Context) -> Ending:
+        certain = self._known(new)
+        return Ending([*certain, *self._known(context.ahead)], len(certain))
+
+    def _known(self, tokens: Sequence[int]) -> list[int]:
+        return [token for token in tokens if token < self._num_tokens]
 
     def _guess(self, logits: LogitRow, limit: int, worth: Worth) -> Draft:
         tokens: list[int] = []
-        chances: list[float] = []
         while True:
             token = int(logits.argmax())
             if self._mask[token]:
                 break
-            kind = self._kind_of(logits, token)
-            if not self._take(kind, token, chances, worth):
+            guess = Guess(self._kind_of(logits, token), token)
+            if not self._is_worth_checking(guess, worth):
                 break
-            self._kinds.append(kind)
+            self._drafted.append(guess)
             tokens.append(token)
-            if not self._goes_on(len(tokens), limit, chances, worth):
+            if not self._goes_on(limit, worth):
                 break
             logits = self._read([token])
-        return self._draft(tuple(tokens), chances)
+        return self._draft(tokens, limit)
 
     def _sample(self, logits: LogitRow, limit: int, worth: Worth, context: Context) -> Draft:
         settings = drafting(context.sampling)
         tokens: list[int] = []
         distributions: list[Distribution] = []
-        chances: list[float] = []
         while not self._mask[int(logits.argmax())]:
             distribution = make_distribution(logits + self._mask, settings, ())
-            kind = kind_of(float(distribution.probabilities[0]))
-            if not self._take(kind, int(distribution.ids[0]), chances, worth):
+            likeliest = int(distribution.ids[0])
+            guess = Guess(self._kind_of(logits, likeliest), likeliest, distribution)
+            if not self._is_worth_checking(guess, worth):
                 break
-            self._kinds.append(kind)
-            token = distribution.draw(context.dice)
-            tokens.append(token)
+            self._drafted.append(guess)
+            tokens.append(distribution.draw(context.dice))
             distributions.append(distribution)
-            if not self._goes_on(len(tokens), limit, chances, worth):
+            if not self._goes_on(limit, worth):
                 break
-            logits = self._read([token])
+            logits = self._read(tokens[-1:])
         path = DraftPath(tuple(tokens), tuple(distributions), None) if tokens else None
-        return self._draft(tuple(tokens), chances, path)
+        return self._draft(tokens, limit, path)
 
     def _is_right(self, guess: int, written: int) -> bool:
         return guess == written
 
-    def _goes_on(self, length: int, limit: int, chances: list[float], worth: Worth) -> bool:
-        has_room = length < limit and len(self._held) < self._drafter.max_held
-        return has_room and worth.goes_on(chances)
+    def _expected(self, guess: Guess, wanted: Distribution, recovered: int | None) -> float:  # noqa: ARG002
+        assert guess.proposed is not None
+        return acceptance_chance(wanted, guess.proposed, None)
+
+    def _goes_on(self, limit: int, worth: Worth) -> bool:
+        has_room = len(self._drafted) < limit and len(self._held) < self._drafter.max_held
+        return has_room and worth.goes_on(self._chances())
 
 
 def _texts(target: Vocabulary) -> list[bytes]:

@@ -18,6 +18,7 @@ from engine.proposers.applicants import Applicants
 from engine.proposers.drafted import DrafterProposer
 from engine.proposers.drafting import Drafting, NgramMemory, open_gguf
 from engine.proposers.selection import GivenStep, Selection, seen_again
+from engine.spare_time import SpareTime
 from engine.target.interface import Target, Vocabulary
 
 _logger = logging.getLogger("slipstream.drafters")
@@ -90,15 +91,16 @@ class DrafterSupply:
         self._decide(DrafterChoice(None, reason, is_fixed=True))
         return self.choice
 
-    def load(self, is_cancelled: Callable[[], bool]) -> DrafterProposer:
-        """The proposer of the chosen drafter. Where the user did not choose it and it cannot be used, the next one is
-        tried. Raises what `open_drafting` raises."""
+    def load(self, is_cancelled: Callable[[], bool], spare: SpareTime | None = None) -> DrafterProposer:
+        """The proposer of the chosen drafter; what takes long is done in spare time. Where the user did not choose it
+        and it cannot be used, the next one is tried. Raises what `open_drafting` raises."""
+        spare = spare or SpareTime(lull_s=0.0)
         while True:
             source, selection = self.choice.chosen, self._selection
             assert source is not None
             assert selection is not None
             try:
-                drafting = self.open(source, is_cancelled)
+                drafting = self.open(source, is_cancelled, spare.wait)
                 break
             except DrafterUnusable as error:
                 if self.choice.is_fixed:
@@ -108,14 +110,23 @@ class DrafterSupply:
                 self._decide(self._find(selection))
                 if self.choice.chosen is None:
                     raise
+        if spare.is_taken:  # beside a reply, a measurement would tell how busy the machine is
+            drafting.proposer.step_s = selection.step_of(source)
+        else:  # before the drafter is given to those who teach it
+            drafting.proposer.measure_cost()
         if not is_cancelled():  # no other target or drafter came meanwhile
             self._drafting = drafting
             self._on_drafting(drafting)
         return drafting.proposer
 
-    def open(self, source: DrafterSource, is_cancelled: Callable[[], bool] = lambda: False) -> Drafting:
-        """Raises what `open_drafting` raises."""
-        return open_drafting(self._config, source, self._target.vocabulary, self._known.ngrams, is_cancelled)
+    def open(
+        self,
+        source: DrafterSource,
+        is_cancelled: Callable[[], bool] = lambda: False,
+        pause: Callable[[], None] = lambda: None,
+    ) -> Drafting:
+        """As `open_drafting`."""
+        return open_drafting(self._config, source, self._target.vocabulary, self._known.ngrams, is_cancelled, pause)
 
     def give_up(self) -> None:
         """The drafter in use, if there is one, failed in a reply: it is not chosen again."""
@@ -130,10 +141,10 @@ class DrafterSupply:
         drafting, selection = self._drafting, self._selection
         if drafting is None or selection is None:
             return False
-        guesses, step_s = drafting.proposer.take_guesses()
-        record = seen_again(selection.record(drafting.key), guesses, step_s)
+        before = selection.record(drafting.key)
+        record = seen_again(before, *drafting.proposer.take_guesses())
         selection.note(record)
-        if self._identity and guesses.num_first:
+        if self._identity and record != before:  # a step may have been measured though nothing was guessed
             try:
                 self._known.drafters.save_drafter_record(self._identity, record)
             except StoreUnusable as error:
@@ -164,24 +175,30 @@ def open_drafting(
     target: Vocabulary,
     memory: NgramMemory | None = None,
     is_cancelled: Callable[[], bool] = lambda: False,
+    pause: Callable[[], None] = lambda: None,
 ) -> Drafting:
     """Loads a drafter for a target. torch is imported only for those that it runs. Takes seconds the first time, when
-    the map between both vocabularies is built.
+    the map between both vocabularies is built. Before every step that takes longer than tenths of a second, `pause` is
+    called, which returns when it may begin.
 
-    Raises DrafterUnusable, StoreUnusable, and Cancelled when `is_cancelled` says so before it begins.
+    Raises DrafterUnusable, StoreUnusable, what `pause` raises, and Cancelled when `is_cancelled` says so before it
+    begins.
     """
     if is_cancelled():
         raise Cancelled("Loading the drafter was cancelled.")
     maps = config.data_dir / "vocabulary-maps"
     if source.runner is DrafterRunner.LLAMA_CPP:
-        return open_gguf(config.speculation, source, maps, target, memory)
+        return open_gguf(config.speculation, source, maps, target, memory, pause)
+    pause()
     preload_torch()
+    pause()
     from engine.drafter.from_gguf import torch_folder  # these import torch
     from engine.drafter.trial import try_out
     from engine.proposers.teachable import open_teachable
 
+    pause()
     if source.path.is_file():
         source = replace(source, path=torch_folder(source.path, config.data_dir, is_cancelled))
     elif not source.trusted:
         try_out(source.path, config.speculation.device, config.data_dir / "tried-drafters", is_cancelled)
-    return open_teachable(config.speculation, source, maps, target, memory)
+    return open_teachable(config.speculation, source, maps, target, memory, pause)

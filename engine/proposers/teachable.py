@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from engine.config import SpeculationSettings
@@ -60,12 +61,18 @@ class TeachableDrafting(Drafting):
 
 
 def open_teachable(
-    settings: SpeculationSettings, source: DrafterSource, maps: Path, target: Vocabulary, memory: NgramMemory | None
+    settings: SpeculationSettings,
+    source: DrafterSource,
+    maps: Path,
+    target: Vocabulary,
+    memory: NgramMemory | None,
+    pause: Callable[[], None] = lambda: None,
 ) -> TeachableDrafting:
-    """Raises DrafterUnusable and StoreUnusable."""
+    """Calls `pause` before what takes long. Raises DrafterUnusable, StoreUnusable, and what `pause` raises."""
+    pause()
     drafter = load_drafter(source.path, settings.device, usable_cores())
     tokenizer, outputs = drafter.tokenizer, drafter.model.shape.outputs
-    translator = Translator(maps, target, tokenizer, outputs, settings.merge)
+    translator = Translator(maps, target, tokenizer, outputs, settings.merge, pause)
     is_shared = outputs == len(tokenizer) and shares_vocabulary(target, tokenizer.pieces)
     proposer = make_proposer(source, drafter.model, tokenizer, target, None if is_shared else translator, memory)
     return TeachableDrafting(source, drafter, target, proposer, translator, is_shared)

@@ -5,17 +5,19 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from engine.drafter.interface import Drafter, DrafterVocabulary, LogitRow
 from engine.messages.learned import NgramRecord
+from engine.numerics.acceptance import acceptance_chance
 from engine.numerics.draft import Draft, DraftPath
 from engine.numerics.ngram_cache import NgramCache
 from engine.numerics.sampling import Distribution, make_distribution
 from engine.numerics.string_trie import Node, StringTrie
-from engine.numerics.translation import Speller, Translation
-from engine.proposers.drafted import DrafterProposer, StoreNgrams, drafting, kind_of
+from engine.numerics.translation import Segment, Speller, Translation
+from engine.proposers.drafted import DrafterProposer, Ending, Guess, StoreNgrams, drafting
 from engine.proposers.interface import Context, Worth
 from engine.proposers.reply_tail import NgramLessons, ReplyTail
 from engine.target.interface import Vocabulary
@@ -60,45 +62,46 @@ class TranslatedDrafter(DrafterProposer):
         if self._cache is not None:
             self._store(self._cache.take_changes())
 
-    def _read_turns(self, context: Context) -> None:
+    def _begin(self, context: Context) -> int:
         if self._turns is None or list(context.turns) != list(self._turns):
             self._prompt = self._vocabulary.encode_prompt(context.turns)
         if self._offered:
             self._trie, self._cache, self._store = self._offered.pop()
         self._begin_reply(context.learns)
+        return context.reply_start
 
     def _begin_reply(self, learns: bool = True) -> None:
-        self._num_left_out = 0
-        self._reply: list[int] = []  # the target's tokens so far
-        self._tail = ReplyTail(self._vocabulary)  # the same in the drafter's
+        self._tail = ReplyTail(self._vocabulary)  # the target's tokens so far, in the drafter's
+        self._num_given: int | None = None  # tokens of the tail that the drafter holds for good; None: nor the prompt
         self._lessons: NgramLessons | None = None
         if self._cache is not None and learns:
             self._lessons = NgramLessons(self._trie, self._cache, self._target.pieces, self._vocabulary.pieces)
 
-    def _wanted(self, context: Context) -> list[int] | None:
-        tail = self._tail_of(context)
-        if tail is None:
+    def _ending(self, new: Sequence[int], context: Context) -> Ending | None:
+        if not self._take_in(new):
             return None
-        return self._prompt[self._num_left_out :] + tail[max(0, self._num_left_out - len(self._prompt)) :]
+        tail, num_given = self._tail, self._num_given
+        unsettled: Sequence[int] | None = tail.tokens[tail.num_settled :]
+        if context.ahead:
+            unsettled = self._with_guess(context.ahead)
+        if unsettled is None:
+            return None
+        certain = tail.tokens[num_given or 0 : tail.num_settled]
+        if num_given is None:
+            certain = self._prompt + certain
+        self._num_given = tail.num_settled
+        return Ending([*certain, *unsettled], len(certain))
 
-    def _tail_of(self, context: Context) -> list[int] | None:
-        """The reply so far and the tokens ahead, in the drafter's tokens."""
-        if not self._take_in(context):
+    def _with_guess(self, ahead: Sequence[int]) -> list[int] | None:
+        """The drafter's tokens behind the settled ones, if the reply went on with these of the target."""
+        if not self._target.special.isdisjoint(ahead):
             return None
-        if not context.ahead:
-            return self._tail.tokens
-        if not self._target.special.isdisjoint(context.ahead):
-            return None
-        return self._tail.with_guess(b"".join(self._target.pieces[token] for token in context.ahead))
+        return self._tail.with_guess(b"".join(self._target.pieces[token] for token in ahead))
 
-    def _take_in(self, context: Context) -> bool:
+    def _take_in(self, written: Sequence[int]) -> bool:
         """False when the drafter has no tokens for the end of the reply."""
-        reply = [*context.tokens[context.reply_start :], context.pending]
-        if reply[: len(self._reply)] != self._reply:
-            self._begin_reply(context.learns)
         pieces, special = self._target.pieces, self._target.special
-        new = [token for token in reply[len(self._reply) :] if pieces[token] and token not in special]
-        self._reply = reply
+        new = [token for token in written if pieces[token] and token not in special]
         num_dropped = self._tail.num_dropped
         spelled = self._tail.extend(b"".join(pieces[token] for token in new))
         if self._lessons is not None:
@@ -110,55 +113,82 @@ class TranslatedDrafter(DrafterProposer):
 
     def _guess(self, logits: LogitRow, limit: int, worth: Worth) -> Draft:
         translation = Translation(self._trie, self._speller)
-        chances: list[float] = []
+        steps: list[Guess] = []
         for _ in range(self._most_steps(limit)):
-            token = _likeliest(logits, translation.node)
+            node, token = translation.node, _likeliest(logits, translation.node)
             if not self._vocabulary.pieces[token]:
                 break
-            if token not in translation.node.children or translation.node is self._trie.root:  # begins another token
-                kind = self._kind_of(logits, token)
-                if not self._take(kind, token, chances, worth):
-                    break
-                self._kinds.append(kind)
-            if not translation.push(token) or translation.num_tokens >= limit or not worth.goes_on(chances):
+            guess = Guess(self._kind_of(logits, token), token)
+            begins = node is self._trie.root or token not in node.children
+            if begins and not self._is_worth_checking(guess, worth):
+                break
+            steps.append(guess)
+            goes_on = translation.push(token)
+            self._drafted = _begun(translation, steps)
+            if not goes_on or translation.num_tokens >= limit or not worth.goes_on(self._chances()):
                 break
             logits = self._read([token])
-        return self._draft(translation.finish()[:limit], chances)
+        return self._translated(translation, steps, limit)
 
     def _sample(self, logits: LogitRow, limit: int, worth: Worth, context: Context) -> Draft:
         settings = drafting(context.sampling)
         translation = Translation(self._trie, _spell_nothing)
+        steps: list[Guess] = []
         tokens: list[int] = []
         distributions: list[Distribution] = []
-        chances: list[float] = []
         for _ in range(self._most_steps(limit)):
             if not self._vocabulary.pieces[int(logits.argmax())]:  # the drafter would end the reply here
                 break
-            masked = self._masked(logits, translation.node)
+            node = translation.node
+            masked = self._masked(logits, node)
             if masked is None:
                 break
             distribution = make_distribution(masked, settings, ())
-            kind = kind_of(float(distribution.probabilities.max()))
-            if not self._take(kind, int(distribution.ids[0]), chances, worth):
+            inner = {} if node is self._trie.root else node.children  # these would make the open token longer
+            likeliest = int(distribution.ids[0])
+            guess = Guess(self._kind_of(logits, likeliest), likeliest, distribution, inner)
+            if not self._is_worth_checking(guess, worth):
                 break
             token = int(distribution.ids[context.dice.choose(distribution.probabilities)])
             tokens.append(token)
             distributions.append(distribution)
+            # One that was read as part of a longer token is known by the time it begins one of its own.
+            steps.append(Guess(guess.kind, token) if token in inner else replace(guess, token=token))
             goes_on = translation.push(token)
-            if translation.num_tokens > len(self._kinds):  # it began another token
-                self._kinds.append(kind)
-            else:
-                chances.pop()
-            if not goes_on or translation.num_tokens >= limit or not worth.goes_on(chances):
+            self._drafted = _begun(translation, steps)
+            if not goes_on or translation.num_tokens >= limit or not worth.goes_on(self._chances()):
                 break
             logits = self._read([token])
         path = DraftPath(tuple(tokens), tuple(distributions), self._trie) if tokens else None
-        return self._draft(translation.finish()[:limit], chances, path)
+        return self._translated(translation, steps, limit, path)
+
+    def _translated(
+        self, translation: Translation, steps: Sequence[Guess], limit: int, path: DraftPath | None = None
+    ) -> Draft:
+        self._drafted = _spread(translation.whole(), steps)
+        return self._draft(translation.finish(), limit, path)
 
     def _is_right(self, guess: int, written: int) -> bool:
         """Of a token that one of them begins with the other."""
         ours, theirs = self._vocabulary.pieces[guess], self._target.pieces[written]
         return theirs.startswith(ours) or (bool(theirs) and ours.startswith(theirs))
+
+    def _expected(self, guess: Guess, wanted: Distribution, recovered: int | None) -> float | None:
+        """That it passes the first test of its place is computed: the mass of the target's tokens whose strings begin
+        alike, against the drafter's probability. Of the tests behind it, the outcome counts: a recovered token that
+        begins as the drawn one did shows that one of these failed. Those of a token that was never drawn are taken to
+        be passed, as nearly all are."""
+        proposed = guess.proposed
+        assert proposed is not None
+        if recovered is not None and self._trie.string_of(recovered)[:1] == (guess.token,):
+            return 0.0
+        if guess.inner:
+            begins = np.array([token not in guess.inner for token in proposed.ids.tolist()])
+            if not begins.any():
+                return None  # what would begin a token is not known
+            weights = proposed.probabilities[begins]
+            proposed = Distribution(proposed.ids[begins], weights / weights.sum())
+        return acceptance_chance(wanted, proposed, self._trie)
 
     def _most_steps(self, limit: int) -> int:
         return min(limit * _MOST_STEPS_PER_TOKEN, self._drafter.max_held - len(self._held))
@@ -185,6 +215,24 @@ def _likeliest(logits: LogitRow, node: Node) -> int:
         return token
     weights[children] = 0
     return int(weights.argmax())
+
+
+def _begun(translation: Translation, steps: Sequence[Guess]) -> list[Guess]:
+    """Those of the draft tokens with which the target's tokens begin so far, the open one included."""
+    found = _spread(translation.segments, steps)
+    if translation.num_tokens > len(translation.settled):
+        found.append(steps[sum(segment.num_draft for segment in translation.segments)])
+    return found
+
+
+def _spread(segments: Sequence[Segment], steps: Sequence[Guess]) -> list[Guess]:
+    """For each of the target's tokens, the draft token with which its segment begins."""
+    found: list[Guess] = []
+    place = 0
+    for segment in segments:
+        found += [steps[place]] * len(segment.tokens)
+        place += segment.num_draft
+    return found
 
 
 def _spell_nothing(_token: int) -> None:

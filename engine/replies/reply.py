@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 
 from engine.config import ReplySettings
@@ -20,7 +20,7 @@ from engine.messages.speed import LiveFigures
 from engine.numerics.likeliest import DistributionNotes
 from engine.replies.prompt import Prompt, PromptBuilder
 from engine.replies.speed import ReplyClock
-from engine.replies.text import TextOrigins, TextStream, origin_of, text_kind
+from engine.replies.text import TextOrigins, TextStream, num_whole, origin_of, text_kind
 from engine.stop_signal import StopSignal
 from engine.target.interface import FloatRows, Interrupted, Target
 
@@ -30,7 +30,7 @@ class Reply:
     text: str
     statistics: ReplyStatistics
     failure: Exception | None = None  # the error that ended it, if the stop reason is FAILED
-    tokens: tuple[int, ...] = ()  # the target's
+    tokens: tuple[int, ...] = ()  # the target's; without those that belong to a stop string, wholly or partly
     figures: DecodingFigures = field(default_factory=DecodingFigures)
     verified: VerifiedReply | None = None  # if the settings asked for it
 
@@ -83,9 +83,10 @@ class ReplyWriter:
         the error in it."""
         speculation = self._speculation if settings.speculate else None
         run = _Run(self._target, self._prompts, self._session, speculation, prepared, settings, stop, listener)
-        reply = run.finish()
-        if speculation is not None:
-            speculation.end_reply()
+        with nullcontext() if self._speculation is None else self._speculation.spare.taken():
+            reply = run.finish()
+            if speculation is not None:
+                speculation.end_reply()
         self._left_out = (prepared.conversation, reply.statistics.left_out_messages)
         return reply
 
@@ -151,9 +152,10 @@ class _Run:
         self._clock.stop()
         self._show(self._stream.finish())
         statistics = self._statistics(reason)
-        num_verified = len(self._tokens) + (reason is StopReason.END)
-        verified = None if self._notes is None else self._notes.first(num_verified)
-        return Reply("".join(self._pieces), statistics, failure, tuple(self._tokens), self._decoder.figures, verified)
+        text = "".join(self._pieces)
+        tokens = tuple(self._tokens[: self._num_shown(len(text))] if self._stream.stopped else self._tokens)
+        verified = None if self._notes is None else self._notes.first(len(tokens) + (reason is StopReason.END))
+        return Reply(text, statistics, failure, tokens, self._decoder.figures, verified)
 
     def _write(self) -> StopReason:
         rows: FloatRows | None = self._read_prompt()
@@ -217,6 +219,11 @@ class _Run:
         self._prompt = prompt
         self._listener.on_trimmed(prompt.num_left_out)
         return self._session.read([*prompt.tokens, *self._tokens], self._stop)
+
+    def _num_shown(self, num_characters: int) -> int:
+        """Of the tokens, from the first on, those that are wholly within so many characters of the text."""
+        pieces, special = self._vocabulary.pieces, self._vocabulary.special
+        return num_whole([b"" if token in special else pieces[token] for token in self._tokens], num_characters)
 
     def _show(self, text: str) -> None:
         if text:

@@ -30,7 +30,7 @@ class TextStream:
 
     def __init__(self, stop_strings: Sequence[str] = ()) -> None:
         self._stop_strings = tuple(stop_strings)
-        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self._decoder = _new_decoder()
         self._withheld = ""
         self.num_decoded = 0  # complete characters, withheld and dropped ones included
         self.stopped = False  # at a stop string; it and what follows are dropped
@@ -61,6 +61,18 @@ class TextStream:
         released = self._withheld[: len(self._withheld) - keep]
         self._withheld = self._withheld[len(released) :]
         return released
+
+
+def num_whole(pieces: Sequence[bytes], num_characters: int) -> int:
+    """How many of the pieces, from the first on, lie wholly within the first so many characters of their text."""
+    decoder, count, whole = _new_decoder(), 0, 0
+    for place, piece in enumerate(pieces, 1):
+        count += len(decoder.decode(piece))
+        if count > num_characters:
+            break
+        if not decoder.getstate()[0]:  # no character waits for its other bytes
+            whole = place
+    return whole
 
 
 class TextOrigins:
@@ -153,6 +165,10 @@ def _split_at_fences(text: str) -> tuple[str, str]:
 
 def _num_signs(text: str) -> int:
     return len(text) - sum(map(text.count, " \n\t\r"))
+
+
+def _new_decoder() -> codecs.IncrementalDecoder:
+    return codecs.getincrementaldecoder("utf-8")(errors="replace")
 
 
 def _overlap(text: str, stop: str) -> int:

@@ -143,7 +143,7 @@ class LearningService:
             stored = self._use_stored_adapter(drafting)
             if stored is not None:
                 learned = stored.number, stored.before, stored.after, stored.num_learned
-                self._emit(DrafterLearned(*learned, is_return=False))
+                self._emit(DrafterLearned(*learned))
             with self._changed:
                 self._drafting = drafting
                 if self._thread is None and not self._closed and can_learn:

@@ -131,4 +131,4 @@ class Pupil:
         within_reach = self._learner.adapters
         self._numbers = [each for each in self._numbers if any(each[0] is known for known in within_reach)]
         self.drafting.use(adapter)
-        self._emit(DrafterLearned(number, trial.base, trial.candidate, self._num_learned, trial.is_rollback))
+        self._emit(DrafterLearned(number, trial.base, trial.candidate, self._num_learned))

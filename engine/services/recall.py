@@ -16,7 +16,7 @@ from engine.messages.learned import RecallText
 from engine.numerics.suffix_index import SuffixIndex
 from engine.proposers.recall import MOST_TOKENS, RecallTexts
 from engine.storage import Repository
-from engine.target.interface import Target, vocabulary_fingerprint
+from engine.target.interface import Target
 
 _logger = logging.getLogger("slipstream.recall")
 
@@ -48,7 +48,7 @@ class Recall:
         vocabulary = target.vocabulary
         self._tokenize = target.tokenize
         self._num_tokens = len(vocabulary)
-        name = vocabulary_fingerprint(vocabulary)
+        name = vocabulary.fingerprint
         with self._lock:
             if name != self._fingerprint:
                 self._fingerprint = name

@@ -111,7 +111,7 @@ class TargetInUse:
         self.close()
         self._loaded, self._unloaded = Loaded(source, target, writer, command), None
         self._recall.open(target)
-        self._emit(TargetReady(_describe(source, target, speculation, settings), command))
+        speculation.tell(lambda now: self._emit(TargetReady(_describe(source, target, now, settings), command)))
         self._repository.remember_target(source)
         self._post(UpdateRecall())
 
@@ -139,7 +139,7 @@ class TargetInUse:
             return  # the app is closing
         loaded.writer = ReplyWriter(loaded.target, speculation)
         name = loaded.target.description.name
-        self._emit(SpeculationChanged(name, speculation.state, speculation.is_drafting, speculation.is_loading))
+        speculation.tell(lambda now: self._emit(SpeculationChanged(name, now.state, now.is_drafting, now.is_loading)))
 
     def close(self) -> None:
         loaded = self._loaded
@@ -227,6 +227,11 @@ def _notices(target: Target, settings: TargetSettings) -> Iterator[str]:
         )
     if not description.chat_template:
         yield "This model brings no chat template; ChatML is used, which may not suit it."
+    if TargetFeature.ROLLBACK in target.features and not target.limits.rolls_back_freely:
+        yield (
+            f"This model can take back only the last {target.limits.max_rollback} tokens that it has read: writing a "
+            "reply again reads the whole chat anew."
+        )
     if TargetFeature.ROLLBACK not in target.features:
         yield (
             "This model cannot take back what it has read: writing a reply again reads the whole chat anew, and "

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -41,8 +43,11 @@ from engine.target.sources import file_source, starter_in_use, starter_path, sta
 from engine.target.starter_form import StarterForm
 from engine.tuning.comparing import CONTEXT_SIZE, FormBench, LoadSource
 from engine.tuning.measuring import QUICK, USUAL, Extent
+from engine.tuning.prompts import PROMPTS
 
 _STARTER_FORMS = ("Q8_0",)  # that it may be used in: all smaller ones are further away than is allowed
+_WORKSHOP = ".forms-"
+_LONGEST_S = 24 * 3600.0  # that one form takes to be made and measured
 _LARGEST_ERROR = 0.05  # of measured speeds, for a decision to stand
 
 
@@ -62,8 +67,8 @@ class TuningService:
         match command:
             case ListForms(path):
                 self._emit(FormsListed(command, self.offers(path, stop)))
-            case TuneTarget(path, forms, keeps):
-                report, kept = self.tune(path, stop, forms, keeps)
+            case TuneTarget(path, forms, keeps, own_prompts):
+                report, kept = self.tune(path, stop, forms, keeps, own_prompts)
                 self._emit(TargetTuned(command, report, kept))
             case MakeForm(path, form):
                 self._emit(FormMade(command, self.make(path, form, stop)))
@@ -102,7 +107,12 @@ class TuningService:
         return made
 
     def tune(
-        self, path: Path, stop: StopSignal, forms: Sequence[str] | None = None, keeps: bool = False
+        self,
+        path: Path,
+        stop: StopSignal,
+        forms: Sequence[str] | None = None,
+        keeps: bool = False,
+        own_prompts: bool = False,
     ) -> tuple[TuneReport, tuple[Path, ...]]:
         """The report, which is stored, and the files that were kept; `forms` None: the usual ones. Raises what loading
         raises, NotPossible and Cancelled."""
@@ -112,7 +122,8 @@ class TuningService:
         if keeps:
             check_free([form_path(path, form, folder) for form in wanted])
         with _workshop(folder) as workshop:
-            report, made = self._measure(path, wanted, workshop, stop, USUAL, lambda _figures: keeps)
+            extent = self._with_prompts(USUAL, own_prompts)
+            report, made = self._measure(path, wanted, workshop, stop, extent, lambda _figures: keeps)
             kept = tuple(folder / file.name for file in made.values())
             for file, place in zip(made.values(), kept, strict=True):
                 settle(file, place)
@@ -121,7 +132,12 @@ class TuningService:
         return report, kept
 
     def tune_starter(
-        self, stop: StopSignal, forms: Sequence[str] | None = None, is_quick: bool = False, again: bool = True
+        self,
+        stop: StopSignal,
+        forms: Sequence[str] | None = None,
+        is_quick: bool = False,
+        again: bool = True,
+        own_prompts: bool = False,
     ) -> tuple[str, TuneReport | None]:
         """The form that the starter is used in from now on (empty: as it was installed), and what was measured for
         that: None where it was decided before and is not to be `again`. Raises TargetMissing, and what `tune` does."""
@@ -132,7 +148,7 @@ class TuningService:
         usual = _STARTER_FORMS if is_quick else self._usual_forms(installed.path)
         before = starter_in_use(self._data_dir)
         with _workshop(choice.folder) as workshop:
-            extent = QUICK if is_quick else USUAL
+            extent = self._with_prompts(QUICK if is_quick else USUAL, own_prompts)
             report, made = self._measure(installed.path, tuple(forms or usual), workshop, stop, extent, _is_free)
             choice.use(made.get(report.advice.form))
         self._follow_starter(before)
@@ -143,6 +159,10 @@ class TuningService:
         before = starter_in_use(self._data_dir)
         StarterForm(self._data_dir, starter_source().identity).use(None, is_wish=True)
         self._follow_starter(before)
+
+    def _with_prompts(self, extent: Extent, own: bool) -> Extent:
+        """With the user's latest prompts in place of as many built-in ones."""
+        return replace(extent, own_prompts=self._repository.latest_prompts(len(PROMPTS))) if own else extent
 
     def _follow_starter(self, before: TargetSource) -> None:
         """What the user set for the starter goes on with it, whatever its form."""
@@ -240,7 +260,10 @@ def _workshop(beside: Path) -> Iterator[Path]:
     NotPossible."""
     try:
         beside.mkdir(parents=True, exist_ok=True)
-        folder = tempfile.TemporaryDirectory(prefix=".forms-", dir=beside)
+        for left in beside.glob(f"{_WORKSHOP}*"):  # by a program that was killed
+            if time.time() - left.stat().st_mtime > _LONGEST_S:
+                shutil.rmtree(left)
+        folder = tempfile.TemporaryDirectory(prefix=_WORKSHOP, dir=beside)
     except OSError as error:
         raise NotPossible(f"{beside} cannot be written ({error.strerror}); mend that and try again.") from error
     with folder as name:

@@ -9,7 +9,7 @@ from itertools import compress
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy import Connection, Row, func, insert, select, update
 
 from engine.config import OwnSampling
 from engine.errors import ConversationMissing
@@ -20,6 +20,7 @@ from engine.storage.drafters import DrafterRepository
 from engine.storage.failures import as_store_errors
 from engine.storage.forms import FormRepository
 from engine.storage.learned import LearnedRepository
+from engine.storage.pace import PaceRepository
 from engine.storage.schema import ConversationRow, Holds, MessageRow, rows_holding
 from engine.storage.search import MOST_HITS, find_conversations, summary_of
 from engine.storage.targets import TargetRepository
@@ -28,14 +29,16 @@ from engine.storage.trees import KnownTrees, read_tree, write_tree
 from engine.storage.upgrade import upgrade
 
 FILE_NAME = "slipstream.sqlite3"
+_LONGEST_PROMPT = 500  # characters: of those that are asked again
 _POSSIBLE_IDS = range(1, 2**63)
 _IDS = select(ConversationRow.id)
 _SUMMARIES = select(ConversationRow.id, ConversationRow.title, ConversationRow.updated_at)
 
 
-class Repository(TargetRepository, FormRepository, DrafterRepository, LearnedRepository):
+class Repository(TargetRepository, FormRepository, DrafterRepository, PaceRepository, LearnedRepository):
     """Conversations and their messages, the library of targets (`TargetRepository`), figures of forms of their weights
-    (`FormRepository`) and of drafters (`DrafterRepository`), and what is learned from chats (`LearnedRepository`).
+    (`FormRepository`) and of drafters (`DrafterRepository`), what the pace knows (`PaceRepository`), and what is
+    learned from chats (`LearnedRepository`).
 
     Any thread may call any method, and other processes may use the same store. Every method raises StoreUnusable when
     disk or file fails; what was committed before stays. A deleted conversation is hidden until it is restored or
@@ -146,6 +149,23 @@ class Repository(TargetRepository, FormRepository, DrafterRepository, LearnedRep
         )
         with self._reading() as connection:
             return tuple(connection.execute(said).scalars())
+
+    def latest_prompts(self, count: int) -> tuple[str, ...]:
+        """What the user asked last, without what is long or said twice, and without deleted and incognito chats."""
+        latest = (
+            select(MessageRow.text)
+            .join(ConversationRow, ConversationRow.id == MessageRow.conversation_id)
+            .where(
+                MessageRow.role == Role.USER,
+                ConversationRow.deleted_at.is_(None),
+                func.length(MessageRow.text) <= _LONGEST_PROMPT,
+            )
+            .group_by(MessageRow.text)
+            .order_by(func.max(MessageRow.id).desc())
+            .limit(count)
+        )
+        with self._reading() as connection:
+            return tuple(connection.execute(latest).scalars())
 
     def rename_conversation(self, conversation_id: int, title: str) -> ConversationSummary:
         """Does not count as use."""

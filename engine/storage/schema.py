@@ -403,3 +403,15 @@ class FormFiguresRow(Base, holds=Holds.LIBRARY):
     form: Mapped[str] = mapped_column(primary_key=True)  # empty: the target itself
     measured_at: Mapped[datetime]
     figures: Mapped[str]  # as JSON, see forms.py
+
+
+class PaceRow(Base, holds=Holds.LEARNED):
+    """What the pace knows of a target with one build of llama.cpp."""
+
+    __tablename__ = "known_pace"
+    __table_args__ = {"sqlite_with_rowid": False}  # noqa: RUF012
+
+    target_identity: Mapped[str] = mapped_column(primary_key=True)
+    build: Mapped[str] = mapped_column(primary_key=True)  # as `Runtime.key`
+    threads: Mapped[int] = mapped_column(primary_key=True)
+    pace: Mapped[str]  # as JSON, see pace.py

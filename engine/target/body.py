@@ -28,6 +28,7 @@ class BodyTarget:
             min(ours.context_size, its.context_size),
             min(ours.max_tokens, its.max_tokens),
             min(ours.max_rows, its.max_rows),
+            min(ours.max_rollback, its.max_rollback),
         )
 
     @property

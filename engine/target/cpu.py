@@ -4,39 +4,32 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 
 import psutil
 
-_CGROUP_QUOTA = Path("/sys/fs/cgroup/cpu.max")
-CPU_INFO = Path("/proc/cpuinfo")
+from engine.target.extensions import flags_of
 
-_SSE42 = frozenset({"sse4_2", "ssse3", "popcnt"})
-_AVX = _SSE42 | {"avx", "xsave"}
-_F16C = _AVX | {"f16c"}
-_HASWELL = _F16C | {"fma", "avx2", "bmi2"}
-_AVX512 = _HASWELL | {"avx512f", "avx512cd", "avx512vl", "avx512dq", "avx512bw"}
-_ICELAKE = _AVX512 | {"avx512vbmi", "avx512_vnni"}
+_CGROUP_QUOTA = Path("/sys/fs/cgroup/cpu.max")
 
 # A bundle has a library for every kind of x86-64 CPU. llama.cpp could choose, but it asks the CPU alone: where a system
-# or a virtual machine disables the registers of AVX-512, its choice crashes at the first pass. Linux lists in
-# /proc/cpuinfo only what programs may use. Best first, by llama.cpp's own scores, with the flags as Linux spells them.
-# `sapphirerapids` is left out: its AMX crashes on some machines (llama.cpp PR 26954), and `zen4` runs there.
-_VARIANTS: tuple[tuple[str, frozenset[str]], ...] = (
-    ("zen4", _ICELAKE | {"avx512_bf16"}),
-    ("cooperlake", _AVX512 | {"avx512_vnni", "avx512_bf16"}),
-    ("icelake", _ICELAKE),
-    ("cascadelake", _AVX512 | {"avx512_vnni"}),
-    ("cannonlake", _AVX512 | {"avx512vbmi"}),
-    ("skylakex", _AVX512),
-    ("alderlake", _HASWELL | {"avx_vnni"}),
-    ("haswell", _HASWELL),
-    ("piledriver", _F16C | {"fma"}),
-    ("ivybridge", _F16C),
-    ("sandybridge", _AVX),
-    ("sse42", _SSE42),
-    ("x64", frozenset()),
+# or a virtual machine disables the registers of AVX-512, its choice crashes at the first pass. Best first, by its own
+# scores, each with the last extensions that it is compiled for. `sapphirerapids` is left out: its AMX crashes on some
+# machines (llama.cpp PR 26954), and `zen4` runs there.
+_VARIANTS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("zen4", ("AVX512_VBMI", "AVX512_VNNI", "AVX512_BF16")),
+    ("cooperlake", ("AVX512_VNNI", "AVX512_BF16")),
+    ("icelake", ("AVX512_VBMI", "AVX512_VNNI")),
+    ("cascadelake", ("AVX512_VNNI",)),
+    ("cannonlake", ("AVX512_VBMI",)),
+    ("skylakex", ("AVX512",)),
+    ("alderlake", ("AVX_VNNI",)),
+    ("haswell", ("BMI2",)),
+    ("piledriver", ("FMA",)),
+    ("ivybridge", ("F16C",)),
+    ("sandybridge", ("AVX",)),
+    ("sse42", ("SSE42",)),
+    ("x64", ()),
 )
 ALL_NAMES = tuple(name for name, _ in _VARIANTS)
 
@@ -60,17 +53,8 @@ def _quota(file: Path) -> int | None:
     return max(1, int(quota) // int(period)) if quota != "max" else None
 
 
-def usable_flags(cpu_info: Path = CPU_INFO) -> frozenset[str]:
-    """What the CPU offers and the system lets programs use; empty if that is unknown."""
-    with suppress(OSError), cpu_info.open(encoding="utf-8", errors="replace") as lines:
-        for line in lines:
-            if line.startswith("flags"):
-                return frozenset(line.partition(":")[2].split())
-    return frozenset()
-
-
 def libraries(folder: Path, flags: Iterable[str]) -> list[Path]:
     """Those in `folder` that run on a CPU with `flags`, best first; empty if there is nothing to choose from."""
     offered = frozenset(flags)
-    suitable = (folder / f"libggml-cpu-{name}.so" for name, needed in _VARIANTS if needed <= offered)
+    suitable = (folder / f"libggml-cpu-{name}.so" for name, needed in _VARIANTS if flags_of(*needed) <= offered)
     return [path for path in suitable if path.is_file()]

@@ -10,11 +10,13 @@ from __future__ import annotations
 import errno
 import json
 import logging
+import multiprocessing
 import os
 import re
 import shutil
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -181,7 +183,16 @@ def _quantize(path: Path, form: str, out: Path) -> str:
         psutil.Process().nice(psutil.IDLE_PRIORITY_CLASS)
     else:
         os.nice(_LEAST_PRIORITY)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     return _run(path, form, out, dry=False)
+
+
+def _end_with_parent() -> None:
+    """Where the program is killed, nobody waits for the form any more."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
 
 
 def _measure_sizes(path: Path, forms: tuple[str, ...]) -> str:

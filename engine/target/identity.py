@@ -1,7 +1,7 @@
 """What a target is, wherever its file is.
 
 Its identity keys its settings, last use and statistics, and the user's choice of a target. The fingerprint of its
-vocabulary (`vocabulary_fingerprint` in `interface.py`) keys recall, n-grams, lessons and adapters: they serve every
+vocabulary (`Vocabulary.fingerprint`) keys recall, n-grams, lessons and adapters: they serve every
 target with the same tokens.
 """
 

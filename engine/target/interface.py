@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
@@ -23,14 +24,14 @@ _MOST_BYTES_PER_TOKEN = 16
 class TargetFeature(StrEnum):
     """What not every target offers; a proposer names those it needs."""
 
-    ROLLBACK = "rollback"  # tokens can be taken back one by one
+    ROLLBACK = "rollback"  # tokens of the last pass can be taken back: `TargetLimits.max_rollback` says how many
 
 
 class Interrupted(Exception):
     """The stop signal was set during a pass, which is taken back: see `Target.evaluate`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots, for its cached property
 class Vocabulary:
     """The tokens of a target as bytes, by which vocabularies are compared."""
 
@@ -44,10 +45,10 @@ class Vocabulary:
     def __len__(self) -> int:
         return len(self.pieces)
 
-
-def vocabulary_fingerprint(vocabulary: Vocabulary) -> str:
-    """The same for all targets that mean the same by their tokens; what is learned is stored under it."""
-    return fingerprint(vocabulary.pieces, vocabulary.special | vocabulary.end_of_generation)
+    @cached_property
+    def fingerprint(self) -> str:
+        """The same for all targets that mean the same by their tokens; what is learned is stored under it."""
+        return fingerprint(self.pieces, self.special | self.end_of_generation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,14 @@ class TargetLimits:
     context_size: int  # tokens
     max_tokens: int  # of one pass
     max_rows: int  # of logits that one pass can return
+    # Tokens that can be taken back. Where it is less than the context, only those of the last pass but its first, once:
+    # a running state has no past but the copies that this pass made of it.
+    max_rollback: int
+
+    @property
+    def rolls_back_freely(self) -> bool:
+        """To any place among the tokens that are held."""
+        return self.max_rollback >= self.context_size
 
     @property
     def max_bytes(self) -> int:
@@ -120,7 +129,8 @@ class Target(TokenizingVocabulary, Protocol):
         ...
 
     def roll_back(self, num_kept: int) -> bool:
-        """Forgets all held tokens but the first `num_kept`. False where this target cannot: it then holds nothing."""
+        """Forgets all held tokens but the first `num_kept`. False where this target cannot (see
+        `TargetLimits.max_rollback`): it then holds nothing."""
         ...
 
     def save(self) -> object | None:

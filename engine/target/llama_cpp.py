@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +20,20 @@ from llama_cpp import llama_cpp as lib
 
 from engine.config import TargetSettings
 from engine.errors import TargetUnusable
+from engine.numerics.draft_length import MAX_LENGTH
 from engine.stop_signal import StopSignal
 from engine.target.interface import FloatRows, Interrupted, TargetFeature, TargetLimits
-from engine.target.opening import context_parameters, describe, free_model, open_context, open_model
+from engine.target.opening import context_parameters, describe, free_model, number_of, open_context, open_model
+from engine.target.passes import sample_tokens
 from engine.target.runtime import last_error
+from engine.target.states import num_copies, state_bytes
 from engine.target.vocabulary import read_vocabulary, tokenize
 
 MAX_TOKENS = 512  # of one pass: enough to keep every core busy
 MAX_ROWS = 64  # of logits: llama.cpp reserves rows × vocabulary floats for them
 
 _MOST_SAVED = 0.25  # of the memory that is free, for a copy of what is held
+_LARGEST_DEVIATION = 0.1  # of logits computed again, as a share of how they spread; half precision stays far below
 
 _ABORTED = 2  # what llama_decode returns when the abort callback ended it
 _NO_SLOT = 1
@@ -101,15 +105,20 @@ class LlamaCppTarget(LoadedModel):
         self._row_views: dict[tuple[int, int], FloatRows] = {}
         self._stop: StopSignal | None = None
         self.num_held = 0
-        self.limits = TargetLimits(lib.llama_n_ctx(context), min(MAX_TOKENS, lib.llama_n_batch(context)), max_rows)
+        self._num_revocable = 0  # of the last tokens, where the model keeps a few states
+        context_size = lib.llama_n_ctx(context)
+        most = lib.llama_n_rs_seq(context) or context_size
+        self.limits = TargetLimits(context_size, min(MAX_TOKENS, lib.llama_n_batch(context)), max_rows, most)
         try:
             super().__init__(path, name, model, context, settings, MAX_TOKENS)
             for row in range(MAX_TOKENS):
                 self._batch.seq_id[row][0] = _SEQUENCE
-            self.features = self._probe()
+            works = self._probe()
         except BaseException:
             self.close()
             raise
+        self.features = frozenset({TargetFeature.ROLLBACK}) if works else frozenset[TargetFeature]()
+        self.limits = replace(self.limits, max_rollback=most if works else 0)
 
     @classmethod
     def load(
@@ -128,6 +137,8 @@ class LlamaCppTarget(LoadedModel):
         parameters.n_ctx = settings.context_for(max(0, lib.llama_model_n_ctx_train(model)))
         parameters.n_batch = parameters.n_ubatch = MAX_TOKENS
         parameters.n_outputs_max = max_rows
+        one_bytes = state_bytes(lambda key: number_of(model, key))
+        parameters.n_rs_seq = num_copies(one_bytes, lib.llama_model_size(model), MAX_LENGTH)  # 0 where it has no state
         context = open_context(model, path, parameters, settings)
         return cls(path, name, model, context, settings, max_rows)
 
@@ -148,14 +159,17 @@ class LlamaCppTarget(LoadedModel):
         if result != 0:
             self._recover(result)
         self.num_held += count
+        self._num_revocable = min(count - 1, self.limits.max_rollback)
         return self._rows(num_rows)
 
     def roll_back(self, num_kept: int) -> bool:
         assert 0 <= num_kept <= self.num_held
         if num_kept == self.num_held:
             return True
-        if lib.llama_memory_seq_rm(self._memory, _SEQUENCE, num_kept, -1):
-            self.num_held = num_kept
+        # llama.cpp would also take back what it has kept no state of, and go on from another one.
+        can = num_kept == 0 or self.limits.rolls_back_freely or self.num_held - num_kept <= self._num_revocable
+        if can and lib.llama_memory_seq_rm(self._memory, _SEQUENCE, num_kept, -1):
+            self.num_held, self._num_revocable = num_kept, 0
             return True
         self._clear()
         return False
@@ -176,6 +190,10 @@ class LlamaCppTarget(LoadedModel):
             return False
         self.num_held = saved.num_held
         return True
+
+    def use_threads(self, num_threads: int) -> None:
+        """For passes over one token; larger ones go on with all threads."""
+        lib.llama_set_n_threads(self._context, num_threads, self.description.threads)
 
     def close(self) -> None:
         self._row_views.clear()
@@ -204,6 +222,7 @@ class LlamaCppTarget(LoadedModel):
         """Drops what a failed pass left behind, then raises."""
         held_before = self.num_held
         self.num_held = max(held_before, lib.llama_memory_seq_pos_max(self._memory, _SEQUENCE) + 1)
+        self._num_revocable = 0
         self.roll_back(held_before)
         if result == _ABORTED:
             raise Interrupted
@@ -213,14 +232,23 @@ class LlamaCppTarget(LoadedModel):
 
     def _clear(self) -> None:
         lib.llama_memory_clear(self._memory, True)
-        self.num_held = 0
+        self.num_held = self._num_revocable = 0
 
-    def _probe(self) -> frozenset[TargetFeature]:
-        """Evaluates two tokens and takes one back: recurrent and hybrid models refuse. Raises TargetUnusable."""
-        token = self.vocabulary.begin if self.vocabulary.begin is not None else 0
-        rows = self.evaluate([token, token], 1, StopSignal())
-        if not np.isfinite(rows.max()):
+    def _probe(self) -> bool:
+        """Whether a draft can be taken back: after the longest one was, its tokens must get the logits as before.
+        Raises TargetUnusable."""
+        never, limits = StopSignal(), self.limits
+        longest = min(MAX_LENGTH, limits.max_rollback, limits.max_tokens - 1, limits.context_size - 1)
+        first, *draft = sample_tokens(self, 1 + longest)
+        num_rows = min(len(draft), limits.max_rows)
+        before = self.evaluate([first, *draft], num_rows, never).copy()
+        if not np.isfinite(before.max()):
             raise TargetUnusable(f"{self.description.path.name} computes no numbers; it is damaged: download it again.")
         works = self.roll_back(1)
+        if works:
+            # Of a slow model every token counts: the first one will do where its logits were asked for.
+            again = draft[:1] if num_rows == len(draft) else draft
+            deviation = np.abs(self.evaluate(again, 1, never)[0] - before[0 if again != draft else -1]).max()
+            works = bool(deviation <= _LARGEST_DEVIATION * before.std())
         self._clear()
-        return frozenset({TargetFeature.ROLLBACK}) if works else frozenset()
+        return works

@@ -234,13 +234,23 @@ def describe(model: Any, context: Any, path: Path, name: str, settings: TargetSe
     )
 
 
+def number_of(model: Any, key: str) -> int:
+    """From the file's header, by the key without the architecture; 0 where it has none, or one for each layer."""
+    text = _header_text(model, f"{_header_text(model, 'general.architecture')}.{key}")
+    return int(text) if text.isdecimal() else 0
+
+
+def _header_text(model: Any, key: str) -> str:
+    buffer = ctypes.create_string_buffer(256)
+    lib.llama_model_meta_val_str(model, key.encode(), buffer, len(buffer))
+    return buffer.value.decode("utf-8", "replace")
+
+
 def _summary(model: Any) -> str:
     """llama.cpp's own description names the nearest size of a family instead of the model's."""
-    buffer = ctypes.create_string_buffer(256)
-    lib.llama_model_meta_val_str(model, b"general.architecture", buffer, len(buffer))
-    quantization = lib.llama_ftype_name(lib.llama_model_ftype(model)) or b""
-    architecture, quantization = (text.decode("utf-8", "replace") for text in (buffer.value, quantization))
-    return " ".join(filter(None, (architecture, _rounded(lib.llama_model_n_params(model)), quantization)))
+    quantization = (lib.llama_ftype_name(lib.llama_model_ftype(model)) or b"").decode("utf-8", "replace")
+    size = _rounded(lib.llama_model_n_params(model))
+    return " ".join(filter(None, (_header_text(model, "general.architecture"), size, quantization)))
 
 
 def _rounded(number: int) -> str:

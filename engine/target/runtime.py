@@ -19,7 +19,8 @@ from llama_cpp import llama_cpp as lib
 from llama_cpp._ctypes_extensions import load_shared_library
 
 from engine.messages.targets import ComputeDevice, DeviceKind, GpuSupport, Runtime
-from engine.target import cpu
+from engine.target.cpu import libraries
+from engine.target.extensions import usable_flags
 
 _logger = logging.getLogger("slipstream.llama_cpp")
 
@@ -66,7 +67,7 @@ def _load_kernels() -> None:
         ggml.ggml_backend_load_all_from_path(os.fsencode(folder))
         return
     ggml.ggml_backend_load.restype = ctypes.c_void_p
-    for library in cpu.libraries(folder, cpu.usable_flags()):
+    for library in libraries(folder, usable_flags()):
         if ggml.ggml_backend_load(os.fsencode(library)):
             _logger.info("computing with %s", library.name)
             break

@@ -21,7 +21,7 @@ from engine.target.interface import (
 )
 
 _CERTAIN = np.float32(30.0)  # the logit of the recorded token; all others have 0
-_LIMITS = TargetLimits(context_size=32_768, max_tokens=512, max_rows=64)
+_LIMITS = TargetLimits(context_size=32_768, max_tokens=512, max_rows=64, max_rollback=32_768)
 _NOTHING = -1
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from statistics import fmean
@@ -49,6 +49,7 @@ class Extent:
 
     num_turns: int = 7
     num_prompts: int = len(PROMPTS)
+    own_prompts: tuple[str, ...] = ()  # of the user, which come before the built-in ones
     reply_tokens: int = 48  # of each reply, at most
     writing_s: float = 12.0  # about how long the original may write; a slow one writes shorter replies
 
@@ -85,6 +86,7 @@ class Measuring:
         self._on_step = on_step
         self._turns: list[Turn] = []  # all of the original's
         self._passages: list[Passage] = []
+        self._num_own = 0  # of the passages: those that begin with a prompt of the user's
         self._kept: list[list[LikeliestLogs]] = []  # the original's along each passage
 
     @property
@@ -146,14 +148,16 @@ class Measuring:
         """The replies along which distributions are compared, once for all forms."""
         if self._passages:
             return
-        num_prompts = self._extent.num_prompts
-        room = int(self._extent.writing_s / self.passes[1] / num_prompts)
+        prompts = (*self._extent.own_prompts, *PROMPTS)[: self._extent.num_prompts]
+        room = int(self._extent.writing_s / self.passes[1] / len(prompts))
         num_tokens = max(_FEWEST_TOKENS, min(self._extent.reply_tokens, room))
-        for place in range(num_prompts):
-            passage = self._quietly(partial(write_passage, original, place, num_tokens))
+        for place, prompt in enumerate(prompts):
+            is_greedy = place % 2 == 0
+            passage = self._quietly(partial(write_passage, original, prompt, is_greedy, num_tokens))
             if passage.reply:
                 self._passages.append(passage)
-            self._on_step(TuneStep.WRITING, (place + 1) / num_prompts)
+                self._num_own += place < len(self._extent.own_prompts)
+            self._on_step(TuneStep.WRITING, (place + 1) / len(prompts))
         if not self._passages:
             raise NotPossible("This model ends every reply before its first token, so its forms cannot be compared.")
 
@@ -167,7 +171,7 @@ class Measuring:
         for place in range(len(self._passages)):
             looks.append(self._quietly(partial(look, place)))
             self._on_step(TuneStep.COMPARING, (place + 1) / len(self._passages))
-        return distance_of(looks, num_likeliest)
+        return replace(distance_of(looks, num_likeliest), num_own=self._num_own)
 
 
 def distance_of(looks: Sequence[Sequence[_Look]], num_likeliest: int = 0) -> Distance:

@@ -1,4 +1,4 @@
-"""Replies that a target writes to built-in prompts, and its distributions along them."""
+"""Replies that a target writes, and its distributions along them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from engine.numerics.likeliest import LogitRow
 from engine.replies.reply import ReplyWriter
 from engine.stop_signal import StopSignal
 from engine.target.interface import Interrupted, Target
-from engine.tuning.prompts import PROMPTS
 
 _GREEDY = SamplingSettings(temperature=0.0)
-_SEED = 1
+_DRAWN = SamplingSettings(seed=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +25,13 @@ class Passage:
     reply: tuple[int, ...]
 
 
-def write_passage(target: Target, place: int, num_tokens: int, stop: StopSignal) -> Passage:
-    """The reply to the prompt at this place, of at most so many tokens: greedy, and drawn at every other place. Raises
-    Interrupted."""
+def write_passage(target: Target, prompt: str, is_greedy: bool, num_tokens: int, stop: StopSignal) -> Passage:
+    """The reply to a prompt, of at most so many tokens, greedy or drawn as usual. Raises Interrupted."""
     target.roll_back(0)
     writer = ReplyWriter(target)
     try:
-        prepared = writer.prepare([ChatTurn(Role.USER, PROMPTS[place])])
-        sampling = SamplingSettings(seed=_SEED + place) if place % 2 else _GREEDY
+        prepared = writer.prepare([ChatTurn(Role.USER, prompt)])
+        sampling = _GREEDY if is_greedy else _DRAWN
         reply = writer.write(prepared, ReplySettings(max_tokens=num_tokens, sampling=sampling), stop, ReplyListener())
     finally:
         writer.close()

@@ -6,10 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from statistics import median
 
-from engine.clock import now
 from engine.stop_signal import StopSignal
 from engine.target.interface import Target
-from engine.tuning.prompts import PROMPTS
+from engine.target.passes import sample_tokens, time_pass
 
 NUM_TOKENS = (1, 2, 4, 8)
 _REPEATS = 2
@@ -20,26 +19,17 @@ Turn = Mapping[int, float]  # V(n) in seconds, by n
 
 
 def time_turn(target: Target, stop: StopSignal) -> Turn:
-    """Of passes over different tokens, as replies have them: the same one again would need few experts of a mixture.
-    The target holds nothing before and after. Raises Interrupted."""
+    """The target holds nothing before and after. Raises Interrupted."""
     limits = target.limits
     most = min(limits.max_rows, limits.max_tokens, limits.context_size)
-    tokens = target.tokenize(" ".join(PROMPTS))
+    tokens = sample_tokens(target, max(NUM_TOKENS))
     turn: dict[int, float] = {}
     target.roll_back(0)
     for num_tokens in NUM_TOKENS:
-        if num_tokens <= min(most, len(tokens)):
-            times = [_time_pass(target, tokens[:num_tokens], stop) for _ in range(1 + _REPEATS)]
+        if num_tokens <= most:
+            times = [time_pass(target, tokens[:num_tokens], stop) for _ in range(1 + _REPEATS)]
             turn[num_tokens] = min(times[1:])  # the first one builds the graph of this size
     return turn
-
-
-def _time_pass(target: Target, tokens: Sequence[int], stop: StopSignal) -> float:
-    began = now()
-    target.evaluate(tokens, len(tokens), stop)
-    seconds = now() - began
-    target.roll_back(0)
-    return seconds
 
 
 def medians(turns: Sequence[Turn]) -> dict[int, float]:

@@ -22,7 +22,7 @@ from engine.proposers.selection import GivenStep
 from engine.proposers.supply import DrafterSupply, Known
 from engine.stop_signal import StopSignal
 from engine.target.cpu import usable_cores
-from engine.target.interface import Interrupted, Target, vocabulary_fingerprint
+from engine.target.interface import Interrupted, Target
 from engine.target.vocabulary import load_vocabulary
 from engine.use_cases.chat import list_library, resolve
 
@@ -78,7 +78,7 @@ class _Profile:
 
     def texts(self, target: Target) -> tuple[RecallText, ...]:
         """Numbered so that they are older than every text of the measurement."""
-        texts = self._learned.recall.get(vocabulary_fingerprint(target.vocabulary), ())
+        texts = self._learned.recall.get(target.vocabulary.fingerprint, ())
         return tuple(RecallText(place - len(texts), -1, tokens) for place, tokens in enumerate(texts))
 
 

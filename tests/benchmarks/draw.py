@@ -1,11 +1,12 @@
-"""Draws recorded replies for a measurement, from all sources.
+"""Draws prompts or recorded replies for a measurement, from all sources.
 
-    python -m tests.benchmarks.draw OUT.jsonl TRACE.jsonl [TRACE.jsonl …] --count 60 --seed 7 [--even]
+    python -m tests.benchmarks.draw OUT.jsonl FILE.jsonl [FILE.jsonl …] --count 60 --seed 7 [--even source|task]
 
-A line of a trace is `{"id", "source", "task", "prompt", "response"}`; what is drawn is written as it was read, in
-random order. Every reply is as likely as any other; with `--even`, the sources of every file take turns until there are
-enough: their numbers differ by one at most, except where a source has no more. The same files, count and seed draw the
-same replies on any machine. The result is for `slipstream bench --target trace:VOCAB.gguf --prompts OUT.jsonl`.
+A line of a file is `{"id", "source", "task", "turns"}` or `{"id", "source", "task", "prompt", "response"}`; what is
+drawn is written as it was read, in random order. Every line is as likely as any other; with `--even`, the sources (or
+tasks) of every file take turns until there are enough: their numbers differ by one at most, except where one has no
+more. The same files, count and seed draw the same lines on any machine. The result is for `slipstream bench --prompts
+OUT.jsonl`, recorded replies for `--target trace:VOCAB.gguf` beside it.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 
-def read_sources(paths: Sequence[Path]) -> dict[tuple[str, str], list[str]]:
-    """The lines of these traces, by the names of file and source."""
+def read_sources(paths: Sequence[Path], kind: str = "source") -> dict[tuple[str, str], list[str]]:
+    """The lines of these files, by the name of the file and what the line says of `kind`."""
     sources: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for path in paths:
         with path.open(encoding="utf-8") as lines:
             for line in map(str.strip, lines):
                 if line:
-                    sources[path.name, json.loads(line)["source"]].append(line)
+                    sources[path.name, json.loads(line)[kind]].append(line)
     return dict(sources)
 
 
@@ -49,15 +50,17 @@ def _in_turn(piles: Sequence[Sequence[str]]) -> Iterator[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path)
-    parser.add_argument("traces", type=Path, nargs="+")
+    parser.add_argument("files", type=Path, nargs="+")
     parser.add_argument("--count", type=int, default=60)
     parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--even", action="store_true", help="as many of each source as of any other")
+    parser.add_argument(
+        "--even", nargs="?", const="source", choices=("source", "task"), help="as many of each as of any other"
+    )
     arguments = parser.parse_args()
-    sources = read_sources(arguments.traces)
-    drawn = draw(sources, arguments.count, arguments.seed, arguments.even)
+    sources = read_sources(arguments.files, arguments.even or "source")
+    drawn = draw(sources, arguments.count, arguments.seed, arguments.even is not None)
     arguments.out.write_text("".join(line + "\n" for line in drawn), "utf-8")
-    print(f"{len(drawn)} replies of {len(sources)} sources in {arguments.out}")
+    print(f"{len(drawn)} lines of {len(sources)} kinds in {arguments.out}")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,10 @@
 
     python -m tests.benchmarks.exactness [--draws 100000] [--temperature 0.8] [--seed 1]
 
-First the largest error of the trie walk on small vocabularies, summed over every draft and every throw of the dice.
+First the largest errors on small vocabularies, summed over every draft and every throw of the dice: of the trie walk,
+of the rule of rejection, and of whole rounds with a drafter that is translated, or that has the target's vocabulary, as
+a GGUF of its family may have.
+
 Then first and second tokens on the real starter with the built-in drafter: DRAWS rounds against the distribution that
 they should follow, and against as many plain draws, by chi-square. The rows of target and drafter are computed once for
 each beginning and stored, so that only proposing and acceptance run so many times.
@@ -13,7 +16,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,8 +37,11 @@ from engine.proposers.supply import open_drafting
 from engine.stop_signal import StopSignal
 from engine.target.interface import Target
 from engine.target.sources import starter_source
-from tests.fakes.proposers import Generous
-from tests.unit.engine.numerics.test_acceptance import VOCABULARIES, Toy
+from tests.fakes.drafter import PIECES, random_logits
+from tests.fakes.proposers import Generous, drafting, neural_proposer, sharing_proposer
+from tests.fakes.target import FakeTarget
+from tests.unit.engine.decoding.test_loop_distribution import LETTERS, Sum
+from tests.unit.engine.numerics.test_acceptance import VOCABULARIES, SharedToy, Toy
 
 TURNS = (ChatTurn(Role.USER, "Tell me about a lighthouse."),)
 OPENING = "The lighthouse is located on the"  # the reply so far; a third of the draft tokens after it are accepted
@@ -65,6 +71,10 @@ class CachingDrafter:
 
     def roll_back(self, num_kept: int) -> None:
         self._held = self._held[:num_kept]
+
+    most_threads = 1
+
+    def use_threads(self, num_threads: int) -> None: ...
 
     def chance(self, probability: float) -> float:
         return probability
@@ -153,6 +163,25 @@ def open_experiment(target: Target, folder: Path, sampling: SamplingSettings) ->
     return Experiment(target, open_drafting(config, built_in_source(), target.vocabulary).proposer, sampling)
 
 
+def largest_errors() -> Iterator[tuple[str, float]]:
+    """What was summed, and how far at most it is from the target's distribution."""
+    seeds = range(4)
+    for name, pieces in VOCABULARIES.items():
+        yield f"the trie walk, {name}", max(Toy(pieces, seed).error(5 if seed < 2 else 4) for seed in seeds)
+    for mixed in (0.0, 0.5, 1.0):
+        errors = (SharedToy(4, seed, mixed=mixed).error(3, masked=masked) for seed in seeds for masked in (True, False))
+        yield f"rejection, {mixed:.0%} of the target's distribution in the drafter's", max(errors)
+    vocabulary = FakeTarget().vocabulary
+
+    def rounds(seed: int, is_shared: bool) -> float:
+        logits = random_logits(seed, LETTERS, vocabulary.pieces if is_shared else PIECES)
+        make = sharing_proposer if is_shared else neural_proposer
+        return Sum(seed, 3, lambda: drafting(make(vocabulary, logits), 2)).error()
+
+    yield "whole rounds, a drafter that is translated", max(rounds(seed, False) for seed in seeds)
+    yield "whole rounds, a drafter with the target's vocabulary", max(rounds(seed, True) for seed in seeds)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draws", type=int, default=100_000)
@@ -160,9 +189,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
 
-    for name, vocabulary in VOCABULARIES.items():
-        errors = [Toy(vocabulary, seed).error(longest=5 if seed < 2 else 4) for seed in range(4)]
-        print(f"largest error of the trie walk, {name}: {max(errors):.1e}")
+    for name, error in largest_errors():
+        print(f"largest error of {name}: {error:.1e}")
     target = load_target(starter_source(), TargetSettings(context_size=2048), lambda _progress: None, StopSignal())
     for label, sampling in (
         ("top-k 40, top-p 0.95, min-p 0.05", SamplingSettings(temperature=options.temperature)),

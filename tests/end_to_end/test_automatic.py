@@ -32,7 +32,7 @@ from tests.fakes.listener import EventQueue
 engine.threads._CLOSING_PATIENCE_S = 20.0
 # As on two cores with nothing else to do: how busy this machine is must not decide.
 quiet = FixedCosts({1: 0.0100, 2: 0.0137, 3: 0.0167, 4: 0.0171, 8: 0.0227, 16: 0.0400})
-engine.loading.measure_passes = lambda _target, _stop: quiet
+engine.loading.measure_passes = lambda _target, _stop, _known: quiet
 events, with_torch = EventQueue(), set()
 
 def hear(event):

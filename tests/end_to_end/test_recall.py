@@ -21,6 +21,7 @@ from engine import (
 )
 from engine.messages.conversations import Message
 from engine.messages.events import ConversationDeleted, ReplyFinished, TargetReady
+from engine.messages.pace import KnownCosts
 from engine.messages.replies import ReplyStatistics
 from engine.numerics.draft_length import PassCosts
 from engine.stop_signal import StopSignal
@@ -71,7 +72,7 @@ def statistics(message: Message) -> ReplyStatistics:
 def test_a_reply_is_drafted_after_the_next_start_unless_it_was_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def free(_target: Target, _stop: StopSignal) -> PassCosts:
+    def free(_target: Target, _stop: StopSignal, _known: KnownCosts | None) -> PassCosts:
         return FREE
 
     # What passes truly cost on a busy machine decides whether anything is drafted at all.

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import json
+import shutil
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 
 from engine import (
@@ -62,6 +68,47 @@ def test_the_starter_decides_its_form_in_seconds_and_the_decision_stands() -> No
     assert "was decided before" in slipstream("models", "tune", "starter", "--quick").stdout
     assert str(starter_path()) in slipstream("models", "list").stdout
     assert starter_path().stat() == before
+
+
+@contextmanager
+def making_a_form(model: Path) -> Iterator[subprocess.Popen[str]]:
+    """The command, while it makes a form that takes long to make."""
+    model.parent.mkdir()
+    shutil.copy(starter_path(), model)
+    command = [sys.executable, "-m", "app", "models", "tune", str(model), "--form", "IQ4_NL"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            deadline = time.monotonic() + 60
+            while not (unfinished := list(model.parent.glob("*/.*.part"))) or not unfinished[0].stat().st_size:
+                assert process.poll() is None, process.communicate()
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends a signal")
+def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
+    model = tmp_path / "mine" / "model.gguf"
+    with making_a_form(model) as process:
+        children = psutil.Process(process.pid).children(recursive=True)
+        process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=60)
+        assert process.returncode == 130
+        assert output == ""
+        assert errors == "Making IQ4_NL of model.gguf was cancelled.\n"
+        assert list(model.parent.iterdir()) == [model]
+        assert children
+        assert not psutil.wait_procs(children, timeout=20)[1], "nobody goes on making it"
+
+
+def test_nobody_goes_on_making_a_form_for_a_program_that_was_killed(tmp_path: Path) -> None:
+    with making_a_form(tmp_path / "mine" / "model.gguf") as process:
+        children = psutil.Process(process.pid).children(recursive=True)
+        assert children
+        process.kill()
+        assert not psutil.wait_procs(children, timeout=20)[1]
 
 
 def test_a_reply_is_written_while_a_target_is_tuned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from engine import Engine, EngineConfig, LoadTarget, ReplySettings, SamplingSettings, Send, TargetSettings, UseDrafter
 from engine.messages.events import Failed, ReplyFinished, SpeculationChanged, TargetReady
+from engine.messages.pace import KnownCosts
 from engine.messages.replies import ReplyStatistics, StopReason
 from engine.numerics.draft_length import PassCosts
 from engine.stop_signal import StopSignal
@@ -55,7 +56,7 @@ class Chat:
 
 @pytest.fixture
 def chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Chat]:
-    def free(_target: Target, _stop: StopSignal) -> PassCosts:
+    def free(_target: Target, _stop: StopSignal, _known: KnownCosts | None) -> PassCosts:
         return FREE
 
     # What passes truly cost on a busy machine decides whether anything is drafted at all.

@@ -56,6 +56,7 @@ class FakeDrafter:
         self.max_held = max_held
         self.held: list[int] = []
         self.num_read = 0
+        self.most_threads = 1
 
     @property
     def num_held(self) -> int:
@@ -71,6 +72,8 @@ class FakeDrafter:
     def roll_back(self, num_kept: int) -> None:
         assert 0 <= num_kept <= len(self.held)
         del self.held[num_kept:]
+
+    def use_threads(self, num_threads: int) -> None: ...
 
     def chance(self, probability: float) -> float:
         return probability
@@ -93,13 +96,13 @@ def guesses(text: str) -> Logits:
     return logits
 
 
-def random_logits(seed: int, likely: bytes = b"") -> Logits:
+def random_logits(seed: int, likely: bytes = b"", pieces: Sequence[bytes] = PIECES) -> Logits:
     """A random distribution, always the same after the same tokens. With `likely`, over pieces of these letters
     only."""
-    unlikely = np.array([bool(set(piece) - set(likely)) for piece in PIECES]) if likely else np.zeros(len(PIECES), bool)
+    unlikely = np.array([bool(likely) and bool(set(piece) - set(likely)) for piece in pieces])
 
     def logits(held: Sequence[int]) -> LogitRow:
-        row = 2 * np.random.default_rng([seed, len(held), *held[-3:]]).standard_normal(len(PIECES))
+        row = 2 * np.random.default_rng([seed, len(held), *held[-3:]]).standard_normal(len(pieces))
         return np.where(unlikely, -30.0, row).astype(np.float32)
 
     return logits

@@ -18,6 +18,7 @@ from engine.proposers.candidate import Always
 from engine.proposers.catalogue import DRAFTER, RECALL
 from engine.proposers.chooser import Chooser
 from engine.proposers.interface import Context, Proposer, Worth
+from engine.proposers.shared_vocabulary import SharedVocabularyDrafter
 from engine.proposers.translated import TranslatedDrafter
 from engine.target.interface import Vocabulary
 from tests.fakes.drafter import FakeDrafter, FakeDrafterVocabulary, Logits
@@ -150,6 +151,12 @@ def neural_proposer(
     trie = StringTrie(strings) if merge else StringTrie.direct_only(strings)
     cache = NgramCache(trie) if merge else None
     return TranslatedDrafter(FakeDrafter(logits, max_held), vocabulary, target, trie, cache, label=label)
+
+
+def sharing_proposer(target: Vocabulary, logits: Logits) -> SharedVocabularyDrafter:
+    """Its drafter has the target's vocabulary."""
+    pieces = [b"" if token in target.special else piece for token, piece in enumerate(target.pieces)]
+    return SharedVocabularyDrafter(FakeDrafter(logits), pieces, target)
 
 
 @cache

@@ -42,10 +42,18 @@ class FakeSupply(DrafterSupply):
         self.choices: list[DrafterChoice] = []
         self.opened: list[str] = []  # keys
         self.unusable: set[str] = set()  # keys
+        self.is_quick = False  # whether loading takes so little that it waits for nothing
         config = EngineConfig(folder, SpeculationSettings(drafter=drafter))
         super().__init__(config, self.target, identity, known, self.told.append, self.choices.append)
 
-    def open(self, source: DrafterSource, is_cancelled: Callable[[], bool] = lambda: False) -> Drafting:  # noqa: ARG002
+    def open(
+        self,
+        source: DrafterSource,
+        is_cancelled: Callable[[], bool] = lambda: False,  # noqa: ARG002
+        pause: Callable[[], None] = lambda: None,
+    ) -> Drafting:
+        if not self.is_quick:
+            pause()
         self.opened.append(source.key)
         if source.key in self.unusable:
             raise DrafterUnusable(f"{source.name} cannot draft: it is damaged.")

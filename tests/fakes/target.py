@@ -3,6 +3,7 @@ holds."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -37,19 +38,21 @@ class FakeTarget:
         chat_template: str | None = None,
         max_tokens: int = 8,
         more_pieces: tuple[bytes, ...] = (),
+        max_rollback: int | None = None,
     ) -> None:
-        """`more_pieces` make another vocabulary, and another tokenization."""
+        """`more_pieces` make another vocabulary, and another tokenization; `max_rollback`: where it is bounded."""
         self.next_token = next_token
         self.held: list[int] = []
         self.num_evaluated = 0
         self.closed = False
         self.on_evaluate: Callable[[], None] = lambda: None
         self._can_roll_back = can_roll_back
+        self._max_rollback = (context_size if max_rollback is None else max_rollback) if can_roll_back else 0
         pieces = (*PIECES, *more_pieces)
         self.vocabulary = Vocabulary(
             pieces, frozenset({START, END}), frozenset({END}), begin=None, end=END, begins_prompts=False
         )
-        self.limits = TargetLimits(context_size, max_tokens, max_tokens)
+        self.limits = TargetLimits(context_size, max_tokens, max_tokens, self._max_rollback)
         self.description = TargetDescription(Path("fake.gguf"), "fake", "fake 1B", 1_000, 1, chat_template)
         self.features = frozenset({TargetFeature.ROLLBACK}) if can_roll_back else frozenset[TargetFeature]()
 
@@ -91,9 +94,9 @@ class FakeTarget:
         assert 0 <= num_kept <= len(self.held)
         if num_kept == len(self.held):
             return True
-        kept = num_kept if self._can_roll_back else 0
-        del self.held[kept:]
-        return self._can_roll_back
+        can = self._can_roll_back and (num_kept == 0 or len(self.held) - num_kept <= self._max_rollback)
+        del self.held[num_kept if can else 0 :]
+        return can
 
     def save(self) -> list[int] | None:
         return self.held.copy() or None
@@ -116,3 +119,14 @@ def says(text: str, then: int = END) -> NextToken:
         return data[len(spoken)] if len(spoken) < len(data) else then
 
     return next_token
+
+
+def failing(num_passes: int) -> Callable[[], None]:
+    """For `FakeTarget.on_evaluate`: the pass after so many fails."""
+    passes = itertools.count()
+
+    def fail() -> None:
+        if next(passes) == num_passes:
+            raise RuntimeError("the backend is gone")
+
+    return fail

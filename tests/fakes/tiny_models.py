@@ -1,4 +1,4 @@
-"""Tiny models with random weights that llama.cpp really loads and runs: a llama, a Mamba and a BERT."""
+"""Tiny models with random weights that llama.cpp really loads and runs: a llama, a Mamba, an LFM2 and a BERT."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ _INNER = 128
 _HEADS = 4
 _CONTEXT = 512
 _STATE, _CONVOLUTION, _STEP_RANK = 16, 4, 4  # of a Mamba
+_SHORT_CONVOLUTION = 3  # of an LFM2
 
 _WORDS = ["▁", "a", "b", "c", "▁a", "ab", "▁ab", "abc", "▁the", "▁and", "e", "t", "n", "d", "th"]
 _BYTES = "<0x{:02X}>"
@@ -60,6 +61,31 @@ def tiny_mamba(path: Path) -> Path:
         "blk.0.ssm_d": (_INNER,),
         "blk.0.ssm_out.weight": (_WIDTH, _INNER),
     }
+    return _write(path, writer, shapes)
+
+
+def tiny_lfm2(path: Path) -> Path:
+    """A hybrid model: it can take back the last tokens that it has read, of which it keeps states."""
+    writer = _begin("lfm2", num_layers=2)
+    writer.add_head_count(_HEADS)
+    writer.add_head_count_kv([0, _HEADS])  # the first layer keeps a state
+    writer.add_layer_norm_rms_eps(1e-5)
+    writer.add_shortconv_l_cache(_SHORT_CONVOLUTION)
+    _add_sentencepiece(writer)
+    square, wide, norm = (_WIDTH, _WIDTH), (_INNER, _WIDTH), (_WIDTH,)
+    shapes: _Shapes = {
+        "token_embd.weight": (_NUM_SPM, _WIDTH),
+        "token_embd_norm.weight": norm,
+        "blk.0.shortconv.conv.weight": (_WIDTH, _SHORT_CONVOLUTION),
+        "blk.0.shortconv.in_proj.weight": (3 * _WIDTH, _WIDTH),
+        "blk.0.shortconv.out_proj.weight": square,
+        **{f"blk.1.attn_{part}.weight": square for part in ("q", "k", "v", "output")},
+        **{f"blk.1.attn_{part}_norm.weight": (_WIDTH // _HEADS,) for part in ("q", "k")},
+    }
+    for layer in range(2):
+        shapes |= {f"blk.{layer}.{part}_norm.weight": norm for part in ("attn", "ffn")}
+        shapes |= {f"blk.{layer}.ffn_{part}.weight": wide for part in ("gate", "up")}
+        shapes[f"blk.{layer}.ffn_down.weight"] = wide[::-1]
     return _write(path, writer, shapes)
 
 

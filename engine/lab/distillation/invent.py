@@ -9,7 +9,6 @@ from pathlib import Path
 from engine.lab.distillation.conversation import Inventor, Step
 from engine.lab.distillation.progress import InventProgress
 from engine.lab.distillation.shards import Conversation, Origin, Shards
-from engine.numerics.vocabulary_map import fingerprint
 from engine.target.chat_template import ChatTemplate
 from engine.target.interface import FloatRow, ParallelTarget
 
@@ -34,9 +33,7 @@ def invent(
     Raises FileUnusable when the folder holds another corpus or cannot be written, TemplateFailed, PromptTooLong,
     TargetUnusable and what the target raises.
     """
-    vocabulary = target.vocabulary
-    name = fingerprint(vocabulary.pieces, vocabulary.special | vocabulary.end_of_generation)
-    shards = Shards(folder, Origin(target.description.name, name, seed))
+    shards = Shards(folder, Origin(target.description.name, target.vocabulary.fingerprint, seed))
     missing = [number for number in range(num_conversations) if number not in shards.numbers]
     progress = _Progress(num_conversations, num_conversations - len(missing), on_progress)
     inventor = Inventor(target, template, seed)

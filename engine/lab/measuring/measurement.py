@@ -11,7 +11,7 @@ from engine.decoding.speculation import Speculation
 from engine.lab.measuring.bench import Bench, Comparison, LogitGauge
 from engine.lab.measuring.machine import describe_machine
 from engine.lab.measuring.modes import Mode, ReplayMode, SimulatedMode, WriterMode
-from engine.lab.measuring.order import PASS_S, PLAIN, BenchOrder
+from engine.lab.measuring.order import PASS_S, WITHOUT_DRAFTS, BenchOrder
 from engine.lab.measuring.passes import NUM_ROWS, PassProbe
 from engine.lab.measuring.prompts import Chat
 from engine.lab.measuring.report import Json, Subject, make_report
@@ -94,7 +94,7 @@ class Measurement:
             schooling.teach(comparison.question.turns, comparison.answers[mode].verified)
 
     def _mode(self, speculation: Speculation | None, mode: str) -> Mode:
-        assert (speculation is None) == (mode == PLAIN)
+        assert (speculation is None) == (mode in WITHOUT_DRAFTS)
         settings = replace(self._order.reply_settings, keeps_distributions=mode in self._schoolings)
         trace = self._target.inner if isinstance(self._target, BodyTarget) else self._target
         if not isinstance(trace, TraceTarget):

@@ -8,12 +8,12 @@ from typing import Protocol
 
 from engine.decoding.speculation import Speculation, open_speculation
 from engine.lab.measuring.measurement import Measurement
-from engine.lab.measuring.order import ALWAYS_DRAFTING, PLAIN, RECALL, BenchOrder
+from engine.lab.measuring.order import ALWAYS_DRAFTING, RECALL, WITHOUT_DRAFTS, BenchOrder
 from engine.lab.measuring.prompts import read_prompts
 from engine.lab.measuring.windows import Schooling
 from engine.messages.drafters import DrafterSource
 from engine.messages.learned import RecallText
-from engine.numerics.draft_length import MAX_LENGTH, FixedCosts, PassCosts
+from engine.numerics.draft_length import MAX_LENGTH, USUAL_LENGTH, FixedCosts, PassCosts
 from engine.proposers import catalogue
 from engine.proposers.candidate import Always
 from engine.proposers.chooser import Chooser
@@ -68,7 +68,7 @@ def open_measurement(
     try:
         if order.body is not None:
             target = BodyTarget(target, load_target(str(order.body)))
-        memories = {mode: RecallTexts(remembered(target)) for mode in order.modes if mode != PLAIN}
+        memories = {mode: RecallTexts(remembered(target)) for mode in order.modes if mode not in WITHOUT_DRAFTS}
         # Each mode has its own drafter, so that none learns from another.
         draftings: dict[str, Drafting] = {}
         speculations: dict[str, Speculation] = {}
@@ -103,7 +103,7 @@ def _speculation(mode: str, chooser: Chooser, supplies: Supplies) -> Speculation
 
 
 def _always(order: BenchOrder) -> Always:
-    return Always(order.draft_length or 1, order.draft_length or MAX_LENGTH)
+    return Always(order.draft_length or 1, order.draft_length or USUAL_LENGTH)
 
 
 def _costs(order: BenchOrder, target: Target, stop: StopSignal) -> tuple[PassCosts, GivenStep]:

@@ -11,7 +11,7 @@ from engine.config import ReplySettings, SamplingSettings, SpeculationSettings
 from engine.drafter.choice import BUILT_IN
 from engine.errors import SettingInvalid
 from engine.messages.drafters import DrafterSource
-from engine.numerics.draft_length import MAX_LENGTH
+from engine.numerics.draft_length import USUAL_LENGTH
 
 PASS_S = 0.03  # of one pass over one row, as of an 8B model on a good machine; ratios do not depend on it
 MEASURED = "measured"
@@ -86,10 +86,12 @@ def _named_step(text: str) -> tuple[str, float | None]:
 
 
 PLAIN = "plain"
+PLAIN_AGAIN = "plain-2"  # shows how far the machine's noise drives ratios of the same from 1
 AUTO = "auto"  # as the app does
 ALWAYS_DRAFTING = "neural"  # the drafter drafts in every round, however it fares
 RECALL = "recall"  # recall alone, where it pays
-MODES = (PLAIN, AUTO, ALWAYS_DRAFTING, RECALL)
+MODES = (PLAIN, AUTO, ALWAYS_DRAFTING, RECALL, PLAIN_AGAIN)
+WITHOUT_DRAFTS = (PLAIN, PLAIN_AGAIN)
 TRACE = "trace:"  # a target's name that begins so is the vocabulary in which recorded replies are replayed
 
 
@@ -119,13 +121,21 @@ class BenchOrder:
                 raise SettingInvalid(f"There is no mode “{mode}”; choose from {', '.join(MODES)}.")
         if not self.modes or len(set(self.modes)) < len(self.modes):
             raise SettingInvalid(f"Name each mode once; choose from {', '.join(MODES)}.")
-        if self.draft_length is not None and not 1 <= self.draft_length <= MAX_LENGTH:
-            raise SettingInvalid(f"The draft length is {self.draft_length}; choose 1 to {MAX_LENGTH} tokens.")
+        if self.draft_length is not None and not 1 <= self.draft_length <= USUAL_LENGTH:
+            raise SettingInvalid(f"The draft length is {self.draft_length}; choose 1 to {USUAL_LENGTH} tokens.")
         if self.limit is not None and self.limit < 1:
             raise SettingInvalid(f"The limit is {self.limit}; choose 1 or more prompts.")
         if self.window is not None and self.window < 1:
             raise SettingInvalid(f"The window is {self.window}; choose 1 or more replies.")
         _ = self.reply_settings  # checks what it is made of
+
+    @staticmethod
+    def parse_modes(names: str) -> tuple[str, ...]:
+        """From names with commas between them; `plain` twice is plain and `plain-2`."""
+        modes: list[str] = []
+        for name in map(str.strip, names.split(",")):
+            modes.append(PLAIN_AGAIN if name == PLAIN and PLAIN in modes else name)
+        return tuple(modes)
 
     @property
     def vocabulary(self) -> Path | None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from statistics import median
 
-from engine.clock import now
 from engine.stop_signal import StopSignal
-from engine.target.interface import Target, TargetFeature
+from engine.target.interface import Target
+from engine.target.passes import sample_tokens, time_pass
 
 NUM_ROWS = (1, 2, 4, 8)
 _REPEATS = 2  # the first builds the graph of this size
@@ -18,8 +18,9 @@ class PassProbe:
     def __init__(self, target: Target) -> None:
         self._target = target
         limits = target.limits
-        can_roll_back = TargetFeature.ROLLBACK in target.features
-        self._sizes = [n for n in NUM_ROWS if n <= min(limits.max_rows, limits.max_tokens)] if can_roll_back else []
+        longest = min(limits.max_rows, limits.max_tokens) if limits.rolls_back_freely else 0
+        self._sizes = [num_rows for num_rows in NUM_ROWS if num_rows <= longest]
+        self._tokens = sample_tokens(target, max(NUM_ROWS))
         self._seconds: dict[int, list[float]] = {num_rows: [] for num_rows in self._sizes}
 
     def measure(self, stop: StopSignal) -> None:
@@ -27,7 +28,9 @@ class PassProbe:
         if self._target.limits.context_size - self._target.num_held < max(self._sizes, default=0):
             return
         for num_rows in self._sizes:
-            self._seconds[num_rows].append(min(self._time(num_rows, stop) for _ in range(_REPEATS)))
+            self._seconds[num_rows].append(
+                min(time_pass(self._target, self._tokens[:num_rows], stop) for _ in range(_REPEATS))
+            )
 
     @property
     def costs(self) -> dict[int, float]:
@@ -37,10 +40,3 @@ class PassProbe:
             for num_rows, seconds in self._seconds.items()
             if seconds
         }
-
-    def _time(self, num_rows: int, stop: StopSignal) -> float:
-        num_held, began = self._target.num_held, now()
-        self._target.evaluate([0] * num_rows, num_rows, stop)
-        seconds = now() - began
-        self._target.roll_back(num_held)
-        return seconds

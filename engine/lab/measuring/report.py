@@ -8,95 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.decoding.figures import DecodingFigures, ProposerFigures
+from engine.decoding.figures import ProposerFigures
 from engine.lab.measuring.bench import Comparison, Outcome
+from engine.lab.measuring.counted import PassMeans, attainable, mean_s, pass_means, ratio_by_counts
 from engine.lab.measuring.modes import Answer
 from engine.lab.measuring.order import PLAIN
-from engine.numerics.draft_length import MAX_LENGTH, PassCosts
-
-
-def ratios_by_counts(plain: Sequence[DecodingFigures], drafting: Sequence[DecodingFigures]) -> list[float]:
-    """For each prompt, plain's seconds per token over the mode's; both sequences are in the order of the prompts.
-
-    Every pass counts as long as passes over as many rows took on average in the same run: the machine's noise on single
-    prompts is left out, what drafting cost and gained is not.
-    """
-    passes: Counter[int] = Counter()
-    seconds: Counter[int] = Counter()
-    for figures in (*plain, *drafting):
-        passes.update(figures.passes)
-        seconds.update(figures.pass_s)
-    means = {num_rows: seconds[num_rows] / count for num_rows, count in passes.items() if count}
-    return [
-        _mean_s_per_token(theirs, means) / _mean_s_per_token(ours, means)
-        for theirs, ours in zip(plain, drafting, strict=True)
-        if theirs.num_written and ours.num_written
-    ]
-
-
-def _mean_s_per_token(figures: DecodingFigures, means: dict[int, float]) -> float:
-    target_s = sum(means[num_rows] * count for num_rows, count in figures.passes.items() if count)
-    return (target_s + figures.draft_s) / figures.num_written
-
-
-_FEWEST_PASSES = 20  # of a number of rows, for their mean to say something
-
-
-@dataclass(frozen=True, slots=True)
-class Attainable:
-    acceptance: float  # a: share of the drafted tokens that stood, of those that were reached
-    pass_costs: dict[int, float]  # V(n): of a pass over n rows, as a multiple of plain's one-row pass; what was seen
-    ratio: float  # max over k of (1 + a + … + a^k) / V(k + 1), so 1 where not drafting is best
-    covered: float  # the same, if the rounds without a draft (there was nothing to guess from) bring what plain ones do
-    # max over k of (1 + a + … + a^k) / (V(k + 1) + k · step), and 1 where not drafting is best. Where nobody took
-    # steps, with the rounds without a draft as in `covered`: free guesses are not always there.
-    allowed: float
-
-
-def attainable(
-    plain: Sequence[DecodingFigures],
-    drafting: Sequence[DecodingFigures],
-    step: float = 0.0,
-    pass_costs: Mapping[int, float] | None = None,
-) -> Attainable | None:
-    """What guesses as good as these could bring at best: free ones, and such that cost `step` of a one-row pass each.
-    `pass_costs`: V(n) as measured apart from the rounds, for passes that these had too few of. None where no draft was
-    checked, or plain had no pass."""
-    checked = sum(sum(figures.checked.values()) for figures in drafting)
-    stood = sum(sum(figures.accepted.values()) for figures in drafting)
-    single = _mean_s(plain, 1)
-    if not checked or not single:
-        return None
-    costs = {1: 1.0}
-    for num_rows in range(2, MAX_LENGTH + 2):
-        if sum(figures.passes[num_rows] for figures in drafting) >= _FEWEST_PASSES:
-            costs[num_rows] = _mean_s(drafting, num_rows) / single
-    acceptance = stood / checked
-    ratio = _best_ratio(acceptance, costs, step=0.0)
-    undrafted = sum(figures.passes[1] for figures in drafting)
-    written = sum(figures.num_written for figures in drafting)
-
-    def covered(best: float) -> float:
-        return written / ((written - undrafted) / best + undrafted)
-
-    allowed = _best_ratio(acceptance, {**(pass_costs or {}), **costs}, step)
-    return Attainable(acceptance, costs, ratio, covered(ratio), allowed if step else covered(allowed))
-
-
-def _best_ratio(acceptance: float, costs: Mapping[int, float], step: float) -> float:
-    """Over the lengths of drafts whose passes are known; at least 1, which is not to draft."""
-    filled = PassCosts(costs)
-    tokens, ratio = 0.0, 1.0
-    for length in range(max(costs)):
-        tokens += acceptance**length
-        ratio = max(ratio, tokens / (filled.of(length + 1) + length * step))
-    return ratio
-
-
-def _mean_s(all_figures: Sequence[DecodingFigures], num_rows: int) -> float:
-    count = sum(figures.passes[num_rows] for figures in all_figures)
-    return sum(figures.pass_s[num_rows] for figures in all_figures) / count if count else 0.0
-
 
 Json = dict[str, object]
 
@@ -113,17 +29,17 @@ class Subject:
 
 
 def make_report(subject: Subject, modes: Sequence[str], outcome: Outcome) -> Json:
+    answers = [answer for comparison in outcome.comparisons for answer in comparison.answers.values()]
+    means = pass_means(answer.figures for answer in answers)
     return {
         "target": subject.target,
         "simulated": subject.simulated,
         "machine": dict(subject.machine),
         "settings": dict(subject.settings),
         "pass_costs": _costs(subject.pass_costs),
-        "modes": {mode: _mode(mode, outcome, subject.pass_costs) for mode in modes},
+        "modes": {mode: _mode(mode, outcome, subject.pass_costs, means) for mode in modes},
         "prompts": [
-            _prompt(comparison, mode, answer)
-            for comparison in outcome.comparisons
-            for mode, answer in comparison.answers.items()
+            _prompt(comparison, mode, means) for comparison in outcome.comparisons for mode in comparison.answers
         ],
         "skipped": list(outcome.skipped),
         "interrupted": outcome.interrupted,
@@ -147,7 +63,7 @@ def _costs(pass_costs: Mapping[int, float]) -> Json:
     return {str(num_rows): round(cost, 4) for num_rows, cost in pass_costs.items()}
 
 
-def _mode(mode: str, outcome: Outcome, pass_costs: Mapping[int, float]) -> Json:
+def _mode(mode: str, outcome: Outcome, pass_costs: Mapping[int, float], means: PassMeans) -> Json:
     comparisons = outcome.comparisons
     answers = [comparison.answers[mode] for comparison in comparisons]
     with_plain = [comparison for comparison in comparisons if PLAIN in comparison.answers]
@@ -158,11 +74,12 @@ def _mode(mode: str, outcome: Outcome, pass_costs: Mapping[int, float]) -> Json:
         **_counts(answers),
         "ms": _ms(answers),
         "overhead_share": _overhead_share(answers),
+        "own_ms": _own_work(answers),
         **own,
         "peak_rss_mb": round(outcome.memory_mb[mode], 1),
         "ratio_to_plain": _ratios(mode, comparisons),
         "ratio_with_reading": _ratios(mode, comparisons, with_reading=True),
-        "ratio_by_counts": _ratios_by_counts(mode, comparisons),
+        "ratio_by_counts": _ratios_by_counts(mode, comparisons, means),
         "identical": sum(_is_identical(comparison, mode) for comparison in with_plain) if with_plain else None,
         "forks": [
             {
@@ -179,8 +96,7 @@ def _mode(mode: str, outcome: Outcome, pass_costs: Mapping[int, float]) -> Json:
         "attainable": _attainable(mode, comparisons, step, pass_costs),
         "passes": _passes(answers),
         "by_task": {
-            task: _task(mode, [comparison for comparison in comparisons if comparison.question.task == task])
-            for task in tasks
+            task: _task(mode, [each for each in comparisons if each.question.task == task], means) for task in tasks
         },
     }
 
@@ -226,9 +142,24 @@ def _parts_s(answers: Sequence[Answer]) -> dict[str, float]:
 
 def _overhead_share(answers: Sequence[Answer]) -> float:
     """Of the wall time, what is neither the target's nor the drafter's."""
+    wall_s = sum(answer.wall_s for answer in answers)
+    return round(_own_s(answers) / wall_s, 6) if wall_s > 0 else 0.0
+
+
+def _own_work(answers: Sequence[Answer]) -> Json:
+    """The same in milliseconds."""
+    own_ms = _own_s(answers) * 1e3
+    written = sum(answer.figures.num_written for answer in answers)
+    rounds = sum(answer.figures.num_rounds for answer in answers)
+    return {
+        "per_token": round(own_ms / written, 4) if written else None,
+        "per_round": round(own_ms / rounds, 4) if rounds else None,
+    }
+
+
+def _own_s(answers: Sequence[Answer]) -> float:
     parts = _parts_s(answers)
-    wall_s = sum(parts.values())
-    return round((parts["translate"] + parts["accept"] + parts["other"]) / wall_s, 6) if wall_s > 0 else 0.0
+    return parts["translate"] + parts["accept"] + parts["other"]
 
 
 def _own_ms(answers: Sequence[Answer]) -> float:
@@ -240,13 +171,14 @@ def _ratios(mode: str, comparisons: Iterable[Comparison], with_reading: bool = F
     return _spread([ratio for ratio in ratios if ratio is not None])
 
 
-def _ratios_by_counts(mode: str, comparisons: Iterable[Comparison]) -> Json | None:
-    compared = [comparison.answers for comparison in comparisons if PLAIN in comparison.answers]
-    return _spread(
-        ratios_by_counts(
-            [answers[PLAIN].figures for answers in compared], [answers[mode].figures for answers in compared]
-        )
-    )
+def _ratios_by_counts(mode: str, comparisons: Iterable[Comparison], means: PassMeans) -> Json | None:
+    ratios = [_ratio_by_counts(mode, comparison, means) for comparison in comparisons]
+    return _spread([ratio for ratio in ratios if ratio is not None])
+
+
+def _ratio_by_counts(mode: str, comparison: Comparison, means: PassMeans) -> float | None:
+    plain = comparison.answers.get(PLAIN)
+    return None if plain is None else ratio_by_counts(plain.figures, comparison.answers[mode].figures, means)
 
 
 def _spread(ratios: Sequence[float]) -> Json | None:
@@ -301,7 +233,7 @@ class _DraftStep:
 
 def _draft_step(answers: Sequence[Answer], comparisons: Sequence[Comparison]) -> _DraftStep | None:
     steps = sum(answer.figures.num_steps - answer.figures.num_readings for answer in answers)
-    single_s = _mean_s([each.answers[PLAIN].figures for each in comparisons if PLAIN in each.answers], 1)
+    single_s = mean_s([each.answers[PLAIN].figures for each in comparisons if PLAIN in each.answers], 1)
     if not steps or not single_s:
         return None
     return _DraftStep(sum(answer.figures.draft_s - answer.figures.reading_s for answer in answers) / steps, single_s)
@@ -340,18 +272,18 @@ def _passes(answers: Iterable[Answer]) -> Json:
     return {str(num_rows): passes[num_rows] for num_rows in sorted(passes)}
 
 
-def _task(mode: str, comparisons: Sequence[Comparison]) -> Json:
+def _task(mode: str, comparisons: Sequence[Comparison], means: PassMeans) -> Json:
     counts = _counts([comparison.answers[mode] for comparison in comparisons])
     return {
         **counts,
         "ratio_to_plain": _ratios(mode, comparisons),
-        "ratio_by_counts": _ratios_by_counts(mode, comparisons),
+        "ratio_by_counts": _ratios_by_counts(mode, comparisons, means),
     }
 
 
-def _prompt(comparison: Comparison, mode: str, answer: Answer) -> Json:
-    ratio = ratio_to_plain(comparison, mode)
-    plain = comparison.answers.get(PLAIN)
+def _prompt(comparison: Comparison, mode: str, means: PassMeans) -> Json:
+    answer, plain = comparison.answers[mode], comparison.answers.get(PLAIN)
+    ratio, counted = ratio_to_plain(comparison, mode), _ratio_by_counts(mode, comparison, means)
     return {
         "id": comparison.question.id,
         "task": comparison.question.task,
@@ -359,5 +291,7 @@ def _prompt(comparison: Comparison, mode: str, answer: Answer) -> Json:
         **{name: value for name, value in _counts([answer]).items() if name != "num_prompts"},
         "ms": _ms([answer]),
         "ratio_to_plain": None if ratio is None else round(ratio, 4),
+        "ratio_by_counts": None if counted is None else round(counted, 4),
+        "passes": _passes([answer]),
         "identical": None if plain is None else _is_identical(comparison, mode),
     }

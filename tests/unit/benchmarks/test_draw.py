@@ -63,3 +63,13 @@ def test_lines_are_kept_as_they_are_and_no_more_are_drawn_than_there_are(tmp_pat
 def test_every_file_is_drawn_from(tmp_path: Path) -> None:
     paths = [trace(tmp_path / name) for name in ("a.jsonl", "b.jsonl")]
     assert Counter(sources(drawn(paths, 6))) == dict.fromkeys(NUM_LINES, 2)
+
+
+def test_tasks_can_take_turns_instead_of_sources(tmp_path: Path) -> None:
+    path = tmp_path / "prompts.jsonl"
+    lines = [
+        {"source": "one", "task": "math" if number % 4 else "chat", "turns": [str(number)]} for number in range(40)
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    both = draw(read_sources([path], "task"), 12, 7, even=True)
+    assert Counter(json.loads(line)["task"] for line in both) == {"math": 6, "chat": 6}

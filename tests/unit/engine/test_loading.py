@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from engine.config import EngineConfig, ReplySettings, SamplingSettings, SpeculationSettings
 from engine.drafter.choice import BUILT_IN
-from engine.errors import DrafterUnusable
-from engine.loading import speculate
+from engine.errors import DrafterUnusable, StoreUnusable
+from engine.loading import PaceMemory, speculate
 from engine.messages.conversations import ChatTurn, Role
 from engine.messages.drafters import Guesses
+from engine.messages.pace import KnownPace
 from engine.numerics.draft_length import FixedCosts, PassCosts
 from engine.numerics.suffix_index import SuffixIndex
+from engine.proposers import catalogue
+from engine.proposers.interface import Supplies
 from engine.replies.reply import Reply, ReplyWriter
+from engine.spare_time import SpareTime
 from engine.stop_signal import StopSignal
+from engine.target.interface import FloatRows
 from tests.fakes.listener import RecordingListener
 from tests.fakes.proposers import FREE
-from tests.fakes.supply import FAKE_STARTER, TEXT, FakeSupply
+from tests.fakes.supply import FAKE_STARTER, TEXT, FakeSupply, large_target
 
 STEEP = FixedCosts({1: 1.0, 16: 16.0})
 GENTLE = FixedCosts({1: 1.0, 2: 1.2, 16: 4.0})
@@ -41,7 +49,7 @@ def passes(monkeypatch: pytest.MonkeyPatch) -> Callable[[PassCosts], None]:
     """Sets what passes of the target cost."""
 
     def cost(costs: PassCosts) -> None:
-        monkeypatch.setattr("engine.loading.measure_passes", lambda _target, _stop: costs)
+        monkeypatch.setattr("engine.loading.measure_passes", lambda _target, _stop, _known: costs)
 
     cost(FREE)
     return cost
@@ -50,7 +58,13 @@ def passes(monkeypatch: pytest.MonkeyPatch) -> Callable[[PassCosts], None]:
 class Start:
     """Speculation for one target, and all that it says."""
 
-    def __init__(self, supply: FakeSupply, at_once: bool = False, recalled: str = "") -> None:
+    def __init__(
+        self,
+        supply: FakeSupply,
+        at_once: bool = False,
+        recalled: str = "",
+        memory: PaceMemory | None = None,
+    ) -> None:
         self.supply = supply
         self.told: list[str] = []
         self.speculation = speculate(
@@ -61,6 +75,7 @@ class Start:
             lambda: [SuffixIndex([[*recalled.encode()]])] if recalled else [],
             lambda changed: self.told.append(changed.state),
             at_once=at_once,
+            memory=memory,
         )
         self.writer = ReplyWriter(supply.target, self.speculation)
 
@@ -93,6 +108,50 @@ def test_the_chosen_drafter_joins_and_is_named(tmp_path: Path) -> None:
     assert reply.figures.by_proposer["drafter"].num_accepted > 10
     assert start.state.startswith("The starter guesses ")
     assert start.supply.opened == ["starter"]
+
+
+@pytest.mark.usefixtures("passes")
+def test_loading_waits_while_a_reply_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spare = SpareTime(lull_s=0.0)
+    monkeypatch.setattr("engine.loading.SpareTime", lambda: spare)
+    supply, opened = FakeSupply(tmp_path), list[str]()
+    with ExitStack() as before_the_reply:
+
+        def evaluate() -> None:
+            before_the_reply.close()
+            time.sleep(0.002)
+            opened.extend(supply.opened)
+
+        before_the_reply.enter_context(spare.taken())
+        supply.target.on_evaluate = evaluate
+        start = Start(supply)
+        assert "drafter" not in start.write().figures.by_proposer
+    assert opened == [], "the first reply is as fast as without a drafter"
+    joined()
+    assert supply.opened == ["starter"]
+    assert start.write().figures.by_proposer["drafter"].num_accepted > 10
+
+
+@pytest.mark.usefixtures("passes")
+def test_what_waits_to_be_loaded_is_given_up_with_its_target(tmp_path: Path) -> None:
+    supply = FakeSupply(tmp_path)
+    start = Start(supply)
+    start.writer.close()
+    joined()
+    assert supply.opened == []
+
+
+@pytest.mark.usefixtures("passes")
+def test_while_a_drafter_is_being_loaded_no_other_one_is_chosen(tmp_path: Path) -> None:
+    """A reply may end when one is loaded and has not joined yet."""
+    supply = FakeSupply(tmp_path)
+    start = Start(supply, at_once=True)
+    listed = catalogue.LISTED_DRAFTER.proposer_class()
+    start.speculation.expect([listed], Supplies(supply.target))
+    supply.note(WRONG)
+    start.write()
+    assert supply.choice.chosen == FAKE_STARTER
+    assert None not in supply.told
 
 
 def test_where_nobody_pays_nothing_is_loaded_and_the_state_says_so(
@@ -198,3 +257,70 @@ def test_a_drafter_that_fails_in_a_reply_is_given_up_for_good(tmp_path: Path, mo
     assert any(told.startswith("The starter failed (RuntimeError)") for told in start.told)
     start.write()
     assert supply.opened == ["starter"]
+
+
+# What the pace knows
+
+
+class Notebook:
+    """Implements `engine.loading.PaceMemory`."""
+
+    def __init__(self, fails: bool = False) -> None:
+        self.pace: KnownPace | None = None
+        self._fails = fails
+
+    def load(self) -> KnownPace | None:
+        self._check()
+        return self.pace
+
+    def save(self, pace: KnownPace) -> None:
+        self._check()
+        self.pace = pace
+
+    def _check(self) -> None:
+        if self._fails:
+            raise StoreUnusable("The store cannot be used.")
+
+
+@pytest.mark.usefixtures("passes")
+def test_a_second_start_goes_on_from_the_chances_of_the_first(tmp_path: Path) -> None:
+    notebook = Notebook()
+    first = Start(FakeSupply(tmp_path), at_once=True, memory=notebook)
+    for _ in range(3):
+        first.write()
+    known = notebook.pace
+    assert known is not None
+    assert known.forms["the starter"].num_askings > 4
+    second = Start(FakeSupply(tmp_path), at_once=True, memory=notebook)
+    assert second.speculation.known_pace is None, "nothing new is known yet"
+    second.write()
+    assert notebook.pace is not None
+    assert notebook.pace.forms["the starter"].num_askings > known.forms["the starter"].num_askings
+    assert sum(notebook.pace.chances["recall"].tried) >= sum(known.chances["recall"].tried)
+
+
+def test_of_a_target_whose_costs_are_known_only_plain_passes_are_timed(tmp_path: Path) -> None:
+    notebook = Notebook()
+    supply = FakeSupply(tmp_path)
+    Start(supply, at_once=True, memory=notebook).write()
+    assert notebook.pace is not None
+    known = replace(notebook.pace.costs, change_s=1.0)
+    notebook.pace = replace(notebook.pace, costs=known)
+    passes: list[int] = []
+    target = large_target()
+    evaluate = target.evaluate
+
+    def note(tokens: Sequence[int], num_rows: int, stop: StopSignal) -> FloatRows:
+        passes.append(len(tokens))
+        return evaluate(tokens, num_rows, stop)
+
+    target.evaluate = note  # type: ignore[method-assign]
+    Start(FakeSupply(tmp_path, target), at_once=True, memory=notebook)
+    assert set(passes) == {1}
+
+
+@pytest.mark.usefixtures("passes")
+def test_a_store_that_fails_ends_no_reply(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    Start(FakeSupply(tmp_path), at_once=True, memory=Notebook(fails=True)).write()
+    assert "cannot be read" in caplog.text
+    assert "is not kept" in caplog.text

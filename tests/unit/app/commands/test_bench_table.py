@@ -43,3 +43,12 @@ def test_a_simulation_says_what_the_drafters_reading_would_cost(capsys: pytest.C
     out = capsys.readouterr().out
     assert "auto: 2.000 times plain, worst 2.000" in out
     assert "auto: 1.600 times plain, worst 1.600, with the drafter's reading of prompts, 0.25 s" in out
+
+
+def test_every_mode_has_its_ratios_as_measured_and_by_counts(capsys: pytest.CaptureFixture[str]) -> None:
+    answers = {"plain": answer(2.0), "plain-2": answer(4.0)}
+    outcome = Outcome((Comparison(Question("a", "chat", ()), answers, {}),), (), dict.fromkeys(answers, 1.0), False)
+    print_report(make_report(Subject("body", False, {}, {}, {}), list(answers), outcome))
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["plain-2", *["0.500"] * 4, *["1.000"] * 4] in rows
+    assert ["chat", "plain-2", "1", *["0.500"] * 4, *["1.000"] * 4] in rows

@@ -13,7 +13,6 @@ from app.controllers.drafter import DrafterController
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings
-from app.theme import ThemeKeeper
 from engine import AUTOMATIC, STARTER, ChangeTargetOptions, EngineConfig, FetchDrafter, LoadTarget, UseDrafter
 from engine import BUILT_IN as BUILT_IN_CHOICE
 from engine.messages.drafters import DrafterChoice
@@ -68,19 +67,6 @@ class Desk:
 
 
 @pytest.fixture
-def window(qtbot: QtBot, keeper: ThemeKeeper) -> MainWindow:
-    window = MainWindow(keeper)
-    qtbot.addWidget(window)
-    window.show()
-    return window
-
-
-@pytest.fixture
-def bridge() -> FakeBridge:
-    return FakeBridge()
-
-
-@pytest.fixture
 def desk(window: MainWindow, bridge: FakeBridge, tmp_path: Path) -> Desk:
     return Desk(window, bridge, tmp_path, AUTOMATIC)
 
@@ -119,7 +105,7 @@ def test_the_dialog_follows_who_drafts_and_why(desk: Desk, bridge: FakeBridge) -
 def test_a_chosen_drafter_that_fails_is_in_use_no_more(used: Desk, bridge: FakeBridge) -> None:
     fixed = DrafterChoice(SMALL, "You chose qwen2.5-1.5b.", PLAIN.prospects, is_fixed=True)
     bridge.tell(DrafterChosen(QWEN.name, fixed), SpeculationChanged(QWEN.name, "It is being loaded.", False, True))
-    assert used.heading.startswith("Qwen2.5-1.5b-instruct-q4_k_m is being loaded")
+    assert used.heading.startswith("qwen2.5-1.5b-instruct-q4_k_m is being loaded")
     bridge.tell(SpeculationChanged(QWEN.name, "x.gguf is damaged; download it again.", False))
     assert used.heading == f"Nobody drafts for {QWEN.name}."
     assert "x.gguf is damaged; download it again." in used.dialog.state.text()

@@ -57,11 +57,6 @@ SECRET = ConversationSummary(2**30, "Secret", NOW, incognito=True)
 
 
 @pytest.fixture
-def bridge() -> FakeBridge:
-    return FakeBridge()
-
-
-@pytest.fixture
 def window(qtbot: QtBot, keeper: ThemeKeeper, bridge: FakeBridge) -> MainWindow:
     window = MainWindow(keeper)
     qtbot.addWidget(window)

@@ -25,19 +25,6 @@ from tests.unit.app.dialogs.history.made import history
 
 
 @pytest.fixture
-def window(qtbot: QtBot, keeper: ThemeKeeper) -> MainWindow:
-    window = MainWindow(keeper)
-    qtbot.addWidget(window)
-    window.show()
-    return window
-
-
-@pytest.fixture
-def bridge() -> FakeBridge:
-    return FakeBridge()
-
-
-@pytest.fixture
 def controller(window: MainWindow, bridge: FakeBridge, keeper: ThemeKeeper) -> HistoryController:
     return HistoryController(window, bridge, keeper)
 
@@ -52,7 +39,7 @@ def tell(bridge: FakeBridge, *events: Event) -> None:
     bridge.tell(*events)
 
 
-LEARNED = DrafterLearned(1, 0.9, 1.1, 10, is_return=False)
+LEARNED = DrafterLearned(1, 0.9, 1.1, 10)
 
 
 def test_it_is_read_when_it_is_opened(controller: HistoryController, window: MainWindow, bridge: FakeBridge) -> None:

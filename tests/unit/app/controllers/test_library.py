@@ -10,7 +10,6 @@ from PySide6.QtCore import QCoreApplication, QMimeData, QPoint, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog, QMessageBox, QPushButton
-from pytestqt.qtbot import QtBot
 
 from app.controllers.library import connect_library
 from app.dialogs.forms_dialog import FormsDialog
@@ -86,14 +85,6 @@ class Desk:
 
 def ready(target: LibraryTarget, command: LoadTarget) -> TargetReady:
     return TargetReady(TargetInfo(target.name, str(target.path), "llama", 8192, target.size_bytes, 2), command)
-
-
-@pytest.fixture
-def window(qtbot: QtBot, keeper: ThemeKeeper) -> MainWindow:
-    window = MainWindow(keeper)
-    qtbot.addWidget(window)
-    window.show()
-    return window
 
 
 @pytest.fixture

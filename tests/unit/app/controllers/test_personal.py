@@ -17,7 +17,6 @@ from app.controllers.personal import PersonalController
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings
-from app.theme import ThemeKeeper
 from engine import (
     EngineConfig,
     ExportProfile,
@@ -89,14 +88,6 @@ class Desk:
     @property
     def toasts(self) -> list[str]:
         return [toast.words.text() for toast in self.window.toasts.shown]
-
-
-@pytest.fixture
-def window(qtbot: QtBot, keeper: ThemeKeeper) -> MainWindow:
-    window = MainWindow(keeper)
-    qtbot.addWidget(window)
-    window.show()
-    return window
 
 
 @pytest.fixture
@@ -320,12 +311,12 @@ def test_what_cannot_be_read_is_told(desk: Desk) -> None:
 
 
 def test_what_is_shown_follows_what_is_learned_and_loaded(desk: Desk) -> None:
-    desk.tell(READY, DrafterLearned(3, 1.0, 2.0, 5, False))
+    desk.tell(READY, DrafterLearned(3, 1.0, 2.0, 5))
     assert desk.posted == [], "nobody looks"
     desk.open()
     ready = SpeculationChanged("Tiny", "The drafter is ready.", True)
     for events, num_asked in (
-        ([DrafterLearned(3, 1.0, 2.0, 5, False)], 1),
+        ([DrafterLearned(3, 1.0, 2.0, 5)], 1),
         ([ready, SpeculationChanged("Tiny", "Drafter guesses 3 ahead.", True)], 2),
         ([READY], 3),
     ):

@@ -33,11 +33,6 @@ HITS = (SearchHit(SUMMARIES[1], 4, "a zebra", ((2, 5),)), SearchHit(SUMMARIES[0]
 
 
 @pytest.fixture
-def bridge() -> FakeBridge:
-    return FakeBridge()
-
-
-@pytest.fixture
 def window(qtbot: QtBot, keeper: ThemeKeeper, bridge: FakeBridge) -> MainWindow:
     window = MainWindow(keeper)
     qtbot.addWidget(window)

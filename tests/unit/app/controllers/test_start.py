@@ -120,14 +120,6 @@ def test_who_writes_already_is_left_alone(qtbot: QtBot, sit_down: Callable[..., 
 # The store
 
 
-@pytest.fixture
-def window(qtbot: QtBot, keeper: ThemeKeeper) -> MainWindow:
-    window = MainWindow(keeper)
-    qtbot.addWidget(window)
-    window.show()
-    return window
-
-
 class Trouble:
     def __init__(self, window: MainWindow) -> None:
         self.bridge = FakeBridge()

@@ -34,11 +34,13 @@ def test_of_a_draft_by_two_each_has_its_own_tokens(num_accepted: int, recalled: 
 
 def test_a_round_is_counted_by_its_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, recorder = FakeClock(monkeypatch), Recorder()
+    recorder.start()
+    clock.spend(0.25)
     recorder.begin()
     for seconds in (5.0, 16.0, 2.0, 1.0):  # drafting, verifying, accepting, committing
         clock.spend(seconds)
         recorder.step()
-    assert recorder.check_s == 19
+    assert recorder.round_s == 24.25
     clock.spend(0.5)  # observing
     draft = Draft((1, 2), num_steps=3, drafter_s=4.0, reading_s=3.0, proposer="drafter", num_read=20)
     recorder.complete(Verdict(draft, 1, (1, 9)))
@@ -46,6 +48,12 @@ def test_a_round_is_counted_by_its_steps(monkeypatch: pytest.MonkeyPatch) -> Non
     assert (figures.draft_s, figures.translate_s, figures.target_s, figures.accept_s) == (4.0, 1.5, 17.0, 2.0)
     assert (figures.reading_s, figures.num_readings, figures.num_read) == (3.0, 1, 20)
     assert figures.pass_s == {3: 16.0}
+    clock.spend(2.0)  # telling whoever reads along
+    recorder.begin()
+    for _ in range(4):
+        clock.spend(1.0)
+        recorder.step()
+    assert recorder.round_s == 0.5 + 2.0 + 4.0, "all that belongs to a round is counted"
 
 
 def test_who_had_nothing_to_guess_has_not_drafted() -> None:

@@ -23,6 +23,7 @@ from engine.proposers.interface import Context, Worth
 from engine.proposers.recall import RecallProposer
 from engine.proposers.translated import TranslatedDrafter
 from engine.stop_signal import StopSignal
+from engine.target.interface import Interrupted
 from tests.fakes.drafter import Logits, guesses, random_logits
 from tests.fakes.proposers import RandomProposer, choosing, drafting, neural_proposer
 from tests.fakes.target import END, PIECES, FakeTarget, says
@@ -168,3 +169,74 @@ def test_one_that_fails_on_the_way_costs_no_token(caplog: pytest.LogCaptureFixtu
         proposers[0].origin = Origin("another", "Another", "", "")
         with caplog.at_level(logging.CRITICAL):
             assert write(FakeTarget(says(TEXT)), choosing(*proposers)) == plain
+
+
+class ForgettingTarget(FakeTarget):
+    """Seems able to roll back, and is not: the first time it matters it holds nothing."""
+
+    def roll_back(self, num_kept: int) -> bool:
+        if num_kept in (0, len(self.held)):
+            return super().roll_back(num_kept)
+        self.held.clear()
+        return False
+
+
+def wrong(target: FakeTarget) -> Speculation:
+    return drafting(neural(target, logits=random_logits(0)), length=4)
+
+
+def test_where_a_draft_cannot_be_taken_back_the_text_is_read_again_and_nothing_is_drafted_any_more() -> None:
+    target = ForgettingTarget(says(TEXT), max_tokens=8)
+    session = Session(target)
+    speculation = wrong(target)
+    prompt = target.tokenize("user\nPlease.\n" + PROMPT)
+    rows = session.read(prompt, StopSignal())
+    decoder = Decoder(target, session, GREEDY, TURNS, speculation)
+    written: list[int] = []
+    for tokens in decoder.rounds(rows, StopSignal()):
+        written += tokens
+        assert session.tokens == [*prompt, *written][: len(session.tokens)]
+    assert written == [*TEXT.encode(), END]
+    assert target.held == session.tokens == [*prompt, *written[:-1]]
+    assert len(decoder.figures.by_proposer) == 1
+    assert decoder.figures.by_proposer["drafter"].num_rounds == 1
+    assert speculation.state.startswith("Off: this model cannot take back")
+    speculation.join(at_random(target))
+    assert not speculation.is_drafting
+
+
+def test_reading_again_can_be_stopped_and_what_was_read_stays_known() -> None:
+    target, stop = ForgettingTarget(says(TEXT), max_tokens=8), StopSignal()
+    session = Session(target)
+    prompt = target.tokenize("user\nPlease.\n" + PROMPT)
+    rows = session.read(prompt, stop)
+    rounds = Decoder(target, session, GREEDY, TURNS, wrong(target)).rounds(rows, stop)
+    next(rounds), next(rounds)
+    assert target.held == []
+    num_passes = iter(range(100))
+    target.on_evaluate = lambda: stop.set() if next(num_passes) == 1 else None
+    with pytest.raises(Interrupted):
+        next(rounds)
+    assert target.held == session.tokens == prompt[:8]
+    assert session.read(prompt, StopSignal()).argmax() == TEXT.encode()[0]
+    assert target.held == session.tokens == prompt
+
+
+def test_after_a_lost_reply_the_next_prompt_is_read_from_its_beginning() -> None:
+    target = ForgettingTarget(says(TEXT))
+    session = Session(target)
+    prompt = target.tokenize(PROMPT)
+    rows = session.read(prompt, StopSignal())
+    rounds = Decoder(target, session, GREEDY, TURNS, wrong(target)).rounds(rows, StopSignal())
+    next(rounds), next(rounds)
+    assert target.held == []
+    told: list[tuple[int, int]] = []
+    session.read(prompt, StopSignal(), lambda evaluated, total: told.append((evaluated, total)))
+    assert target.held == session.tokens == prompt
+    assert told[-1] == (len(prompt), len(prompt))
+
+
+@whoever_drafts
+def test_no_draft_is_longer_than_can_be_taken_back(speculate: Speculate) -> None:
+    target = FakeTarget(says(TEXT), max_rollback=2)
+    assert write(target, speculate(target)) == [*TEXT.encode(), END]

@@ -15,17 +15,19 @@ from engine.config import SamplingSettings
 from engine.decoding.loop import Decoder
 from engine.decoding.session import Session
 from engine.decoding.speculation import Speculation
+from engine.drafter.interface import LogitRow
 from engine.messages.conversations import ChatTurn, Role
 from engine.numerics.draft_length import FixedCosts
 from engine.numerics.sampling import Dice, make_distribution
 from engine.numerics.suffix_index import SuffixIndex
 from engine.proposers.chooser import Chooser
 from engine.proposers.recall import RecallProposer
+from engine.proposers.shared_vocabulary import SharedVocabularyDrafter
 from engine.stop_signal import StopSignal
 from engine.target.interface import FloatRows
 from tests.fakes.dice import every_outcome
 from tests.fakes.drafter import random_logits
-from tests.fakes.proposers import choosing, drafting, neural_proposer
+from tests.fakes.proposers import choosing, drafting, neural_proposer, sharing_proposer
 from tests.fakes.target import PIECES, FakeTarget
 
 LETTERS = b"theing"
@@ -111,12 +113,43 @@ def test_sampled_text_follows_the_targets_distribution_exactly(seed: int, merge:
     assert Sum(seed, 3, speculate).error() < 1e-9
 
 
+@settings(max_examples=5)
+@given(seed=st.integers(0, 10_000), length=st.integers(1, 2))
+def test_it_does_so_where_the_drafter_has_the_targets_vocabulary(seed: int, length: int) -> None:
+    def speculate() -> Speculation:
+        return drafting(sharing_proposer(FakeTarget().vocabulary, random_logits(seed, LETTERS, PIECES)), length)
+
+    assert Sum(seed, 3, speculate).error() < 1e-9
+
+
 @settings(max_examples=8)
 @given(seed=st.integers(0, 10_000), merge=st.booleans())
 def test_it_does_so_where_guesses_are_dropped_that_are_not_worth_checking(seed: int, merge: bool) -> None:
     def speculate() -> Speculation:
         drafter = neural_proposer(FakeTarget().vocabulary, random_logits(seed, LETTERS), merge)
         return Speculation(Chooser(FixedCosts({1: 1.0, 16: 8.0}), [drafter], step_s=0.0))
+
+    assert Sum(seed, 3, speculate).error() < 1e-9
+
+
+def shared_drafter(seed: int) -> SharedVocabularyDrafter:
+    """With the target's own vocabulary, of which it guesses the likely tokens."""
+
+    def logits(held: Sequence[int]) -> LogitRow:
+        row = np.full(len(PIECES), -30.0, np.float32)
+        row[[*LIKELY]] = 2 * np.random.default_rng([seed, *held[-3:]]).standard_normal(len(LIKELY))
+        return row
+
+    return sharing_proposer(FakeTarget().vocabulary, logits)
+
+
+@settings(max_examples=5)
+@given(seed=st.integers(0, 10_000), slope=st.sampled_from([1.0, 8.0]))
+def test_it_does_so_where_both_have_one_vocabulary(seed: int, slope: float) -> None:
+    """Also where guesses are dropped that are not worth checking, by what the rounds before showed."""
+
+    def speculate() -> Speculation:
+        return Speculation(Chooser(FixedCosts({1: 1.0, 16: slope}), [shared_drafter(seed)], step_s=0.0))
 
     assert Sum(seed, 3, speculate).error() < 1e-9
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Mapping
 
 import pytest
 
 from engine.config import SamplingSettings
-from engine.decoding.speculation import Speculation, capitalized
+from engine.decoding.speculation import Speculation
 from engine.messages.conversations import ChatTurn, Role
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
 from engine.numerics.draft_length import FixedCosts
 from engine.numerics.sampling import RandomDice
-from engine.proposers.catalogue import DRAFTER
+from engine.proposers.catalogue import DRAFTER, RECALL
 from engine.proposers.chooser import Chooser
 from engine.proposers.interface import Context, Proposer, Supplies, Worth
 from tests.fakes.proposers import FREE, FakeRecall, FakeSlow, RandomProposer, choosing, drafting
@@ -159,6 +160,74 @@ def test_what_is_wrong_with_the_drafter_is_said_again_when_recall_rests() -> Non
     assert watched.told[-1] == "The drafter is broken."
 
 
+def test_what_is_wrong_with_one_proposer_does_not_hide_what_is_wrong_with_another() -> None:
+    watched = Watched(GENTLE)
+    watched.speculation.give_up(RECALL, "Recall is broken.")
+    watched.speculation.explain(DRAFTER, "No drafter pays.")
+    assert watched.told == ["Recall is broken.", "Recall is broken. No drafter pays."]
+    watched.speculation.explain(DRAFTER, "No drafter pays any more.")
+    assert watched.told[-1] == "Recall is broken. No drafter pays any more."
+
+
+def test_a_drafter_that_is_there_after_all_is_complained_about_no_more() -> None:
+    watched = Watched(GENTLE, FakeRecall())
+    watched.speculation.give_up(DRAFTER, "The drafter is broken.")
+    slow = FakeSlow(0.9, 0.1)
+    watched.speculation.join(slow)
+    slow.chance = 0.02
+    watched.play(200, stands=False)
+    assert watched.speculation.state == "Paused: this text is unpredictable."
+
+
+def test_what_is_told_on_demand_is_never_told_after_something_newer() -> None:
+    told: list[str] = []
+    speculation = Speculation(Chooser(FREE), lambda changed: told.append(changed.state))
+    speculation.expect([RandomProposer], Supplies(FakeTarget()))
+    joining = threading.Thread(target=lambda: speculation.join(RandomProposer(10)))
+
+    def listen(now: Speculation) -> None:
+        state = now.state
+        joining.start()
+        joining.join(0.2)  # long enough, if nothing held it
+        told.append(state)
+
+    speculation.tell(listen)
+    joining.join()
+    assert told[:-1] == ["Random is being loaded."] * 2
+    assert told[-1].startswith("Random is ready")
+
+
+class Timed(FakeSlow):
+    num_timed = 0
+
+    def measure_cost(self) -> float:
+        self.num_timed += 1
+        return super().measure_cost()
+
+
+def test_a_step_is_timed_again_after_replies_also_of_a_drafter_that_could_not_pay() -> None:
+    watched, slow = Watched(GENTLE), Timed(0.9, 50.0)
+    watched.speculation.join(slow)  # beside something else, as it seems
+    watched.play(9, stands=True)
+    assert slow.asked == []
+    slow.step_s = 0.1
+    watched.speculation.end_reply()
+    assert slow.num_timed == 1
+    watched.play(9, stands=True)
+    assert slow.asked
+    for _ in range(8):
+        assert slow.num_timed == 1, "not after every reply"
+        watched.speculation.end_reply()
+    assert slow.num_timed == 2
+
+
+def test_a_given_step_is_never_timed() -> None:
+    slow = Timed(0.9, 0.1)
+    speculation = Speculation(Chooser(FREE, [slow], step_s=0.0))
+    speculation.end_reply()
+    assert slow.num_timed == 0
+
+
 def test_how_fast_plain_decoding_is_can_be_asked() -> None:
     watched = Watched(GENTLE)
     watched.play(20, stands=True)
@@ -208,10 +277,3 @@ def test_whatever_fails_of_a_drafter_the_reply_goes_on_with_recall(
             speculation.end_reply()
     assert not speculation.is_drafting
     assert speculation.propose(CONTEXT, 4).tokens == (7,)
-
-
-def test_sentences_begin_with_a_capital_letter_but_names_stay_as_they_are() -> None:
-    for words in ("the starter", "recall and drafter", "the drafter of owner/model"):
-        assert capitalized(words) == words[0].upper() + words[1:]
-    for name in ("owner/model-1b", "smollm2-135m q4", "Qwen 2.5", ""):
-        assert capitalized(name) == name

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from llama_cpp import llama_cpp as lib
 
 from engine.drafter.gguf import MAX_HELD, GgufDrafter, GgufVocabulary, load_gguf
 from engine.errors import Cancelled, DrafterUnusable
@@ -149,14 +150,27 @@ def test_it_reads_and_takes_back() -> None:
 
 
 @pytest.mark.starter
+def test_steps_use_the_threads_that_suit_them_and_prompts_all() -> None:
+    drafter, _ = load_gguf(starter_path(), "Starter", True, StopSignal())
+    context = drafter._model._context
+    all_threads = drafter.most_threads
+    assert all_threads == lib.llama_n_threads(context) == lib.llama_n_threads_batch(context)
+    row = drafter.read([1, 2, 3]).copy()
+    drafter.use_threads(1)
+    assert (lib.llama_n_threads(context), lib.llama_n_threads_batch(context)) == (1, all_threads)
+    drafter.roll_back(2)
+    assert drafter.read([3]).argmax() == row.argmax()
+
+
+@pytest.mark.starter
 def test_its_memory_is_freed_with_it() -> None:
     drafter, _ = load_gguf(starter_path(), "Starter", True, StopSignal())
     model = drafter._model
     assert isinstance(drafter, GgufDrafter)
-    assert model._context is not None  # type: ignore[attr-defined]
+    assert model._context is not None
     del drafter
     gc.collect()
-    assert model._context is None  # type: ignore[attr-defined]
+    assert model._context is None
 
 
 @pytest.mark.starter

@@ -158,6 +158,34 @@ def test_logits_are_a_view_in_32_bits(small: LlamaDrafter) -> None:
     assert np.shares_memory(first, small.read([6]))
 
 
+def test_a_step_uses_the_threads_that_suit_it_and_all_else_the_others(
+    small: LlamaDrafter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen, torchs = list[int](), torch.set_num_threads
+
+    def watch(num_threads: int) -> None:
+        chosen.append(num_threads)
+        torchs(num_threads)
+
+    monkeypatch.setattr(small, "most_threads", 2)
+    monkeypatch.setattr(small, "_num_threads", 2)
+    monkeypatch.setattr(torch, "set_num_threads", watch)
+    small.roll_back(0)
+    small.read([1, 2, 3])
+    several = small.read([4]).copy()
+    assert chosen == []
+    small.use_threads(1)
+    small.roll_back(0)
+    small.read([1, 2, 3])
+    assert chosen == [], "a prompt is read with all of them"
+    alone = small.read([4]).copy()
+    assert chosen == [1, 2], "what learns keeps them all"
+    assert alone == pytest.approx(several, abs=1e-3)
+    with pytest.raises(ValueError, match="outside"):
+        small.read([-1])
+    assert chosen[-1] == 2
+
+
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
 def test_on_a_gpu_the_logits_are_about_the_same(tmp_path: Path) -> None:
     model = random_llama()

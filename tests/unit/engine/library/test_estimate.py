@@ -15,8 +15,11 @@ from engine.library import estimate as estimating
 from engine.library.estimate import estimate
 from engine.library.facts import facts_of
 from engine.library.loading import check_memory, effective_system_prompt
+from engine.numerics.draft_length import MAX_LENGTH
 from engine.target.sources import starter_path
+from engine.target.states import num_copies
 from tests.fakes.gguf import Value, write
+from tests.fakes.tiny_models import tiny_lfm2
 
 MEASURE = """
 import json, sys
@@ -68,6 +71,15 @@ def test_a_running_state_takes_the_same_whatever_the_context(tmp_path: Path) -> 
     }
     assert context_bytes(tmp_path, mamba) == 2 * (3 * 128 + 128 * 16) * 4
     assert context_bytes(tmp_path, mamba, 4096) == context_bytes(tmp_path, mamba)
+
+
+def test_copies_of_a_state_take_as_much_as_llama_cpp_makes(tmp_path: Path) -> None:
+    found = facts_of(tiny_lfm2(tmp_path / "tiny.gguf"))
+    state = 2 * (3 - 1) * 64 * 4  # an upper bound: one of the two layers has one
+    assert estimate(found, TargetSettings(context_size=256)).context == 256 * 2 * 64 * 2 + (1 + MAX_LENGTH) * state
+    assert num_copies(1000, weights_bytes=12_000, most=MAX_LENGTH) == 3, "no more than a quarter of the weights"
+    assert num_copies(1000, weights_bytes=1_000, most=MAX_LENGTH) == 0
+    assert num_copies(0, weights_bytes=1_000, most=MAX_LENGTH) == MAX_LENGTH
 
 
 def test_a_header_that_tells_nothing_costs_its_weights(tmp_path: Path) -> None:

@@ -56,6 +56,14 @@ def test_models_with_a_running_state_cannot_be_drafted_for(tmp_path: Path, chang
     assert found.problem == ""
 
 
+@pytest.mark.parametrize("architecture", ["lfm2", "qwen35", "nemotron_h"])
+def test_models_that_keep_copies_of_their_state_can_be_drafted_for(tmp_path: Path, architecture: str) -> None:
+    found = facts(tmp_path, {"general.architecture": architecture, f"{architecture}.ssm.state_size": 16})
+    assert found.details is not None
+    assert found.details.can_speculate
+    assert found.details.speculation.startswith("It can take back the last tokens that it has read")
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

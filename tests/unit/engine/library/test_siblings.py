@@ -7,7 +7,7 @@ import pytest
 
 from engine.drafter.choice import hub_file, hub_name
 from engine.library.facts import facts_of
-from engine.library.siblings import Sibling, sibling_beside, sibling_of
+from engine.library.siblings import Sibling, is_same_size, sibling_beside, sibling_of
 from engine.messages.targets import HubFile, TargetDetails
 from tests.fakes.gguf import write
 
@@ -32,6 +32,14 @@ def test_a_family_is_known_by_its_header(tmp_path: Path) -> None:
     assert sibling_of(llama, LARGE) is None  # of another size
     assert named(sibling_of(replace(llama, vocabulary_size=128_256), LARGE)) == "Llama 3.2 1B"
     assert sibling_of(details(tmp_path, vocabulary_kind="BPE (deepseek-r1-qwen)"), LARGE) is None
+
+
+def test_vocabularies_may_be_padded_by_a_hundredth() -> None:
+    assert is_same_size(151_936, 152_064)
+    assert is_same_size(990, 1_000)
+    assert is_same_size(1_010, 1_000)
+    assert not is_same_size(989, 1_000)
+    assert not is_same_size(1_011, 1_000)
 
 
 def test_what_is_hardly_larger_has_none(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.messages.drafters import Guesses
+from engine.messages.drafters import Guesses, capitalized
 
 LARGE = 2000  # from so many on, the newest ones count
 
@@ -44,3 +44,10 @@ def test_what_changed_lately_is_seen_after_a_while() -> None:
     assert seen.num_first == pytest.approx(LARGE)
     assert seen.first_right < 0.1 * LARGE
     assert seen.next_right == pytest.approx(0.5 * LARGE, rel=0.1)
+
+
+def test_sentences_begin_with_a_capital_letter_but_names_stay_as_they_are() -> None:
+    for words in ("the starter", "recall and drafter", "the drafter of owner/model"):
+        assert capitalized(words) == words[0].upper() + words[1:]
+    for name in ("owner/model-1b", "smollm2-135m q4", "Qwen 2.5", ""):
+        assert capitalized(name) == name

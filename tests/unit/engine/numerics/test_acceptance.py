@@ -7,10 +7,10 @@ from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from engine.numerics.acceptance import accept
+from engine.numerics.acceptance import accept, acceptance_chance
 from engine.numerics.draft import Draft, DraftPath, Verdict
 from engine.numerics.sampling import Dice, Distribution, RandomDice
 from engine.numerics.string_trie import StringTrie
@@ -97,6 +97,7 @@ class Toy:
             verdict = accept(draft, distribution_at, ends, dice)
             check(verdict, ends)
             assert asked == [*range(len(verdict.tokens))]
+            assert verdict.distributions == tuple(self.p(verdict.tokens[:place]) for place in asked)
             return verdict.tokens
 
         out: dict[Written, float] = defaultdict(float)
@@ -357,6 +358,49 @@ def test_a_draft_without_probabilities_is_exact(seed: int, tokens: list[int]) ->
     truth: dict[Written, float] = defaultdict(float)
     toy._complete((), 1.0, 2, truth)
     assert sum(abs(out[written] - truth[written]) for written in out.keys() | truth.keys()) < TOLERANCE
+
+
+def accepted_share(toy: Toy) -> float:
+    """Of all drafts of one token and all throws of the dice."""
+
+    def run(dice: Dice) -> float:
+        draft = toy.draft(dice, 1, lambda _path: False, masked=True, limit=1)
+        verdict = accept(draft, lambda place: toy.p(draft.tokens[:place]), (), dice)
+        return float(verdict.num_accepted == 1)
+
+    return sum(weight * share for weight, share in every_outcome(run))
+
+
+@pytest.mark.parametrize("few_pairs", [0, 1 << 14], ids=["in a table", "pair by pair"])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seed=st.integers(0, 2**32 - 1), concentration=st.sampled_from([0.2, 1.0]), mixed=st.floats(0, 1))
+def test_the_chance_of_acceptance_is_the_share_that_is_accepted(
+    few_pairs: int, seed: int, concentration: float, mixed: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.numerics.acceptance._FEW_PAIRS", few_pairs)
+    shared = SharedToy(4, seed, concentration, mixed)
+    share = accepted_share(shared)
+    for draft in drafts_of(shared):
+        assert draft.path is not None
+        assert acceptance_chance(shared.p(()), draft.path.distributions[0], None) == pytest.approx(share)
+    toy = Toy(["a", "b", "Z"], seed, concentration)  # c is no token's, and nobody can guess Z
+    share = accepted_share(toy)
+    for draft in drafts_of(toy):
+        assert draft.path is not None
+        assert acceptance_chance(toy.p(()), draft.path.distributions[0], toy.trie) == pytest.approx(share)
+
+
+def drafts_of(toy: Toy) -> list[Draft]:
+    return [draft for _, draft in every_outcome(lambda dice: toy.draft(dice, 1, lambda _path: False, True, 1))]
+
+
+def test_what_begins_alike_is_accepted_together_in_the_first_test() -> None:
+    """The drafter proposes a; of the target's tokens, a and ab begin with it."""
+    trie = trie_of(["a", "ab", "b"])
+    wanted = Distribution(np.array([1, 0, 2]), np.array([0.5, 0.3, 0.2]))
+    for q, chance in ((1.0, 0.8), (0.7, 0.9)):
+        proposed = Distribution(np.array([0, 1])[: 1 + (q < 1)], np.array([q, 1 - q])[: 1 + (q < 1)])
+        assert acceptance_chance(wanted, proposed, trie) == pytest.approx(chance)
 
 
 def test_nothing_is_accepted_after_the_end_of_the_reply() -> None:

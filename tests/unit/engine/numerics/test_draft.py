@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from engine.numerics.draft import NO_DRAFT, Draft, DraftPath
+from engine.numerics.draft import NO_DRAFT, Draft, DraftPath, common_prefix_length
 from engine.numerics.sampling import Distribution
 from tests.unit.engine.numerics.test_acceptance import trie_of
 
@@ -50,6 +52,20 @@ def test_a_sampled_draft_is_neither_cut_nor_gone_on_from() -> None:
         DRAFTED.first(1)
     with pytest.raises(AssertionError):
         RECALLED.after(DRAFTED)
+
+
+@given(
+    first=st.lists(st.integers(0, 1), max_size=9),
+    second=st.lists(st.integers(0, 1), max_size=9),
+    padding=st.integers(0, 600),
+)
+def test_what_two_texts_begin_with_alike_is_found_wherever_they_part(
+    first: list[int], second: list[int], padding: int
+) -> None:
+    first, second = [7] * padding + first, [7] * padding + second
+    length = next((i for i, (one, other) in enumerate(zip(first, second, strict=False)) if one != other), None)
+    expected = min(len(first), len(second)) if length is None else length
+    assert common_prefix_length(first, second) == common_prefix_length(first, tuple(second)) == expected
 
 
 def test_one_that_others_go_on_from_keeps_what_it_cost() -> None:

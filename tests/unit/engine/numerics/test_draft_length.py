@@ -10,7 +10,10 @@ from hypothesis import strategies as st
 
 from engine.numerics.draft_length import MAX_LENGTH, FixedCosts, PassCosts, best_gain, filled
 
-costs_s = st.lists(st.floats(0.001, 1.0), min_size=16, max_size=16)  # not in order: eight rows may cost less than seven
+NUM_COSTS = MAX_LENGTH + 1
+costs_s = st.lists(
+    st.floats(0.001, 1.0), min_size=NUM_COSTS, max_size=NUM_COSTS
+)  # not in order: eight rows may cost less than seven
 
 
 @given(
@@ -38,9 +41,9 @@ def test_the_best_length_gains_most_tokens(
 
 
 def test_where_passes_cost_the_same_whatever_their_length_all_is_checked() -> None:
-    flat = FixedCosts({1: 1.0, 16: 1.0})
-    assert best_gain(flat, [0.1] * 20, 1.0)[0] == MAX_LENGTH
-    assert best_gain(flat, [0.1] * 20, 1.0, num_rows=10)[0] == 6
+    flat = FixedCosts({1: 1.0, NUM_COSTS: 1.0})
+    assert best_gain(flat, [0.9] * 99, 1.0)[0] == MAX_LENGTH
+    assert best_gain(flat, [0.9] * 99, 1.0, num_rows=10)[0] == NUM_COSTS - 10
     assert best_gain(flat, [], 1.0) == (0, 0.0)
     assert best_gain(flat, [0.0], 1.0) == (0, 0.0)
 
@@ -62,7 +65,7 @@ def test_costs_between_the_measured_ones_are_filled_in() -> None:
     costs = PassCosts({1: 1.0, 2: 1.2, 4: 2.0, 8: 4.0})
     assert [costs.of(n) for n in (1, 2, 3, 4, 6, 8)] == pytest.approx([1.0, 1.2, 1.6, 2.0, 3.0, 4.0])
     assert costs.of(16) == pytest.approx(4.0 + 8 * 3 / 7)  # as steep as on the whole so far
-    assert costs.of(99) == costs.of(16)
+    assert costs.of(99) == costs.of(MAX_LENGTH + 1)
 
 
 @given(st.dictionaries(st.integers(2, 40), st.floats(0.001, 1.0)))
@@ -81,7 +84,52 @@ def test_costs_follow_what_passes_take() -> None:
     for _ in range(200):
         costs.refine(4, 3.0)
     assert costs.of(4) == pytest.approx(3.0, rel=0.01)
-    assert 1.0 < costs.of(1) < 1.6  # grew with it, but less
+
+
+@pytest.mark.parametrize("measured", [0.5, 2.0])
+def test_what_is_known_of_plain_passes_is_not_dragged_by_those_over_several_tokens(measured: float) -> None:
+    costs = PassCosts({1: 1.0, 4: 2.0 * measured, 16: 4.0})
+    for _ in range(500):
+        costs.refine(4, 2.0)
+    assert costs.of(1) == 1.0
+    assert costs.of(4) == pytest.approx(2.0, rel=0.01)
+    assert costs.of(16) == pytest.approx(4.0)
+
+
+def test_neighbours_that_were_never_measured_follow_a_little() -> None:
+    costs = PassCosts({1: 1.0, 4: 2.0, 8: 3.0})
+    before = [costs.of(n) for n in range(1, 9)]
+    for _ in range(100):
+        costs.refine(5, 2 * before[4])
+    share = [costs.of(n) / known for n, known in enumerate(before, 1)]
+    assert share[0] == 1.0
+    assert share[4] == pytest.approx(2.0, rel=0.01)
+    assert 1.1 < share[5] < 1.3, "next to it"
+    assert 1.0 < share[6] < share[5]
+    assert 1.0 < share[3] < share[5], "but this one was measured"
+    assert share[7] == 1.0
+
+
+def test_on_a_machine_that_turned_slower_plain_passes_tell_for_all() -> None:
+    costs = PassCosts({1: 1.0, 4: 2.0})
+    for _ in range(200):
+        costs.refine(1, 1.5)
+    assert costs.of(1) == pytest.approx(1.5, rel=0.01)
+    assert costs.of(4) == pytest.approx(3.0, rel=0.01)
+
+
+def test_what_was_known_earlier_is_taken_over_at_the_pace_of_today() -> None:
+    earlier, today = PassCosts({1: 1.0, 4: 2.0}, change_s=0.1), PassCosts({1: 2.0})
+    for num_held, pass_s in ((0, 1.5), (300, 2.5)):
+        earlier.enter(num_held)
+        for _ in range(200):
+            earlier.refine(4, pass_s)
+    today.know(earlier.known)
+    assert (today.of(1), today.of(4), today.change_s) == pytest.approx((2.0, 3.0, 0.2), rel=0.01)
+    today.enter(300)
+    assert (today.of(1), today.of(4)) == pytest.approx((2.0, 5.0), rel=0.01)
+    today.refine(4, 4.0)
+    assert today.of(4) == pytest.approx(4.95, rel=0.01), "as sure as it was"
 
 
 def test_one_pass_that_was_interrupted_by_something_else_changes_little() -> None:
@@ -100,7 +148,7 @@ def test_the_first_passes_tell_more_than_later_ones() -> None:
         known.refine(1, 1.0)
     fresh.refine(1, 1.5)
     known.refine(1, 1.5)
-    assert fresh.of(1) > 1.15 > known.of(1) > 1.0
+    assert fresh.of(1) > 1.1 > known.of(1) > 1.0
 
 
 def test_a_span_begins_with_the_costs_of_the_one_before_and_is_found_again() -> None:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.messages.pace import KnownChances
 from engine.numerics.estimates import Baseline, Calibration
 
 
@@ -117,3 +118,20 @@ def test_a_machine_that_became_slower_for_good_is_believed_in_the_end() -> None:
     for _ in range(200):
         baseline.note(1.0)
     assert baseline.seconds == pytest.approx(1.0, rel=0.05)
+
+
+def test_what_was_known_of_chances_is_taken_over_where_it_fits() -> None:
+    earlier, today = Calibration([0.5, 0.2]), Calibration([0.5, 0.2])
+    for _ in range(20):
+        earlier.note(1, accepted=True)
+    today.know(earlier.known)
+    assert today.chance(1) == pytest.approx(earlier.known.accepted[1] / earlier.known.tried[1])
+    assert today.chance(0) == pytest.approx(0.5)
+    for wrong in (
+        KnownChances((1.0,), (8.0,)),
+        KnownChances((1.0, 9.0), (8.0, 8.0)),
+        KnownChances((0.0, 0.0), (8.0, 0.0)),
+    ):
+        fresh = Calibration([0.5, 0.2])
+        fresh.know(wrong)
+        assert (fresh.chance(0), fresh.chance(1)) == pytest.approx((0.5, 0.2))

@@ -27,7 +27,7 @@ def context(num_held: int = 100) -> Context:
 
 
 class Machine:
-    """`surplus_s`: what a pass over one row takes more after one over several; `true_chance`: that a guess stands,
+    """`surplus_s`: what a pass takes more that has not as many rows as the last; `true_chance`: that a guess stands,
     whatever was said of it."""
 
     def __init__(
@@ -40,11 +40,11 @@ class Machine:
         surplus_s: float = 0.0,
         true_chance: float | None = None,
     ) -> None:
-        self.costs = FixedCosts(costs)
+        self.costs = FixedCosts(costs, surplus_s)
         proposers = [each for each in (recall, slow) if each is not None]
         self.chooser = Chooser(self.costs, proposers, step_s, always)
         self._surplus_s = surplus_s
-        self._true_chance = true_chance
+        self.true_chance = true_chance
         self._last_rows = 1
         self._num_tokens, self._seconds = 0, 0.0
         self._step_s = 0.0 if slow is None else slow.step_s
@@ -60,15 +60,15 @@ class Machine:
 
     def _round(self) -> Draft:
         draft = self.chooser.propose(context(), 99)
-        chances = draft.chances if self._true_chance is None else (self._true_chance,) * len(draft.tokens)
+        chances = draft.chances if self.true_chance is None else (self.true_chance,) * len(draft.tokens)
         fell = [self._random.random() >= chance for chance in chances]
         num_accepted = fell.index(True) if True in fell else len(fell)
         num_rows = len(draft.tokens) + 1
-        pass_s = self.costs.of(num_rows) + (self._surplus_s if num_rows == 1 < self._last_rows else 0.0)
+        pass_s = self.costs.of(num_rows) + (self._surplus_s if num_rows != self._last_rows else 0.0)
         self._last_rows = num_rows
         self._num_tokens += num_accepted + 1
         self._seconds += pass_s + self._step_s * draft.num_steps
-        self.chooser.observe(Verdict(draft, num_accepted, (*draft.tokens[:num_accepted], 99)), pass_s)
+        self.chooser.observe(Verdict(draft, num_accepted, (*draft.tokens[:num_accepted], 99)), pass_s + draft.drafter_s)
         return draft
 
 

@@ -21,9 +21,9 @@ def test_while_drafting_all_the_time_there_is_a_plain_round_now_and_then() -> No
     machine = Machine(recalling(0.9, 0.9))
     drafts = machine.play(1000)
     longest = max(len(run) for run in "".join("x" if draft.tokens else " " for draft in drafts).split())
-    assert longest <= 96
-    assert num_drafted(drafts) > 970
-    assert machine.chooser.baseline.num_seen >= 9
+    assert 96 < longest <= 240  # passes that always take the same leave little to be learned
+    assert num_drafted(drafts) > 980
+    assert machine.chooser.baseline.num_seen >= 4
     assert machine.chooser.baseline.seconds == pytest.approx(1.0)
 
 

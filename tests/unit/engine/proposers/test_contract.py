@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from engine.config import ReplySettings, SamplingSettings
-from engine.decoding.speculation import Speculation, capitalized
+from engine.decoding.speculation import Speculation
 from engine.messages.conversations import ChatTurn, Role
+from engine.messages.drafters import capitalized
 from engine.numerics.draft import NO_DRAFT, Verdict
 from engine.numerics.suffix_index import SuffixIndex
 from engine.proposers.catalogue import PROPOSERS, Listed

@@ -46,24 +46,39 @@ def test_what_is_given_is_never_learned() -> None:
     assert (costs.step_s, costs.read_s) == (0.1, 0.0)
 
 
-def test_what_a_single_pass_takes_more_after_a_wide_one_is_told_apart() -> None:
+def test_what_a_pass_takes_more_that_has_not_as_many_rows_as_the_last_is_told_apart() -> None:
     costs = RoundCosts(PassCosts(FLAT))
     for _ in range(100):
-        for num_rows, seconds in ((4, 1.0), (1, 1.3), (1, 1.0)):
-            costs.learn_pass(num_rows, seconds)
-    assert costs.switch_s == pytest.approx(0.3, rel=0.01)
+        for num_rows, seconds in ((4, 1.3), (4, 1.0), (1, 1.3), (1, 1.0)):
+            costs.learn(num_rows, seconds)
+    assert costs.passes.change_s == pytest.approx(0.3, rel=0.01)
     assert costs.passes.of(1) == pytest.approx(1.0, rel=0.01)
+    assert costs.passes.of(4) == pytest.approx(1.0, rel=0.01)
     assert costs.baseline.seconds == pytest.approx(1.0, rel=0.01)
     assert costs.baseline.num_seen == 100
 
 
-def test_rounds_with_drafts_are_counted_until_a_plain_one_that_says_something() -> None:
+def test_a_draft_pays_for_the_way_there_and_back() -> None:
+    costs = RoundCosts(PassCosts(FLAT, change_s=0.3))
+    assert costs.change_to_draft_s == 0.6
+    costs.learn(4, 1.3)
+    assert costs.change_to_draft_s == 0.3  # going back takes as much
+
+
+@pytest.mark.parametrize(("spread", "least", "most"), [(0.0, 240, 240), (0.05, 60, 130), (0.4, 48, 48)])
+def test_plain_rounds_are_the_rarer_the_better_plain_decoding_is_known(spread: float, least: int, most: int) -> None:
     costs = RoundCosts(PassCosts(FLAT))
-    seen = []
-    for num_rows in (4, 2, 1, 3, 1, 1, 1, 2):
-        costs.learn_pass(num_rows, 1.0)
-        seen.append(costs.rounds_since_plain)
-    assert seen == [1, 2, 2, 3, 3, 0, 0, 1]
+    for place in range(60):
+        costs.learn(1, 1.0 + spread * (-1) ** place)
+    num_drafted = 0
+    while not costs.wants_plain:
+        costs.learn(4, 1.0)
+        num_drafted += 1
+    assert least <= num_drafted <= most
+    costs.learn(1, 1.0)
+    assert costs.wants_plain, "the first one after drafts says nothing about plain decoding"
+    costs.learn(1, 1.0)
+    assert not costs.wants_plain
 
 
 def test_whether_guesses_can_pay_depends_on_what_they_and_passes_take() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,12 +13,15 @@ from engine.config import SamplingSettings
 from engine.drafter.interface import LogitRow
 from engine.messages.conversations import ChatTurn, Role
 from engine.messages.learned import NgramRecord
+from engine.numerics.draft import Verdict
 from engine.numerics.sampling import RandomDice
+from engine.proposers.drafted import DrafterProposer, measure_step
 from engine.proposers.interface import Context
-from tests.fakes.drafter import END, PIECES, AsciiVocabulary, FakeDrafterVocabulary, random_logits
-from tests.fakes.proposers import Generous
-from tests.fakes.target import START
-from tests.unit.engine.proposers.bench import TEXT, TURNS, Bench, bytes_of, tokens_of
+from engine.proposers.shared_vocabulary import SharedVocabularyDrafter
+from tests.fakes.drafter import END, PIECES, AsciiVocabulary, FakeDrafter, FakeDrafterVocabulary, Logits, random_logits
+from tests.fakes.proposers import Generous, neural_proposer
+from tests.fakes.target import START, FakeTarget
+from tests.unit.engine.proposers.bench import GREEDY, TEXT, TURNS, Bench, bytes_of, tokens_of
 
 
 def test_it_reads_the_turns_in_its_own_format_and_goes_on_with_the_reply() -> None:
@@ -150,12 +155,121 @@ def test_a_child_is_guessed_only_if_it_is_likelier_than_all_that_end_the_token()
     assert Bench(logits=logits).propose([ord(" ")], limit=2)[0] == ord("h")
 
 
-def test_measuring_a_step_leaves_nothing_behind() -> None:
+def test_measuring_a_step_takes_nothing_away() -> None:
     bench = Bench()
     first = bench.propose(tokens_of("the "))
-    assert bench.proposer.measure_cost() > 0
-    assert bench.drafter.num_held == 0
+    held, num_read = [*bench.drafter.held], bench.drafter.num_read
+    assert bench.proposer.measure_cost() == bench.proposer.step_s > 0
+    assert bench.drafter.held == held
+    num_measured = bench.drafter.num_read - num_read
     assert bench.propose(tokens_of("the ")) == first
+    assert bench.drafter.num_read - num_read - num_measured <= 8, "the prompt is not read again"
+
+
+def test_where_there_is_no_room_for_a_step_the_end_is_read_again() -> None:
+    bench = Bench(logits=random_logits(1))
+    reply = tokens_of("the thing")
+    bench.propose(reply, limit=1)
+    bench.drafter.max_held = bench.drafter.num_held
+    assert bench.proposer.measure_cost() > 0
+    bench.drafter.max_held = 4096
+    fresh = Bench(logits=random_logits(1))
+    assert bench.propose(reply, limit=1) == fresh.propose(reply, limit=1)
+    assert bench.drafter.held == fresh.drafter.held
+
+
+class Threaded(FakeDrafter):
+    """Has a favourite number of threads."""
+
+    def __init__(self, most: int, quickest: int) -> None:
+        super().__init__(random_logits(0))
+        self.most_threads = most
+        self._quickest = quickest
+        self.tried: list[int] = []
+
+    def use_threads(self, num_threads: int) -> None:
+        self.tried.append(num_threads)
+
+    def read(self, tokens: Sequence[int]) -> LogitRow:
+        time.sleep(0.0002 if self.tried[-1] == self._quickest else 0.004)
+        return super().read(tokens)
+
+
+@pytest.mark.parametrize(("most", "numbers"), [(1, {1}), (2, {1, 2}), (8, {1, 2, 8})])
+def test_the_quickest_number_of_threads_is_found_and_kept(most: int, numbers: set[int]) -> None:
+    for quickest in numbers:
+        drafter = Threaded(most, quickest)
+        assert measure_step(drafter) < 0.004
+        assert set(drafter.tried) == numbers
+        assert drafter.tried[-1] == quickest
+        assert drafter.num_held == 0
+
+
+def test_an_adapter_that_is_taken_up_changes_nothing_of_what_is_known_about_guesses() -> None:
+    """It is published since it guesses better; most of what was learned holds for it as well."""
+    bench = Bench(logits=random_logits(2))
+    for _ in range(30):
+        draft = bench.draft(tokens_of("in"), 1)
+        bench.proposer.observe(Verdict(draft, 0, (ord("?"),)))
+    known = bench.draft(tokens_of("in"), 1).chances
+    bench.drafter.refresh = lambda: True  # type: ignore[method-assign]
+    bench.drafter.held.clear()
+    assert bench.draft(tokens_of("in"), 1, turns=[ChatTurn(Role.USER, "Say it.")]).chances == known
+
+
+class Counting(list[int]):
+    """Counts the tokens that are looked at."""
+
+    num_touched = 0
+
+    def __getitem__(self, place):  # type: ignore[no-untyped-def]
+        found = super().__getitem__(place)
+        Counting.num_touched += len(found) if isinstance(place, slice) else 1
+        return found
+
+    def __iter__(self):  # type: ignore[no-untyped-def]
+        Counting.num_touched += len(self)
+        return super().__iter__()
+
+
+def touched_per_round(proposer: DrafterProposer, num_before: int) -> float:
+    """By rounds of a reply that has so many tokens already, where nothing is accepted of some drafts."""
+    turns = (ChatTurn(Role.USER, "x" * num_before),)
+    tokens = Counting([ord("x")] * num_before)
+    context = Context(turns, tokens, ord("a"), 0, GREEDY, RandomDice(0))
+    proposer.propose(context, 4, Generous())
+    proposer._held = Counting(proposer._held)
+    Counting.num_touched = 0
+    for place in range(20):
+        tokens.append(context.pending)
+        context = replace(context, pending=ord("a") + place)
+        assert proposer.propose(context, 4, Generous()).tokens
+        assert proposer.num_unread(context) == 0
+    return Counting.num_touched / 20
+
+
+def falling(num_tokens: int) -> Logits:
+    """Each token is less likely than the one before it."""
+    row = -np.arange(num_tokens, dtype=np.float32)
+    row[: END + 1] = -np.inf
+    return lambda _held: row
+
+
+def translated() -> DrafterProposer:
+    return neural_proposer(FakeTarget().vocabulary, falling(len(PIECES)), max_held=40_000)
+
+
+def shared() -> DrafterProposer:
+    target = FakeTarget().vocabulary
+    drafter = FakeDrafter(falling(len(target)), 40_000)
+    return SharedVocabularyDrafter(drafter, target.pieces, target)
+
+
+@pytest.mark.parametrize("make", [translated, shared])
+def test_a_round_looks_at_as_few_tokens_of_a_long_text_as_of_a_short_one(make: Callable[[], DrafterProposer]) -> None:
+    short, long = touched_per_round(make(), 200), touched_per_round(make(), 8000)
+    assert 0 < long <= short + 1
+    assert long < 100
 
 
 def test_a_character_the_drafter_cannot_spell_does_not_end_learning(monkeypatch: pytest.MonkeyPatch) -> None:

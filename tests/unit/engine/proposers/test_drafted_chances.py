@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,14 +10,20 @@ import pytest
 
 from engine.config import SamplingSettings
 from engine.drafter.interface import LogitRow
+from engine.messages.drafters import Guesses
 from engine.numerics.draft import Draft, Verdict
-from engine.numerics.sampling import Dice
+from engine.numerics.sampling import Dice, Distribution
+from engine.proposers.drafted import DrafterProposer
+from engine.proposers.shared_vocabulary import SharedVocabularyDrafter
 from tests.fakes.dice import every_outcome
-from tests.fakes.drafter import PIECES, Logits, guesses, random_logits
+from tests.fakes.drafter import PIECES, FakeDrafter, Logits, guesses, random_logits
 from tests.fakes.proposers import Generous
+from tests.fakes.target import PIECES as TARGET_PIECES
+from tests.fakes.target import FakeTarget
 from tests.unit.engine.proposers.bench import GREEDY, Bench, bytes_of, context_of, tokens_of
 
 SAMPLED = SamplingSettings(temperature=0.8)
+PRECISE = SamplingSettings(temperature=1, top_k=0, top_p=1, min_p=0.01)
 
 
 class Frugal(Generous):
@@ -125,6 +131,155 @@ def test_whether_a_token_is_drawn_is_judged_before_it_is_and_by_nothing_else_tha
         pass
     assert len(judged) > 9
     assert all(len(chances) == 1 for chances in judged.values())
+
+
+def mixture(shares: Mapping[bytes, float]) -> LogitRow:
+    """The rest is on other letters."""
+    row = np.full(len(PIECES), -30.0, np.float32)
+    row[[PIECES.index(bytes([letter])) for letter in b"PQRS"]] = np.log(max(1e-9, 1 - sum(shares.values())) / 4)
+    for piece, share in shares.items():
+        row[PIECES.index(piece)] = np.log(share)
+    return row
+
+
+def scripted(*rows: Mapping[bytes, float]) -> Logits:
+    """One after the other behind what is held at first."""
+    start: list[int] = []
+
+    def logits(held: Sequence[int]) -> LogitRow:
+        start[:] = start or [len(held)]
+        return mixture(rows[min(len(held) - start[0], len(rows) - 1)])
+
+    return logits
+
+
+CHANCES = {0.99: 0.95, 0.92: 0.82, 0.85: 0.72, 0.32: 0.28}  # of guesses of such shares, untaught
+
+
+@pytest.mark.parametrize("sampling", [GREEDY, PRECISE], ids=["greedy", "sampled"])
+def test_a_step_that_settles_several_tokens_leaves_each_with_the_chance_of_its_own_guess(
+    sampling: SamplingSettings,
+) -> None:
+    """Until the x, this could have become the target's token “user”."""
+    bench = Bench(logits=scripted({b"u": 0.99}, {b"s": 0.92}, {b"x": 0.32, b"y": 0.25}, {b"z": 0.85}))
+    for _ in range(99):  # until it is drawn
+        draft = bench.draft(tokens_of("in "), 4, sampling=sampling)
+        bench.proposer.end_reply()
+        if bytes_of(draft.tokens) == b"usxz":
+            break
+    else:
+        raise AssertionError("never drawn")
+    assert draft.chances == pytest.approx([CHANCES[share] for share in (0.99, 0.92, 0.32, 0.85)])
+
+
+def test_the_tokens_that_spell_a_guess_have_its_chance_and_the_next_guess_its_own() -> None:
+    """The target has no “th”."""
+    bench = Bench(logits=scripted({b"th": 0.99}, {b"x": 0.32, b"y": 0.25}))
+    draft = bench.draft(tokens_of("in "), 3)
+    assert bytes_of(draft.tokens) == b"thx"
+    assert draft.chances == pytest.approx([CHANCES[share] for share in (0.99, 0.99, 0.32)])
+
+
+class Knowing(FakeDrafter):
+    """Has learned how likely its guesses are accepted."""
+
+    def __init__(self, logits: Logits) -> None:
+        super().__init__(logits)
+        self.asked: list[float] = []
+
+    def chance(self, probability: float) -> float:
+        self.asked.append(probability)
+        return 0.96
+
+
+def shared_drafter(drafter: FakeDrafter) -> SharedVocabularyDrafter:
+    target = FakeTarget().vocabulary
+    return SharedVocabularyDrafter(drafter, target.pieces, target)
+
+
+@pytest.mark.parametrize("sampling", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
+@pytest.mark.parametrize("is_shared", [False, True], ids=["translated", "shared"])
+def test_what_was_learned_about_acceptance_tells_the_chance(sampling: SamplingSettings, is_shared: bool) -> None:
+    row = mixture({b"a": 0.6, b"b": 0.2})
+    drafter = Knowing(in_target(row) if is_shared else lambda _held: row)
+    proposer: DrafterProposer = shared_drafter(drafter) if is_shared else Bench().proposer
+    proposer._drafter = drafter
+    draft = proposer.propose(replace(context_of(tokens_of("in")), sampling=sampling), 2, Generous())
+    assert draft.chances == pytest.approx([0.9] * 2)  # what 0.96 is worth, untaught
+    assert drafter.asked == pytest.approx([0.6] * 2, abs=1e-3), "as it was learned: at temperature 1, of all tokens"
+
+
+def in_target(row: LogitRow) -> Logits:
+    """The same over the target's tokens, of single letters."""
+    logits = np.full(len(FakeTarget().vocabulary), -30.0, np.float32)
+    logits[:256] = row[1:257]
+    return lambda _held: logits
+
+
+def wanting(shares: Mapping[bytes, float]) -> Distribution:
+    """The target's."""
+    order = sorted(shares, key=lambda piece: -shares[piece])
+    return Distribution(
+        np.array([TARGET_PIECES.index(piece) for piece in order]), np.array([shares[piece] for piece in order])
+    )
+
+
+EVEN = {b"a": 0.3, b"b": 0.25, b"c": 0.25, b"d": 0.2}
+
+
+def even_drafter(is_shared: bool) -> DrafterProposer:
+    if is_shared:
+        return shared_drafter(FakeDrafter(in_target(mixture(EVEN))))
+    return Bench(logits=lambda _held: mixture(EVEN)).proposer
+
+
+def chances_after(is_shared: bool, wanted: Distribution, written: int, most: int, num_accepted: int) -> float:
+    """Of a guess, after twenty rounds that came to that."""
+    proposer = even_drafter(is_shared)
+    context = replace(context_of(tokens_of("in")), sampling=PRECISE)
+    for _ in range(20):
+        draft = proposer.propose(context, 2, Frugal(most))
+        tokens = (*draft.tokens[:num_accepted], written)
+        proposer.observe(Verdict(draft, num_accepted, tokens, (wanted,) * len(tokens)))
+    return proposer.propose(context, 1, Generous()).chances[0]
+
+
+@pytest.mark.parametrize("is_shared", [False, True], ids=["translated", "shared"])
+def test_a_perfect_drafter_is_known_to_be_one_whatever_is_drawn(is_shared: bool) -> None:
+    for most, num_accepted in ((0, 0), (1, 1), (1, 0)):  # refused; drafted and accepted, or rejected by chance
+        assert chances_after(is_shared, wanting(EVEN), ord("?"), most, num_accepted) > 0.85
+
+
+@pytest.mark.parametrize("is_shared", [False, True], ids=["translated", "shared"])
+def test_luck_does_not_make_a_drafter_better(is_shared: bool) -> None:
+    wanted = wanting({b"?": 0.9, b"a": 0.1})
+    for most, num_accepted in ((0, 0), (1, 1)):
+        assert chances_after(is_shared, wanted, ord("a"), most, num_accepted) < 0.2
+
+
+def test_a_token_that_begins_as_the_rejected_one_shows_that_the_guess_went_wrong_later() -> None:
+    """It drew all of “hah”, and an h alone was written."""
+    bench = Bench(logits=scripted({b"h": 1.0}, {b"a": 1.0}, {b"h": 1.0}, {b"x": 1.0}))
+    for _ in range(20):
+        draft = bench.draft(tokens_of("in "), 2, sampling=PRECISE)
+        assert draft.tokens[0] == tokens_of("hah")[0]
+        distribution = wanting({b"h": 0.5, b"hah": 0.5})
+        bench.proposer.observe(Verdict(draft, 0, (ord("h"),), (distribution,)))
+        bench.proposer.end_reply()
+    assert bench.draft(tokens_of("in "), 1, sampling=PRECISE).chances[0] < 0.3
+
+
+def test_a_refused_guess_that_may_belong_to_the_open_token_is_judged_as_the_next_one() -> None:
+    """Behind “h” it would have gone on to “ha” or to something else; “h” alone was accepted."""
+    bench = Bench(logits=scripted({b"h": 1.0}, {b"a": 0.5, b"x": 0.5}))
+    for _ in range(20):
+        draft = bench.draft(tokens_of("in "), 2, Frugal(most=1), sampling=PRECISE)
+        assert draft.tokens == (ord("h"),)
+        distributions = (wanting({b"h": 1.0}), wanting({b"x": 1.0}))
+        bench.proposer.observe(Verdict(draft, 1, (ord("h"), ord("x")), distributions))
+        bench.proposer.end_reply()
+    guesses, _ = bench.proposer.take_guesses()
+    assert guesses == Guesses(20, 20, 20, 20)
 
 
 def came_of(draft: Draft, num_accepted: int, then: int = ord("?")) -> Verdict:

@@ -10,6 +10,7 @@ import pytest
 from engine.proposers.costs import measure_passes
 from engine.stop_signal import StopSignal
 from engine.target.interface import FloatRows, Interrupted
+from tests.fakes.clock import FakeClock
 from tests.fakes.target import FakeTarget
 
 
@@ -58,3 +59,20 @@ def test_a_measurement_that_was_stopped_leaves_nothing_behind() -> None:
     with pytest.raises(Interrupted):
         measure_passes(target, stop, budget_s=10.0)
     assert target.held == []
+
+
+class Experts(FakeTarget):
+    """Reads weights for each different token of a pass, as a mixture of experts does."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        super().__init__(max_tokens=64)
+        self._clock = clock
+
+    def evaluate(self, tokens: Sequence[int], num_rows: int, stop: StopSignal) -> FloatRows:
+        self._clock.spend(0.001 * len(set(tokens)))
+        return super().evaluate(tokens, num_rows, stop)
+
+
+def test_passes_are_measured_over_different_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    costs = measure_passes(Experts(FakeClock(monkeypatch)), StopSignal(), budget_s=10.0)
+    assert [costs.of(n) for n in (1, 4, 16)] == pytest.approx([0.001, 0.004, 0.016])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from engine.config import SamplingSettings
 from engine.messages.conversations import ChatTurn, Role
-from engine.numerics.draft import NO_DRAFT, Draft, Verdict
+from engine.numerics.draft import NO_DRAFT, Draft, Verdict, common_prefix_length
 from engine.numerics.sampling import RandomDice
 from engine.numerics.suffix_index import SuffixIndex
 from engine.proposers.interface import Context
@@ -224,3 +224,94 @@ def test_what_followed_a_guess_is_learned_from_where_the_guess_was_right() -> No
 
     unknown = chance_after([7])
     assert chance_after([2, 3, 4, 0]) > unknown > chance_after([2, 3, 0])
+
+
+LINE_BEGINS = (1, 2, 3)
+
+
+def program(first_word: int, num_lines: int) -> list[int]:
+    """Lines of words that occur nowhere else; all begin alike."""
+    lines = ((*LINE_BEGINS, *range(word, word + 4)) for word in range(first_word, first_word + 4 * num_lines, 4))
+    return [token for line in lines for token in line]
+
+
+def copied(lookup: RecallProposer, before: Sequence[int], passage: Sequence[int], limit: int) -> tuple[int, int]:
+    """Writes the passage after the text; how many of its tokens were drafted and accepted, and the rounds it took."""
+    text, num_accepted, num_rounds = [*before, passage[0]], 0, 0
+    start = len(before)
+    while len(text) - start < len(passage):
+        draft = asked(lookup, text, limit)
+        right = common_prefix_length(draft.tokens, passage[len(text) - start :])
+        written = passage[len(text) - start :][: right + 1]
+        lookup.observe(Verdict(draft, right, tuple(written)))
+        text += written
+        num_accepted += right
+        num_rounds += 1
+    return num_accepted, num_rounds
+
+
+PASSAGE = program(1000, 40)
+
+
+@pytest.mark.parametrize("limit", [1, 5, 15, 63])
+@pytest.mark.parametrize("is_here", [True, False], ids=["in this chat", "in an earlier chat"])
+def test_a_passage_among_lines_that_begin_alike_is_copied_without_losing_its_place(is_here: bool, limit: int) -> None:
+    kept = [*program(5000, 300), *PASSAGE, *program(10_000, 300)]
+    lookup, before = (RecallProposer(), kept) if is_here else (remembering(kept), program(15_000, 9))
+    num_accepted, num_rounds = copied(lookup, [*before, 0], PASSAGE, limit)
+    num_lost = len(LINE_BEGINS)  # before its first word, nothing tells this passage from the others
+    assert num_rounds <= num_lost + -(-(len(PASSAGE) - num_lost) // (limit + 1))
+    assert num_accepted >= len(PASSAGE) - 1 - num_rounds
+
+
+@pytest.mark.parametrize("is_here", [True, False], ids=["in this chat", "in an earlier chat"])
+def test_of_more_places_alike_than_are_compared_the_one_that_was_just_right_goes_on(is_here: bool) -> None:
+    same = [*range(100, 140)]
+    kept = [token for number in range(40) for token in (500 + number, 600 + number, *same, 700 + number, 800 + number)]
+    lookup, before = (RecallProposer(), kept) if is_here else (remembering(kept), [])
+    text = [*before, 503, 603, *same[:2]]
+    for token in [*same[2:], 703]:
+        draft = asked(lookup, text, limit=40)
+        assert draft.tokens[0] == token
+        write(lookup, [token])
+        text.append(token)
+    assert asked(lookup, text).tokens[0] == 803
+    assert asked(lookup, [*before, *same]).tokens[0] == 739, "the latest, when none was quoted"
+
+
+def test_a_text_that_is_forgotten_is_not_quoted_further() -> None:
+    kept = [SuffixIndex([range(40)])]
+    lookup = RecallProposer(lambda: kept)
+    assert asked(lookup, [99, 0, 1, 2]).tokens[:2] == (3, 4)
+    kept.clear()
+    assert asked(lookup, [99, 0, 1, 2, 3]) is NO_DRAFT
+
+
+def test_what_follows_a_guess_is_quoted_from_the_place_that_was_just_right() -> None:
+    same = [*range(100, 140)]
+    kept = [token for number in range(40) for token in (500 + number, 600 + number, *same, 700 + number)]
+    lookup = RecallProposer()
+    text = [*kept, 503, 603]
+    asked(lookup, text)
+    context = Context(TURNS, [*text, *same[:3]], same[3], 0, GREEDY, RandomDice(0))
+    assert lookup.propose(context, 9, Generous()).tokens[0] == same[4]
+    assert lookup.follow(replace(context, ahead=tuple(same[4:])), 9).tokens[0] == 703
+    assert lookup.follow(replace(context, ahead=(7, *same)), 9).tokens[0] == 739
+
+
+def test_a_long_copy_is_surer_than_a_long_match() -> None:
+    passage = [*range(100, 300)]
+    lookup = RecallProposer()
+    (match,) = asked(lookup, [*passage, 0, *passage[:40]], limit=1).chances
+    for length in range(41, 80):
+        (copying,) = asked(lookup, [*passage, 0, *passage[:length]], limit=1).chances
+    assert match < copying
+    (again,) = asked(lookup, [*passage, 0, *passage[:40]], limit=1).chances
+    assert again == match, "taken back, so that nothing was copied"
+
+
+def test_long_drafts_are_quoted_whole() -> None:
+    draft = asked(RecallProposer(), [*range(100), 0, 1, 2], limit=63)
+    assert draft.tokens == (*range(3, 66),)
+    assert [*draft.chances] == sorted(draft.chances)
+    assert len(draft.chances) == 63

@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from engine.messages.drafters import DrafterChoice, DrafterRecord, DrafterRunner, DrafterSource, Guesses
-from engine.numerics.draft_length import MAX_LENGTH, FixedCosts
+from engine.numerics.draft_length import USUAL_LENGTH, FixedCosts
 from engine.proposers.selection import Applicant, Pair, Selection, expected_speedup, seen_again
 
 FLAT = FixedCosts({1: 0.1, 16: 0.1})
@@ -55,7 +55,7 @@ def test_the_expected_speedup_is_that_of_all_outcomes_at_the_best_length(
 ) -> None:
     passes = FixedCosts(dict(enumerate(costs, 1)))
     speeds = []
-    for length in range(1, MAX_LENGTH + 1):
+    for length in range(1, USUAL_LENGTH + 1):
         tokens = 0.0
         for num_right in range(length + 1):  # then one is wrong, or there are no more
             chance = first * following ** (num_right - 1) if num_right else 1.0

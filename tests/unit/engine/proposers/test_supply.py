@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 from engine.config import AUTOMATIC, STARTER, EngineConfig, ReplySettings, SamplingSettings, SpeculationSettings
 from engine.decoding.speculation import Speculation
-from engine.drafter.choice import BUILT_IN
+from engine.drafter.choice import BUILT_IN, folder_source, starter_drafter
 from engine.errors import Cancelled, DrafterUnusable, StoreUnusable, TargetMissing
 from engine.library.facts import facts_of
 from engine.messages.conversations import ChatTurn, Role
@@ -20,11 +21,13 @@ from engine.messages.targets import TargetRecord
 from engine.numerics.draft_length import FixedCosts
 from engine.proposers.applicants import Applicants
 from engine.proposers.chooser import Chooser
+from engine.proposers.drafted import DrafterProposer
 from engine.proposers.drafting import Drafting
 from engine.proposers.selection import Applicant, Pair
 from engine.proposers.supply import DrafterSupply, Known, open_drafting
 from engine.proposers.teachable import TeachableDrafting
 from engine.replies.reply import Reply, ReplyWriter
+from engine.spare_time import SpareTime
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.target.identity import file_identity
@@ -202,6 +205,22 @@ def test_those_of_the_targets_family_come_first_and_are_expected_to_guess_better
     assert {pair for name, pair in expected.items() if name != "cousin"} == {Pair.SMALL}
 
 
+def test_the_starter_is_looked_for_once_however_large_the_library_is(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[DrafterSource] = []
+
+    def starter() -> DrafterSource:
+        looks.append(FAKE_STARTER)
+        return FAKE_STARTER
+
+    monkeypatch.setattr("engine.proposers.applicants.starter_drafter", starter)
+    library.add("first", num_weights=500)
+    library.add("second", num_weights=400)
+    assert library.candidates() == ["second", "first"]
+    assert len(looks) == 1
+
+
 def test_no_more_than_four_are_compared(library: Library) -> None:
     for number in range(6):
         library.add(f"small {number}", num_weights=1_000 - number)
@@ -270,6 +289,35 @@ def test_the_chosen_one_is_loaded_and_told_before_it_drafts(tmp_path: Path) -> N
     assert write(supply.target, drafting).text == write(large_target(), None).text == TEXT
 
 
+def test_its_step_is_measured_before_anybody_else_uses_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    supply, steps = FakeSupply(tmp_path), list[float]()
+
+    def teach(drafting: Drafting | None) -> None:
+        assert drafting is not None
+        steps.append(drafting.proposer.step_s)
+
+    monkeypatch.setattr(supply, "_on_drafting", teach)
+    supply.choose(FREE)
+    proposer = supply.load(never)
+    assert steps == [proposer.step_s]
+    assert 0 < proposer.step_s < 0.01
+
+
+def test_beside_a_reply_its_step_is_what_it_was_or_what_it_is_expected_to_be(
+    tmp_path: Path, repository: Repository
+) -> None:
+    for known_s in (0.0, 0.05):
+        repository.save_drafter_record(TARGET, DrafterRecord(STARTER, Guesses(), known_s))
+        supply, spare = FakeSupply(tmp_path, identity=TARGET, known=Known(drafters=repository)), SpareTime()
+        supply.is_quick = True
+        expected = supply.choose(FREE).prospects[0]
+        with spare.taken():
+            proposer = supply.load(never, spare)
+        assert proposer.step_s == expected.step_s
+        assert expected.is_measured == bool(known_s)
+        assert proposer._drafter.num_held == 0, "nothing was read"
+
+
 def test_where_one_cannot_be_loaded_the_next_one_is(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     supply = FakeSupply(tmp_path)
     supply.unusable = {STARTER}
@@ -329,6 +377,37 @@ def test_a_folder_is_run_by_torch_and_learns(tmp_path: Path) -> None:
     assert write(target, drafting).text == TEXT
 
 
+def num_pauses(config: EngineConfig, source: DrafterSource) -> int:
+    """Times that loading asks whether it may go on."""
+    asked: list[None] = []
+    open_drafting(config, source, large_target().vocabulary, pause=lambda: asked.append(None))
+    return len(asked)
+
+
+def test_torch_waits_before_every_step_that_takes_long(tmp_path: Path) -> None:
+    config = EngineConfig(tmp_path, SpeculationSettings(device="cpu"))
+    source = folder_source(drafter_folder(tmp_path))
+    for steps in (
+        ["the library", "what imports it", "the trial", "the weights", "the map"],
+        ["the library", "what imports it", "the trial", "the weights"],
+    ):
+        assert num_pauses(config, source) == len(steps)
+
+    def never_again() -> None:
+        raise Cancelled("Nobody needs it.")
+
+    with pytest.raises(Cancelled):
+        open_drafting(config, source, large_target().vocabulary, pause=never_again)
+
+
+@pytest.mark.starter
+def test_what_llama_cpp_loads_in_no_time_waits_for_nothing(tmp_path: Path) -> None:
+    config, source = EngineConfig(tmp_path), starter_drafter()
+    assert num_pauses(config, source) == 1, "the map is built"
+    assert num_pauses(config, source) == 0
+    assert num_pauses(config, replace(source, size_bytes=10**9)) == 1
+
+
 @pytest.mark.starter
 def test_the_real_starter_drafts_for_another_vocabulary(tmp_path: Path) -> None:
     told: list[Drafting | None] = []
@@ -345,6 +424,12 @@ def test_the_real_starter_drafts_for_another_vocabulary(tmp_path: Path) -> None:
 
 
 # After a reply
+
+
+def proposer_of(supply: FakeSupply) -> DrafterProposer:
+    drafting = supply.told[-1]
+    assert drafting is not None
+    return drafting.proposer
 
 
 def loaded(folder: Path, repository: Repository, identity: str = TARGET) -> FakeSupply:
@@ -371,11 +456,21 @@ def test_what_was_seen_is_stored_and_known_at_the_next_start(tmp_path: Path, rep
 def test_guesses_are_counted_once_and_added_to_those_before(tmp_path: Path, repository: Repository) -> None:
     repository.save_drafter_record(TARGET, DrafterRecord(STARTER, Guesses(10, 6, 4, 2), 0.01))
     supply = loaded(tmp_path, repository)
+    proposer_of(supply).step_s = 0.01
     for _ in range(2):
         supply.note(Guesses(5, 3, 0, 0))
         supply.reconsider()
     supply.reconsider()
     assert repository.drafter_records(TARGET)[STARTER] == DrafterRecord(STARTER, Guesses(20, 12, 4, 2), 0.01)
+
+
+def test_a_step_that_was_measured_again_is_stored_though_nothing_was_guessed(
+    tmp_path: Path, repository: Repository
+) -> None:
+    supply = loaded(tmp_path, repository)
+    proposer_of(supply).step_s = 0.02
+    supply.reconsider()
+    assert repository.drafter_records(TARGET)[STARTER] == DrafterRecord(STARTER, Guesses(), 0.02)
 
 
 def test_a_chosen_drafter_is_remembered_too(tmp_path: Path, repository: Repository) -> None:

@@ -34,7 +34,7 @@ RECALL_LINE = next(listed for listed in PROPOSERS if listed.origin == RECALL)
 @pytest.fixture(autouse=True)
 def with_toy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.proposers.catalogue.PROPOSERS", (RECALL_LINE, LINE))
-    monkeypatch.setattr("engine.loading.measure_passes", lambda _target, _stop: FREE)
+    monkeypatch.setattr("engine.loading.measure_passes", lambda _target, _stop, _known: FREE)
 
 
 def speculating(told: list[str] | None = None, at_once: bool = False) -> Speculation:

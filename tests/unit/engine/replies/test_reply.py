@@ -13,7 +13,7 @@ from engine.messages.replies import StopReason
 from engine.replies.reply import Reply, ReplyWriter
 from engine.stop_signal import StopSignal
 from tests.fakes.listener import RecordingListener
-from tests.fakes.target import END, PIECES, START, FakeTarget, says
+from tests.fakes.target import END, PIECES, START, FakeTarget, NextToken, failing, says
 
 GREEDY = SamplingSettings(temperature=0)
 
@@ -38,6 +38,18 @@ def write(
     reply_settings = ReplySettings(GREEDY, **settings)  # type: ignore[arg-type]
     prepared = writer.prepare(turns, conversation=1)
     return writer.write(prepared, reply_settings, stop or StopSignal(), listener or RecordingListener())
+
+
+def follows(tokens: Sequence[int]) -> NextToken:
+    """These tokens, after the beginning of a reply."""
+    opening = FakeTarget().tokenize("<|im_start|>assistant\n")
+
+    def next_token(held: Sequence[int]) -> int:
+        begins = [place for place, token in enumerate(held) if token == START]
+        num_said = len(held) - begins[-1] - len(opening)
+        return tokens[num_said] if 0 <= num_said < len(tokens) else END
+
+    return next_token
 
 
 def held_text(target: FakeTarget) -> str:
@@ -110,6 +122,37 @@ def test_a_stop_string_ends_the_reply_and_is_not_shown() -> None:
     assert (reply.text, reply.statistics.stop_reason) == ("one", StopReason.STOP_STRING)
 
 
+@pytest.mark.parametrize(
+    ("text", "stop_string", "shown"),
+    [
+        ("one\nUser: two", "\nUser:", "one"),
+        ("one\nUser: two", "\nUs", "one"),
+        ("sing on", "ng", "s"),  # "ing" is one token, part of it shown
+        ("a\u00e9b", "\u00e9", "a"),
+        ("\u00e8\u00e9!", "\u00e9", "\u00e8"),
+        ("User: two", "User", ""),
+    ],
+)
+def test_tokens_of_a_stop_string_are_neither_remembered_nor_learned_from(
+    text: str, stop_string: str, shown: str
+) -> None:
+    target = FakeTarget()
+    tokens = target.tokenize(text)
+    target.next_token = follows(tokens)
+    reply = write(target, user("Hi"), stop_strings=(stop_string,), keeps_distributions=True)
+    assert reply.statistics.stop_reason is StopReason.STOP_STRING
+    assert reply.tokens == tuple(target.tokenize(shown))
+    assert (() if reply.verified is None else tuple(reply.verified.tokens)) == reply.tokens
+    assert reply.statistics.reply_tokens > len(reply.tokens)
+
+
+def test_without_a_stop_string_in_it_a_reply_has_all_its_tokens() -> None:
+    reply = write(FakeTarget(says("one")), user("Hi"), stop_strings=("User",), keeps_distributions=True)
+    assert reply.tokens == tuple(b"one")
+    assert reply.verified is not None
+    assert tuple(reply.verified.tokens) == (*b"one", END)
+
+
 def test_characters_come_whole_though_their_bytes_come_one_by_one() -> None:
     listener = RecordingListener()
     reply = write(FakeTarget(says("é🌊!")), user("Hi"), listener=listener)
@@ -160,13 +203,7 @@ def test_stopping_a_target_that_cannot_roll_back_leaves_a_conversation_that_goes
 
 def test_a_failure_in_the_middle_keeps_the_text_and_says_what_failed() -> None:
     target = FakeTarget(says("Hello"))
-    passes = iter(range(1000))
-
-    def fail() -> None:
-        if next(passes) == 4:
-            raise RuntimeError("the backend is gone")
-
-    target.on_evaluate = fail
+    target.on_evaluate = failing(4)
     reply = write(target, user("Hi"))
     assert reply.statistics.stop_reason is StopReason.FAILED
     assert str(reply.failure) == "the backend is gone"

@@ -21,7 +21,7 @@ from engine.stop_signal import StopSignal
 from tests.fakes.drafter import guesses
 from tests.fakes.listener import RecordingListener
 from tests.fakes.proposers import FakeRecall, FakeSlow, choosing, drafting, neural_proposer
-from tests.fakes.target import FakeTarget, says
+from tests.fakes.target import FakeTarget, failing, says
 from tests.unit.engine.replies.test_text import spelled
 
 TURNS = [ChatTurn(Role.USER, "Say it.")]
@@ -100,13 +100,7 @@ def test_runs_are_as_long_as_the_text(stop_strings: tuple[str, ...], draft_lengt
 
 def test_a_reply_that_fails_keeps_the_origins_of_what_there_is() -> None:
     target = FakeTarget(says("Hello"))
-    passes = iter(range(1000))
-
-    def fail() -> None:
-        if next(passes) == 4:
-            raise RuntimeError("the backend is gone")
-
-    target.on_evaluate = fail
+    target.on_evaluate = failing(4)
     reply, _ = write(target, None)
     assert len(spelled(reply.statistics.origins)) == len(reply.text) > 0
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -33,7 +33,6 @@ from engine.messages.events import (
 )
 from engine.messages.replies import StopReason
 from engine.messages.targets import TargetSource
-from engine.numerics.vocabulary_map import fingerprint
 from engine.proposers.chooser import Chooser
 from engine.proposers.interface import Supplies
 from engine.proposers.recall import RecallProposer
@@ -45,7 +44,7 @@ from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.target.interface import Interrupted, Target
 from tests.fakes.proposers import FREE, FakeSlow
-from tests.fakes.target import FakeTarget, says
+from tests.fakes.target import FakeTarget, failing, says
 
 GREEDY = ReplySettings(SamplingSettings(temperature=0))
 
@@ -108,16 +107,8 @@ class Desk:
     def remembered(self, target: FakeTarget) -> list[str]:
         """What the store knows in this target's tokens, oldest first."""
         vocabulary = target.vocabulary
-        name = fingerprint(vocabulary.pieces, vocabulary.special | vocabulary.end_of_generation)
-        texts = self.repository.load_recall(name, 10**9)
+        texts = self.repository.load_recall(vocabulary.fingerprint, 10**9)
         return [b"".join(vocabulary.pieces[token] for token in text.tokens).decode() for text in texts]
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    repository = Repository.open(tmp_path / "store")
-    yield Desk(repository, tmp_path)
-    repository.close()
 
 
 @pytest.fixture
@@ -149,6 +140,13 @@ def test_a_target_that_cannot_roll_back_is_said_to(desk: Desk) -> None:
     (ready,) = desk.told(TargetReady)
     assert isinstance(ready, TargetReady)
     assert ready.target.notice.startswith("This model cannot take back what it has read")
+
+
+def test_how_little_a_target_can_take_back_is_said(desk: Desk) -> None:
+    desk.do(LoadTarget(desk.add("lfm2", FakeTarget(max_rollback=7, chat_template="{{ messages }}"))))
+    (ready,) = desk.told(TargetReady)
+    assert isinstance(ready, TargetReady)
+    assert ready.target.notice.startswith("This model can take back only the last 7 tokens")
 
 
 def test_only_a_file_that_was_loaded_before_and_kept_its_size_is_trusted(desk: Desk) -> None:
@@ -335,13 +333,7 @@ def test_a_stopped_reply_is_kept_as_far_as_it_came(talking: Desk) -> None:
 def test_a_failed_reply_is_kept_and_the_failure_told(talking: Desk) -> None:
     target = talking.targets[str(talking._folder / "fake.gguf")]
     assert isinstance(target, FakeTarget)
-    passes = iter(range(100))
-
-    def fail() -> None:
-        if next(passes) == 4:
-            raise RuntimeError("the backend is gone")
-
-    target.on_evaluate = fail
+    target.on_evaluate = failing(4)
     with pytest.raises(RuntimeError, match="backend"):
         talking.do(Send("Hi", None, GREEDY))
     message = finished(talking).message
@@ -391,21 +383,13 @@ def test_prompt_and_reply_are_remembered_in_the_tokens_of_the_target(talking: De
     target.next_token = says("the end")  # byte by byte; one who reads it would take "the " as one token
     talking.do(Regenerate(conversation_id, GREEDY))
     assert talking.remembered(target) == ["Say the word", "Hello.", "the end"]
-    vocabulary = target.vocabulary
-    name = fingerprint(vocabulary.pieces, vocabulary.special | vocabulary.end_of_generation)
-    assert talking.repository.load_recall(name, 1000)[-1].tokens.tolist() == list(b"the end")
+    assert talking.repository.load_recall(target.vocabulary.fingerprint, 1000)[-1].tokens.tolist() == list(b"the end")
 
 
 def test_a_reply_that_was_stopped_or_failed_is_remembered_as_far_as_it_came(talking: Desk) -> None:
     target = talking.targets[str(talking._folder / "fake.gguf")]
     assert isinstance(target, FakeTarget)
-    passes = iter(range(100))
-
-    def fail() -> None:
-        if next(passes) == 4:
-            raise RuntimeError("the backend is gone")
-
-    target.on_evaluate = fail
+    target.on_evaluate = failing(4)
     with pytest.raises(RuntimeError, match="backend"):
         talking.do(Send("Hi", None, GREEDY))
     assert talking.remembered(target) == ["Hi", finished(talking).message.text]

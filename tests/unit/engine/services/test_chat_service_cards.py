@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -12,18 +10,10 @@ from engine.config import TargetSettings
 from engine.errors import CardsTooSmall, NotPossible
 from engine.messages.commands import LoadTarget, Send
 from engine.messages.events import TargetReady
-from engine.storage import Repository
 from tests.fakes.target import FakeTarget, says
 from tests.unit.engine.services.test_chat_service import GREEDY, Desk, finished
 
 TOO_SMALL = CardsTooSmall("other.gguf needs more memory of A card; choose fewer GPU layers for it.")
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    repository = Repository.open(tmp_path / "store")
-    yield Desk(repository, tmp_path)
-    repository.close()
 
 
 def on_card(num_gpu_layers: int = 3) -> FakeTarget:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,18 +14,10 @@ from engine.library import estimate
 from engine.messages.commands import LoadTarget, Send
 from engine.messages.events import ConversationChanged, TargetReady
 from engine.replies.reply import PreparedReply, Reply, ReplyWriter
-from engine.storage import Repository
 from engine.target.sources import file_source
 from tests.fakes.gguf import TINY, gguf
 from tests.fakes.target import FakeTarget, says
 from tests.unit.engine.services.test_chat_service import GREEDY, Desk
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    repository = Repository.open(tmp_path / "store")
-    yield Desk(repository, tmp_path)
-    repository.close()
 
 
 @pytest.fixture

@@ -106,13 +106,27 @@ def homes(tmp_path: Path, drafting: OpenDrafting) -> Iterator[Callable[..., Home
         home.close()
 
 
+@pytest.fixture
+def begun_with(monkeypatch: pytest.MonkeyPatch) -> list[Adapter | None]:
+    """The adapters from which learning went on."""
+    begun: list[Adapter | None] = []
+    make_learner = TeachableDrafting.make_learner
+
+    def watched(drafting: TeachableDrafting, *, adapter: Adapter | None = None) -> Learner:
+        begun.append(adapter)
+        return make_learner(drafting, adapter=adapter)
+
+    monkeypatch.setattr(TeachableDrafting, "make_learner", watched)
+    return begun
+
+
 def used(home: Home) -> bool:
     """Whether the drafter has another adapter than it came with."""
     return home.drafting.proposer._drafter.refresh()
 
 
 def test_what_was_learned_is_used_kept_and_gone_on_from_after_a_restart(
-    homes: Callable[..., Home], monkeypatch: pytest.MonkeyPatch
+    homes: Callable[..., Home], begun_with: list[Adapter | None]
 ) -> None:
     home = homes()
     home.service.open(home.drafting)
@@ -130,17 +144,10 @@ def test_what_was_learned_is_used_kept_and_gone_on_from_after_a_restart(
     assert sum(day.seconds for day in again.repository.read_history().learning) > 0
     kept = again.repository.published_adapter(*pair)
     assert kept is not None
-    begun_with: list[Adapter | None] = []
-    make_learner = TeachableDrafting.make_learner
-
-    def watched(drafting: TeachableDrafting, *, adapter: Adapter | None = None) -> Learner:
-        begun_with.append(adapter)
-        return make_learner(drafting, adapter=adapter)
-
-    monkeypatch.setattr(TeachableDrafting, "make_learner", watched)
+    begun_with.clear()
     again.service.open(again.drafting)
     assert used(again), "before anything is learned"
-    assert again.events == [DrafterLearned(kept.number, kept.before, kept.after, kept.num_learned, is_return=False)]
+    assert again.events == [DrafterLearned(kept.number, kept.before, kept.after, kept.num_learned)]
     again.talk(FOXES[:3])
     while again.service._pupil is None or again.service._has_work:
         time.sleep(0.02)
@@ -489,18 +496,10 @@ def test_what_is_being_published_when_all_is_forgotten_is_forgotten(
 
 
 def test_an_earlier_adapter_is_used_at_once_and_learning_goes_on_from_it(
-    homes: Callable[..., Home], monkeypatch: pytest.MonkeyPatch
+    homes: Callable[..., Home], begun_with: list[Adapter | None]
 ) -> None:
     home = homes()
     first, second = keep_two_adapters(home)
-    begun_with: list[Adapter | None] = []
-    make_learner = TeachableDrafting.make_learner
-
-    def watched(drafting: TeachableDrafting, *, adapter: Adapter | None = None) -> Learner:
-        begun_with.append(adapter)
-        return make_learner(drafting, adapter=adapter)
-
-    monkeypatch.setattr(TeachableDrafting, "make_learner", watched)
     home.service.open(home.drafting)
     assert used(home)
     for number, data in ((first, True), (second, True), (None, False)):
@@ -604,13 +603,6 @@ def test_ngrams_follow_what_is_exchanged_also_while_a_drafter_is_being_loaded(
     finally:
         service.close()
         assert service.join(PATIENCE_S)
-
-
-@pytest.fixture
-def repository(tmp_path: Path) -> Iterator[Repository]:
-    repository = Repository.open(tmp_path)
-    yield repository
-    repository.close()
 
 
 def learned_s(repository: Repository) -> float:

@@ -40,7 +40,6 @@ from engine.services.personal_service import PersonalService
 from engine.services.recall import Recall
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
-from engine.target.interface import vocabulary_fingerprint
 from tests.fakes.target import FakeTarget
 from tests.unit.engine.profile.conftest import DRAFTER, TARGET, TOKENIZER, WEIGHTS
 
@@ -106,7 +105,7 @@ def test_what_is_learned_is_told_with_its_size_and_since_when(desk: Desk) -> Non
     assert [adapter.is_published for adapter in summary.adapters[TARGET, DRAFTER]] == [True, False]
     oldest = summary.adapters[TARGET, DRAFTER][-1]
     assert summary.since == {TARGET: oldest.created_at}
-    recalled = vocabulary_fingerprint(FakeTarget().vocabulary)
+    recalled = FakeTarget().vocabulary.fingerprint
     assert summary.num_bytes[recalled] == 4 * summary.recall[recalled].num_tokens
     assert summary.num_bytes[TARGET] > sum(map(len, WEIGHTS))
 

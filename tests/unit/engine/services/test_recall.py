@@ -16,7 +16,6 @@ from engine.decoding.speculation import Speculation
 from engine.errors import ConversationMissing, StoreUnusable
 from engine.messages.conversations import ChatTurn, Message, Role
 from engine.messages.learned import RecallText
-from engine.numerics.vocabulary_map import fingerprint
 from engine.proposers.chooser import Chooser
 from engine.proposers.recall import RecallProposer
 from engine.replies.reply import Reply, ReplyWriter
@@ -103,9 +102,8 @@ def found(recall: Recall, text: str) -> list[str]:
 
 
 def kept(repository: Repository, target: FakeTarget) -> dict[int, list[int]]:
-    vocabulary = target.vocabulary
-    name = fingerprint(vocabulary.pieces, vocabulary.special | vocabulary.end_of_generation)
-    return {text.message_id: text.tokens.tolist() for text in repository.load_recall(name, ALL)}
+    texts = repository.load_recall(target.vocabulary.fingerprint, ALL)
+    return {text.message_id: text.tokens.tolist() for text in texts}
 
 
 def caught_up(recall: Recall) -> int:

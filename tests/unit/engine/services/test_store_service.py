@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -38,13 +36,6 @@ from tests.fakes.target import FakeTarget
 def resting(repository: Repository) -> LearningService:
     """It has no drafter."""
     return LearningService(lambda: repository, LearningSettings(), lambda _event: None)
-
-
-@pytest.fixture
-def repository(tmp_path: Path) -> Iterator[Repository]:
-    repository = Repository.open(tmp_path)
-    yield repository
-    repository.close()
 
 
 def test_ngrams_are_kept_without_an_event(repository: Repository) -> None:

@@ -4,22 +4,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
 
 from engine.messages.commands import LoadTarget
-from engine.storage import Repository
 from tests.fakes.target import FakeTarget
 from tests.unit.engine.services.test_chat_service import Desk
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    repository = Repository.open(tmp_path / "store")
-    yield Desk(repository, tmp_path)
-    repository.close()
 
 
 def load(desk: Desk, target: FakeTarget) -> None:

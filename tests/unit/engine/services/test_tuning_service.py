@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from engine.errors import Cancelled, NotPossible, TargetMissing, TargetUnusable
 from engine.hub.saved import SavedDownloads
 from engine.loading import load_target
 from engine.messages.commands import ListForms, ListTargets, MakeForm, ResetStarter, TuneStarter, TuneTarget
+from engine.messages.conversations import Role
 from engine.messages.events import Event, FormMade, FormsListed, StarterTuned, TargetsListed, TargetTuned, TuneProgress
 from engine.messages.forms import Distance, FormFigures, TuneReport
 from engine.messages.targets import LibraryTarget
@@ -273,3 +275,28 @@ def test_the_starter_in_another_form_is_tuned_as_it_was_installed(desk: Desk, st
     assert {offer.path.parent for offer in desk.service.offers(used, StopSignal())} == {
         desk.repository.data_dir / "models"
     }
+
+
+def test_replies_to_what_the_user_asked_are_compared_if_wanted(desk: Desk, original: Path) -> None:
+    chat = desk.repository.create_conversation("x", "")
+    for text in ("the and a", "the and a", "x" * 1000):
+        desk.repository.add_message(chat.id, None, Role.USER, text)
+    secret = desk.repository.create_conversation("y", "", incognito=True)
+    desk.repository.add_message(secret.id, None, Role.USER, "abc")
+    desk.service.handle(TuneTarget(original, ("Q8_0",), own_prompts=True), StopSignal())
+    (tuned,) = desk.told(TargetTuned)
+    assert isinstance(tuned, TargetTuned)
+    distance = tuned.report.forms[0].distance
+    assert distance is not None
+    assert distance.num_own == 1, "once, and neither long ones nor those of an incognito chat"
+
+
+def test_what_a_killed_program_left_is_removed_the_next_day(desk: Desk, original: Path) -> None:
+    old, new = original.parent / ".forms-old", original.parent / ".forms-new"
+    for folder in (old, new):
+        folder.mkdir()
+        (folder / "half.gguf").write_bytes(b"GGUF")
+    long_ago = old.stat().st_mtime - 2 * 24 * 3600
+    os.utime(old, (long_ago, long_ago))
+    desk.service.tune(original, StopSignal(), ())
+    assert sorted(original.parent.iterdir()) == [new, original]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.target.cpu import ALL_NAMES, libraries, usable_flags
+from engine.target.cpu import ALL_NAMES, libraries
 
 NEHALEM = "sse sse2 ssse3 sse4_1 sse4_2 popcnt"
 HASWELL = f"{NEHALEM} avx xsave f16c fma avx2 bmi2"
@@ -65,10 +65,3 @@ def test_any_cpu_has_something_to_fall_back_on(folder: Path) -> None:
 def test_a_build_without_a_choice_offers_none(tmp_path: Path) -> None:
     (tmp_path / "libggml-cpu.so").touch()
     assert libraries(tmp_path, ZEN4.split()) == []
-
-
-def test_flags_are_read_as_linux_tells_them(tmp_path: Path) -> None:
-    file = tmp_path / "cpuinfo"
-    file.write_text("processor\t: 0\nflags\t\t: sse2 avx\nbugs\t\t: none\nprocessor\t: 1\nflags\t\t: other\n")
-    assert usable_flags(file) == {"sse2", "avx"}
-    assert usable_flags(tmp_path / "missing") == frozenset()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -139,12 +140,12 @@ def test_a_model_that_takes_nothing_back_is_measured_too(tmp_path: Path) -> None
 
 def test_some_replies_are_greedy_and_others_drawn(forms: tuple[Path, Path]) -> None:
     with closing(load(forms[0])) as target:
-        for place in range(2):
-            passage = write_passage(target, place, 8, StopSignal())
-            assert passage == write_passage(target, place, 8, StopSignal())
+        for wants_greedy in (True, False):
+            passage = write_passage(target, "Say something.", wants_greedy, 8, StopSignal())
+            assert passage == write_passage(target, "Say something.", wants_greedy, 8, StopSignal())
             rows = rows_along(target, passage, StopSignal())
             is_greedy = [int(row.argmax()) == token for row, token in zip(rows, passage.reply, strict=True)]
-            assert all(is_greedy) == (place == 0)
+            assert all(is_greedy) == wants_greedy
 
 
 def test_rows_are_those_before_each_token_whatever_a_pass_can_hold() -> None:
@@ -185,3 +186,11 @@ def test_the_error_of_a_distance_is_that_of_replies() -> None:
     assert even.num_tokens == 4
     apart = distance_of([[(0.1, True), (0.1, True)], [(0.3, True), (0.3, True)]])
     assert apart.kl_error == pytest.approx(0.2 * 0.5**0.5 / 2)
+
+
+def test_the_users_prompts_come_before_the_built_in_ones(forms: tuple[Path, Path]) -> None:
+    asked = replace(SMALL, own_prompts=("the and a", "abc"))
+    own = Measuring(forms[0], load, asked).beside(forms[1]).distance
+    built_in = Measuring(forms[0], load, SMALL).beside(forms[1]).distance
+    assert (own.num_own, built_in.num_own) == (2, 0)
+    assert own.mean_kl != built_in.mean_kl

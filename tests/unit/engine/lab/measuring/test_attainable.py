@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.decoding.figures import DecodingFigures
-from engine.lab.measuring.report import attainable
+from engine.lab.measuring.counted import attainable
 
 
 def _figures(passes: dict[int, tuple[int, float]], checked: int = 0, stood: int = 0) -> DecodingFigures:

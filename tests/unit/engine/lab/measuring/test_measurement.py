@@ -67,3 +67,13 @@ def test_sampled_texts_part_anyway_and_no_gap_is_looked_for() -> None:
     order = BenchOrder("fake", Path("f.jsonl"), temperature=1.0)
     report: Any = Measurement(order, CHATS, FakeTarget(says(REPLY)), speculations()).run(StopSignal())
     assert report["modes"]["auto"]["forks"] == []
+
+
+def test_plain_is_measured_against_itself() -> None:
+    order = BenchOrder("fake", Path("f.jsonl"), modes=BenchOrder.parse_modes("plain,plain,auto"))
+    report: Any = Measurement(order, CHATS, FakeTarget(says(REPLY)), speculations()).run(StopSignal())
+    assert list(report["modes"]) == ["plain", "plain-2", "auto"]
+    again = report["modes"]["plain-2"]
+    assert again["identical"] == 2
+    assert again["drafted"] == 0
+    assert again["ratio_by_counts"]["worst"] == 1.0

@@ -11,7 +11,9 @@ PROMPTS = Path("prompts.jsonl")
 
 
 def test_a_mode_that_does_not_exist_is_refused_with_those_that_do() -> None:
-    with pytest.raises(SettingInvalid, match=r"^There is no mode “guess”; choose from plain, auto, neural, recall\.$"):
+    with pytest.raises(
+        SettingInvalid, match=r"^There is no mode “guess”; choose from plain, auto, neural, recall, plain-2\.$"
+    ):
         BenchOrder("starter", PROMPTS, modes=("plain", "guess"))
 
 
@@ -19,6 +21,13 @@ def test_a_mode_that_does_not_exist_is_refused_with_those_that_do() -> None:
 def test_every_mode_is_named_once(modes: tuple[str, ...]) -> None:
     with pytest.raises(SettingInvalid, match="Name each mode once"):
         BenchOrder("starter", PROMPTS, modes=modes)
+
+
+def test_plain_can_be_measured_against_itself() -> None:
+    assert BenchOrder.parse_modes("plain, plain,auto") == ("plain", "plain-2", "auto")
+    assert BenchOrder.parse_modes("auto,auto") == ("auto", "auto"), "which is refused"
+    with pytest.raises(SettingInvalid, match="Name each mode once"):
+        BenchOrder("starter", PROMPTS, modes=BenchOrder.parse_modes("plain,plain,plain"))
 
 
 def test_a_limit_below_one_is_refused() -> None:

@@ -12,7 +12,7 @@ from tests.fakes.target import FakeTarget
 
 
 class TimedTarget(FakeTarget):
-    """A pass takes `base` seconds and one for each token."""
+    """A pass takes `base` seconds and one for each different token."""
 
     def __init__(self, clock: FakeClock, context_size: int = 512, max_tokens: int = 8) -> None:
         super().__init__(context_size=context_size, max_tokens=max_tokens)
@@ -20,7 +20,7 @@ class TimedTarget(FakeTarget):
         self._clock = clock
 
     def evaluate(self, tokens: Sequence[int], num_rows: int, stop: StopSignal) -> FloatRows:
-        self._clock.spend(self.base + len(tokens))
+        self._clock.spend(self.base + len(set(tokens)))
         return super().evaluate(tokens, num_rows, stop)
 
 
@@ -43,6 +43,7 @@ def test_only_passes_that_the_target_can_make_are_measured(monkeypatch: pytest.M
     full = PassProbe(TimedTarget(FakeClock(monkeypatch), context_size=4))
     full.measure(StopSignal())
     assert full.costs == {}
-    forgetful = PassProbe(FakeTarget(can_roll_back=False))
-    forgetful.measure(StopSignal())
-    assert forgetful.costs == {}
+    for forgetful in (FakeTarget(can_roll_back=False), FakeTarget(max_rollback=7)):
+        probe = PassProbe(forgetful)
+        probe.measure(StopSignal())
+        assert probe.costs == {}

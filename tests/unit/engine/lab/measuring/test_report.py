@@ -101,6 +101,7 @@ def test_what_is_neither_target_nor_drafter_is_overhead() -> None:
         {"draft": 100.0, "translate": 20.0, "target": 800.0, "accept": 30.0, "other": 50.0}
     )
     assert mode["overhead_share"] == pytest.approx(0.1)
+    assert mode["own_ms"] == {"per_token": pytest.approx(10.0), "per_round": pytest.approx(25.0)}  # 10 tokens, 4 rounds
 
 
 def test_guesses_are_told_by_their_place_and_the_step_beside_a_pass() -> None:
@@ -154,3 +155,22 @@ def test_figures_are_grouped_by_task() -> None:
     assert by_task["chat"]["num_prompts"] == 1
     assert by_task["chat"]["ratio_to_plain"]["median"] == 2.0
     assert by_task["math"]["ratio_to_plain"]["median"] == 0.5
+
+
+def test_by_counts_a_pass_takes_what_such_passes_take_in_the_whole_run() -> None:
+    def of(wall_s: float, num_rows: int, num_passes: int) -> Answer:
+        figures = DecodingFigures(num_written=4, passes=Counter({num_rows: num_passes}))
+        figures.pass_s[num_rows] = wall_s
+        return answer(wall_s, (1, 2, 3, 4), figures)
+
+    one = comparison("a", {"plain": of(2.0, 1, 4), "plain-2": of(6.0, 1, 4), "auto": of(1.0, 2, 2)}, task="chat")
+    other = comparison("b", {"plain": of(4.0, 1, 4), "plain-2": of(4.0, 1, 4), "auto": of(3.0, 2, 2)}, task="math")
+    figures = report(one, other)
+    # A pass over one row takes 16 s / 16, one over two rows 4 s / 4, also where a task has quicker ones.
+    for by_task in (figures["modes"]["auto"]["by_task"][task] for task in ("chat", "math")):
+        assert by_task["ratio_by_counts"]["worst"] == 2.0
+    assert figures["modes"]["auto"]["ratio_to_plain"]["worst"] == pytest.approx(4 / 3, abs=1e-4)
+    assert figures["modes"]["plain-2"]["ratio_by_counts"]["worst"] == 1.0
+    assert figures["modes"]["plain-2"]["ratio_to_plain"]["worst"] == pytest.approx(1 / 3, abs=1e-4)
+    prompt = figures["prompts"][2]
+    assert (prompt["mode"], prompt["ratio_by_counts"], prompt["passes"]) == ("auto", 2.0, {"2": 2})

@@ -1,0 +1,79 @@
+"""A table that is read, not edited, and that scrolls only where it has many rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
+
+from app.widgets.appearance import KeyboardFrame
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """Of a column, in the user's language."""
+
+    title: str
+    tip: str
+    is_words: bool = False  # else figures, which stand at the right
+
+
+class Table(KeyboardFrame, QTableWidget):
+    """As high as its rows, up to a number of them."""
+
+    def __init__(
+        self, headings: Sequence[Heading], most_rows: int, least_letters: int = 0, parent: QWidget | None = None
+    ) -> None:
+        """`least_letters`: how many of them a column has room for, where its contents are shorter."""
+        super().__init__(0, len(headings), parent)
+        self._headings = tuple(headings)
+        self._most_rows = most_rows
+        self._least_letters = least_letters
+        self.setProperty("kind", "figures")
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setTabKeyNavigation(False)  # Tab leaves the table
+        self.setShowGrid(False)
+        self.setWordWrap(False)
+        for number, heading in enumerate(headings):
+            self.setHorizontalHeaderItem(number, _item(heading, heading.title))
+        columns, rows = self.horizontalHeader(), self.verticalHeader()
+        columns.setHighlightSections(False)
+        columns.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        columns.geometriesChanged.connect(self._fit)
+        rows.hide()
+        rows.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)  # also where text grows
+        rows.geometriesChanged.connect(self._fit)
+
+    def show_row(self, number: int, words: Sequence[str], *, tip: str = "", is_bold: bool = False) -> None:
+        """In its first cells. `tip` is the tooltip of the first one; the others have those of their columns."""
+        for column, (heading, word) in enumerate(zip(self._headings, words, strict=False)):
+            item = _item(heading, word)
+            if tip and column == 0:
+                item.setToolTip(tip)
+            if is_bold:
+                font = self.font()
+                font.setWeight(font.Weight.DemiBold)
+                item.setFont(font)
+            self.setItem(number, column, item)
+
+    @Slot()
+    def _fit(self) -> None:
+        columns = self.horizontalHeader()
+        if self._least_letters:  # else as narrow as the style allows
+            columns.setMinimumSectionSize(self._least_letters * self.fontMetrics().averageCharWidth())
+        height = columns.sizeHint().height() + 2 * self.frameWidth()
+        if columns.length() > self.viewport().width():
+            height += self.horizontalScrollBar().sizeHint().height()
+        height += sum(self.rowHeight(number) for number in range(min(self.rowCount(), self._most_rows)))
+        self.setFixedHeight(height + 2)
+
+
+def _item(heading: Heading, words: str) -> QTableWidgetItem:
+    item = QTableWidgetItem(words)
+    side = Qt.AlignmentFlag.AlignLeft if heading.is_words else Qt.AlignmentFlag.AlignRight
+    item.setTextAlignment(side | Qt.AlignmentFlag.AlignVCenter)
+    item.setToolTip(heading.tip)
+    return item

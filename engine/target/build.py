@@ -1,0 +1,31 @@
+"""Whether this CPU still has what llama.cpp was compiled for: an environment may be moved, or a virtual machine."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from engine.errors import MendableError
+from engine.target.extensions import lacking, usable_flags
+
+RECORD = Path(
+    sys.prefix, "llama-cpp-options"
+)  # written by packaging/setup.sh; a bundle has none, it chooses at run time
+
+
+def check_build() -> None:
+    """Raises MendableError where the first pass would end the process. Says nothing of a build that was not made here,
+    such as one that LLAMA_CPP_LIB_PATH names."""
+    if "LLAMA_CPP_LIB_PATH" in os.environ:
+        return
+    options = ""
+    with suppress(OSError):
+        options = RECORD.read_text(encoding="utf-8")
+    flags = usable_flags()
+    if flags and (missing := lacking(options, flags)):  # without flags nothing is known
+        raise MendableError(
+            f"llama.cpp was compiled here for another CPU; this one lacks {', '.join(missing)}. Run `make setup` in "
+            "the folder of Slipstream's source, which compiles it for this one."
+        )

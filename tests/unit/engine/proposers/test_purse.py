@@ -1,0 +1,31 @@
+"""What drafting may lose in a reply."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.proposers.purse import Purse
+
+
+def test_at_first_little_may_be_lost_and_more_must_promise_more() -> None:
+    purse = Purse()
+    assert purse.caution(0.3) == 0.0
+    assert purse.caution(0.8) == pytest.approx(1.0)
+
+
+def test_losses_empty_it_and_tokens_written_and_gained_fill_it() -> None:
+    purse = Purse()
+    purse.note(1, cost=0.8)  # a draft of which nothing was accepted
+    assert purse.caution(0.0) == pytest.approx(2 * (0.5 - 0.016))
+    for _ in range(100):
+        purse.note(1, cost=0.0)
+    assert purse.caution(0.7) == pytest.approx(0.0, abs=0.05)
+    purse.note(6, cost=1.5)
+    assert purse.caution(4.0) == 0.0
+
+
+def test_every_reply_has_its_own() -> None:
+    purse = Purse()
+    purse.note(1, cost=5.0)
+    purse.begin_reply()
+    assert purse.caution(0.3) == 0.0

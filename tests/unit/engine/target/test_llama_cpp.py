@@ -1,0 +1,133 @@
+"""Tiny models in llama.cpp: what they can take back, and that they are the same afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.config import TargetSettings
+from engine.numerics.draft_length import MAX_LENGTH
+from engine.stop_signal import StopSignal
+from engine.target.interface import FloatRow, Interrupted, TargetFeature
+from engine.target.llama_cpp import LlamaCppTarget
+from engine.target.passes import sample_tokens
+from tests.fakes.tiny_models import tiny_lfm2, tiny_llama, tiny_mamba
+
+GO = StopSignal()
+LONGEST = MAX_LENGTH + 1  # rows of a pass
+
+
+@contextmanager
+def opened(
+    path: Path, kind: type[LlamaCppTarget] = LlamaCppTarget, max_rows: int = 64, size: int = 256
+) -> Iterator[LlamaCppTarget]:
+    settings = TargetSettings(context_size=size, threads=1)
+    target = kind.load(path, path.stem, settings, lambda _progress: None, GO, max_rows)
+    try:
+        yield target
+    finally:
+        target.close()
+
+
+def after(target: LlamaCppTarget, tokens: list[int]) -> FloatRow:
+    """The logits after these tokens, read from the first one on."""
+    target.roll_back(0)
+    row: FloatRow = target.evaluate(tokens, 1, GO)[0].copy()
+    return row
+
+
+@pytest.mark.parametrize(
+    ("make", "most"), [(tiny_llama, 256), (tiny_lfm2, MAX_LENGTH), (tiny_mamba, 0)], ids=["llama", "lfm2", "mamba"]
+)
+@pytest.mark.parametrize("max_rows", [64, 1])
+def test_how_many_tokens_can_be_taken_back_is_found_out(
+    make: Callable[[Path], Path], most: int, max_rows: int, tmp_path: Path
+) -> None:
+    with opened(make(tmp_path / "tiny.gguf"), max_rows=max_rows) as target:
+        assert target.limits.max_rollback == most
+        assert (TargetFeature.ROLLBACK in target.features) is (most > 0)
+        assert target.limits.rolls_back_freely is (most == 256)
+        assert target.num_held == 0
+
+
+@pytest.mark.parametrize("make", [tiny_llama, tiny_lfm2], ids=["llama", "lfm2"])
+@pytest.mark.parametrize("num_taken_back", [1, 3, MAX_LENGTH])
+def test_after_taking_tokens_back_it_goes_on_as_if_they_had_never_been_read(
+    make: Callable[[Path], Path], num_taken_back: int, tmp_path: Path
+) -> None:
+    with opened(make(tmp_path / "tiny.gguf")) as target:
+        tokens = sample_tokens(target, 60)
+        prompt, draft, others = tokens[:20], tokens[20 : 20 + LONGEST], tokens[40:44]
+        kept = [*prompt, *draft[: LONGEST - num_taken_back]]
+        expected = after(target, [*kept, *others])
+        target.roll_back(0)
+        target.evaluate(prompt, 1, GO)
+        target.evaluate(draft, LONGEST, GO)
+        assert target.roll_back(len(kept))
+        np.testing.assert_allclose(target.evaluate(others, 1, GO)[0], expected, atol=1e-2 * expected.std())
+
+
+def test_a_model_that_keeps_states_never_goes_on_from_one_that_it_has_not_kept(tmp_path: Path) -> None:
+    """llama.cpp would: it only looks at how many there could be."""
+    with opened(tiny_lfm2(tmp_path / "tiny.gguf")) as target:
+        tokens = sample_tokens(target, 40)
+
+        def read(*lengths: int) -> None:
+            target.roll_back(0)
+            for length in lengths:
+                target.evaluate(tokens[target.num_held : target.num_held + length], 1, GO)
+
+        read(20, 1)
+        assert not target.roll_back(19)  # before the last pass
+        assert target.num_held == 0
+        read(20, 4)
+        assert not target.roll_back(20)  # its first token
+        read(20, 4)
+        assert target.roll_back(22)
+        assert not target.roll_back(21)  # a second time
+        read(40)
+        assert not target.roll_back(40 - MAX_LENGTH - 1)  # more than it keeps
+        read(20, 4)
+        saved = target.save()
+        assert saved is not None
+        assert target.restore(saved)
+        assert not target.roll_back(22)  # the copy holds the last state alone
+
+
+def test_a_pass_that_was_stopped_leaves_nothing_that_is_half_read(tmp_path: Path) -> None:
+    with opened(tiny_lfm2(tmp_path / "tiny.gguf")) as target:
+        stop = StopSignal()
+        tokens = sample_tokens(target, 40)
+        target.evaluate(tokens[:20], 1, stop)
+        stop.set()
+        with pytest.raises(Interrupted):
+            target.evaluate(tokens[20:], 1, stop)
+        assert target.num_held in (0, 20)
+
+
+class TakesBackOne(LlamaCppTarget):
+    def roll_back(self, num_kept: int) -> bool:
+        return super().roll_back(0 if self.num_held - num_kept > 1 else num_kept) and self.num_held == num_kept
+
+
+class OnlySaysSo(LlamaCppTarget):
+    """Goes on from a state that still holds what it says it has forgotten."""
+
+    def roll_back(self, num_kept: int) -> bool:
+        tokens = sample_tokens(self, self.num_held)
+        super().roll_back(0)
+        self.evaluate(tokens[len(tokens) - num_kept :], 1, GO)
+        return True
+
+
+@pytest.mark.parametrize("kind", [TakesBackOne, OnlySaysSo])
+def test_one_that_cannot_take_back_a_whole_draft_or_is_another_afterwards_is_not_drafted_for(
+    kind: type[LlamaCppTarget], tmp_path: Path
+) -> None:
+    with opened(tiny_llama(tmp_path / "tiny.gguf"), kind) as target:
+        assert not target.features
+        assert target.limits.max_rollback == 0
