@@ -87,10 +87,10 @@ class FormsController(Controller):
             self._list()
         show_in_front(self.dialog)
 
-    @Slot(tuple)
-    def _measure(self, forms: tuple[str, ...]) -> None:
+    @Slot(tuple, bool)
+    def _measure(self, forms: tuple[str, ...], own_prompts: bool) -> None:
         if self._shown is not None:
-            self._begin(TuneTarget(self._shown.path, forms), forms)
+            self._begin(TuneTarget(self._shown.path, forms, own_prompts=own_prompts), forms)
 
     @Slot(str)
     def _keep(self, form: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QDialog, QFrame, QWidget
+from PySide6.QtWidgets import QCheckBox, QDialog, QFrame, QWidget
 
 from app.dialogs.form_wording import FIRST_TICKED, FormRow, advice_words, needs_words
 from app.dialogs.forms_table import FormsTable
@@ -24,6 +24,11 @@ _ABOUT = QT_TRANSLATE_NOOP(
     "computer, and most change its words. Each form that you tick is made, timed beside the model, compared with it "
     "and removed again. Your chats go first, and the model stays as it is.",
 )
+_OWN_TIP = QT_TRANSLATE_NOOP(
+    "FormsDialog",
+    "The model answers them once more, on this computer, in place of built-in prompts. Nothing of that is kept but how "
+    "far the forms are apart.",
+)
 _SAME_TIP = QT_TRANSLATE_NOOP("FormsDialog", "Among those whose words are practically the same; it takes seconds")
 _KEEP_TIP = QT_TRANSLATE_NOOP("FormsDialog", "Makes this form, as a model of its own in the library")
 
@@ -33,7 +38,7 @@ class FormsDialog(QDialog):
     done, which goes on when it is closed.
 
     Signals:
-        measure_requested(tuple): measure these forms, by their names.
+        measure_requested(tuple, bool): measure these forms, by their names; whether along the user's own prompts.
         keep_requested(str): make this form for the library.
         use_requested(object): load the model with this path.
         starter_tune_requested(): use the starter in its fastest form that says the same.
@@ -41,7 +46,7 @@ class FormsDialog(QDialog):
         cancel_requested(): end what is being done.
     """
 
-    measure_requested = Signal(tuple)
+    measure_requested = Signal(tuple, bool)
     keep_requested = Signal(str)
     use_requested = Signal(object)
     starter_tune_requested = Signal()
@@ -72,6 +77,8 @@ class FormsDialog(QDialog):
         self.table = FormsTable(self._inside)
         self.table.changed.connect(self._show_current)
         self.advice = set_up(words("", self._inside), kind="title")
+        own_prompts = QCheckBox(self.tr("Compare along replies to my own latest prompts"), self._inside)
+        self.own_prompts = set_up(own_prompts, tip=f"<p>{self.tr(_OWN_TIP)}</p>")
         self.needs = words("", self._inside, kind="quiet")
         self.words = words("", self)
         self.progress = ProgressLine(self.tr("Measuring or making forms"), self)
@@ -141,7 +148,7 @@ class FormsDialog(QDialog):
         )
         about = words(self.tr(_ABOUT), self._inside, kind="quiet")
         in_column(
-            [self.heading, about, self.starter, self.table, self.advice, self.needs, Stretch()],
+            [self.heading, about, self.starter, self.table, self.advice, self.own_prompts, self.needs, Stretch()],
             inside=self._inside,
             margins=(0, 0, 2, 0),
             spacing=10,
@@ -163,6 +170,7 @@ class FormsDialog(QDialog):
         ticked, row = self.table.ticked, self.table.current
         is_listed = len(self.table.rows) > 1 and self._original is not None
         self.needs.setVisible(is_listed)
+        self.own_prompts.setVisible(is_listed)
         if is_listed and self._original is not None:
             self.needs.setText(needs_words(ticked, self._original, self._report))
         self.measure_button.setEnabled(bool(ticked) and not self._is_busy)
@@ -180,7 +188,7 @@ class FormsDialog(QDialog):
 
     @Slot()
     def _on_measure(self) -> None:
-        self.measure_requested.emit(tuple(row.form for row in self.table.ticked))
+        self.measure_requested.emit(tuple(row.form for row in self.table.ticked), self.own_prompts.isChecked())
 
     @Slot()
     def _on_keep(self) -> None:

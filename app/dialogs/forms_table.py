@@ -6,19 +6,20 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QStyle, QTableWidget, QTableWidgetItem, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QStyle, QWidget
 
 from app.dialogs.form_wording import COLUMNS, FormRow, cells
 from app.text.translation import translate
-from app.widgets.appearance import KeyboardFrame
+from app.widgets.table import Heading, Table
 from engine.messages.forms import TuneReport
 
-_MOST_ROWS_SHOWN = 9  # more are scrolled to
-_SCREEN_SHARE = 0.92  # of its width, that it is never wider than
+_MOST_ROWS_SHOWN = 9
+_SCREEN_SHARE = 0.92  # of its width, that the table is never wider than
 _FIRST_FIGURE = 2  # column: what stands before is known without measuring
+_ON, _OFF = Qt.CheckState.Checked, Qt.CheckState.Unchecked
 
 
-class FormsTable(KeyboardFrame, QTableWidget):
+class FormsTable(Table):
     """The model as it is first. Space ticks the current row. Hidden while empty.
 
     Signals:
@@ -28,30 +29,16 @@ class FormsTable(KeyboardFrame, QTableWidget):
     changed = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(0, len(COLUMNS), parent)
+        headings = [
+            Heading(translate("Forms", title), f"<p>{translate('Forms', about)}</p>", is_words=not number)
+            for number, (title, about) in enumerate(COLUMNS)
+        ]
+        super().__init__(headings, _MOST_ROWS_SHOWN, parent=parent)
         self.rows: tuple[FormRow, ...] = ()
         self._is_filling = False
-        self.setProperty("kind", "figures")
         self.setAccessibleName(self.tr("Forms of this model"))
-        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
-        self.setTabKeyNavigation(False)  # Tab leaves the table
-        self.setShowGrid(False)
-        self.setWordWrap(False)
-        self.verticalHeader().hide()
-        for number, (title, about) in enumerate(COLUMNS):
-            header = QTableWidgetItem(translate("Forms", title))
-            header.setToolTip(f"<p>{translate('Forms', about)}</p>")
-            header.setTextAlignment(_alignment(number))
-            self.setHorizontalHeaderItem(number, header)
-        columns = self.horizontalHeader()
-        columns.setHighlightSections(False)
-        columns.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-        columns.setSectionResizeMode(0, QHeaderView.ResizeMode.Fixed)
-        self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)  # also where text grows
-        self.verticalHeader().geometriesChanged.connect(self._fit)
-        columns.geometriesChanged.connect(self._fit)
+        self.horizontalHeader().setSectionResizeMode(0, QHeaderView.ResizeMode.Fixed)
         self.itemChanged.connect(self._on_changed)
         self.itemSelectionChanged.connect(self._on_changed)
         self.hide()
@@ -74,7 +61,11 @@ class FormsTable(KeyboardFrame, QTableWidget):
         self.rows = tuple(rows)
         self.setRowCount(len(self.rows))
         for number, row in enumerate(self.rows):
-            self._show_row(number, row, cells(row, report), row.form in ticked)
+            self.show_row(number, cells(row, report), tip=row.problem, is_bold=row.is_original or row.is_used)
+            if row.can_be_ticked:
+                self._offer_tick(number, row.form in ticked)
+            elif row.problem and row.figures is None:
+                self._tell(number, row.problem)
         at = next((number for number, row in enumerate(self.rows) if row.form == point), 0)
         self.setCurrentCell(at, 0)
         self._is_filling = False
@@ -85,8 +76,8 @@ class FormsTable(KeyboardFrame, QTableWidget):
     # Qt's own
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        item = self.item(self.currentRow(), 0)
-        if event.key() == Qt.Key.Key_Space and item is not None and item.flags() & Qt.ItemFlag.ItemIsUserCheckable:
+        row, item = self.current, self.item(self.currentRow(), 0)
+        if event.key() == Qt.Key.Key_Space and row is not None and row.can_be_ticked and item is not None:
             item.setCheckState(_OFF if item.checkState() == _ON else _ON)
         else:
             super().keyPressEvent(event)
@@ -97,24 +88,19 @@ class FormsTable(KeyboardFrame, QTableWidget):
 
     # What is shown
 
-    def _show_row(self, number: int, row: FormRow, words: Sequence[str], is_ticked: bool) -> None:
-        is_told = bool(row.problem) and row.here is None and row.figures is None
-        for place, word in enumerate(words):
-            is_reason = is_told and place == _FIRST_FIGURE
-            item = QTableWidgetItem(row.problem if is_reason else word)
-            item.setTextAlignment(_alignment(0 if is_reason else place))
-            item.setToolTip(f"<p>{row.problem or translate('Forms', COLUMNS[place][1])}</p>")
-            item.setFlags(Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsEnabled)
-            if row.is_original or row.is_used:
-                font = self.font()
-                font.setWeight(font.Weight.DemiBold)
-                item.setFont(font)
-            self.setItem(number, place, item)
-            if place == 0 and row.can_be_ticked:
-                item.setFlags(item.flags() | Qt.ItemFlag.ItemIsUserCheckable)
-                item.setCheckState(_ON if is_ticked else _OFF)
-        if is_told:
-            self.setSpan(number, _FIRST_FIGURE, 1, len(COLUMNS) - _FIRST_FIGURE)
+    def _offer_tick(self, number: int, is_ticked: bool) -> None:
+        item = self.item(number, 0)
+        if item is not None:
+            item.setCheckState(_ON if is_ticked else _OFF)
+
+    def _tell(self, number: int, problem: str) -> None:
+        """In place of figures."""
+        item = self.item(number, _FIRST_FIGURE)
+        if item is not None:
+            item.setText(problem)
+            item.setTextAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+            item.setToolTip(f"<p>{problem}</p>")
+        self.setSpan(number, _FIRST_FIGURE, 1, len(COLUMNS) - _FIRST_FIGURE)
 
     @Slot()
     def _on_changed(self) -> None:
@@ -123,8 +109,7 @@ class FormsTable(KeyboardFrame, QTableWidget):
 
     @Slot()
     def _fit(self) -> None:
-        """As wide as its columns, as far as the screen goes, and as high as its rows, up to a number of them. Room that
-        is left is the first column's."""
+        """As wide as its columns, too, as far as the screen goes. Room that is left is the first column's."""
         columns = self.horizontalHeader()
         name_px = self.sizeHintForColumn(0) + self.style().pixelMetric(QStyle.PixelMetric.PM_IndicatorWidth)
         figures_px = columns.length() - columns.sectionSize(0)
@@ -132,15 +117,4 @@ class FormsTable(KeyboardFrame, QTableWidget):
         room_px = self.screen().availableSize().width() * _SCREEN_SHARE
         self.setMinimumWidth(min(name_px + figures_px + beside_px, int(room_px)))
         columns.resizeSection(0, max(name_px, self.viewport().width() - figures_px))
-        height = columns.sizeHint().height() + 2 * self.frameWidth()
-        if columns.length() > self.viewport().width():
-            height += self.horizontalScrollBar().sizeHint().height()
-        height += sum(self.rowHeight(number) for number in range(min(self.rowCount(), _MOST_ROWS_SHOWN)))
-        self.setFixedHeight(height + 2)
-
-
-_ON, _OFF = Qt.CheckState.Checked, Qt.CheckState.Unchecked
-
-
-def _alignment(column: int) -> Qt.AlignmentFlag:
-    return (Qt.AlignmentFlag.AlignRight if column else Qt.AlignmentFlag.AlignLeft) | Qt.AlignmentFlag.AlignVCenter
+        super()._fit()

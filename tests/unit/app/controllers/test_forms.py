@@ -137,8 +137,9 @@ def test_a_file_that_cannot_be_read_is_told(desk: Desk, bridge: FakeBridge) -> N
 
 def test_forms_are_measured_with_progress_and_shown_before_and_after(desk: Desk, bridge: FakeBridge) -> None:
     assert [row.figures for row in desk.dialog.table.rows] == [None] * 7
+    desk.dialog.own_prompts.setChecked(True)
     QTest.mouseClick(desk.dialog.measure_button, LEFT)
-    command = TuneTarget(QWEN.path, ("Q8_0", "Q4_0"))
+    command = TuneTarget(QWEN.path, ("Q8_0", "Q4_0"), own_prompts=True)
     assert bridge.posted == [command]
     shares = []
     for event in (
@@ -160,7 +161,7 @@ def test_forms_are_measured_with_progress_and_shown_before_and_after(desk: Desk,
 
 
 def test_what_is_under_way_is_cancelled(desk: Desk, bridge: FakeBridge) -> None:
-    desk.dialog.measure_requested.emit(("Q8_0",))
+    desk.dialog.measure_requested.emit(("Q8_0",), False)
     desk.dialog.cancel_requested.emit()
     assert bridge.stops[-1].is_set()
     desk.dialog.close()
@@ -173,21 +174,21 @@ def test_what_is_under_way_is_cancelled(desk: Desk, bridge: FakeBridge) -> None:
 
 def test_with_the_dialog_closed_a_toast_tells_how_it_ended(desk: Desk, bridge: FakeBridge) -> None:
     command = TuneTarget(QWEN.path, ("Q8_0",))
-    desk.dialog.measure_requested.emit(command.forms)
+    desk.dialog.measure_requested.emit(command.forms, False)
     desk.dialog.close()
     bridge.tell(Failed("There is no room.", command))
-    desk.dialog.measure_requested.emit(command.forms)
+    desk.dialog.measure_requested.emit(command.forms, False)
     bridge.tell(TargetTuned(command, REPORT), Finished(command))
     assert desk.toasts[0] == "There is no room."
     assert desk.toasts[1].startswith("qwen2.5-7b was measured. Q4_0 would write")
 
 
 def test_another_model_waits_until_this_one_is_measured(desk: Desk, bridge: FakeBridge) -> None:
-    desk.dialog.measure_requested.emit(("Q8_0",))
+    desk.dialog.measure_requested.emit(("Q8_0",), False)
     bridge.posted.clear()
     desk.open(STARTER_TARGET)
     assert desk.dialog.heading.text() == "qwen2.5-7b"
-    desk.dialog.measure_requested.emit(("Q8_0",))
+    desk.dialog.measure_requested.emit(("Q8_0",), False)
     assert bridge.posted == []
 
 
@@ -273,7 +274,7 @@ def test_a_form_is_measured_kept_and_listed(qtbot: QtBot, real: tuple[Desk, Ear,
 
     wait(lambda event: isinstance(event, TargetsListed), lambda: bridge.post(AddTargets((model,))))
     wait(lambda event: isinstance(event, FormsListed), lambda: desk.open(model))
-    wait(lambda event: isinstance(event, TargetTuned), lambda: desk.dialog.measure_requested.emit(("Q8_0",)))
+    wait(lambda event: isinstance(event, TargetTuned), lambda: desk.dialog.measure_requested.emit(("Q8_0",), False))
     row = next(row for row in desk.dialog.table.rows if row.form == "Q8_0")
     assert row.figures is not None
     assert row.here is None

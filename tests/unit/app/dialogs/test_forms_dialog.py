@@ -79,7 +79,7 @@ def test_forms_are_ticked_with_the_keyboard_and_measured(qtbot: QtBot, dialog: F
     QTest.keyClick(dialog.table, Qt.Key.Key_Space)
     with qtbot.waitSignal(dialog.measure_requested) as wanted:
         QTest.mouseClick(dialog.measure_button, LEFT)
-    assert wanted.args == [("Q5_K_M", "Q4_0")]
+    assert wanted.args == [("Q5_K_M", "Q4_0"), False]
     show(dialog, REPORT, is_new=False)
     assert [row.form for row in dialog.table.ticked] == ["Q5_K_M", "Q4_0"], "ticks stay as they are"
 
