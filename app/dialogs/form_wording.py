@@ -165,10 +165,15 @@ def advice_words(report: TuneReport, used: str = "") -> str:
     in the original's place already."""
     if not report.forms:
         return ""
+    told = dict.fromkeys((report.advice, *report.faster[:1]))
+    sentences = [_one_advice(each, report) for each in told if each.form not in ("", used)]
     if not report.faster:
-        return Forms.tr("No other form that was measured is clearly faster on this computer.")
-    told = dict.fromkeys((report.advice, report.faster[0]))
-    return " ".join(_one_advice(each, report) for each in told if each.form != used)
+        sentences.append(Forms.tr("No other form that was measured is clearly faster on this computer."))
+    if not report.is_sure:
+        sentences.append(
+            Forms.tr("The computer was busy, so these speeds are uncertain; measure again when it is idle.")
+        )
+    return " ".join(sentences)
 
 
 def used_words(form: str, original: str, report: TuneReport | None) -> str:

@@ -71,6 +71,12 @@ def test_where_nothing_is_faster_or_measured_that_is_told_or_nothing() -> None:
     assert advice_words(STARTER_REPORT, used="Q8_0") == ""
 
 
+def test_speeds_of_a_busy_computer_are_told_to_be_uncertain() -> None:
+    busy = replace(Q4_0, pass_error=0.07)
+    assert advice_words(replace(REPORT, forms=(busy,))).endswith("are uncertain; measure again when it is idle.")
+    assert "uncertain" not in advice_words(REPORT)
+
+
 def test_the_starters_form_is_told_with_its_gain() -> None:
     assert used_words("", "Q4_1", None) == "The starter is used as it came, in Q4_1."
     assert used_words("Q8_0", "", None) == "The starter is used in Q8_0."
