@@ -195,6 +195,8 @@ def _advice(report: TuneReport, name: str, kept: Sequence[Path]) -> list[str]:
     lines = [f"{each.form} would {_gain(each)}, {_nearness(report, each)}." for each in report.faster]
     if report.forms and not lines:
         lines.append("No other form that was measured is clearly faster here.")
+    if not report.is_sure:
+        lines.append("The machine was busy, so these speeds are uncertain; measure again when it is idle.")
     distances = [each.distance for each in report.forms if each.distance is not None]
     if distances:
         first = distances[0]

@@ -141,9 +141,9 @@ class HubController(Controller):
             case HubSearched(words, models):
                 if self._last_search is not None and self._last_search.command == SearchHub(words):
                     self._page.show_models(models, words)
-            case HubFilesListed(repository, files) if repository == self._repository:
+            case HubFilesListed(repository, files, speeds) if repository == self._repository:
                 memory = psutil.virtual_memory().total
-                self._page.show_files(advise(files, memory, _free_disk(self._folder)))
+                self._page.show_files(advise(files, memory, _free_disk(self._folder), speeds))
                 sibling = sibling_beside(files)
                 self._page.show_hint("" if sibling is None else sibling_words(sibling.name, sibling.size_bytes))
             case TargetDownloading(file, num_bytes, bytes_per_s) if file in self._downloads:  # else it was discarded

@@ -12,6 +12,7 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.controllers.controller import Controller, open_folder
+from app.controllers.forms import FormsController
 from app.controllers.hub import HubController
 from app.controllers.target import TargetController
 from app.dialogs.library.library_dialog import LibraryDialog
@@ -292,10 +293,11 @@ def connect_library(
     folder: Path,
     sampling_for_all: SamplingSettings,
 ) -> LibraryController:
-    """The library with the page of the hub. `folder` holds all files of the program. The window owns what is made
-    here."""
+    """The library with the page of the hub, and forms of its models. `folder` holds all files of the program. The
+    window owns what is made here."""
     endpoint = os.environ.get("HF_ENDPOINT") or _HUB
     dialog = LibraryDialog(theme, sampling_for_all, urlsplit(endpoint).netloc or endpoint, window)
     library = LibraryController(window, dialog, bridge, target)
     HubController(window, dialog, bridge, folder).use_requested.connect(library.choose)
+    FormsController(window, dialog.library, bridge).use_requested.connect(library.choose)
     return library

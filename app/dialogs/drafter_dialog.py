@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QSize, Signal, Slot
-from PySide6.QtGui import QResizeEvent, QShowEvent
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QDialog, QFrame, QWidget
 
 from app.dialogs.drafter_choice import DrafterChoiceForm
 from app.dialogs.drafter_table import DrafterTable
+from app.dialogs.parts import FittingContents
 from app.text.drafters import offer_words
 from app.text.translation import QT_TRANSLATE_NOOP
-from app.widgets.layouts import Placed, ScrollArea, Stretch, in_column, in_row
+from app.widgets.layouts import Placed, Stretch, in_column, in_row
 from app.widgets.parts import ProgressLine, button, line, words
 from engine.messages.drafters import DrafterChoice, DrafterOffer
 
 _WIDTH_PX = 680
-_SCREEN_SHARE = 0.75  # of its height, for all but the buttons
 _ABOUT = QT_TRANSLATE_NOOP(
     "DrafterDialog",
     "A drafter guesses the next words, and your model checks them. Another drafter changes how fast replies come, "
@@ -112,7 +112,7 @@ class DrafterDialog(QDialog):
             margins=(0, 0, 2, 0),
             spacing=10,
         )
-        contents = _Contents(self._inside, self)
+        contents = FittingContents(self._inside, _WIDTH_PX, self)
         buttons = in_row([self.cancel_button, Stretch(), self.close_button, self.use_button])
         in_column(
             [Placed(contents, 1), self.words, self.progress, buttons],
@@ -134,31 +134,3 @@ class DrafterDialog(QDialog):
     def _on_cancel(self) -> None:
         self.cancel_button.setEnabled(False)  # the network may be silent for some seconds
         self.cancel_requested.emit()
-
-
-class _Contents(ScrollArea):
-    """As high as what is inside, as far as the screen goes."""
-
-    def __init__(self, inside: QWidget, parent: QWidget) -> None:
-        super().__init__("plain", parent)
-        self._inside = inside
-        self.setWidget(inside)
-
-    def minimumSizeHint(self) -> QSize:
-        beside = self.verticalScrollBar().sizeHint().width()
-        least = max(self._inside.minimumSizeHint().width() + beside, _WIDTH_PX)
-        wanted = self._inside.heightForWidth(max(self.viewport().width(), least - beside))
-        room = self.screen().availableSize().height() * _SCREEN_SHARE
-        return QSize(least, min(wanted, int(room)))
-
-    def sizeHint(self) -> QSize:
-        return self.minimumSizeHint()
-
-    def event(self, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.LayoutRequest:
-            self.updateGeometry()  # there is more or less inside
-        return super().event(event)
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self.updateGeometry()

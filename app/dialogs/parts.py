@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import Qt, Signal, SignalInstance, Slot
+from PySide6.QtCore import QEvent, QSize, Qt, Signal, SignalInstance, Slot
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QCheckBox, QFrame, QMessageBox, QWidget
 
 from app.text.translation import translate
 from app.theme import ThemeKeeper
-from app.widgets.layouts import Stretch, in_column, in_row
+from app.widgets.layouts import ScrollArea, Stretch, in_column, in_row
 from app.widgets.parts import button, words
 
 _SCREEN_SHARE = 0.9
+_CONTENTS_SHARE = 0.75  # of the height of the screen, for all but the buttons
 
 
 def fit_to_screen(dialog: QWidget, keeper: ThemeKeeper, size_px: tuple[int, int]) -> None:
@@ -25,6 +27,36 @@ def show_in_front(window: QWidget) -> None:
     window.show()
     window.raise_()
     window.activateWindow()
+
+
+class FittingContents(ScrollArea):
+    """As high as what is inside, as far as the screen goes."""
+
+    def __init__(self, inside: QWidget, width_px: int, parent: QWidget) -> None:
+        """`width_px` is the least width."""
+        super().__init__("plain", parent)
+        self._inside = inside
+        self._width_px = width_px
+        self.setWidget(inside)
+
+    def minimumSizeHint(self) -> QSize:
+        beside = self.verticalScrollBar().sizeHint().width()
+        least = max(self._inside.minimumSizeHint().width() + beside, self._width_px)
+        wanted = self._inside.heightForWidth(max(self.viewport().width(), least - beside))
+        room = self.screen().availableSize().height() * _CONTENTS_SHARE
+        return QSize(least, min(wanted, int(room)))
+
+    def sizeHint(self) -> QSize:
+        return self.minimumSizeHint()
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.LayoutRequest:
+            self.updateGeometry()  # there is more or less inside
+        return super().event(event)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.updateGeometry()
 
 
 class Question(QFrame):

@@ -93,7 +93,19 @@ def hub_file_row(advice: FileAdvice) -> Row:
         key=file,
         title=" · ".join(filter(None, (file.quantization or file.name, size_words(file.size_bytes), parts))),
         subtitle=file.name,
-        tag=translate("Hub", fit),
+        tag=Hub.tr("fast here, {fit}", fit=translate("Hub", fit)) if advice.is_fast else translate("Hub", fit),
         tag_token="accent" if advice.is_recommended and advice.fit is Fit.FITS else _TOKENS[advice.fit],
-        tooltip=f"{file.name}\n{translate('Hub', _ABOUT[advice.fit])}\n{how}",
+        tooltip="\n".join(filter(None, (file.name, translate("Hub", _ABOUT[advice.fit]), how, _speed(advice)))),
+    )
+
+
+def _speed(advice: FileAdvice) -> str:
+    if not advice.speed:
+        return ""
+    if advice.is_fast:
+        return Hub.tr("Fast on this computer: it was, with another model in this form that was measured here.")
+    return Hub.tr(
+        "Expected to write {speed} times as fast as the fastest form on this computer, by another model that was "
+        "measured here.",
+        speed=f"{advice.speed:.2f}",
     )

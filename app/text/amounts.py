@@ -65,6 +65,16 @@ def time_left_words(seconds: float) -> str:
     return Amounts.tr("more than a day left")
 
 
+def duration_words(seconds: float) -> str:
+    """`about 3 min`."""
+    if seconds < _MINUTE_S:
+        return Amounts.tr("less than a minute")
+    hours, minutes = divmod(round(seconds / _MINUTE_S), 60)
+    if hours:
+        return Amounts.tr("about {hours} h {minutes} min", hours=hours, minutes=minutes)
+    return Amounts.tr("about {minutes} min", minutes=minutes)
+
+
 def day_words(day: date) -> str:
     """`3 March 2026`; of a moment with a time zone, on this machine's calendar."""
     if isinstance(day, datetime) and day.tzinfo:

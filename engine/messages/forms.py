@@ -14,6 +14,7 @@ from pathlib import Path
 MOST_KL = 0.01  # nats a token: beyond that distance nothing is swapped by itself
 CLEARLY_FASTER = 1.03  # times the original's speed: what a form must reach to be advised or adopted
 _USUAL_CHANCE = 0.6  # that a draft token is accepted, for the speed with drafts
+_LARGEST_ERROR = 0.05  # of a ratio of speeds, for them to mean something
 _SPARED = 0.99  # of the other speed, that a form must keep: measurements are no better than that
 
 
@@ -91,6 +92,11 @@ class TuneReport:
     measured_at: datetime
     original: FormFigures
     forms: tuple[FormFigures, ...] = ()  # others of the same weights, in the order in which they were measured
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the machine was idle enough for these speeds to mean something."""
+        return all(form.pass_error <= _LARGEST_ERROR for form in self.forms)
 
     @property
     def advice(self) -> FormAdvice:

@@ -48,7 +48,6 @@ from engine.tuning.prompts import PROMPTS
 _STARTER_FORMS = ("Q8_0",)  # that it may be used in: all smaller ones are further away than is allowed
 _WORKSHOP = ".forms-"
 _LONGEST_S = 24 * 3600.0  # that one form takes to be made and measured
-_LARGEST_ERROR = 0.05  # of measured speeds, for a decision to stand
 
 
 @dataclass(frozen=True)
@@ -221,8 +220,7 @@ class TuningService:
         report = self._repository.tune_reports(read_runtime().key).get(source.identity)
         if report is None or not report.forms:
             return False
-        is_sure = all(form.pass_error <= _LARGEST_ERROR for form in report.forms)
-        return is_sure and report.threads == (self._settings(source.path).threads or usable_cores())
+        return report.is_sure and report.threads == (self._settings(source.path).threads or usable_cores())
 
     def _original(self, path: Path) -> Path:
         """The installed starter, where `path` is the form that is used in its place."""

@@ -28,6 +28,8 @@ from engine.tuning.prompts import PROMPTS
 _T = TypeVar("_T")
 NUM_KEPT = 64  # likeliest tokens of a distribution, where the whole of it cannot be kept
 _FEWEST_TOKENS = 8  # of a reply
+_SMALL_ERROR = 0.02  # of a ratio; where it is larger, there are up to so many times as many turns
+_MORE_TURNS = 3
 
 _Look = tuple[float, bool]  # at one token: the divergence, and whether both find the same one likeliest
 LoadTarget = Callable[[Path], Target]
@@ -133,13 +135,17 @@ class Measuring:
         return Compared(*ratios(around, others), distance)
 
     def _time(self, targets: Sequence[Target], is_original: bool = True) -> list[list[Turn]]:
-        """By target, in turns; who comes first changes each time."""
+        """By target, in turns; who comes first changes each time. Two that are compared take more turns while the
+        machine is too busy to tell."""
         turns: list[list[Turn]] = [[] for _ in targets]
         places = list(range(len(targets)))
-        for number in range(self._extent.num_turns):
+        usual, most = self._extent.num_turns, self._extent.num_turns * (_MORE_TURNS if len(targets) > 1 else 1)
+        for number in range(most):
+            if number >= usual and ratios(*turns)[1] <= _SMALL_ERROR:
+                break
             for place in places if number % 2 else reversed(places):
                 turns[place].append(self._quietly(partial(time_turn, targets[place])))
-            self._on_step(TuneStep.TIMING, (number + 1) / self._extent.num_turns)
+            self._on_step(TuneStep.TIMING, (number + 1) / (usual if number < usual else most))
         if is_original:
             self._turns += turns[0]
         return turns

@@ -13,11 +13,14 @@ from PySide6.QtWidgets import QApplication, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.controllers.library import connect_library
+from app.dialogs.forms_dialog import FormsDialog
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.theme import apply_theme
 from engine import STARTER, EngineConfig, ReplySettings, SamplingSettings, TargetSettings, starter_path
 from engine.messages.events import Event, Failed, ReplyFinished, TargetReady
+from engine.target.sources import starter_source
+from engine.target.starter_form import StarterForm
 from tests.fakes.chats import Chats
 from tests.fakes.ear import Ear
 
@@ -131,3 +134,30 @@ def test_a_model_is_added_chosen_during_a_reply_set_up_and_removed(desk: Desk, t
     desk.until(lambda: desk.listed == [starter])
     assert not copy.exists()
     assert desk.heard(Failed) == []
+
+
+def test_the_starter_in_another_form_goes_back_to_how_it_came_at_once(
+    qtbot: QtBot, qapp: QApplication, tmp_path: Path
+) -> None:
+    form = StarterForm(tmp_path / "store", starter_source().identity)
+    made = tmp_path / "store" / "starter-made.gguf"
+    made.parent.mkdir()
+    shutil.copyfile(starter_path(), made)
+    form.use(made)
+    desk = Desk(qtbot, qapp, tmp_path / "store")
+    try:
+        assert desk.loaded.target.path == str(form.path)
+        desk.window.library_action.trigger()
+        desk.dialog.library.details.forms_button.click()
+        (forms,) = desk.window.findChildren(FormsDialog)
+        assert forms.starter_words.text() == "The starter is used in Q4_1."
+        desk.until(lambda: len(forms.table.rows) > 5)
+        assert all(row.size_bytes for row in forms.table.rows[1:] if not row.problem)
+        QTest.mouseClick(forms.reset_button, Qt.MouseButton.LeftButton)
+        desk.until(lambda: len(desk.heard(TargetReady)) == 2)
+        assert desk.loaded.target.path == str(starter_path())
+        assert forms.words.text() == "The starter is used as it came from now on."
+        assert not forms.reset_button.isVisible()
+        assert desk.heard(Failed) == []
+    finally:
+        desk.close()

@@ -15,6 +15,7 @@ from pathlib import Path
 from PySide6.QtCore import QPoint, qInstallMessageHandler
 from PySide6.QtWidgets import QApplication, QMenu
 
+from app.dialogs.forms_dialog import FormsDialog
 from app.dialogs.shortcuts_dialog import ShortcutsDialog
 from app.settings.declaration import Group
 from app.text.translation import install_translations
@@ -187,6 +188,13 @@ def _library(studio: Studio, folder: Path) -> None:
     scroll = dialog.library.details.verticalScrollBar()
     scroll.setValue(scroll.maximum())
     studio.shoot("library-options", dialog)
+    dialog.library.details.forms_button.click()
+    (forms,) = studio.window.findChildren(FormsDialog)
+    studio.until(lambda: len(forms.table.rows) > 1)
+    forms.resize(920, forms.height())  # the screen of the offscreen platform is smaller
+    studio.rest()
+    studio.shoot("forms", forms)
+    forms.close()
     dialog.open_hub()
     dialog.hub.search.setText("qwen 7b")
     dialog.hub.search_button.click()

@@ -17,11 +17,14 @@ from gguf import GGMLQuantizationType, GGUFWriter
 
 from app.engine_bridge import EngineBridge
 from engine.messages.conversations import Role
+from engine.messages.forms import Distance, FormFigures, FormOffer, FormSpeed, TuneReport
 from engine.messages.learned import VerifiedReply
 from engine.messages.replies import OriginRun, ProposerCounts, ReplyStatistics, StopReason, TextKind
 from engine.messages.targets import HubFile, HubModel, TargetSource
 from engine.storage import Repository
 from engine.storage.repository import FILE_NAME
+from engine.target.identity import file_identity
+from engine.target.runtime import read_runtime
 
 DAYS = 40
 STARTER_NAME = "SmolLM2-135M-Instruct.Q4_1"
@@ -199,6 +202,13 @@ HUB_FILES = tuple(
     )
 )  # fmt: skip
 
+HUB_SPEEDS = (FormSpeed("Q4_0", 1.0), FormSpeed("Q4_K_M", 0.82), FormSpeed("Q8_0", 0.49))
+_FORMS = (("F16", 15.24), ("Q8_0", 8.10), ("Q6_K", 6.25), ("Q5_K_M", 5.44), ("Q4_K_S", 4.46), ("Q4_0", 4.43))
+_MEASURED = (  # form, bytes, V(1) over the original's, V(4) and V(8) over V(1), distance
+    ("Q8_0", 8.10e9, 1.67, 1.5, 2.2, Distance(0.0008, 0.0002, 0.99, 412)),
+    ("Q4_0", 4.43e9, 0.82, 1.9, 3.3, Distance(0.046, 0.006, 0.92, 412)),
+)
+
 COMPARED_PROMPT = "Write a small stack in Python with push and pop."
 COMPARED_TEXT = _STACK.replace("```python\n", "").replace("```", "")
 
@@ -216,6 +226,8 @@ def fill_store(folder: Path) -> None:
             repository.add_target(TargetSource(models / f"{name}.gguf", name, size))
         dates = [date for chat in (*_older(dice), *reversed(CHATS)) for date in _keep(repository, chat, now, dice)]
         _keep_learned(repository, now)
+        large = models / f"{LARGE_NAME}.gguf"
+        repository.save_tune_report(file_identity(large), _tune_report(file_identity(large), now))
     with closing(sqlite3.connect(folder / FILE_NAME)) as connection, connection:
         for message_id, at in dates:
             text = at.replace(tzinfo=None).isoformat(" ", "microseconds")
@@ -227,6 +239,26 @@ def fill_store(folder: Path) -> None:
         )
         learned = [(at.replace(tzinfo=None).isoformat(" "), number) for number, at in _learning_times(now)]
         connection.executemany("UPDATE adapters SET created_at = ? WHERE id = ?", learned)
+
+
+def form_offers(path: Path) -> tuple[FormOffer, ...]:
+    """What could be made of the large model; there is no room for the largest."""
+    full = "There is no room for it in /home/robin/models."
+    return tuple(
+        FormOffer(form, round(size * 1e9), path.with_name(f"{form}.gguf"), full if form == "F16" else "")
+        for form, size in _FORMS
+    )
+
+
+def _tune_report(identity: str, now: datetime) -> TuneReport:
+    def figures(form: str, size: float, one: float, four: float, eight: float, far: Distance | None) -> FormFigures:
+        passes = tuple(
+            (number, one * share / _PLAIN[LARGE_NAME]) for number, share in ((1, 1.0), (4, four), (8, eight))
+        )
+        return FormFigures(form, identity if far is None else form, round(size), passes, 0.004, far)
+
+    original = figures("Q4_K_M", 4.683e9, 1.0, 1.7, 2.9, None)
+    return TuneReport(read_runtime().key, 4, now, original, tuple(figures(*each) for each in _MEASURED))
 
 
 def origins_of(text: str, dice: random.Random) -> tuple[OriginRun, ...]:

@@ -14,11 +14,19 @@ from PySide6.QtWidgets import QApplication, QWidget
 from app.engine_bridge import EngineBridge, Request
 from app.startup.first_paint import open_window
 from app.wiring import WiredWindow
-from engine import Command, Compare, ListHubFiles, SearchHub, StopSignal
+from engine import Command, Compare, ListForms, ListHubFiles, SearchHub, StopSignal
 from engine.config import AUTOMATIC, SpeculationSettings
 from engine.messages.comparison import Comparison, RunFigures, Side
-from engine.messages.events import CompareFinished, CompareText, Event, Finished, HubFilesListed, HubSearched
-from tests.pictures.content import COMPARED_TEXT, HUB_FILES, HUB_MODELS
+from engine.messages.events import (
+    CompareFinished,
+    CompareText,
+    Event,
+    Finished,
+    FormsListed,
+    HubFilesListed,
+    HubSearched,
+)
+from tests.pictures.content import COMPARED_TEXT, HUB_FILES, HUB_MODELS, HUB_SPEEDS, form_offers
 
 _PATIENCE_S = 120.0
 _SETTLING_S = 0.3
@@ -126,7 +134,9 @@ def _made_up(command: Command) -> tuple[Event, ...]:
         case SearchHub(words):
             return (HubSearched(words, HUB_MODELS),)
         case ListHubFiles(repository):
-            return (HubFilesListed(repository, HUB_FILES),)
+            return (HubFilesListed(repository, HUB_FILES, HUB_SPEEDS),)
+        case ListForms(path):
+            return (FormsListed(command, form_offers(path)),)
         case Compare():
             return _comparison(command)
     return ()

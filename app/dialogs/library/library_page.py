@@ -31,6 +31,7 @@ class LibraryPage(QWidget):
         options_changed(object, TargetOptions): these are its options from now on.
         estimate_wanted(object, TargetSettings): show how much memory it takes with these settings.
         folder_requested(object), remove_requested(object): open the folder of its file; remove it from the library.
+        forms_requested(object): measure and compare its forms.
         drafter_requested(): show who drafts for the model in use.
         add_files_requested(), add_folder_requested(), find_requested(): the buttons were pressed.
     """
@@ -41,6 +42,7 @@ class LibraryPage(QWidget):
     estimate_wanted = Signal(object, TargetSettings)
     folder_requested = Signal(object)
     remove_requested = Signal(object)
+    forms_requested = Signal(object)
     drafter_requested = Signal()
     add_files_requested = Signal()
     add_folder_requested = Signal()
@@ -70,6 +72,7 @@ class LibraryPage(QWidget):
         self.details.folder_button.clicked.connect(lambda: self._emit(self.folder_requested))
         self.details.remove_button.clicked.connect(self._on_remove)
         self.details.drafter_button.clicked.connect(self.drafter_requested)
+        self.details.forms_button.clicked.connect(lambda: self._emit(self.forms_requested))
         self.details.form.changed.connect(self._on_options)
         self.details.form.load_again_requested.connect(lambda: self._emit(self.load_again_requested))
         self._arrange()

@@ -6,13 +6,22 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QFocusEvent, QResizeEvent
 from PySide6.QtWidgets import QFormLayout, QLabel, QLineEdit, QWidget
 
+from app.dialogs.form_wording import (
+    CHECKING_TIP,
+    advice_words,
+    checking,
+    figures_of,
+    speed_here,
+    used_words,
+    when_measured,
+)
 from app.dialogs.library.options_form import OptionsForm
 from app.models.target_rows import Library, target_title
 from app.text.amounts import count_words, day_words, size_words
 from app.text.drafters import drafted_by
-from app.text.translation import QT_TRANSLATE_NOOP
+from app.text.translation import QT_TRANSLATE_NOOP, translate
 from app.widgets.appearance import restyle
-from app.widgets.layouts import Placed, ScrollingPage, Stretch, in_column, in_row
+from app.widgets.layouts import ScrollingPage, Stretch, in_column, in_row
 from app.widgets.parts import button, line, set_up, words
 from engine import SamplingSettings
 from engine.messages.drafters import DrafterChoice
@@ -29,6 +38,9 @@ _NAMES = (
     QT_TRANSLATE_NOOP("TargetDetailsView", "Licence"),
     QT_TRANSLATE_NOOP("TargetDetailsView", "Size"),
     QT_TRANSLATE_NOOP("TargetDetailsView", "Last used"),
+    QT_TRANSLATE_NOOP("TargetDetailsView", "Speed here"),
+    QT_TRANSLATE_NOOP("TargetDetailsView", "Checking guesses"),
+    QT_TRANSLATE_NOOP("TargetDetailsView", "Other forms"),
 )
 _INSIDE_PX = 6  # of a field, beside its text
 
@@ -53,12 +65,13 @@ class TargetDetailsView(ScrollingPage):
         self.file = set_up(PathField(inside), name=self.tr("File"))
         self.drafter = words("", inside)
         self.drafter_button = button(self.tr("Who drafts for it…"), "link", inside)
+        self.forms_button = button(self.tr("Measure and compare forms…"), "link", inside)
         self.facts = self._make_facts(inside)
         self.form = OptionsForm(sampling_for_all, inside)
         self.line = line(inside)
-        drafter = Placed(self.drafter_button, alignment=Qt.AlignmentFlag.AlignLeft)
+        links = in_row([self.drafter_button, self.forms_button, Stretch()], spacing=8)
         in_column(
-            [self.title, self.state, buttons, self.facts, drafter, self.line, self.form, Stretch()],
+            [self.title, self.state, buttons, self.facts, links, self.line, self.form, Stretch()],
             inside=inside,
             margins=(18, 4, 18, 14),
             spacing=10,
@@ -85,7 +98,7 @@ class TargetDetailsView(ScrollingPage):
         self.facts.setRowVisible(self._drafter_row, target.details is not None and target.details.can_speculate)
         self.show_drafter(target.options.drafter, self._choice if is_in_use else None)
         self.drafter_button.setVisible(is_in_use and self.facts.isRowVisible(self._drafter_row))
-        for part in (self.line, self.form):  # a target that cannot be read has no options
+        for part in (self.forms_button, self.line, self.form):  # a target that cannot be read has no options
             part.setVisible(target.details is not None)
         if is_another:
             trained = target.details.trained_context if target.details else 0
@@ -109,7 +122,9 @@ class TargetDetailsView(ScrollingPage):
             fieldGrowthPolicy=QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow,
         )
         for name, value in zip(_NAMES, self.values, strict=True):
-            facts.addRow(words(self.tr(name), inside, kind="quiet"), value)
+            label = words(self.tr(name), inside, kind="quiet")
+            label.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)  # beside the first line
+            facts.addRow(label, value)
         facts.addRow(words(self.tr("File"), inside, kind="quiet"), self.file)
         self._drafter_row = facts.rowCount()
         facts.addRow(words(self.tr("Drafted for by"), inside, kind="quiet"), self.drafter)
@@ -120,7 +135,15 @@ class TargetDetailsView(ScrollingPage):
         for row, name in enumerate(_NAMES):
             self.values[row].setText(facts.get(name, ""))
             self.facts.setRowVisible(row, name in facts)
+            self.values[row].setToolTip("")
+        self._show_measured(target)
         self.file.show_path(str(target.path))
+
+    def _show_measured(self, target: LibraryTarget) -> None:
+        if target.tuned is not None:
+            when, how = when_measured(target.tuned), translate("Forms", CHECKING_TIP)
+            self.values[_NAMES.index("Speed here")].setToolTip(when)
+            self.values[_NAMES.index("Checking guesses")].setToolTip(f"<p>{how}</p><p>{when}</p>")
 
 
 class _Title(QLabel):
@@ -163,7 +186,20 @@ def _facts(target: LibraryTarget) -> dict[str, str]:
         "Chat template": in_file if details.has_chat_template else Library.tr("none; ChatML is used"),
         "Licence": details.licence or unknown,
         **file,
+        **_measured(target),
     }
+
+
+def _measured(target: LibraryTarget) -> dict[str, str]:
+    """Of the form that is used; what is not known is left out."""
+    figures = figures_of(target.starter_form, target.tuned)
+    found = {} if figures is None else {"Speed here": speed_here(figures), "Checking guesses": checking(figures)}
+    if target.starter_form:
+        original = "" if target.tuned is None else target.tuned.original.form
+        found["Other forms"] = used_words(target.starter_form, original, target.tuned)
+    elif target.tuned is not None:
+        found["Other forms"] = advice_words(target.tuned)
+    return {name: words for name, words in found.items() if words}
 
 
 def _tokens(number: int) -> str:

@@ -38,6 +38,7 @@ UNTRANSLATED_FILES = {
     "commands/chat.py": TERMINAL,
     "commands/options.py": TERMINAL,
     "commands/terminal.py": TERMINAL,
+    "commands/tune.py": TERMINAL,
 }
 UNTRANSLATED_WORDS = {
     "Slipstream": "a name",

@@ -12,6 +12,8 @@ from app.dialogs.about_dialog import AboutDialog
 from app.dialogs.compare_dialog import CompareDialog
 from app.dialogs.conversation_dialog import ConversationDialog
 from app.dialogs.drafter_dialog import DrafterDialog
+from app.dialogs.form_wording import FormRow, form_rows
+from app.dialogs.forms_dialog import FormsDialog
 from app.dialogs.history.page import HistoryPage
 from app.dialogs.library.library_dialog import LibraryDialog
 from app.dialogs.personal_dialog import PersonalDialog
@@ -31,8 +33,9 @@ from engine.messages.events import TargetInfo
 from engine.messages.speed import LiveFigures
 from tests.unit.app.dialogs.history.made import history
 from tests.unit.app.drafter_samples import CHOICE
+from tests.unit.app.form_samples import OFFERS, REPORT
 from tests.unit.app.learned_made import IN_USE, learned
-from tests.unit.app.library_samples import TARGETS
+from tests.unit.app.library_samples import QWEN, TARGETS
 from tests.unit.app.widgets.messages import prompt, reply
 
 SENTENCE = "The store /data/slipstream.sqlite is damaged; put a backup in its place, or move it away."
@@ -159,6 +162,16 @@ def _drafter(keeper: ThemeKeeper) -> QWidget:  # noqa: ARG001
     return dialog
 
 
+def _forms(keeper: ThemeKeeper) -> QWidget:  # noqa: ARG001
+    dialog = FormsDialog()
+    dialog.show_model("smol (starter)", "The starter is used in Q8_0, where it writes 1.24 times as fast.", True)
+    own = FormRow("Q4_K_M", QWEN.size_bytes, REPORT.original, is_original=True)
+    dialog.show_forms(form_rows(own, OFFERS, REPORT, ()), REPORT, True)
+    dialog.show_words("qwen2.5-7b: Q4_0 is being timed.")
+    dialog.show_busy(True)
+    return dialog
+
+
 TOP_LEVELS: dict[str, Callable[[ThemeKeeper], QWidget]] = {
     "main window, empty": main_window,
     "main window, chat": _chat,
@@ -167,6 +180,7 @@ TOP_LEVELS: dict[str, Callable[[ThemeKeeper], QWidget]] = {
     "main window, notices": _notices,
     "about": _about,
     "drafter": _drafter,
+    "forms": _forms,
     "personalization": _personalization,
     "library": _library,
     "this chat": lambda _keeper: ConversationDialog(),

@@ -33,6 +33,7 @@ from engine.messages.events import (
     TargetDownloaded,
     TargetDownloading,
 )
+from engine.messages.forms import FormSpeed
 from engine.messages.targets import HubFile, HubModel
 from tests.fakes.bridge import FakeBridge
 from tests.unit.app.library_samples import Q4, Q8
@@ -115,6 +116,14 @@ def test_a_search_leads_to_files_and_one_of_them_to_a_download(desk: Desk) -> No
     desk.press(desk.page.download_button)
     assert desk.latest() == DownloadTarget(Q4)
     assert not desk.page.download_button.isEnabled(), "once is enough"
+
+
+def test_files_in_the_form_that_was_fastest_here_are_marked(desk: Desk) -> None:
+    desk.page.files_requested.emit("owner/model")
+    desk.tell(HubFilesListed("owner/model", (Q4, Q8)))
+    assert not any("fast" in row.tag for row in desk.page.files_view.rows.rows)
+    desk.tell(HubFilesListed("owner/model", (Q4, Q8), (FormSpeed("Q4_K_M", 1.0), FormSpeed("Q8_0", 0.6))))
+    assert [row.tag.startswith("fast here, ") for row in desk.page.files_view.rows.rows] == [True, False]
 
 
 def test_only_the_latest_search_is_shown(desk: Desk) -> None:

@@ -12,6 +12,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog, QMessageBox, QPushButton
 
 from app.controllers.library import connect_library
+from app.dialogs.forms_dialog import FormsDialog
 from app.dialogs.library.sampling_fields import PRESETS
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
@@ -21,6 +22,7 @@ from engine import (
     ChangeTargetOptions,
     Command,
     EstimateMemory,
+    ListForms,
     ListTargets,
     LoadTarget,
     RemoveTarget,
@@ -429,3 +431,19 @@ def test_other_options_leave_the_drafter_of_a_model_alone(desk: Desk) -> None:
     form.sampling.preset.activated.emit(form.sampling.preset.currentIndex())
     changed = TargetOptions(sampling=PRESETS[0][1], drafter="starter")
     assert desk.posted(ChangeTargetOptions)[1:] == [ChangeTargetOptions(QWEN.path, changed)]
+
+
+# Forms
+
+
+def test_forms_are_looked_at_from_a_model_and_one_of_them_is_used(desk: Desk) -> None:
+    desk.window.library_action.trigger()
+    desk.dialog.library.view.point_at(QWEN.path)
+    desk.dialog.library.details.forms_button.click()
+    assert desk.posted(ListForms) == [ListForms(QWEN.path)]
+    (forms,) = desk.window.findChildren(FormsDialog)
+    assert forms.isVisible()
+    assert forms.heading.text() == QWEN.name
+    forms.use_requested.emit(MAMBA.path)
+    desk.estimated(MAMBA.path, SMALL)
+    assert desk.bridge.loads[-1].target == str(MAMBA.path)

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
-from app.models.target_rows import target_row, target_rows
-from tests.unit.app.library_samples import GONE, MAMBA, QWEN, STARTER_TARGET, TARGETS
+from app.models.target_rows import hub_file_row, target_row, target_rows
+from app.text.hub_files import FileAdvice, Fit
+from tests.unit.app.library_samples import GONE, MAMBA, Q4, QWEN, STARTER_TARGET, TARGETS
 
 
 def test_a_row_tells_size_quantization_and_architecture() -> None:
@@ -33,3 +34,11 @@ def test_words_find_names_kinds_and_sizes() -> None:
     assert found("starter") == ["smol (starter)"]
     assert found("mamba q4") == ["mamba"]
     assert found("nothing like it") == []
+
+
+def test_a_file_that_is_fast_here_says_so_and_why() -> None:
+    fast, slow, unknown = (hub_file_row(FileAdvice(Q4, Fit.FITS, speed=speed)) for speed in (1.0, 0.6, 0.0))
+    assert [row.tag for row in (fast, slow, unknown)] == ["fast here, fits", "fits", "fits"]
+    assert "Fast on this computer" in fast.tooltip
+    assert "0.60 times as fast" in slow.tooltip
+    assert "fast" not in unknown.tooltip

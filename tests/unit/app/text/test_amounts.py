@@ -4,7 +4,7 @@ from datetime import datetime
 
 import pytest
 
-from app.text.amounts import count_words, day_words, size_words, time_left_words
+from app.text.amounts import count_words, day_words, duration_words, size_words, time_left_words
 
 
 @pytest.mark.parametrize(
@@ -43,6 +43,14 @@ def test_counts(count: float, words: str) -> None:
 )
 def test_times(seconds: float, words: str) -> None:
     assert time_left_words(seconds) == words
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(12, "less than a minute"), (200, "about 3 min"), (3590, "about 1 h 0 min"), (1e5, "about 27 h 47 min")],
+)
+def test_durations(seconds: float, words: str) -> None:
+    assert duration_words(seconds) == words
 
 
 def test_days() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from app.text.hub_files import Fit, advise
+from engine.messages.forms import FormSpeed
 from engine.messages.targets import HubFile
 
 GB = 1_000_000_000
@@ -27,3 +28,11 @@ def test_one_is_recommended_the_proven_one_that_fits() -> None:
     assert recommended(7 * GB) == ["Q2_K"], "the other would be tight"
     assert recommended(5 * GB) == ["Q2_K"], "tight, but there is no other"
     assert recommended(2 * GB) == []
+
+
+def test_forms_that_were_fastest_here_are_marked_and_none_without_measurements() -> None:
+    speeds = (FormSpeed("q4_k_m", 1.0), FormSpeed("Q2_K", 0.98), FormSpeed("Q8_0", 0.6))
+    advice = advise(FILES, 16 * GB, 100 * GB, speeds)
+    assert [each.file.quantization for each in advice if each.is_fast] == ["Q2_K", "q4_k_m"]
+    assert [each.speed for each in advice] == [0.98, 1.0, 0.6, 0.0, 0.0]
+    assert not any(each.is_fast for each in advise(FILES, 16 * GB, 100 * GB))

@@ -7,6 +7,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from engine.config import TargetSettings
@@ -75,6 +76,27 @@ def test_the_drift_of_the_machine_falls_on_both(monkeypatch: pytest.MonkeyPatch)
     assert drift["now"] > 2
     for num_tokens in NUM_TOKENS:
         assert found.ratios[num_tokens] == pytest.approx(OTHER[num_tokens] / ORIGINAL[num_tokens], rel=0.06)
+
+
+@pytest.mark.parametrize(("noise", "num_turns"), [(0.0, 5), (0.5, 15)])
+def test_there_are_more_turns_while_the_machine_is_too_busy_to_tell(
+    monkeypatch: pytest.MonkeyPatch, noise: float, num_turns: int
+) -> None:
+    clock, dice = FakeClock(monkeypatch), np.random.default_rng(1)
+    paths = {Path("original"): ORIGINAL, Path("other"): OTHER}
+    steps: list[TuneStep] = []
+
+    def busy() -> float:
+        return 1 + noise * dice.random()
+
+    measuring = Measuring(
+        Path("original"),
+        lambda path: TimedTarget(clock, paths[path], busy),
+        Extent(num_turns=5),
+        on_step=lambda step, _share: steps.append(step),
+    )
+    measuring.beside(Path("other"))
+    assert steps.count(TuneStep.TIMING) == num_turns
 
 
 def test_single_turns_that_are_disturbed_change_nothing() -> None:
