@@ -15,8 +15,9 @@ from engine.numerics.draft import NO_DRAFT, Draft, Verdict
 from engine.numerics.estimates import Baseline
 from engine.proposers.candidate import ProposerFailed
 from engine.proposers.catalogue import Listed
-from engine.proposers.chooser import Activity, Chooser
+from engine.proposers.chooser import Chooser
 from engine.proposers.interface import Context, Proposer, Supplies, label_of
+from engine.proposers.recent import Activity
 from engine.spare_time import SpareTime
 from engine.target.interface import TargetFeature
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -12,10 +13,10 @@ from engine.messages.pace import KnownCosts, SpanCosts
 MAX_LENGTH = 63  # tokens of a draft; one pass then has 64 rows
 USUAL_LENGTH = 15  # the same, but for copies that go on and on: guesses further ahead are hardly ever right
 _NEWEST = 0.05  # weight of the newest pass in what is known of its number of rows, in the long run
+_HOPE = 0.05  # of a cost that no pass has shown
 _NEWEST_CHANGE = 0.1  # weight of the newest change
 _NEIGHBOURS = (1 / 4, 1 / 16)  # of a surprise, for those with one row more or less, and with two
 _LARGEST_SURPRISE = 2.0  # a pass that took longer or shorter than that says more about the machine than about passes
-_MEASURED_WEIGHT = 2.0  # passes that a measured cost stands for; those filled in between stand for none
 _SPANS = (256, 512, 1024, 2048, 4096, 8192, 16_384, 32_768)  # numbers of tokens held at which costs change
 
 
@@ -29,18 +30,24 @@ class PassCosts:
     time begins with the costs of the one before.
     """
 
-    def __init__(self, measured: Mapping[int, float], change_s: float = 0.0) -> None:
-        """`measured` maps some numbers of tokens, 1 among them, to seconds; the others are filled in between."""
+    def __init__(self, measured: Mapping[int, float], change_s: float = 0.0, num_measured: int = 2) -> None:
+        """`measured` maps some numbers of tokens, 1 among them, to seconds, each seen in `num_measured` passes; others
+        are filled in between, and follow what passes show at once."""
         seconds = filled(measured)
         self.change_s = change_s
         self._single_s = seconds[0]
         self._multiples = [each / seconds[0] for each in seconds]
-        self._weights = [_MEASURED_WEIGHT * (place + 1 in measured) for place in range(len(seconds))]
+        self._weights = [float(num_measured * (place + 1 in measured)) for place in range(len(seconds))]
         self._spans: dict[int, SpanCosts] = {}  # all but the present one
         self._span = 0
 
     def of(self, num_tokens: int) -> float:
         return self._single_s * self._multiples[min(num_tokens, MAX_LENGTH + 1) - 1]
+
+    def hoped(self, num_tokens: int) -> float:
+        """V(n), the less of it the less is known: what looks dear only since it was never tried is tried."""
+        place = min(num_tokens, MAX_LENGTH + 1) - 1
+        return self._single_s * self._multiples[place] * (1 - _HOPE / math.sqrt(1 + self._weights[place]))
 
     def enter(self, num_held: int) -> bool:
         """From now on the costs are those of a target that holds so many tokens. Whether they are different."""
@@ -103,6 +110,9 @@ class PassCosts:
 
 class FixedCosts(PassCosts):
     """Given costs that stay."""
+
+    def hoped(self, num_tokens: int) -> float:
+        return self.of(num_tokens)
 
     def know(self, known: KnownCosts) -> None: ...
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from engine.messages.pace import KnownPace
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
@@ -19,20 +19,10 @@ from engine.proposers.candidate import Always, Candidate, GoingRate, call, expec
 from engine.proposers.costs import RoundCosts
 from engine.proposers.interface import Context, Proposer, label_of
 from engine.proposers.purse import Purse
+from engine.proposers.recent import Activity, RecentRounds
 
 _MARGIN = 0.03  # tokens; costs are not known well enough to count a smaller gain
-_RATE_MEMORY = 0.9  # of the current speed: it is to be that of the text at hand
-_MEMORY = 0.97  # of who drafted how far
 _ROUNDS_UNTIL_COSTS_CHANGE = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Activity:
-    """What was done recently, as running means over some thirty rounds."""
-
-    shares: dict[str, float]  # of the rounds, by the labels of those who drafted, like “recall and drafter”
-    length: float  # tokens of a draft
-    can_pay: bool  # whether a costly proposer would, if nearly every guess was accepted
 
 
 class Chooser:
@@ -63,11 +53,10 @@ class Chooser:
         self._costly: tuple[Candidate, ...] = ()
         self._labels: dict[str, str] = {}  # by key of an origin
         self._purse = Purse()
-        self._tokens, self._seconds = 1.0, passes.of(1)  # of the recent rounds, as expected of them
+        self._recent = RecentRounds(passes.of(1))
+        self._surest: Draft | None = None  # of the free guesses of this round
         self._reach = USUAL_LENGTH  # tokens of a free guess: more while all of them are accepted
         self._num_rounds = 0
-        self._rounds, self._length = 1.0, 0.0
-        self._shares: dict[str, float] = {}
         for proposer in proposers:
             self.join(proposer)
 
@@ -91,7 +80,7 @@ class Chooser:
         """The proposer of that origin is not asked any more."""
         with self._joining:
             self._remove(key)
-        self._rounds, self._length, self._shares = 1.0, 0.0, {}  # who drafted lately is no news any more
+        self._recent.forget_activity()
 
     def _remove(self, key: str) -> None:
         """Tuples are exchanged whole, since a round may be reading them."""
@@ -121,12 +110,7 @@ class Chooser:
 
     @property
     def activity(self) -> Activity:
-        drafted = sum(self._shares.values())
-        return Activity(
-            {words: rounds / self._rounds for words, rounds in self._shares.items()},
-            self._length / drafted if drafted else 0.0,
-            self.can_pay,
-        )
+        return self._recent.activity(self.can_pay)
 
     def propose(self, context: Context, longest: int) -> Draft:
         """At most `longest` tokens; none when that does not pay. Raises ProposerFailed."""
@@ -140,6 +124,7 @@ class Chooser:
             return candidate.draft(context, min(longest, self._always.longest), worth)[0]
         worth, reach = GoingRate(self._passes, rate), min(longest, self._reach)
         guesses = [call(proposer, proposer.propose, context, reach, worth) for proposer in self._free]
+        self._surest = max((guess for guess in guesses if guess.tokens), key=lambda each: each.chances[0], default=None)
         if self._costs.wants_plain:
             return NO_DRAFT
         return self._choose(context, guesses, min(longest, USUAL_LENGTH), rate)
@@ -215,8 +200,9 @@ class Chooser:
             for num_tokens, chance in enumerate(guess.chances, 1):
                 accepted *= chance
                 gained += accepted
-                more_s = passes.of(1 + num_tokens) - single_s
-                its_gain = gained - rate * more_s - self._price(more_s, rate, is_change=1 + num_tokens != last_rows)
+                more_s = passes.hoped(1 + num_tokens) - single_s
+                price = self._price(more_s, rate, is_change=1 + num_tokens != last_rows)
+                its_gain = gained - rate * more_s - price
                 if its_gain > gain:
                     best, length, gain = guess, num_tokens, its_gain
         return (best.first(length), gain) if length else (NO_DRAFT, 0.0)
@@ -229,26 +215,26 @@ class Chooser:
 
     def _rate(self) -> float:
         """Tokens per second now; what a second is worth."""
-        return max(1 / self._passes.of(1), self._tokens / self._seconds)
+        return max(1 / self._passes.of(1), self._recent.rate)
+
+    def _note_passed_up(self, guess: Draft, written: int) -> None:
+        """What was written shows what its first token would have been worth, if it was worth a row at all."""
+        single_s = self._passes.of(1)
+        cost = (self._passes.of(2) - single_s + self._costs.change_to_draft_s) / single_s
+        if guess.chances[0] > cost + _MARGIN:
+            self._purse.note_passed_up((guess.tokens[0] == written) - cost)
 
     def _note(self, verdict: Verdict, change_s: float) -> None:
-        draft = verdict.draft
+        draft, single_s = verdict.draft, self._passes.of(1)
         keys = {key for key, _ in draft.parts}
-        step_s = (each.costs.step_s for each in self._costly if each.proposer.origin.key in keys)
-        spent_s = next(step_s, 0.0) * draft.num_steps
-        more_s = self._passes.of(len(draft.tokens) + 1) - self._passes.of(1) + spent_s
-        self._purse.note(len(verdict.tokens), (more_s + change_s) / self._passes.of(1))
-        # Expected, not counted: luck would move the rate more than the text does.
-        self._tokens = _RATE_MEMORY * self._tokens + 1 + expected_tokens(draft.chances)
-        self._seconds = _RATE_MEMORY * self._seconds + self._passes.of(len(draft.tokens) + 1) + spent_s
+        step_s = next((each.costs.step_s for each in self._costly if each.proposer.origin.key in keys), 0.0)
+        seconds = self._passes.of(len(draft.tokens) + 1) + step_s * draft.num_steps
+        self._purse.note(len(verdict.tokens), (seconds - single_s + change_s) / single_s)
+        if self._surest is not None and not draft.tokens:
+            self._note_passed_up(self._surest, verdict.tokens[0])
         if draft.tokens:
-            is_copying = verdict.num_accepted == len(draft.tokens) == self._reach
+            is_copying = verdict.num_accepted == len(draft.tokens) >= USUAL_LENGTH / 2
             if is_copying or verdict.num_accepted < len(draft.tokens):
                 self._reach = min(2 * self._reach + 1, MAX_LENGTH) if is_copying else USUAL_LENGTH
-        self._rounds = _MEMORY * self._rounds + 1
-        self._length = _MEMORY * self._length + len(draft.tokens)
-        for words in self._shares:
-            self._shares[words] *= _MEMORY
-        if draft.tokens:
-            words = " and ".join(self._labels.get(key, key) for key, length in draft.parts if length)
-            self._shares[words] = self._shares.get(words, 0.0) + 1
+        words = " and ".join(self._labels.get(key, key) for key, length in draft.parts if length)
+        self._recent.note(1 + expected_tokens(draft.chances), seconds, words, len(draft.tokens))

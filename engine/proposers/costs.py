@@ -44,11 +44,11 @@ def measure_passes(
             times = [time_pass(target, tokens[:num_tokens], stop) for _ in range(1 if is_slow else 1 + _REPEATS)]
             seconds[num_tokens] = min(times[1:] or times)  # the first of several builds the graph of this size
             if not is_slow:
-                changes_s.append(times[0] - seconds[num_tokens])
+                changes_s.append(times[0] - times[1])  # not the least, which would be less by luck
     finally:
         target.roll_back(0)
     change_s = min(max(0.0, median(changes_s)), seconds[1] / 2) if changes_s else 0.0
-    passes = PassCosts(seconds, change_s)
+    passes = PassCosts(seconds, change_s, num_measured=1 if is_slow else _REPEATS)
     if known is not None:
         passes.know(known)
     return passes

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 _AT_FIRST = 0.3  # tokens
-_SHARE = 0.016  # of the tokens written
+_SHARE = 0.014  # of the tokens written
+_PASSED_UP = 0.3  # of what a guess would have gained that was not checked
+_LEAST = -1.0  # tokens that such guesses leave, however wrong they are: a text may change
 _AVERSION = 2.0  # tokens to be gained for each token of the purse that is missing
 
 
@@ -26,6 +28,10 @@ class Purse:
     def note(self, num_written: int, cost: float) -> None:
         """A round wrote so many tokens, and took as much longer than a plain one as plain decoding takes for `cost`."""
         self._tokens += _SHARE * num_written + (num_written - 1) - cost
+
+    def note_passed_up(self, gain: float) -> None:
+        """A guess was not checked that would have gained so many tokens, or lost them."""
+        self._tokens = max(self._tokens + _PASSED_UP * gain, min(self._tokens, _LEAST))
 
     def begin_reply(self) -> None:
         self._tokens = _AT_FIRST

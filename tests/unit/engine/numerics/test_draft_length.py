@@ -151,6 +151,25 @@ def test_the_first_passes_tell_more_than_later_ones() -> None:
     assert fresh.of(1) > 1.1 > known.of(1) > 1.0
 
 
+def test_what_was_measured_once_or_not_at_all_is_soon_known_better() -> None:
+    once, twice = PassCosts({1: 1.0, 4: 2.0}, num_measured=1), PassCosts({1: 1.0, 4: 2.0}, num_measured=2)
+    for costs in (once, twice):
+        costs.refine(4, 3.0)
+    assert once.of(4) == pytest.approx(2.0 * 1.5**0.5)
+    assert once.of(4) > twice.of(4)
+    once.refine(3, 2.0)  # filled in between
+    assert once.of(3) == pytest.approx(2.0)
+
+
+def test_what_no_pass_has_shown_is_hoped_to_be_less() -> None:
+    costs = PassCosts({1: 1.0, 4: 2.0})
+    assert costs.hoped(3) == pytest.approx(0.95 * costs.of(3))
+    assert costs.hoped(3) / costs.of(3) < costs.hoped(4) / costs.of(4) < 1
+    for _ in range(200):
+        costs.refine(4, 2.0)
+    assert costs.hoped(4) == pytest.approx(costs.of(4), rel=0.005)
+
+
 def test_a_span_begins_with_the_costs_of_the_one_before_and_is_found_again() -> None:
     costs = PassCosts({1: 1.0})
     assert not costs.enter(255)

@@ -40,6 +40,7 @@ class Machine:
         surplus_s: float = 0.0,
         true_chance: float | None = None,
     ) -> None:
+        self._recall = recall
         self.costs = FixedCosts(costs, surplus_s)
         proposers = [each for each in (recall, slow) if each is not None]
         self.chooser = Chooser(self.costs, proposers, step_s, always)
@@ -64,11 +65,15 @@ class Machine:
         fell = [self._random.random() >= chance for chance in chances]
         num_accepted = fell.index(True) if True in fell else len(fell)
         num_rows = len(draft.tokens) + 1
+        written = (*draft.tokens[:num_accepted], 99)
+        if not draft.tokens and self._recall is not None and self._recall.tokens:  # right as often as when checked
+            chance = self._recall.chances[0] if self.true_chance is None else self.true_chance
+            written = self._recall.tokens[:1] if self._random.random() < chance else (99,)
         pass_s = self.costs.of(num_rows) + (self._surplus_s if num_rows != self._last_rows else 0.0)
         self._last_rows = num_rows
         self._num_tokens += num_accepted + 1
         self._seconds += pass_s + self._step_s * draft.num_steps
-        self.chooser.observe(Verdict(draft, num_accepted, (*draft.tokens[:num_accepted], 99)), pass_s + draft.drafter_s)
+        self.chooser.observe(Verdict(draft, num_accepted, written), pass_s + draft.drafter_s)
         return draft
 
 

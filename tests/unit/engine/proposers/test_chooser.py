@@ -77,10 +77,10 @@ def test_a_small_gain_is_not_worth_what_the_next_round_without_a_draft_will_cost
     assert drafted(surplus_s=0.4) < 8
 
 
-def test_a_text_that_only_looks_repetitive_is_left_alone_for_a_while_or_until_the_reply_ends() -> None:
+def test_a_text_that_only_looks_repetitive_is_left_alone_until_the_reply_ends() -> None:
     machine = Machine(recalling(0.5, 0.5), true_chance=0.0)
     machine.play(50)
-    assert 1 <= num_drafted(machine.play(50)) <= 10
+    assert num_drafted(machine.play(50)) <= 10
     machine.chooser.end_reply()
     assert num_drafted(machine.play(1)) == 1
 
@@ -101,7 +101,7 @@ def test_the_last_number_of_rows_is_kept_where_another_gains_little_more() -> No
         for place in range(50):
             recall.chances = (0.9, 0.5 if place % 2 else 0.8)
             drafts += machine.play(1)
-        return {len(draft.tokens) for draft in drafts} - {0}
+        return {len(draft.tokens) for draft in drafts[10:]} - {0}
 
     assert lengths(0.0) == {1, 2}
     assert len(lengths(0.12)) == 1

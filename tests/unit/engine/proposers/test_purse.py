@@ -16,7 +16,7 @@ def test_at_first_little_may_be_lost_and_more_must_promise_more() -> None:
 def test_losses_empty_it_and_tokens_written_and_gained_fill_it() -> None:
     purse = Purse()
     purse.note(1, cost=0.8)  # a draft of which nothing was accepted
-    assert purse.caution(0.0) == pytest.approx(2 * (0.5 - 0.016))
+    assert purse.caution(0.0) == pytest.approx(2 * (0.5 - 0.014))
     for _ in range(100):
         purse.note(1, cost=0.0)
     assert purse.caution(0.7) == pytest.approx(0.0, abs=0.05)
@@ -29,3 +29,16 @@ def test_every_reply_has_its_own() -> None:
     purse.note(1, cost=5.0)
     purse.begin_reply()
     assert purse.caution(0.3) == 0.0
+
+
+def test_guesses_that_were_right_though_nobody_checked_them_make_bolder() -> None:
+    purse = Purse()
+    for _ in range(10):
+        purse.note_passed_up(0.5)
+    assert purse.caution(1.8) == pytest.approx(0.0)
+    for _ in range(100):
+        purse.note_passed_up(-0.5)
+    assert purse.caution(0.0) == pytest.approx(2.0), "but no more shy than that"
+    purse.note(1, cost=1.0)
+    purse.note_passed_up(-0.5)
+    assert purse.caution(0.0) == pytest.approx(2 * (2.0 - 0.014))
