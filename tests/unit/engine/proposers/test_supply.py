@@ -17,7 +17,7 @@ from engine.errors import Cancelled, DrafterUnusable, StoreUnusable, TargetMissi
 from engine.library.facts import facts_of
 from engine.messages.conversations import ChatTurn, Role
 from engine.messages.drafters import DrafterRecord, DrafterRunner, DrafterSource, Guesses
-from engine.messages.targets import TargetRecord
+from engine.messages.targets import TargetRecord, TargetSource
 from engine.numerics.draft_length import FixedCosts
 from engine.proposers.applicants import Applicants
 from engine.proposers.chooser import Chooser
@@ -112,6 +112,14 @@ def test_the_starter_does_not_draft_for_itself_but_the_drafter_that_it_taught_ma
     (prospect,) = FakeSupply(tmp_path).choose(FREE).prospects
     assert prospect.source.key == BUILT_IN
     assert (prospect.chance_first, prospect.chance_next) == pytest.approx(Pair.TAUGHT.value)
+
+
+def test_the_starter_does_not_draft_for_another_form_of_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target, used = large_target(), TargetSource(tmp_path / "starter-Q8_0.gguf", "starter")
+    target.description = replace(target.description, path=used.path)
+    monkeypatch.setattr("engine.proposers.applicants.starter_in_use", lambda _data_dir: used)
+    (prospect,) = FakeSupply(tmp_path, target).choose(FREE).prospects
+    assert prospect.source.key == BUILT_IN
 
 
 def test_an_installation_without_the_starter_has_the_built_in_drafter(
