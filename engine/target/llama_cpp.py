@@ -238,17 +238,14 @@ class LlamaCppTarget(LoadedModel):
         """Whether a draft can be taken back: after the longest one was, its tokens must get the logits as before.
         Raises TargetUnusable."""
         never, limits = StopSignal(), self.limits
-        longest = min(MAX_LENGTH, limits.max_rollback, limits.max_tokens - 1, limits.context_size - 1)
+        longest = min(MAX_LENGTH, limits.max_rollback, limits.max_rows, limits.max_tokens - 1, limits.context_size - 1)
         first, *draft = sample_tokens(self, 1 + longest)
-        num_rows = min(len(draft), limits.max_rows)
-        before = self.evaluate([first, *draft], num_rows, never).copy()
+        before = self.evaluate([first, *draft], len(draft), never).copy()
         if not np.isfinite(before.max()):
             raise TargetUnusable(f"{self.description.path.name} computes no numbers; it is damaged: download it again.")
         works = self.roll_back(1)
-        if works:
-            # Of a slow model every token counts: the first one will do where its logits were asked for.
-            again = draft[:1] if num_rows == len(draft) else draft
-            deviation = np.abs(self.evaluate(again, 1, never)[0] - before[0 if again != draft else -1]).max()
+        if works:  # the first of them again: of a slow model every token counts
+            deviation = np.abs(self.evaluate(draft[:1], 1, never) - before[:1]).max()
             works = bool(deviation <= _LARGEST_DEVIATION * before.std())
         self._clear()
         return works

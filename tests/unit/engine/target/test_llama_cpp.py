@@ -60,8 +60,8 @@ def test_after_taking_tokens_back_it_goes_on_as_if_they_had_never_been_read(
     make: Callable[[Path], Path], num_taken_back: int, tmp_path: Path
 ) -> None:
     with opened(make(tmp_path / "tiny.gguf")) as target:
-        tokens = sample_tokens(target, 60)
-        prompt, draft, others = tokens[:20], tokens[20 : 20 + LONGEST], tokens[40:44]
+        tokens = sample_tokens(target, 20 + LONGEST + 4)
+        prompt, draft, others = tokens[:20], tokens[20 : 20 + LONGEST], tokens[20 + LONGEST :]
         kept = [*prompt, *draft[: LONGEST - num_taken_back]]
         expected = after(target, [*kept, *others])
         target.roll_back(0)
@@ -74,7 +74,7 @@ def test_after_taking_tokens_back_it_goes_on_as_if_they_had_never_been_read(
 def test_a_model_that_keeps_states_never_goes_on_from_one_that_it_has_not_kept(tmp_path: Path) -> None:
     """llama.cpp would: it only looks at how many there could be."""
     with opened(tiny_lfm2(tmp_path / "tiny.gguf")) as target:
-        tokens = sample_tokens(target, 40)
+        tokens = sample_tokens(target, 20 + LONGEST)
 
         def read(*lengths: int) -> None:
             target.roll_back(0)
@@ -89,8 +89,8 @@ def test_a_model_that_keeps_states_never_goes_on_from_one_that_it_has_not_kept(t
         read(20, 4)
         assert target.roll_back(22)
         assert not target.roll_back(21)  # a second time
-        read(40)
-        assert not target.roll_back(40 - MAX_LENGTH - 1)  # more than it keeps
+        read(20 + LONGEST)
+        assert not target.roll_back(20 + LONGEST - MAX_LENGTH - 1)  # more than it keeps
         read(20, 4)
         saved = target.save()
         assert saved is not None
