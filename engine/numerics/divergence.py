@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,7 @@ class LikeliestLogs:
 
     ids: Ids  # shape (k,), likeliest first
     logs: Logs  # natural logarithms of their probabilities, shape (k,)
+    log_rest: float  # the same of all others together; minus infinity where there are none
 
 
 def log_probabilities(logits: LogitRow) -> Logs:
@@ -32,27 +34,33 @@ def log_probabilities(logits: LogitRow) -> Logs:
 def likeliest_logs(logits: LogitRow, count: int) -> LikeliestLogs:
     """The `count` likeliest tokens of a row. Raises TargetUnusable."""
     ids, _ = largest(logits, min(count, len(logits)))
-    return LikeliestLogs(ids, log_probabilities(logits)[ids])
+    logs = log_probabilities(logits)
+    return LikeliestLogs(ids, logs[ids], _log_rest(logs, ids))
 
 
 def divergence(original: LogitRow, other: LogitRow) -> float:
     """Kullback and Leibler's, in nats, of the other row's distribution from the original's: Σ p (log p − log q)."""
     p, q = log_probabilities(original), log_probabilities(other)
-    return max(0.0, _weighted(p, p - q))
+    return max(0.0, _sum(p, q))
 
 
 def divergence_of_likeliest(original: LikeliestLogs, other: LogitRow) -> float:
     """As `divergence`, with all tokens but the original's likeliest taken as one, which can only make it smaller."""
-    q = log_probabilities(other)[original.ids]
-    rest, other_rest = _rest(original.logs), _rest(q)
-    return max(0.0, _weighted(original.logs, original.logs - q) + rest * float(np.log(rest) - np.log(other_rest)))
+    logs = log_probabilities(other)
+    p = np.append(original.logs, original.log_rest)
+    q = np.append(logs[original.ids], _log_rest(logs, original.ids))
+    return max(0.0, _sum(p, q))
 
 
-def _weighted(logs: Logs, differences: Logs) -> float:
-    """Σ p · difference; a token without any probability counts for nothing."""
-    weights = np.exp(logs)
-    return float(np.dot(weights, np.where(weights > 0, differences, 0.0)))
+def _sum(p: Logs, q: Logs) -> float:
+    """Σ p (log p − log q), given logarithms; a token without any probability counts for nothing."""
+    weights = np.exp(p)
+    seen = weights > 0
+    return float(np.dot(weights[seen], p[seen] - q[seen]))
 
 
-def _rest(logs: Logs) -> float:
-    return max(float(np.finfo(np.float64).tiny), 1.0 - float(np.exp(logs).sum()))
+def _log_rest(logs: Logs, ids: Ids) -> float:
+    """Of the probability of all tokens but these, which may be far less than 1 less theirs could tell."""
+    others = np.delete(logs, ids)
+    largest_log = others.max(initial=-np.inf)
+    return float(largest_log + np.log(np.exp(others - largest_log).sum())) if largest_log > -np.inf else -math.inf

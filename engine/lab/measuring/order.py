@@ -90,7 +90,8 @@ PLAIN_AGAIN = "plain-2"  # shows how far the machine's noise drives ratios of th
 AUTO = "auto"  # as the app does
 ALWAYS_DRAFTING = "neural"  # the drafter drafts in every round, however it fares
 RECALL = "recall"  # recall alone, where it pays
-MODES = (PLAIN, AUTO, ALWAYS_DRAFTING, RECALL, PLAIN_AGAIN)
+_OFFERED = (PLAIN, AUTO, ALWAYS_DRAFTING, RECALL)
+MODES = (*_OFFERED, PLAIN_AGAIN)
 WITHOUT_DRAFTS = (PLAIN, PLAIN_AGAIN)
 TRACE = "trace:"  # a target's name that begins so is the vocabulary in which recorded replies are replayed
 
@@ -118,9 +119,9 @@ class BenchOrder:
     def __post_init__(self) -> None:
         for mode in self.modes:
             if mode not in MODES:
-                raise SettingInvalid(f"There is no mode “{mode}”; choose from {', '.join(MODES)}.")
+                raise SettingInvalid(f"There is no mode “{mode}”; choose from {', '.join(_OFFERED)}.")
         if not self.modes or len(set(self.modes)) < len(self.modes):
-            raise SettingInvalid(f"Name each mode once; choose from {', '.join(MODES)}.")
+            raise SettingInvalid(f"Name each mode once; choose from {', '.join(_OFFERED)}.")
         if self.draft_length is not None and not 1 <= self.draft_length <= USUAL_LENGTH:
             raise SettingInvalid(f"The draft length is {self.draft_length}; choose 1 to {USUAL_LENGTH} tokens.")
         if self.limit is not None and self.limit < 1:
