@@ -46,9 +46,10 @@ class Calibration:
         if len(known.accepted) == len(known.tried) == len(self._tried) and all(a <= b > 0 for a, b in pairs):
             self._accepted, self._tried = [*known.accepted], [*known.tried]
 
-    def note(self, kind: int, accepted: float) -> None:
-        """`accepted`: whether it was, or how likely that was."""
-        self._lean = _LEAN_MEMORY * self._lean + _LEAN_STEP * (accepted - self.chance(kind))
+    def note(self, kind: int, accepted: float, leans: bool = True) -> None:
+        """`accepted`: whether it was, or how likely that was; `leans`: whether that tells of the present text, too."""
+        if leans:
+            self._lean = _LEAN_MEMORY * self._lean + _LEAN_STEP * (accepted - self.chance(kind))
         self._accepted[kind] = _GUESS_MEMORY * self._accepted[kind] + accepted
         self._tried[kind] = _GUESS_MEMORY * self._tried[kind] + 1
 

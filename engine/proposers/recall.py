@@ -2,9 +2,10 @@
 
 Places are found by the longest suffix that matches (see `engine.numerics.suffix_index`). What followed there votes. The
 place that is quoted is kept, and as long as it is right it votes with all that was copied from it, however many places
-look alike. The length of the match and the agreement of the votes give each token its kind; the chance of each kind is
-learned from every round, also from those that others drafted, since what was written shows what recall would have been
-worth. Looking up and counting takes some thirty microseconds.
+look alike. Where one of its tokens comes out otherwise, that is taken for a replacement: the copy goes on behind it, if
+no other place is found. The length of the match and the agreement of the votes give each token its kind; the chance of
+each kind is learned from every round, also from those that others drafted, since what was written shows what recall
+would have been worth. Looking up and counting takes some thirty microseconds.
 
 SuffixDecoding (arXiv 2411.04975) scores a path by the product of count ratios; here the ratio is one of two things that
 a calibrated chance depends on.
@@ -20,7 +21,7 @@ from dataclasses import dataclass
 
 from engine.messages.conversations import ChatTurn
 from engine.messages.learned import RecallText
-from engine.numerics.draft import NO_DRAFT, Draft, Verdict
+from engine.numerics.draft import NO_DRAFT, Draft, Verdict, common_prefix_length
 from engine.numerics.estimates import Calibration
 from engine.numerics.suffix_index import GrowingText, Occurrence, SortedPlaces, SuffixIndex
 from engine.proposers.catalogue import RECALL
@@ -49,12 +50,15 @@ _PRIORS = (
     *(0.50, 0.88, 0.96),
     *(0.50, 0.94, 0.98),
     *(0.50, 0.99, 0.99),
+    *(0.14, 0.57),  # right behind a replaced token, and one token on
 )
 # By agreement and length of the match.
 _KINDS = tuple(
     [(bisect_right(_LENGTHS, length) - 1) * 3 + agreement for length in range(_LENGTHS[-1] + 1)]
     for agreement in (_CONTESTED, _SINGLE, _AGREED)
 )
+_RESUMED = (len(_PRIORS) - 2, len(_PRIORS) - 1)  # kinds, by the number of tokens that were right since the break
+_SHORTEST_BROKEN = 4  # tokens of a copy that is resumed
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,56 @@ class _Guess:
     num_ahead: int  # tokens of another's draft before it
     tokens: list[int]
     kinds: list[int]  # of each token
+
+
+@dataclass(frozen=True, slots=True)
+class _Resumed:
+    """A copy behind a break: one of its tokens came out otherwise."""
+
+    place: Occurrence  # its length is that of the copy, the replaced token left out
+    num_right: int  # tokens since the break
+
+    @classmethod
+    def behind(cls, cursor: Occurrence, new: Sequence[int]) -> _Resumed | None:
+        """The copy goes on with `new`, not all of which follow at the cursor. None where more than one of them came out
+        otherwise, or the copy was short."""
+        following = cursor.continuation(len(new))
+        num_before = common_prefix_length(following, new)
+        length, rest = cursor.length + num_before, [*new[num_before + 1 :]]
+        if length < _SHORTEST_BROKEN or len(following) < len(new) or following[num_before + 1 :] != rest:
+            return None
+        return cls(Occurrence(cursor.tokens, cursor.position + len(new), length + len(rest)), len(rest))
+
+    def moved(self, new: Sequence[int]) -> _Resumed | None:
+        place = self.place.moved(new)
+        return place and _Resumed(place, self.num_right + len(new))
+
+    def guess(self, limit: int) -> tuple[list[int], list[int]]:
+        """The tokens that follow, and their kinds."""
+        tokens = self.place.continuation(limit)
+        kinds = [*_RESUMED[self.num_right :], *_more_kinds(_SINGLE, self.place.length, limit)]
+        return tokens, kinds[: len(tokens)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Quoted:
+    """Where the text at hand was quoted from."""
+
+    cursor: Occurrence | None = None  # the place quoted last, as far as it was right
+    resumed: _Resumed | None = None  # found as other places are, once it was right, and kept until it breaks again
+
+    def moved(self, new: Sequence[int]) -> _Quoted:
+        """After `new`, the next tokens of the text."""
+        cursor = self.cursor and self.cursor.moved(new)
+        resumed = self.resumed and self.resumed.moved(new)
+        if resumed is None and self.resumed is not None and self.resumed.num_right >= len(_RESUMED):
+            resumed = _Resumed.behind(self.resumed.place, new)
+        if resumed is None and cursor is None and self.cursor is not None:
+            resumed = _Resumed.behind(self.cursor, new)
+        return _Quoted(cursor, resumed)
+
+
+_NOTHING_QUOTED = _Quoted()
 
 
 class RecallProposer(Proposer):
@@ -75,7 +129,7 @@ class RecallProposer(Proposer):
         self._indexes = indexes
         self._text = GrowingText()
         self._turns: Sequence[ChatTurn] | None = None
-        self._cursor: Occurrence | None = None  # the place quoted last, as far as it was right
+        self._quoted = _NOTHING_QUOTED
         self._guesses: list[_Guess] = []  # of the round under way
         self._calibration = Calibration(_PRIORS)
 
@@ -90,18 +144,20 @@ class RecallProposer(Proposer):
     def propose(self, context: Context, limit: int, worth: Worth) -> Draft:  # noqa: ARG002
         self._guesses = []
         self._follow(context)
-        draft, self._cursor = self._quote(self._text.tail(), self._cursor, limit)
+        draft, cursor = self._quote(self._text.tail(), self._quoted, limit)
+        self._quoted = _Quoted(cursor, self._quoted.resumed)
         return draft
 
     def follow(self, context: Context, limit: int) -> Draft:
-        cursor = self._cursor and self._cursor.moved(context.ahead)
-        return self._quote([*self._text.tail(), *context.ahead], cursor, limit, len(context.ahead))[0]
+        quoted = self._quoted.moved(context.ahead)
+        return self._quote([*self._text.tail(), *context.ahead], quoted, limit, len(context.ahead))[0]
 
     def _quote(
-        self, tail: Sequence[int], cursor: Occurrence | None, limit: int, num_ahead: int = 0
+        self, tail: Sequence[int], quoted: _Quoted, limit: int, num_ahead: int = 0
     ) -> tuple[Draft, Occurrence | None]:
         """What followed where a text ended as this one does, and the place that is quoted. `num_ahead`: how many of its
         last tokens are a guess themselves."""
+        cursor = quoted.cursor
         places: list[tuple[Occurrence, float]] = []
         weight = _HERE
         sources: list[SortedPlaces] = [self._text, *self._indexes()]
@@ -111,9 +167,13 @@ class RecallProposer(Proposer):
                 found = [*(place for place in found if place.position != cursor.position), cursor]
             places += [(place, weight * _FADING**age) for age, place in enumerate(reversed(found))]
             weight = 1.0
-        if not places:
+        resumed = quoted.resumed
+        if places:
+            tokens, kinds, place = _vote(places, limit)
+        elif resumed is not None and any(resumed.place.tokens is source.tokens for source in sources):
+            (tokens, kinds), place = resumed.guess(limit), None
+        else:
             return NO_DRAFT, None
-        tokens, kinds, place = _vote(places, limit)
         self._guesses.append(_Guess(num_ahead, tokens, kinds))
         different = list(dict.fromkeys(kinds))
         chances = dict(zip(different, self._calibration.chances(different), strict=True))
@@ -124,7 +184,8 @@ class RecallProposer(Proposer):
             if verdict.num_accepted >= guess.num_ahead:
                 written = verdict.tokens[guess.num_ahead :]
                 for token, kind, wanted in zip(guess.tokens, guess.kinds, written, strict=False):
-                    self._calibration.note(kind, token == wanted)
+                    # That a copy just broke says little about the text in general.
+                    self._calibration.note(kind, token == wanted, leans=kind not in _RESUMED)
                     if token != wanted:
                         break
         self._guesses = []
@@ -138,11 +199,11 @@ class RecallProposer(Proposer):
         if context.turns is self._turns and 0 < num_known <= len(tokens) and text.last == tokens[num_known - 1]:
             new = [*tokens[num_known:], context.pending]
             text.extend(new)
-            self._cursor = self._cursor and self._cursor.moved(new)
+            self._quoted = self._quoted.moved(new)
         else:
             text.become([*tokens, context.pending])
             self._turns = context.turns
-            self._cursor = None
+            self._quoted = _NOTHING_QUOTED
 
 
 class RecallTexts:
@@ -252,7 +313,12 @@ def _kinds(voices: Sequence[_Voice], depth: int, num_tokens: int, contested: boo
     """Of the tokens from `depth` on that these agree on."""
     length = max(voice.place.length for voice in voices) + depth
     is_single = len(voices) == 1 and voices[0].num_voters == 1
-    by_length = _KINDS[_CONTESTED if contested else _SINGLE if is_single else _AGREED]
+    return _more_kinds(_CONTESTED if contested else _SINGLE if is_single else _AGREED, length, num_tokens)
+
+
+def _more_kinds(agreement: int, length: int, num_tokens: int) -> list[int]:
+    """Of so many tokens after a match of that length."""
+    by_length = _KINDS[agreement]
     kinds = by_length[length : length + num_tokens]
     return kinds + by_length[-1:] * (num_tokens - len(kinds))
 

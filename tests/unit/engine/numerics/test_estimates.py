@@ -45,6 +45,14 @@ def test_a_text_that_turns_hard_is_noticed_for_kinds_that_were_not_tried() -> No
     assert calibration.chance(1) < 0.45
 
 
+def test_what_does_not_tell_of_the_text_changes_its_own_kind_alone() -> None:
+    calibration = Calibration([0.9, 0.6])
+    for _ in range(20):
+        calibration.note(0, accepted=False, leans=False)
+    assert calibration.chance(0) < 0.4
+    assert calibration.chance(1) == pytest.approx(0.6)
+
+
 def test_the_lean_fades_when_the_text_is_as_usual_again() -> None:
     calibration = Calibration([0.6, 0.6])
     for _ in range(12):

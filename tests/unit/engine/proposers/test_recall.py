@@ -172,7 +172,7 @@ moves = st.lists(st.tuples(st.sampled_from(["on", "back", "new chat"]), st.lists
 
 
 @given(moves, st.integers(1, 15))
-def test_what_is_guessed_depends_on_the_text_alone_and_was_said_before(
+def test_what_is_guessed_was_said_before_and_where_no_copy_goes_on_depends_on_the_text_alone(
     changes: list[tuple[str, list[int]]], limit: int
 ) -> None:
     """However the text came about, round by round, taken back or written anew."""
@@ -187,12 +187,12 @@ def test_what_is_guessed_depends_on_the_text_alone_and_was_said_before(
         else:
             text = [*text, *tokens]
         draft = asked(lookup, text, limit, turns)
-        assert draft.tokens == asked(RecallProposer(), text, limit).tokens
+        if change != "on":
+            assert draft.tokens == asked(RecallProposer(), text, limit).tokens
         assert len(draft.chances) == len(draft.tokens) <= limit
         assert all(0 < chance < 1 for chance in draft.chances)
-        if draft.tokens:
-            said = [*text[-2:], *draft.tokens]
-            assert any(text[place : place + len(said)] == said for place in range(len(text)))
+        said = [*draft.tokens]
+        assert any(text[place : place + len(said)] == said for place in range(len(text)))
 
 
 def test_the_end_of_a_reply_changes_nothing() -> None:
@@ -315,3 +315,82 @@ def test_long_drafts_are_quoted_whole() -> None:
     assert draft.tokens == (*range(3, 66),)
     assert [*draft.chances] == sorted(draft.chances)
     assert len(draft.chances) == 63
+
+
+COPIED = [*range(100, 160)]
+
+
+def broken(lookup: RecallProposer, before: Sequence[int], new: Sequence[int] = (999,), length: int = 10) -> Draft:
+    """Its guess where, in a round of its own, `new` followed a copy of so many tokens."""
+    text = [*before, 0, *COPIED[:length]]
+    asked(lookup, text)
+    return asked(lookup, [*text, *new])
+
+
+@pytest.mark.parametrize("is_here", [True, False], ids=["in this chat", "in an earlier chat"])
+@pytest.mark.parametrize("new", [[999], [110, 111, 999], [999, 111], [110, 999, 112]])
+def test_behind_a_replaced_token_a_copy_goes_on(new: list[int], is_here: bool) -> None:
+    lookup, before = (RecallProposer(), COPIED) if is_here else (remembering(COPIED), [])
+    draft = broken(lookup, before, new)
+    assert draft.tokens == (*COPIED[10 + len(new) :][:9],)
+    first = new[::-1].index(999)  # tokens that were right since
+    assert [*draft.chances] == sorted(draft.chances), "the more of them are right, the likelier it goes on"
+    assert draft.chances[0] == pytest.approx((0.14, 0.57)[first], abs=0.1)
+
+
+def test_a_copy_that_went_on_may_break_again_soon() -> None:
+    lookup = remembering(COPIED)
+    text = [0, *COPIED[:10]]
+    asked(lookup, text)
+    for place in (10, 13, 16, 19):
+        text.append(999 + place)
+        assert asked(lookup, text).tokens[0] == COPIED[place + 1]
+        for token in COPIED[place + 1 : place + 3]:
+            text.append(token)
+            assert asked(lookup, text).tokens[0] == token + 1
+
+
+def test_where_a_copy_did_not_go_on_it_is_not_tried_again() -> None:
+    for right in ([], COPIED[11:12]):
+        lookup = remembering(COPIED)
+        text = [0, *COPIED[:10], 999, *right]
+        broken(lookup, [])
+        asked(lookup, text)
+        for token in (998, 997):
+            text.append(token)
+            assert asked(lookup, text) is NO_DRAFT
+
+
+@pytest.mark.parametrize(("new", "length"), [([999], 3), ([999, 998], 10), ([999, 112], 10), ([999], 60)])
+def test_only_one_replaced_token_of_a_long_copy_is_passed_over(new: list[int], length: int) -> None:
+    assert not broken(remembering(COPIED), [], new, length).tokens
+
+
+def test_a_place_that_is_found_goes_before_one_behind_a_break() -> None:
+    assert broken(remembering(COPIED, [109, 999, 5, 6]), []).tokens == (5, 6)
+
+
+def test_a_text_that_is_forgotten_is_not_resumed() -> None:
+    kept = [SuffixIndex([COPIED])]
+    lookup = RecallProposer(lambda: kept)
+    asked(lookup, [0, *COPIED[:10]])
+    kept.clear()
+    assert asked(lookup, [0, *COPIED[:10], 999]) is NO_DRAFT
+
+
+@pytest.mark.parametrize("is_right", [True, False])
+def test_how_likely_copies_go_on_behind_a_break_is_learned_from_every_round(is_right: bool) -> None:
+    lookup = remembering(COPIED)
+    (copying,) = asked(lookup, [0, *COPIED[:5]], limit=1).chances
+    first = broken(lookup, [])
+    for _ in range(40):
+        broken(lookup, [])
+        write(lookup, [*COPIED[11:13]] if is_right else [998])
+    draft = broken(lookup, [])
+    if is_right:
+        assert draft.chances[0] > 0.8
+        assert draft.chances[1] > max(0.8, first.chances[1])
+    else:
+        assert draft.chances[0] < 0.04
+        assert draft.chances[1] == first.chances[1], "nobody knows what would have followed"
+    assert asked(lookup, [0, *COPIED[:5]], limit=1).chances == (copying,), "breaks tell nothing of other text"
