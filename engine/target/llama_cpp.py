@@ -33,8 +33,8 @@ MAX_TOKENS = 512  # of one pass: enough to keep every core busy
 MAX_ROWS = 64  # of logits: llama.cpp reserves rows × vocabulary floats for them
 
 _MOST_SAVED = 0.25  # of the memory that is free, for a copy of what is held
-# Root mean square, of logits computed again, as a share of how they spread: batches of another size use other kernels, up
-# to 0.12 in coarse forms; what was not taken back makes it more than 1.
+# Of logits computed again, as a share of how they spread: other kernels for batches of another size make it up to 0.12,
+# what was not taken back more than 1.
 _LARGEST_DEVIATION = 0.4
 
 _ABORTED = 2  # what llama_decode returns when the abort callback ended it
