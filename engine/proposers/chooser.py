@@ -22,6 +22,7 @@ from engine.proposers.purse import Purse
 from engine.proposers.recent import Activity, RecentRounds
 
 _MARGIN = 0.03  # tokens; costs are not known well enough to count a smaller gain
+_NEGLIGIBLE = 0.005  # chance that a guess is accepted as far as that: no cost is less
 _ROUNDS_UNTIL_COSTS_CHANGE = 64
 
 
@@ -192,25 +193,26 @@ class Chooser:
 
     def _best_free(self, guesses: Sequence[Draft], rate: float) -> tuple[Draft, float]:
         """The part of a free guess that gains most, and the tokens gained; no draft where that is not worth it."""
-        passes, last_rows = self._passes, self._costs.last_rows
-        single_s = passes.of(1)
+        passes, caution = self._passes, self._purse.caution
+        single_s, change_s, last_rows = passes.of(1), self._costs.change_to_draft_s, self._costs.last_rows
         best, length, gain = NO_DRAFT, 0, 0.0
         for guess in guesses:
             accepted, gained = 1.0, 0.0
-            for num_tokens, chance in enumerate(guess.chances, 1):
+            for num_rows, chance in enumerate(guess.chances, 2):
                 accepted *= chance
+                if accepted < _NEGLIGIBLE:
+                    break
                 gained += accepted
-                more_s = passes.hoped(1 + num_tokens) - single_s
-                price = self._price(more_s, rate, is_change=1 + num_tokens != last_rows)
-                its_gain = gained - rate * more_s - price
-                if its_gain > gain:
-                    best, length, gain = guess, num_tokens, its_gain
+                more_s = passes.hoped(num_rows) - single_s + (change_s if num_rows != last_rows else 0.0)
+                its_gain = gained - rate * more_s - _MARGIN
+                if its_gain > gain and (its_gain := its_gain - caution(more_s / single_s)) > gain:
+                    best, length, gain = guess, num_rows - 1, its_gain
         return (best.first(length), gain) if length else (NO_DRAFT, 0.0)
 
-    def _price(self, seconds: float, rate: float, is_change: bool = True) -> float:
-        """Tokens that a draft must gain beyond its own costs, `seconds` more than a plain round: for a change of rows
-        (there and back again), for what is not known so well, and for what it stakes."""
-        change_s = self._costs.change_to_draft_s if is_change else 0.0
+    def _price(self, seconds: float, rate: float) -> float:
+        """Tokens that a costly draft must gain beyond its own costs, `seconds` more than a plain round: for the change
+        of rows, there and back again, for what is not known so well, and for what it stakes."""
+        change_s = self._costs.change_to_draft_s
         return _MARGIN + rate * change_s + self._purse.caution((seconds + change_s) / self._passes.of(1))
 
     def _rate(self) -> float:

@@ -51,7 +51,11 @@ def test_recall_is_checked_as_far_as_gains_most(chances: list[float], costs: lis
         cost = (costs[length] - costs[0]) / costs[0]
         return expected - cost - 0.03 - 2 * max(0.0, cost - 0.3)
 
-    lengths = range(1, min(longest, len(chances), USUAL_LENGTH) + 1)
+    lengths = [
+        length
+        for length in range(1, min(longest, len(chances), USUAL_LENGTH) + 1)
+        if prod(chances[:length]) >= 0.005  # beyond, nothing is to be gained
+    ]
     best = max([0.0, *map(gain, lengths)])
     assert draft.tokens == tuple(range(100, 100 + len(draft.tokens)))
     assert draft.chances == tuple(chances[: len(draft.tokens)])
