@@ -45,10 +45,8 @@ class KnownChances:
 
 @dataclass(frozen=True, slots=True)
 class KnownForm:
-    """What the guesses of a costly proposer cost, and how it was doing."""
+    """How a costly proposer was doing."""
 
-    step_s: Seconds  # of guessing one token
-    read_s: Seconds  # of reading one of many
     num_askings: Annotated[int, Field(ge=0, le=10**12)]
     tokens: Count  # of an asking
     seconds: Seconds

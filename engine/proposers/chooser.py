@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from engine.messages.pace import KnownPace
+from engine.messages.pace import KnownCosts, KnownPace
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
 from engine.numerics.draft_length import MAX_LENGTH, USUAL_LENGTH, PassCosts, best_gain
 from engine.numerics.estimates import Baseline
@@ -48,7 +48,7 @@ class Chooser:
         self._costs = RoundCosts(passes)
         self._step_s = step_s
         self._always = always
-        self._known = known or KnownPace(passes.known)
+        self._known = known or KnownPace(KnownCosts({}))
         self._joining = threading.Lock()
         self._free: tuple[Proposer, ...] = ()
         self._costly: tuple[Candidate, ...] = ()
@@ -97,7 +97,7 @@ class Chooser:
     def known(self) -> KnownPace:
         """All that is worth keeping, also of proposers that are not there now."""
         chances = {label_of(each): each.calibration.known for each in self._all() if each.calibration is not None}
-        forms = {label_of(each.proposer): each.form.known(each.costs) for each in self._costly}
+        forms = {label_of(each.proposer): each.form.known for each in self._costly}
         return KnownPace(self._passes.known, {**self._known.chances, **chances}, {**self._known.forms, **forms})
 
     @property

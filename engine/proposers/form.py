@@ -89,11 +89,9 @@ class Form:
         """Whether others were asked for so long that this says little about the text at hand."""
         return self._rounds_passed_over >= _LONGEST_REST
 
-    def known(self, costs: StepCosts) -> KnownForm:
-        """With the costs of its guesses."""
-        return KnownForm(
-            costs.step_s, costs.read_s, self.num_askings, self.tokens, self.seconds, tuple(self._next_chances)
-        )
+    @property
+    def known(self) -> KnownForm:
+        return KnownForm(self.num_askings, self.tokens, self.seconds, tuple(self._next_chances))
 
     def know(self, known: KnownForm) -> None:
         """Takes over how it was doing earlier."""

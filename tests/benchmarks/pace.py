@@ -66,7 +66,25 @@ class Noise:
     seed: int = 0
 
 
-class SimulatedBody:
+class CountingTarget:
+    """What a target of a measurement shares that only counts the tokens it holds."""
+
+    def __init__(self) -> None:
+        self.num_held = 0
+
+    def roll_back(self, num_kept: int) -> bool:
+        self.num_held = num_kept
+        return True
+
+    def save(self) -> None: ...
+
+    def restore(self, saved: object) -> bool:  # noqa: ARG002
+        raise AssertionError("nothing was saved")
+
+    def close(self) -> None: ...
+
+
+class SimulatedBody(CountingTarget):
     """Implements `engine.target.interface.Target`, for its time: a pass spends what it costs, with noise, on the clock;
     its rows say nothing."""
 
@@ -78,6 +96,7 @@ class SimulatedBody:
     def __init__(self, costs: Sequence[float], switch: float, noise: Noise, spend: Callable[[float], None]) -> None:
         """`costs`: V(1), V(2), … as multiples of V(1), as many as are known; `switch`: the same, for another number of
         tokens."""
+        super().__init__()
         self.costs = filled(dict(enumerate(costs, 1)))
         self._seconds = [_SINGLE_S * cost for cost in self.costs]
         self._switch_s = _SINGLE_S * switch
@@ -86,7 +105,6 @@ class SimulatedBody:
         self._dice = random.Random(noise.seed)
         self._phase = self._dice.uniform(0, 2 * math.pi)
         self._last = 1
-        self.num_held = 0
         self.passes: list[tuple[int, float]] = []  # tokens of each, and the seconds that it costs, noise left out
 
     def tokenize(self, text: str) -> list[int]:  # noqa: ARG002
@@ -102,17 +120,6 @@ class SimulatedBody:
         self.passes.append((len(tokens), seconds))
         self._spend(seconds * self._disturbance())
         return np.zeros((num_rows, 1), np.float32)
-
-    def roll_back(self, num_kept: int) -> bool:
-        self.num_held = num_kept
-        return True
-
-    def save(self) -> None: ...
-
-    def restore(self, saved: object) -> bool:  # noqa: ARG002
-        raise AssertionError("nothing was saved")
-
-    def close(self) -> None: ...
 
     def _disturbance(self) -> float:
         if not self._noise.sigma:

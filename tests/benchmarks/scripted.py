@@ -58,7 +58,7 @@ from engine.target.interface import (
 from engine.target.llama_cpp import LlamaCppTarget
 from engine.target.sources import starter_path
 from engine.target.vocabulary import load_vocabulary
-from tests.benchmarks.pace import CountedMode, Noise, SimulatedBody, recalling
+from tests.benchmarks.pace import CountedMode, CountingTarget, Noise, SimulatedBody, recalling
 from tests.benchmarks.record import PassTimer
 from tests.fakes.clock import FakeClock
 
@@ -127,7 +127,7 @@ class Scriptwriter:
         return tuple(self._dice.choices(self._tokens, k=count))
 
 
-class ScriptedTarget:
+class ScriptedTarget(CountingTarget):
     """Implements `engine.target.interface.Target` over one script at a time: what may follow depends on the place
     alone, not on what was written there."""
 
@@ -135,13 +135,13 @@ class ScriptedTarget:
     features = frozenset({TargetFeature.ROLLBACK})
 
     def __init__(self, vocabulary: Vocabulary, temperature: float) -> None:
+        super().__init__()
         self.vocabulary = vocabulary
         self.description = TargetDescription(Path("script"), "script", "scripted", 0, threads=1, chat_template=None)
         self._ordinary = ordinary(vocabulary)
         self._temperature = temperature
         self._rows = np.full((_LIMITS.max_rows, len(vocabulary)), _NEVER, np.float32)
         self._script = Script((0,), (0,))
-        self.num_held = 0
 
     def play(self, script: Script) -> None:
         """From now on this is said. Nothing is held."""
@@ -174,17 +174,6 @@ class ScriptedTarget:
         drawn = random.Random(f"{token} {place}").sample(self._ordinary, num + 1)
         others = [other for other in drawn if other != token][:num]
         return [token, *others], [chance, *[(1 - chance) / num] * num]
-
-    def roll_back(self, num_kept: int) -> bool:
-        self.num_held = num_kept
-        return True
-
-    def save(self) -> None: ...
-
-    def restore(self, saved: object) -> bool:  # noqa: ARG002
-        raise AssertionError("nothing was saved")
-
-    def close(self) -> None: ...
 
 
 class ScriptMode:

@@ -16,7 +16,7 @@ from engine.storage import Repository
 
 TARGET, BUILD = "file:" + "7a" * 32, "llama-cpp-python 1.2.3 AVX2"
 SPAN = SpanCosts(0.007, (1.0, 1.5, 1.75), (20.0, 2.0, 0.0))
-FORM = KnownForm(0.0005, 0.0001, 40, 1.25, 0.004, (0.5, 0.25))
+FORM = KnownForm(40, 1.25, 0.004, (0.5, 0.25))
 PACE = KnownPace(
     KnownCosts({0: SPAN, 3: SPAN}, 0.0005), {"recall": KnownChances((1.5,), (8.0,))}, {"the starter": FORM}
 )
