@@ -8,8 +8,9 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QDialog, QLabel, QWidget
 
+from app.dialogs.parts import fill_dialog
 from app.theme import ThemeKeeper, app_icon
-from app.widgets.layouts import Placed, Stretch, in_column, in_grid, in_row
+from app.widgets.layouts import Part, Placed, Stretch, in_column, in_grid, in_row
 from app.widgets.parts import button, discard, set_up, words
 
 _WIDTH_PX = 460
@@ -36,8 +37,8 @@ class AboutDialog(QDialog):
         self.close_button.setDefault(True)
         top = in_column([self.heading, words(sentence, self, kind="quiet")], spacing=4)
         head = in_row([Placed(icon, alignment=Qt.AlignmentFlag.AlignTop), Placed(top, 1)], spacing=14)
-        buttons = in_row([self.copy_button, Stretch(), self.close_button])
-        in_column([head, self._grid, Stretch(), buttons], inside=self, margins=(18, 16, 18, 14), spacing=16)
+        buttons: list[Part] = [self.copy_button, Stretch(), self.close_button]
+        fill_dialog(self, [head, self._grid, Stretch()], buttons, spacing=16)
         self.setMinimumWidth(keeper.px(_WIDTH_PX))
         self.close_button.setFocus()
 

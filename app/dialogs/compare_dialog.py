@@ -6,8 +6,9 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QComboBox, QDialog, QLabel, QPlainTextEdit, QWidget
 
 from app.dialogs.compare_wording import HOW_IT_IS_FAIR, HOW_SPEED_IS_MEASURED
+from app.dialogs.parts import fill_dialog
 from app.text.translation import QT_TRANSLATE_NOOP, translate
-from app.widgets.layouts import Placed, Stretch, in_column, in_grid, in_row
+from app.widgets.layouts import Part, Placed, Stretch, in_grid, in_row
 from app.widgets.parts import ProgressLine, button, keep_place, set_up, words
 from app.widgets.throttle import Throttle
 from engine.messages.comparison import Side
@@ -141,8 +142,9 @@ class CompareDialog(QDialog):
             stretches=(1, 1),
         )
         sides.setRowStretch(1, 1)
-        buttons = in_row([Stretch(), self.close_button])
-        in_column(
+        buttons: list[Part] = [Stretch(), self.close_button]
+        fill_dialog(
+            self,
             [
                 words(self.tr(_ABOUT), self, kind="quiet"),
                 self.prompt,
@@ -151,10 +153,8 @@ class CompareDialog(QDialog):
                 Placed(sides, 1),
                 self.outcome,
                 self.reasons,
-                buttons,
             ],
-            inside=self,
-            margins=(18, 16, 18, 14),
+            buttons,
             spacing=10,
         )
 

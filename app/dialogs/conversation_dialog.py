@@ -7,8 +7,9 @@ from dataclasses import asdict
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QDialog, QLabel, QPlainTextEdit, QWidget
 
+from app.dialogs.parts import fill_dialog
 from app.text.translation import translate
-from app.widgets.layouts import Gap, Stretch, in_column, in_grid, in_row
+from app.widgets.layouts import Gap, Part, Stretch, in_grid
 from app.widgets.number_field import number_box, show_number
 from app.widgets.parts import button, keep_place, set_up, words
 from engine import OwnSampling, ReplySettings
@@ -61,8 +62,9 @@ class ConversationDialog(QDialog):
         rows = in_grid(
             [[row.own, row.value, row.usual] for row in self.rows.values()], spacing=(14, 6), stretches=(0, 0, 1)
         )
-        buttons = in_row([self.reset_button, Stretch(), self.cancel_button, self.save_button], spacing=8)
-        in_column(
+        buttons: list[Part] = [self.reset_button, Stretch(), self.cancel_button, self.save_button]
+        fill_dialog(
+            self,
             [
                 self.about,
                 words(self.tr("System prompt"), self, kind="title"),
@@ -72,10 +74,8 @@ class ConversationDialog(QDialog):
                 rows,
                 Stretch(),
                 Gap(4),
-                buttons,
             ],
-            inside=self,
-            margins=(18, 16, 18, 14),
+            buttons,
             spacing=10,
         )
 

@@ -10,10 +10,10 @@ from PySide6.QtWidgets import QDialog, QFrame, QWidget
 
 from app.dialogs.drafter_choice import DrafterChoiceForm
 from app.dialogs.drafter_table import DrafterTable
-from app.dialogs.parts import FittingContents
+from app.dialogs.parts import FittingContents, fill_dialog
 from app.text.drafters import offer_words
 from app.text.translation import QT_TRANSLATE_NOOP
-from app.widgets.layouts import Placed, Stretch, in_column, in_row
+from app.widgets.layouts import Part, Placed, Stretch, in_column, in_row
 from app.widgets.parts import ProgressLine, button, line, words
 from engine.messages.drafters import DrafterChoice, DrafterOffer
 
@@ -113,13 +113,8 @@ class DrafterDialog(QDialog):
             spacing=10,
         )
         contents = FittingContents(self._inside, _WIDTH_PX, self)
-        buttons = in_row([self.cancel_button, Stretch(), self.close_button, self.use_button])
-        in_column(
-            [Placed(contents, 1), self.words, self.progress, buttons],
-            inside=self,
-            margins=(18, 16, 18, 14),
-            spacing=10,
-        )
+        buttons: list[Part] = [self.cancel_button, Stretch(), self.close_button, self.use_button]
+        fill_dialog(self, [Placed(contents, 1), self.words, self.progress], buttons, spacing=10)
 
     @Slot()
     def _on_use(self) -> None:

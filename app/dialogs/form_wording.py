@@ -52,7 +52,6 @@ CHECKING_TIP = QT_TRANSLATE_NOOP(
     "Guesses are checked by reading several tokens in one pass. The less longer that takes than reading one, the more "
     "guesses bring.",
 )
-FIRST_TICKED = ("Q8_0", "Q4_K_M", "Q4_0")  # made quickly
 _STEPS = {
     TuneStep.MAKING: QT_TRANSLATE_NOOP("Forms", "{model}: {form} is being made."),
     TuneStep.WRITING: QT_TRANSLATE_NOOP("Forms", "{model} writes the replies to compare with."),
@@ -81,6 +80,7 @@ class FormRow:
     here: Path | None = None  # its file, if that is in the library
     is_original: bool = False
     is_used: bool = False  # in the original's place
+    is_usual: bool = False  # measured unless others are chosen
 
     @property
     def can_be_ticked(self) -> bool:
@@ -99,7 +99,8 @@ def form_rows(
         figures = measured.get(offer.form)
         size = offer.size_bytes if figures is None else figures.size_bytes
         place = offer.path if offer.path in known else None
-        rows.append(FormRow(offer.form, size, figures, offer.problem, place, is_used=offer.form == used))
+        is_used = offer.form == used
+        rows.append(FormRow(offer.form, size, figures, offer.problem, place, is_used=is_used, is_usual=offer.is_usual))
     return (own, *rows)
 
 

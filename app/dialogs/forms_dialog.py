@@ -8,12 +8,12 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QCheckBox, QDialog, QFrame, QWidget
 
-from app.dialogs.form_wording import FIRST_TICKED, FormRow, advice_words, needs_words
+from app.dialogs.form_wording import FormRow, advice_words, needs_words
 from app.dialogs.forms_table import FormsTable
-from app.dialogs.parts import FittingContents
+from app.dialogs.parts import FittingContents, fill_dialog
 from app.text.amounts import size_words
 from app.text.translation import QT_TRANSLATE_NOOP
-from app.widgets.layouts import Placed, Stretch, in_column, in_row
+from app.widgets.layouts import Part, Placed, Stretch, in_column, in_row
 from app.widgets.parts import ProgressLine, button, set_up, words
 from engine.messages.forms import TuneReport
 
@@ -102,11 +102,13 @@ class FormsDialog(QDialog):
     def show_forms(self, rows: Sequence[FormRow], report: TuneReport | None, is_new: bool) -> None:
         """The model as it is first. `is_new`: of another model than before; else ticks stay as they are."""
         is_first = is_new or len(self.table.rows) < 2
-        ticked = FIRST_TICKED if is_first else tuple(row.form for row in self.table.ticked)
+        ticked = [row for row in rows if row.is_usual] if is_first else self.table.ticked
         current = None if is_first else self.table.current
         advised = "" if report is None else report.advice.form
         self._report, self._original = report, rows[0]
-        self.table.show_rows(rows, report, frozenset(ticked), advised if current is None else current.form)
+        self.table.show_rows(
+            rows, report, frozenset(row.form for row in ticked), advised if current is None else current.form
+        )
         used = next((row.form for row in rows if row.is_used and not row.is_original), "")
         self.advice.setText("" if report is None else advice_words(report, used))
         self.advice.setVisible(bool(self.advice.text()))
@@ -154,13 +156,8 @@ class FormsDialog(QDialog):
             spacing=10,
         )
         contents = FittingContents(self._inside, _WIDTH_PX, self)
-        buttons = in_row([self.cancel_button, Stretch(), self.close_button, self.keep_button, self.measure_button])
-        in_column(
-            [Placed(contents, 1), self.words, self.progress, buttons],
-            inside=self,
-            margins=(18, 16, 18, 14),
-            spacing=10,
-        )
+        buttons: list[Part] = [self.cancel_button, Stretch(), self.close_button, self.keep_button, self.measure_button]
+        fill_dialog(self, [Placed(contents, 1), self.words, self.progress], buttons, spacing=10)
 
     # What happens
 

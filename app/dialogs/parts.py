@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QEvent, QSize, Qt, Signal, SignalInstance, Slot
 from PySide6.QtGui import QResizeEvent
@@ -10,9 +10,10 @@ from PySide6.QtWidgets import QCheckBox, QFrame, QMessageBox, QWidget
 
 from app.text.translation import translate
 from app.theme import ThemeKeeper
-from app.widgets.layouts import ScrollArea, Stretch, in_column, in_row
+from app.widgets.layouts import Part, ScrollArea, Stretch, in_column, in_row
 from app.widgets.parts import button, words
 
+_MARGINS_PX = (18, 16, 18, 14)
 _SCREEN_SHARE = 0.9
 _CONTENTS_SHARE = 0.75  # of the height of the screen, for all but the buttons
 
@@ -27,6 +28,11 @@ def show_in_front(window: QWidget) -> None:
     window.show()
     window.raise_()
     window.activateWindow()
+
+
+def fill_dialog(dialog: QWidget, parts: Sequence[Part], buttons: Sequence[Part], spacing: int) -> None:
+    """The parts from top to bottom, and below them the buttons in a row."""
+    in_column([*parts, in_row(buttons)], inside=dialog, margins=_MARGINS_PX, spacing=spacing)
 
 
 class FittingContents(ScrollArea):

@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import QDialog, QLabel, QListWidget, QVBoxLayout, QWidget
 
-from app.dialogs.parts import ask, fit_to_screen, question_box
+from app.dialogs.parts import ask, fill_dialog, fit_to_screen, question_box
 from app.settings.declaration import Group, Setting, SettingValue
 from app.settings.shortcuts import KeyProblem, Shortcut
 from app.text.translation import translate
@@ -132,8 +132,8 @@ class SettingsDialog(QDialog):
         in_row([Placed(later, 1), self.load_button], inside=self.loading)
         left = in_column([self.search, self.num_found, Placed(self.pages, 1)], spacing=8)
         sides = in_row([left, Placed(self.area, 1)], spacing=18)
-        buttons = in_row([self.reset_all_button, Stretch(), self.close_button])
-        in_column([Placed(sides, 1), self.loading, buttons], inside=self, margins=(18, 16, 18, 14), spacing=12)
+        buttons: list[Part] = [self.reset_all_button, Stretch(), self.close_button]
+        fill_dialog(self, [Placed(sides, 1), self.loading], buttons, spacing=12)
 
     def _add(self, row: OptionRow) -> None:
         self._all.append(row)

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QDialog, QLabel, QWidget
 
-from app.dialogs.parts import fit_to_screen
+from app.dialogs.parts import fill_dialog, fit_to_screen
 from app.settings.shortcuts import Shortcut, native
 from app.theme import ThemeKeeper
-from app.widgets.layouts import Placed, ScrollingPage, Stretch, add_row, in_column, in_grid, in_row
+from app.widgets.layouts import Part, Placed, ScrollingPage, Stretch, add_row, in_grid
 from app.widgets.parts import button, set_up
 
 _SIZE_PX = (520, 560)
@@ -46,8 +46,8 @@ class ShortcutsDialog(QDialog):
         area = ScrollingPage(self.windowTitle(), inside, self)
         self.change_button = button(self.tr("Change…"), "outlined", self, self._on_change)
         self.close_button = button(self.tr("Close"), "outlined", self, self.close)
-        buttons = in_row([self.change_button, Stretch(), self.close_button])
-        in_column([Placed(area, 1), buttons], inside=self, margins=(18, 16, 18, 14), spacing=12)
+        buttons: list[Part] = [self.change_button, Stretch(), self.close_button]
+        fill_dialog(self, [Placed(area, 1)], buttons, spacing=12)
         fit_to_screen(self, keeper, _SIZE_PX)
         self.close_button.setFocus()
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QDialog, QLabel, QWidget
 
-from app.widgets.layouts import Stretch, in_column, in_row
+from app.dialogs.parts import fill_dialog
+from app.widgets.layouts import Part, Stretch
 from app.widgets.parts import button, set_up, words
 
 _WIDTH_PX = 520
@@ -36,8 +37,8 @@ class StoreDialog(QDialog):
         self.retry_button.setDefault(True)
         self.folder_button = button(self.tr("Open the folder"), "outlined", self, self.folder_requested)
         self.quit_button = button(self.tr("Quit"), "outlined", self, self.quit_requested)
-        buttons = in_row([self.folder_button, Stretch(), self.quit_button, self.retry_button])
-        in_column([heading, self.sentence, calm, Stretch(), buttons], inside=self, margins=(18, 16, 18, 14), spacing=12)
+        buttons: list[Part] = [self.folder_button, Stretch(), self.quit_button, self.retry_button]
+        fill_dialog(self, [heading, self.sentence, calm, Stretch()], buttons, spacing=12)
 
     def show_sentence(self, sentence: str) -> None:
         """What is wrong, and what to do about it."""

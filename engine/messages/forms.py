@@ -137,6 +137,7 @@ class FormOffer:
     size_bytes: int  # that it will take; 0: not known
     path: Path  # where it would be kept
     problem: str = ""  # why it cannot be made, in a sentence; empty if it can
+    is_usual: bool = False  # whether it is measured unless others are named
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,7 @@ class TuningService:
                 problem = f"{place.name} is there already."
             elif size.num_bytes > free:
                 problem = f"There is no room for it in {folder}."
-            offers.append(FormOffer(form, size.num_bytes, place, problem))
+            offers.append(FormOffer(form, size.num_bytes, place, problem, form in USUAL_FORMS))
         return tuple(sorted(offers, key=lambda offer: -offer.size_bytes))
 
     def make(self, path: Path, form: str, stop: StopSignal) -> Path:

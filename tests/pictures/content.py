@@ -245,7 +245,13 @@ def form_offers(path: Path) -> tuple[FormOffer, ...]:
     """What could be made of the large model; there is no room for the largest."""
     full = "There is no room for it in /home/robin/models."
     return tuple(
-        FormOffer(form, round(size * 1e9), path.with_name(f"{form}.gguf"), full if form == "F16" else "")
+        FormOffer(
+            form,
+            round(size * 1e9),
+            path.with_name(f"{form}.gguf"),
+            full if form == "F16" else "",
+            is_usual=form in ("Q8_0", "Q4_0"),
+        )
         for form, size in _FORMS
     )
 

@@ -25,11 +25,11 @@ REPORT = TuneReport("b1 AVX2", 4, datetime(2026, 3, 4, 12, 0, tzinfo=UTC), ORIGI
 MODELS = QWEN.path.parent
 OFFERS = (
     FormOffer("F16", 15_200_000_000, MODELS / "qwen2.5-7b-F16.gguf", "There is no room for it in /models."),
-    FormOffer("Q8_0", 8_100_000_000, MODELS / "qwen2.5-7b-Q8_0.gguf"),
+    FormOffer("Q8_0", 8_100_000_000, MODELS / "qwen2.5-7b-Q8_0.gguf", is_usual=True),
     FormOffer("Q6_K", 6_250_000_000, MODELS / "qwen2.5-7b-Q6_K.gguf"),
     FormOffer("Q5_K_M", 5_440_000_000, MODELS / "qwen2.5-7b-Q5_K_M.gguf"),
     FormOffer("IQ4_NL", 4_500_000_000, MODELS / "qwen2.5-7b-IQ4_NL.gguf"),
-    FormOffer("Q4_0", 4_430_000_000, MODELS / "qwen2.5-7b-Q4_0.gguf"),
+    FormOffer("Q4_0", 4_430_000_000, MODELS / "qwen2.5-7b-Q4_0.gguf", is_usual=True),
 )
 MEASURED = replace(QWEN, tuned=REPORT)
 
@@ -40,6 +40,6 @@ STARTER_IN_Q8 = replace(
     STARTER_TARGET, path=Path("/store/starter/smol-Q8_0.gguf"), tuned=STARTER_REPORT, starter_form="Q8_0"
 )
 STARTER_OFFERS = (
-    FormOffer("Q8_0", 145_000_000, Path("/store/models/smol-Q8_0.gguf")),
-    FormOffer("Q4_0", 92_000_000, Path("/store/models/smol-Q4_0.gguf")),
+    FormOffer("Q8_0", 145_000_000, Path("/store/models/smol-Q8_0.gguf"), is_usual=True),
+    FormOffer("Q4_0", 92_000_000, Path("/store/models/smol-Q4_0.gguf"), is_usual=True),
 )

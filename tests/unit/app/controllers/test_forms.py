@@ -79,19 +79,6 @@ class Desk:
 
 
 @pytest.fixture
-def window(qtbot: QtBot, keeper: ThemeKeeper) -> MainWindow:
-    window = MainWindow(keeper)
-    qtbot.addWidget(window)
-    window.show()
-    return window
-
-
-@pytest.fixture
-def bridge() -> FakeBridge:
-    return FakeBridge()
-
-
-@pytest.fixture
 def desk(window: MainWindow, keeper: ThemeKeeper, bridge: FakeBridge) -> Desk:
     desk = Desk(window, keeper, bridge)
     bridge.tell(TargetsListed(TARGETS))
