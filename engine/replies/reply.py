@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 
+from engine.clock import now
 from engine.config import ReplySettings
 from engine.decoding.figures import DecodingFigures
 from engine.decoding.loop import Decoder
@@ -23,6 +25,8 @@ from engine.replies.speed import ReplyClock
 from engine.replies.text import TextOrigins, TextStream, num_whole, origin_of, text_kind
 from engine.stop_signal import StopSignal
 from engine.target.interface import FloatRows, Interrupted, Target
+
+_FIGURES_S = 0.05  # for which the figures of a reply in progress stay: nobody sees more of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +140,7 @@ class _Run:
         self._stream = TextStream(settings.stop_strings)
         self._origins = TextOrigins()
         self._clock = ReplyClock(speculation)
+        self._figures, self._figures_until = LiveFigures(), -math.inf
         self._pieces: list[str] = []
         self._tokens: list[int] = []
         self._num_evaluated = 0
@@ -228,7 +233,9 @@ class _Run:
     def _show(self, text: str) -> None:
         if text:
             self._pieces.append(text)
-            self._listener.on_text(text, self._live_figures(), self._origins.release(len(text)))
+            if now() >= self._figures_until:
+                self._figures, self._figures_until = self._live_figures(), now() + _FIGURES_S
+            self._listener.on_text(text, self._figures, self._origins.release(len(text)))
 
     def _live_figures(self) -> LiveFigures:
         figures, pace = self._decoder.figures, self._clock.pace

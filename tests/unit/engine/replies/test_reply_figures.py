@@ -28,6 +28,11 @@ TURNS = [ChatTurn(Role.USER, "Say it.")]
 GREEDY = SamplingSettings(temperature=0)
 
 
+@pytest.fixture(autouse=True)
+def figures_of_every_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.replies.reply._FIGURES_S", 0.0)
+
+
 def write(
     target: FakeTarget,
     speculation: Speculation | None,
@@ -136,6 +141,13 @@ def test_without_speculation_nothing_is_compared() -> None:
         assert not listener.figures[-1].is_compared
         assert listener.figures[-1].speedup is None
         assert reply.statistics.shown_speedup is None
+
+
+def test_figures_stay_for_a_moment_since_nobody_reads_that_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.replies.reply._FIGURES_S", 3600.0)
+    reply, listener = write(FakeTarget(says("b" * 60)), None)
+    assert {figures.num_tokens for figures in listener.figures} == {1}
+    assert reply.statistics.reply_tokens == 60
 
 
 def test_a_reply_is_not_compared_while_the_drafter_is_being_loaded() -> None:
