@@ -290,12 +290,12 @@ def test_a_second_start_goes_on_from_the_chances_of_the_first(tmp_path: Path) ->
         first.write()
     known = notebook.pace
     assert known is not None
-    assert known.forms["the starter"].num_askings > 4
+    assert known.standings["the starter"].num_askings > 4
     second = Start(FakeSupply(tmp_path), at_once=True, memory=notebook)
     assert second.speculation.known_pace is None, "nothing new is known yet"
     second.write()
     assert notebook.pace is not None
-    assert notebook.pace.forms["the starter"].num_askings > known.forms["the starter"].num_askings
+    assert notebook.pace.standings["the starter"].num_askings > known.standings["the starter"].num_askings
     assert sum(notebook.pace.chances["recall"].tried) >= sum(known.chances["recall"].tried)
 
 

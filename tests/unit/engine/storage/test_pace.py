@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from engine.messages.pace import KnownChances, KnownCosts, KnownForm, KnownPace, SpanCosts
+from engine.messages.pace import KnownChances, KnownCosts, KnownPace, KnownStanding, SpanCosts
 from engine.storage import Repository
 
 TARGET, BUILD = "file:" + "7a" * 32, "llama-cpp-python 1.2.3 AVX2"
 SPAN = SpanCosts(0.007, (1.0, 1.5, 1.75), (20.0, 2.0, 0.0))
-FORM = KnownForm(40, 1.25, 0.004, (0.5, 0.25))
+STANDING = KnownStanding(40, 1.25, 0.004, (0.5, 0.25))
 PACE = KnownPace(
-    KnownCosts({0: SPAN, 3: SPAN}, 0.0005), {"recall": KnownChances((1.5,), (8.0,))}, {"the starter": FORM}
+    KnownCosts({0: SPAN, 3: SPAN}, 0.0005), {"recall": KnownChances((1.5,), (8.0,))}, {"the starter": STANDING}
 )
 
 
@@ -41,7 +41,7 @@ def _with(path: str, value: object) -> str:
     pace: dict[str, Any] = {
         "costs": {"spans": {"0": {"single_s": 0.007, "multiples": [1.0], "weights": [1.0]}}, "change_s": 0.0},
         "chances": {"recall": {"accepted": [1.0], "tried": [8.0]}},
-        "forms": {},
+        "standings": {},
     }
     place, *names = pace, *path.split(".")
     for name in names[:-1]:
@@ -64,7 +64,7 @@ def _with(path: str, value: object) -> str:
         _with("costs.change_s", -1.0),
         _with("chances.recall.tried", ["many"]),
         _with("chances.recall.accepted", [float("inf")]),
-        _with("forms.starter", {}),
+        _with("standings.starter", {}),
         " " * 2_000_000,
     ],
 )
