@@ -12,6 +12,7 @@ import pytest
 from engine.config import TargetOptions, TargetSettings
 from engine.errors import NotPossible, TargetMissing
 from engine.hub.saved import SavedDownloads
+from engine.library.suggestions import expected_speed
 from engine.messages.commands import (
     AddTargets,
     ChangeTargetOptions,
@@ -238,6 +239,6 @@ def test_speeds_of_suggestions_are_estimated_from_what_was_measured_here(desk: D
     path = write(tmp_path / "tiny.gguf")
     target = desk.repository.add_target(file_source(path))
     desk.repository.save_pace(target.identity, "build", 2, KnownPace(KnownCosts({0: SpanCosts(0.01, (1.0,), (1.0,))})))
-    bytes_per_s = path.stat().st_size / 0.01
+    measured = [(path.stat().st_size, 0.01)]
     for each in suggested():
-        assert each.tokens_per_s == pytest.approx(bytes_per_s / (each.read_share * each.file.size_bytes))
+        assert each.tokens_per_s == expected_speed(each.read_share * each.file.size_bytes, measured)
