@@ -103,7 +103,7 @@ def hub_file_row(advice: FileAdvice) -> Row:
 def suggestion_row(advice: SuggestionAdvice) -> Row:
     suggestion = advice.suggestion
     size = size_words((advice.file or suggestion.file).size_bytes)
-    parts = translate("Suggestions", PURPOSES[suggestion.purpose]), size, speed_words(suggestion.tokens_per_s)
+    parts = translate("Suggestions", PURPOSES[suggestion.purpose]), speed_words(suggestion.tokens_per_s), size
     tag, token = _suggestion_tag(advice)
     return Row(
         key=suggestion.file,

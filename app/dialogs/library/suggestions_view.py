@@ -36,7 +36,7 @@ class SuggestionsView(QWidget):
         self._advice: dict[HubFile, SuggestionAdvice] = {}
         self._busy: frozenset[HubFile] = frozenset()
         self.title = words(self.tr("Best for this computer"), self, kind="title")
-        about = self.tr("First comes what fits into memory and writes faster than you read; of that, the most capable.")
+        about = self.tr("First comes what fits and writes faster than you read, the most capable on top.")
         self.about = words(about, self, kind="quiet")
         self.view = RowsView(keeper, self.title.text(), uses_on_click=False, parent=self)
         self.view.pointed_at.connect(self._show_current)
