@@ -200,6 +200,7 @@ def test_a_failure_is_told_and_can_be_tried_again(downloading: Desk) -> None:
     desk = downloading
     desk.tell(Failed("The disk is full.", desk.latest()))
     assert desk.row.words.words == "The disk is full."
+    assert desk.row.resume_button.text() == "Retry"
     desk.press(desk.row.resume_button)
     assert desk.latest() == DownloadTarget(Q4)
 
