@@ -21,6 +21,7 @@ from app.controllers.help import HelpController
 from app.controllers.history import HistoryController
 from app.controllers.library import LibraryController, connect_library
 from app.controllers.notifier import Notifier
+from app.controllers.nudge import Nudge
 from app.controllers.personal import PersonalController
 from app.controllers.prompt import PromptController
 from app.controllers.search import SearchController
@@ -84,6 +85,7 @@ class WiredWindow(QObject):
         self.settings = SettingsController(window, self.theme, keeper, self.target)
         FirstStart(window, bridge, keeper)
         Notifier(window, bridge, keeper)
+        Nudge(window, bridge, keeper)
         if complaint:
             window.toasts.show_error(complaint)
         self.library: LibraryController | None = None  # until the engine is awake

@@ -8,10 +8,11 @@ from pathlib import Path
 from app.models.rows import Row
 from app.text.amounts import count_words, day_words, size_words
 from app.text.hub_files import FileAdvice, Fit
+from app.text.suggestions import PURPOSES, SuggestionAdvice, speed_words
 from app.text.translation import QT_TRANSLATE_NOOP, Words, translate
 from engine.messages.targets import HubModel, LibraryTarget
 
-_ABOUT = {
+ABOUT_FIT = {
     Fit.FITS: QT_TRANSLATE_NOOP("Hub", "It fits into this machine's memory with room to spare."),
     Fit.TIGHT: QT_TRANSLATE_NOOP("Hub", "It fits into this machine's memory, but leaves little for other programs."),
     Fit.TOO_LARGE: QT_TRANSLATE_NOOP("Hub", "It needs more memory than this machine can give it."),
@@ -95,8 +96,37 @@ def hub_file_row(advice: FileAdvice) -> Row:
         subtitle=file.name,
         tag=Hub.tr("fast here, {fit}", fit=translate("Hub", fit)) if advice.is_fast else translate("Hub", fit),
         tag_token="accent" if advice.is_recommended and advice.fit is Fit.FITS else _TOKENS[advice.fit],
-        tooltip="\n".join(filter(None, (file.name, translate("Hub", _ABOUT[advice.fit]), how, _speed(advice)))),
+        tooltip="\n".join(filter(None, (file.name, translate("Hub", ABOUT_FIT[advice.fit]), how, _speed(advice)))),
     )
+
+
+def suggestion_row(advice: SuggestionAdvice) -> Row:
+    suggestion = advice.suggestion
+    size = size_words((advice.file or suggestion.file).size_bytes)
+    parts = translate("Suggestions", PURPOSES[suggestion.purpose]), speed_words(suggestion.tokens_per_s), size
+    tag, token = _suggestion_tag(advice)
+    return Row(
+        key=suggestion.file,
+        title=suggestion.name,
+        subtitle=" · ".join(filter(None, parts)),
+        tag=tag,
+        tag_token=token,
+        dimmed=advice.file is None,
+        tooltip=suggestion.file.name,
+    )
+
+
+def _suggestion_tag(advice: SuggestionAdvice) -> tuple[str, str]:
+    """Words, and the theme's colour of them."""
+    if advice.file is None:
+        return Hub.tr("no longer offered"), "error"
+    if advice.has_changed:
+        return Hub.tr("another file by now"), "warning"
+    if advice.is_best:
+        return Hub.tr("best here"), "accent"
+    if advice.fit is Fit.FITS and advice.is_slow:
+        return Hub.tr("slow here"), "warning"
+    return translate("Hub", advice.fit.value), _TOKENS[advice.fit]
 
 
 def _speed(advice: FileAdvice) -> str:

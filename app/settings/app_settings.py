@@ -104,6 +104,7 @@ class AppSettings(BaseModel):
     threads: Annotated[int | None, parameter(TargetSettings, "threads"), Shown(Group.MODELS)] = None
     shortcuts: dict[str, str] = {}  # keys that differ from the usual ones, by the name of their action
     has_chatted: bool = Look().has_chatted  # until then the app says hello
+    nudge_dismissed: bool = False  # whoever has only the starter is not told any more where bigger models are
     colour_origins: bool = False  # whether replies show who guessed which part of them
     draft: str = ""  # what was typed in a new chat and not sent
     update_checked_at: float = Field(default=0, ge=0)  # Unix time

@@ -50,7 +50,7 @@ def advise(
     """`memory`: all of this machine; `disk`: free where models are stored; both in bytes. `speeds`: of those forms that
     were measured here. At most one is recommended:
     of those that fit, or else of the tight ones, the one whose quantization is proven best."""
-    fits = {file: _fit(file.size_bytes, memory, disk) for file in files}
+    fits = {file: fit_of(file.size_bytes, memory, disk) for file in files}
     best: HubFile | None = None
     for wanted in (Fit.FITS, Fit.TIGHT):
         ranked = [file for file in files if fits[file] is wanted and file.quantization.upper() in _PREFERRED]
@@ -59,7 +59,8 @@ def advise(
     return tuple(FileAdvice(file, fits[file], file is best, known.get(file.quantization, 0.0)) for file in files)
 
 
-def _fit(size: int, memory: int, disk: int) -> Fit:
+def fit_of(size: int, memory: int, disk: int) -> Fit:
+    """Whether a file of that size suits this machine; as `advise`."""
     if size + _SPARE_DISK > disk:
         return Fit.NO_ROOM
     needed = size * _BESIDES + _WORK

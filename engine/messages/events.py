@@ -26,7 +26,7 @@ from engine.messages.history import History
 from engine.messages.learned import FingerprintPair, ImportOutcome, LearnedSummary, ProfileSummary
 from engine.messages.replies import OriginRun
 from engine.messages.speed import LiveFigures
-from engine.messages.targets import HubFile, HubModel, LibraryTarget, MemoryEstimate, Runtime
+from engine.messages.targets import HubFile, HubModel, LibraryTarget, MemoryEstimate, Runtime, Suggestion
 
 
 @dataclass_transform(frozen_default=True)
@@ -164,6 +164,14 @@ class HubFilesListed(Event):
     repository: str
     files: tuple[HubFile, ...]  # smallest first
     speeds: tuple[FormSpeed, ...] = ()  # of their quantizations on this machine, fastest first; those measured here
+
+
+class SuggestionsListed(Event):
+    suggestions: tuple[Suggestion, ...]  # the more capable first
+
+
+class SuggestionsChecked(Event):
+    found: tuple[tuple[HubFile, HubFile | None], ...]  # each suggested file, and what the hub has in its place now
 
 
 class TargetDownloading(Event):

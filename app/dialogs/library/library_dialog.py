@@ -67,7 +67,7 @@ class LibraryDialog(QDialog):
     @Slot()
     def show_hub(self) -> None:
         self.tabs.setCurrentIndex(1)
-        self.hub.search.setFocus()
+        self.hub.focus_list()
 
     # Qt's own
 

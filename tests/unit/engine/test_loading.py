@@ -286,6 +286,8 @@ class Notebook:
 def test_a_second_start_goes_on_from_the_chances_of_the_first(tmp_path: Path) -> None:
     notebook = Notebook()
     first = Start(FakeSupply(tmp_path), at_once=True, memory=notebook)
+    assert notebook.pace is not None, "how fast the machine is counts before the first reply"
+    assert notebook.pace.costs.spans
     for _ in range(3):
         first.write()
     known = notebook.pace
