@@ -25,6 +25,7 @@ from app.controllers.personal import PersonalController
 from app.controllers.prompt import PromptController
 from app.controllers.search import SearchController
 from app.controllers.settings import SettingsController
+from app.controllers.speed_up import SpeedUpController
 from app.controllers.start import FileOpening, FirstStart, StoreTrouble
 from app.controllers.target import TargetController
 from app.controllers.update import UpdateController
@@ -68,6 +69,7 @@ class WiredWindow(QObject):
         self.target = TargetController(window, bridge, keeper)
         self.chat = chat = ChatController(window, bridge, self.conversations, self.target, keeper)
         BranchController(window, bridge, self.conversations, chat)
+        SpeedUpController(window, bridge, keeper)
         self.chat_settings = ChatSettingsController(window, bridge, self.conversations, chat)
         self.prompt = PromptController(window, bridge)
         self._drafts = DraftKeeper(window, bridge, self.conversations, keeper)

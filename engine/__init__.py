@@ -33,9 +33,9 @@ _PUBLIC = {
         CountTokens DeleteConversation DiscardDownload DownloadTarget EditPrompt EstimateMemory ExportConversations
         ExportProfile FetchDrafter ForgetConversation ForgetEverything ForgetLearned ImportConversations ImportProfile
         ListConversations ListDownloads ListForms ListHubFiles ListTargets LoadTarget MakeForm OpenConversation
-        PersonalCommand ReadHistory ReadLearned ReadRuntime ReadTextFile Regenerate RemoveTarget RenameConversation
-        ReplyCommand ResetStarter RestoreConversation SaveDraft SearchConversations SearchHub Send ShowBranch
-        ShowProfile TuneStarter TuneTarget UseAdapter UseDrafter UseLearning
+        PauseLearning PersonalCommand ReadHistory ReadLearned ReadRuntime ReadTextFile Regenerate RemoveTarget
+        RenameConversation ReplyCommand ResetStarter RestoreConversation SaveDraft SearchConversations SearchHub
+        Send ShowBranch ShowProfile TuneStarter TuneTarget UseAdapter UseDrafter UseLearning
     """,
     "proposers.catalogue": "origins",
     "replies.reply": "Reply",

@@ -9,12 +9,14 @@ from PySide6.QtWidgets import QLabel, QWidget
 
 from app.text.translation import QT_TRANSLATE_NOOP, Words, translate
 from app.theme import ThemeKeeper
+from app.widgets.fitting_label import FittingLabel, shorter
 from app.widgets.icon_button import CopyButton, IconButton
 from app.widgets.layouts import Gap, Placed, Stretch, in_row
-from app.widgets.meter_text import error_words, ratio_number, speed_words
-from app.widgets.parts import ElidedLabel, set_up
+from app.widgets.meter_text import error_words, faster, ratio_number, speed_words
+from app.widgets.parts import set_up
 from engine.messages.conversations import Message
 from engine.messages.replies import ReplyStatistics, StopReason
+from engine.messages.speed import FASTER
 
 _ENDINGS = {
     StopReason.LENGTH: QT_TRANSLATE_NOOP("Facts", "reached its length"),
@@ -89,19 +91,19 @@ class ReplyFooter(QWidget):
         super().__init__(parent)
         self.copy_button = CopyButton(keeper, self.tr("Copy reply"), self)
         self.copy_button.pressed_for_text.connect(self.copy_requested)
-        again = self.tr("Write this reply again")
+        again = self.tr("Regenerate")
         self.regenerate_button = _tool(keeper, "regenerate", again, self.regenerate_requested, self)
         on = self.tr("Let this reply go on where it ended")
         self.continue_button = _tool(keeper, "continue", on, self.continue_requested, self, self.tr("Continue"))
         self.regenerate_button.hide()
         self.continue_button.hide()
         self.flipper = BranchFlipper(keeper, self)
-        self.facts = set_up(ElidedLabel(self), kind="faint")
+        self.facts = set_up(FittingLabel(self), kind="faint")
         buttons = (self.copy_button, self.regenerate_button, self.continue_button)
         in_row([*buttons, self.flipper, Gap(6), Placed(self.facts, 1)], inside=self, spacing=2)
 
     def set_message(self, message: Message) -> None:
-        self.facts.set_words(facts(message))
+        self.facts.set_words(*facts(message))
         if message.statistics is not None:
             about = details(message.statistics)
             set_up(self.facts, tip=about, about=about)
@@ -144,21 +146,20 @@ class PromptFooter(QWidget):
         self.flipper.set_possible(editable)
 
 
-def facts(message: Message) -> str:
-    """`SmolLM2 · 214 tokens · 31.4 tok/s · stopped`, as far as it is known."""
-    parts = [message.target_name] if message.target_name else []
+def facts(message: Message) -> tuple[str, ...]:
+    """`SmolLM2 · 214 tokens · 31.4 tok/s · 1.5× faster · stopped`, as far as it is known, and then ever shorter: numbers
+    leave first, then the name, and why the reply ended never."""
+    parts = [(message.target_name, 1)] if message.target_name else []
     statistics = message.statistics
     if statistics is not None:
-        parts.append(Facts.tr("{number} token(s)", "", statistics.reply_tokens))
+        parts.append((Facts.tr("{number} token(s)", "", statistics.reply_tokens), 4))
         if statistics.tokens_per_s:
-            parts.append(speed_words(statistics.tokens_per_s))
-        if statistics.shown_speedup is not None:
-            parts.append(Facts.tr("{ratio}× of plain", ratio=f"{statistics.shown_speedup.value:.1f}"))
-        if statistics.num_drafted:
-            parts.append(Facts.tr("{tokens} per round", tokens=f"{statistics.tokens_per_round:.1f}"))
+            parts.append((speed_words(statistics.tokens_per_s), 3))
+        if statistics.shown_speedup is not None and statistics.shown_speedup.value > FASTER:
+            parts.append((faster(statistics.shown_speedup), 2))
         if statistics.stop_reason in _ENDINGS:
-            parts.append(translate("Facts", _ENDINGS[statistics.stop_reason]))
-    return "  ·  ".join(parts)
+            parts.append((translate("Facts", _ENDINGS[statistics.stop_reason]), 0))
+    return shorter(parts, "  ·  ")
 
 
 def details(statistics: ReplyStatistics) -> str:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 from engine.errors import MendableError
 from engine.messages.drafters import capitalized
+from engine.messages.events import SpeculationChanged
 from engine.messages.origins import Origin
 from engine.messages.pace import KnownPace
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
@@ -86,6 +87,11 @@ class Speculation:
         return bool(self._loading)
 
     @property
+    def can_draft(self) -> bool:
+        """Whether anybody may draft, now or later."""
+        return self._chooser is not None
+
+    @property
     def baseline(self) -> Baseline | None:
         """How fast this machine writes without drafts."""
         return None if self._chooser is None else self._chooser.baseline
@@ -143,6 +149,7 @@ class Speculation:
     def stop_drafting(self) -> None:
         """The target could not take back a draft, though it had seemed to: nobody guesses for it any more."""
         self._loading.clear()
+        self._chooser = None
         self._report(_CANNOT_ROLL_BACK)
         self.close()
 
@@ -178,6 +185,10 @@ class Speculation:
         """Calls it with the state as it is: whatever changes meanwhile is reported after it."""
         with self._telling:
             listener(self)
+
+    def told_of(self, target_name: str) -> SpeculationChanged:
+        """The state as it is."""
+        return SpeculationChanged(target_name, self.state, self.is_drafting, self.is_loading, self.can_draft)
 
     def _measure_again(self, chooser: Chooser) -> None:
         """How long guesses take, after the first reply with a proposer and then now and then: between two replies

@@ -13,7 +13,7 @@ from engine.decoding.speculation import Speculation
 from engine.errors import Cancelled, NotPossible
 from engine.library.loading import check_memory
 from engine.messages.commands import Command, LoadTarget, UpdateRecall
-from engine.messages.events import Listener, SpeculationChanged, TargetInfo, TargetLoading, TargetReady
+from engine.messages.events import Listener, TargetInfo, TargetLoading, TargetReady
 from engine.messages.targets import TargetSource
 from engine.replies.reply import ReplyWriter
 from engine.services.learning_service import LearningService
@@ -139,7 +139,7 @@ class TargetInUse:
             return  # the app is closing
         loaded.writer = ReplyWriter(loaded.target, speculation)
         name = loaded.target.description.name
-        speculation.tell(lambda now: self._emit(SpeculationChanged(name, now.state, now.is_drafting, now.is_loading)))
+        speculation.tell(lambda now: self._emit(now.told_of(name)))
 
     def close(self) -> None:
         loaded = self._loaded
@@ -211,6 +211,7 @@ def _describe(source: TargetSource, target: Target, speculation: Speculation, se
         notice=" ".join(_notices(target, settings)),
         speculation=speculation.state,
         awaits_drafter=speculation.is_loading,
+        can_draft=speculation.can_draft,
         num_gpu_layers=description.num_gpu_layers,
         gpu=description.gpu,
         identity=source.identity,

@@ -5,12 +5,12 @@ from functools import partial
 from itertools import pairwise
 
 import pytest
+from app.widgets.sparkline import MAX_POINTS, Sparkline
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from app.theme import ThemeKeeper
-from app.widgets.sparkline import MAX_POINTS, Sparkline
 from app.widgets.speed_meter import SpeedMeter
 from engine.messages.replies import ReplyStatistics, StopReason
 from engine.messages.speed import LiveFigures
