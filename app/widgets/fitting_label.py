@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 
 class FittingLabel(QLabel):
-    """Shows the first of several wordings that there is room for. It asks for the room of the first, takes what is left
-    beside others, and is never narrower than the last. A screen reader says the first."""
+    """Shows the first of several wordings that there is room for: it takes what others leave, and is never narrower
+    than the last. A screen reader says the first."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent, textFormat=Qt.TextFormat.PlainText)
@@ -27,8 +27,7 @@ class FittingLabel(QLabel):
         """From the longest to the shortest."""
         self._wordings = wordings
         self.setAccessibleName(self.words)
-        self._fit()
-        self.updateGeometry()
+        self._measure()
 
     def px(self, words: str) -> int:
         """The width of these words."""
@@ -38,7 +37,7 @@ class FittingLabel(QLabel):
         return QSize(self.px(self.words), self.fontMetrics().height())
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(self.px(self._wordings[-1]), self.fontMetrics().height())
+        return QSize(0, self.fontMetrics().height())  # whatever is shown at present
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -47,8 +46,11 @@ class FittingLabel(QLabel):
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
-            self._fit()
-            self.updateGeometry()
+            self._measure()
+
+    def _measure(self) -> None:
+        self.setMinimumWidth(self.px(self._wordings[-1]))  # a hint of it would be ignored, as that of the width is
+        self._fit()
 
     def _fit(self) -> None:
         fitting = (words for words in self._wordings if self.px(words) <= self.width())

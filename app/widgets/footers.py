@@ -147,8 +147,8 @@ class PromptFooter(QWidget):
 
 
 def facts(message: Message) -> tuple[str, ...]:
-    """`SmolLM2 · 214 tokens · 31.4 tok/s · 1.5× faster · stopped`, as far as it is known, and then ever shorter: numbers
-    leave first, then the name, and why the reply ended never."""
+    """`SmolLM2 · 214 tokens · 31.4 tok/s · 1.5× faster · stopped`, as far as it is known, and then ever shorter:
+    numbers leave first, then the name, and why the reply ended never."""
     parts = [(message.target_name, 1)] if message.target_name else []
     statistics = message.statistics
     if statistics is not None:

@@ -19,6 +19,7 @@ class SpeedDetails(QFrame):
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent, Qt.WindowType.Popup)
+        self._window = parent.window()
         self.setProperty("kind", "popup")
         self.setAttribute(Qt.WidgetAttribute.WA_NoMouseReplay)  # a click on what opened it closes it
         self.setAccessibleName(self.tr("Speed of this reply"))
@@ -52,6 +53,6 @@ class SpeedDetails(QFrame):
             super().keyPressEvent(event)
             return
         self.close()
-        before = self.parentWidget().window().focusWidget()
+        before = self._window.focusWidget()
         if event.text() and event.key() != Qt.Key.Key_Escape and before is not None:
             QApplication.sendEvent(before, event)

@@ -34,7 +34,7 @@ _WAYS = ((0, 0, True), (0, 1, True), (0, 1, False), (-1, 1, False), (-1, 2, Fals
 
 class SpeedMeter(QFrame):
     """Says one thing of the reply shown, being written or finished, and in a new chat whether speed-up is ready; a
-    click on it shows all else. Where there is little room, what matters less leaves, or is said shorter; nothing is cut.
+    click on it shows all else. Where there is little room, what matters less leaves or is said shorter; nothing is cut.
 
     Signals:
         switched(bool): the user wants speed-up on or off.

@@ -8,7 +8,7 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from app.theme import ThemeKeeper
-from app.widgets.footers import details, facts
+from app.widgets.footers import ReplyFooter, details, facts
 from app.widgets.message_view import PromptView
 from engine.messages.replies import ReplyStatistics
 from tests.unit.app.widgets.messages import STATISTICS, prompt, reply
@@ -39,8 +39,28 @@ def test_long_prompts_are_shortened_until_asked_for(qtbot: QtBot, keeper: ThemeK
 
 
 def test_facts_name_only_what_is_known() -> None:
-    assert facts(reply(1)) == "SmolLM2  ·  214 tokens  ·  30.9 tok/s  ·  stopped"
-    assert facts(prompt(1)) == ""
+    assert facts(reply(1))[0] == "SmolLM2  ·  214 tokens  ·  30.9 tok/s  ·  stopped"
+    assert facts(prompt(1)) == ("",)
+
+
+def test_numbers_leave_a_replys_line_first_and_why_it_ended_never(qtbot: QtBot, keeper: ThemeKeeper) -> None:
+    footer = ReplyFooter(keeper)
+    qtbot.addWidget(footer)
+    footer.set_message(replace(reply(1), statistics=replace(DRAFTED, plain_error=0.04)))
+    with qtbot.waitExposed(footer):
+        footer.show()
+    told = []
+    for width in range(900, footer.minimumSizeHint().width() - 1, -4):
+        footer.resize(width, footer.height())
+        told.append(footer.facts.text())
+        assert footer.facts.px(told[-1]) <= footer.facts.width()
+    assert list(dict.fromkeys(told)) == [
+        "SmolLM2  ·  214 tokens  ·  30.9 tok/s  ·  1.5× faster  ·  stopped",
+        "SmolLM2  ·  30.9 tok/s  ·  1.5× faster  ·  stopped",
+        "SmolLM2  ·  1.5× faster  ·  stopped",
+        "SmolLM2  ·  stopped",
+        "stopped",
+    ]
 
 
 def test_details_tell_what_was_reused() -> None:
@@ -49,8 +69,7 @@ def test_details_tell_what_was_reused() -> None:
 
 def test_a_reply_that_was_drafted_for_tells_how_it_went() -> None:
     statistics = replace(STATISTICS, num_rounds=100, num_drafted=180, num_accepted=60)
-    assert "1.6 per round" in facts(replace(reply(1), statistics=statistics))
-    assert "×" not in facts(replace(reply(1), statistics=statistics)), "how fast plain decoding is, nobody knows"
+    assert "×" not in facts(replace(reply(1), statistics=statistics))[0], "how fast plain decoding is, nobody knows"
     assert "180 tokens, of which 60 stood; 100 rounds" in details(statistics)
 
 
@@ -60,14 +79,15 @@ DRAFTED = replace(STATISTICS, num_rounds=100, num_drafted=180, num_accepted=114,
 @pytest.mark.parametrize(
     ("statistics", "claim"),
     [
-        (replace(DRAFTED, plain_error=0.04), "1.5× of plain"),
+        (replace(DRAFTED, plain_error=0.04), "1.5× faster"),
+        (replace(DRAFTED, plain_error=0.04, plain_tokens_per_s=30.0), ""),  # normal speed
         (replace(DRAFTED, plain_error=0.3), ""),  # hardly known
         (replace(DRAFTED, plain_error=0.04, reply_tokens=20), ""),  # too short
         (replace(DRAFTED, num_drafted=0, num_accepted=0), ""),
     ],
 )
 def test_a_ratio_is_claimed_where_it_means_something(statistics: ReplyStatistics, claim: str) -> None:
-    told = facts(replace(reply(1), statistics=statistics))
+    told = facts(replace(reply(1), statistics=statistics))[0]
     assert (claim in told) if claim else ("×" not in told)
 
 
