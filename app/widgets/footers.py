@@ -16,7 +16,6 @@ from app.widgets.meter_text import error_words, faster, ratio_number, speed_word
 from app.widgets.parts import set_up
 from engine.messages.conversations import Message
 from engine.messages.replies import ReplyStatistics, StopReason
-from engine.messages.speed import FASTER
 
 _ENDINGS = {
     StopReason.LENGTH: QT_TRANSLATE_NOOP("Facts", "reached its length"),
@@ -155,7 +154,7 @@ def facts(message: Message) -> tuple[str, ...]:
         parts.append((Facts.tr("{number} token(s)", "", statistics.reply_tokens), 4))
         if statistics.tokens_per_s:
             parts.append((speed_words(statistics.tokens_per_s), 3))
-        if statistics.shown_speedup is not None and statistics.shown_speedup.value > FASTER:
+        if statistics.shown_speedup is not None and statistics.shown_speedup.is_gain:
             parts.append((faster(statistics.shown_speedup), 2))
         if statistics.stop_reason in _ENDINGS:
             parts.append((translate("Facts", _ENDINGS[statistics.stop_reason]), 0))

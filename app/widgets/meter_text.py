@@ -13,9 +13,9 @@ from app.text.translation import Words
 from engine.messages.replies import OriginRun, ReplyStatistics
 from engine.messages.speed import FASTER, FEWEST_TOKENS, SLOWER, LiveFigures, Speedup
 
-_SHOWN_ERROR = 0.5  # the largest error of a ratio that was shown before, and so stays
 _LATELY = 240  # characters
 _REUSED = 0.5  # of the text: then it is told
+_LEAST_SHARE = 0.005  # that is named
 _MUCH_SLOWER = 0.9
 _PREDICTED = 0.05  # of the tokens: with fewer right guesses there was nothing to predict
 _RECALL = "recall"  # the key of the origin that quotes earlier text
@@ -52,15 +52,12 @@ class MeterFigures:
     is_live: bool = False
 
     @classmethod
-    def of_live(
-        cls, live: LiveFigures, context_size: int, origins: Sequence[OriginRun], had_ratio: bool
-    ) -> MeterFigures:
-        """`had_ratio`: a ratio of this reply was shown before. It then stays, with its error, also when it is known
-        less well for a while: words that come and go are worse."""
+    def of_live(cls, live: LiveFigures, context_size: int, origins: Sequence[OriginRun]) -> MeterFigures:
+        """`origins`: of all text so far."""
         return cls(
             live.mean_tokens_per_s or live.tokens_per_s,
             live.num_tokens,
-            live.speedup_within(_SHOWN_ERROR) if had_ratio else live.speedup,
+            live.speedup,
             live.plain_tokens_per_s if live.is_compared else 0.0,
             live.plain_error,
             live.num_drafted,
@@ -135,11 +132,15 @@ def _ready(readiness: Readiness) -> str:
 
 
 def _compared(figures: MeterFigures, speedup: Speedup) -> tuple[str, str]:
-    if speedup.value > FASTER:
+    if speedup.is_gain:
         return faster(speedup), Meter.tr("reusing earlier text") if figures.reused > _REUSED else ""
-    if speedup.value < SLOWER:
+    if speedup.is_loss:
         return Meter.tr("No speed-up here"), ""
-    return Meter.tr("Normal speed"), Meter.tr("nothing to predict here") if figures.found_nothing else ""
+    if figures.found_nothing:
+        return Meter.tr("Normal speed"), Meter.tr("nothing to predict here")
+    if SLOWER <= speedup.value <= FASTER:
+        return Meter.tr("Normal speed"), ""
+    return (Meter.tr("Measuring…") if figures.is_live else Meter.tr("About normal speed")), ""
 
 
 def _why_normal(figures: MeterFigures, readiness: Readiness) -> str:
@@ -194,7 +195,7 @@ def rows(figures: MeterFigures) -> Iterator[tuple[str, str]]:
     guessed = [
         Meter.tr("{share} by {proposer}", share=percent_words(figures.shares[key]), proposer=label)
         for key, label in known.items()
-        if figures.shares.get(key)
+        if figures.shares.get(key, 0.0) >= _LEAST_SHARE
     ]
     if guessed:
         yield Meter.tr("Text guessed"), ", ".join(guessed)

@@ -99,12 +99,9 @@ class SpeedMeter(QFrame):
         self._latest = None
 
     def _show_latest(self) -> None:
-        if self._latest is None:
-            return
-        before = self._figures
-        had_ratio = before is not None and before.is_live and before.speedup is not None
-        self._figures = MeterFigures.of_live(*self._latest, had_ratio)
-        self._show()
+        if self._latest is not None:
+            self._figures = MeterFigures.of_live(*self._latest)
+            self._show()
 
     # Of speed-up and learning
 
@@ -134,7 +131,9 @@ class SpeedMeter(QFrame):
         self.learning.setToolTip(about)
         self.pause_button.set_icon("resume" if is_paused else "pause")
         self.pause_button.set_name(
-            self.tr("Resume learning") if is_paused else self.tr("Pause learning until you resume it or start anew")
+            self.tr("Resume learning")
+            if is_paused
+            else self.tr("Pause learning until you resume it or restart Slipstream")
         )
         self._has_learning = is_learning or is_paused
         self._fit()

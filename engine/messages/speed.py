@@ -18,6 +18,16 @@ class Speedup:
     value: float
     error: float  # its standard error
 
+    @property
+    def is_gain(self) -> bool:
+        """Whether drafting has sped it up, by more than the error."""
+        return self.value > max(FASTER, 1 + self.error)
+
+    @property
+    def is_loss(self) -> bool:
+        """Whether drafting has slowed it down, by more than the error."""
+        return self.value < min(SLOWER, 1 - self.error)
+
 
 def speedup_of(
     tokens_per_s: float,

@@ -67,7 +67,9 @@ def said(figures: MeterFigures | None, readiness: Readiness = Readiness.READY) -
         (replace(KEPT, plain_tokens_per_s=30.0, num_accepted=3), "Normal speed: nothing to predict here"),
         (PLAIN, "Normal speed: nothing to predict here"),
         (replace(PLAIN, plain_tokens_per_s=0.0), "Normal speed"),  # speed-up was off, or not possible
-        (replace(KEPT, plain_tokens_per_s=32.0), "No speed-up here"),
+        (replace(KEPT, plain_tokens_per_s=33.0), "No speed-up here"),
+        (replace(KEPT, plain_tokens_per_s=27.0, plain_error=0.2), "About normal speed"),  # 1.15× ± 0.2
+        (replace(KEPT, plain_tokens_per_s=33.0, plain_error=0.2), "About normal speed"),
         (replace(KEPT, reply_tokens=20), "Too short to compare"),
         (replace(KEPT, plain_error=0.4), "31.0 tokens a second"),
     ],
@@ -85,21 +87,22 @@ def test_a_finished_reply_is_told_in_one_thing(statistics: ReplyStatistics, word
         (LIVE, QUOTED, "1.5× faster: reusing earlier text"),  # lately
         (replace(LIVE, plain_error=0.4), QUOTED, "Reusing earlier text"),
         (replace(LIVE, plain_error=0.4), RUNS, "Measuring…"),
+        (replace(LIVE, plain_tokens_per_s=26.0, plain_error=0.2), QUOTED, "Measuring…"),
         (replace(LIVE, num_tokens=20, num_measured=20), QUOTED, "Measuring…"),
         (replace(LIVE, num_accepted=3, plain_tokens_per_s=30.5), RUNS, "Normal speed: nothing to predict here"),
         (replace(LIVE, is_compared=False, plain_tokens_per_s=0.0), (), "Speed-up ready"),
     ],
 )
 def test_a_reply_under_way_is_told_in_one_thing(live: LiveFigures, origins: tuple[OriginRun, ...], words: str) -> None:
-    assert said(MeterFigures.of_live(live, 8192, origins, had_ratio=False)) == words
+    assert said(MeterFigures.of_live(live, 8192, origins)) == words
 
 
 def test_why_nothing_is_guessed_yet() -> None:
     live = replace(LIVE, num_drafted=0, num_accepted=0, mean_tokens_per_s=0.0)
-    figures = MeterFigures.of_live(live, 8192, (), had_ratio=False)
+    figures = MeterFigures.of_live(live, 8192, ())
     assert said(figures, Readiness.AWAITED) == "Normal speed: getting ready"
     assert said(figures, Readiness.OFF) == "Speed-up off"
-    drafted = MeterFigures.of_live(LIVE, 8192, RUNS, had_ratio=False)
+    drafted = MeterFigures.of_live(LIVE, 8192, RUNS)
     assert said(drafted, Readiness.OFF) == "1.5× faster", "it was begun with speed-up"
 
 
@@ -121,7 +124,7 @@ def test_all_else_is_in_rows() -> None:
         "Text guessed": "30\u00a0% by Drafter, 10\u00a0% by Recall",
         "Context in use": "1,204 of 8,192 tokens (15\u00a0%)",
     }
-    for plain, words in ((32.0, "Slightly slower than plain"), (40.0, "Slower than plain")):
+    for plain, words in ((33.0, "Slightly slower than plain"), (40.0, "Slower than plain")):
         slower = dict(meter_text.rows(MeterFigures.of_reply(replace(KEPT, plain_tokens_per_s=plain))))
         assert words in slower["Against plain"]
     assert dict(meter_text.rows(MeterFigures.of_reply(PLAIN)))["Guesses accepted"] == "none: nothing was guessed"

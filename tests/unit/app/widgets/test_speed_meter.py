@@ -136,9 +136,9 @@ def test_a_click_shows_all_else_and_leads_to_the_speed_of_all_replies(
 
 
 def test_a_slower_reply_has_no_figure_in_sight(meter: SpeedMeter) -> None:
-    meter.show_reply(replace(KEPT, plain_tokens_per_s=32.0))
+    meter.show_reply(replace(KEPT, plain_tokens_per_s=33.0))
     assert meter.headline.text() == "No speed-up here"
-    assert "0.97× ± 0.04 as fast<br>Slightly slower than plain" in meter.headline.toolTip()
+    assert "0.94× ± 0.04 as fast<br>Slightly slower than plain" in meter.headline.toolTip()
 
 
 def test_what_waits_to_be_shown_does_not_come_after_the_end(meter: SpeedMeter, qtbot: QtBot) -> None:
@@ -151,26 +151,15 @@ def test_what_waits_to_be_shown_does_not_come_after_the_end(meter: SpeedMeter, q
     assert meter.headline.property("live") is False
 
 
-def test_a_ratio_that_was_told_stays_while_it_is_known_less_well(meter: SpeedMeter, qtbot: QtBot) -> None:
-    hardly = replace(LIVE, plain_error=0.4)
-    meter.show_live(hardly, 8192, ())
-    assert meter.headline.text() == "Measuring…"
-    meter.show_live(LIVE, 8192, ())
-    qtbot.waitUntil(lambda: meter.headline.text() == "1.5× faster")
-    meter.show_live(hardly, 8192, ())
-    qtbot.waitUntil(lambda: "1.5× ± 0.6" in meter.headline.toolTip())
-    assert meter.headline.text() == "1.5× faster"
-    meter.clear()
-    meter.show_live(hardly, 8192, ())
-    assert meter.headline.text() == "Measuring…", "of another reply nothing was told yet"
-
-
 def test_learning_is_told_and_can_be_paused(meter: SpeedMeter, qtbot: QtBot) -> None:
     assert meter.learning.isHidden()
     assert meter.pause_button.isHidden()
     meter.show_learning(True, False, 0.3)
     assert meter.learning.text() == "Learning… (up to 30\u00a0% of the processor)"
-    for is_paused, name in ((False, "Pause learning until you resume it or start anew"), (True, "Resume learning")):
+    for is_paused, name in (
+        (False, "Pause learning until you resume it or restart Slipstream"),
+        (True, "Resume learning"),
+    ):
         meter.show_learning(not is_paused, is_paused, 0.3)
         assert meter.pause_button.accessibleName() == name
         with qtbot.waitSignal(meter.learning_paused) as wanted:
