@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from PySide6.QtCore import Qt, Signal, SignalInstance
+from PySide6.QtCore import QEvent, QSize, Qt, Signal, SignalInstance
 from PySide6.QtWidgets import QLabel, QWidget
 
 from app.text.translation import QT_TRANSLATE_NOOP, Words, translate
@@ -99,7 +99,30 @@ class ReplyFooter(QWidget):
         self.flipper = BranchFlipper(keeper, self)
         self.facts = set_up(FittingLabel(self), kind="faint")
         buttons = (self.copy_button, self.regenerate_button, self.continue_button)
-        in_row([*buttons, self.flipper, Gap(6), Placed(self.facts, 1)], inside=self, spacing=2)
+        self._row = in_row([*buttons, self.flipper, Gap(6), Placed(self.facts, 1)], inside=self, spacing=2)
+        self._words_px = 0  # that left
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() in (QEvent.Type.Resize, QEvent.Type.LayoutRequest):
+            self._fit()
+        return super().event(event)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, super().minimumSizeHint().height())
+
+    def _fit(self) -> None:
+        """Where there is no room for them, the words beside icons leave."""
+        needed_px = self._row.minimumSize().width()
+        if not self._words_px and needed_px > self.width():
+            self._show_words(Qt.ToolButtonStyle.ToolButtonIconOnly)
+            self._words_px = needed_px - self._row.minimumSize().width()
+        elif self._words_px and needed_px + self._words_px <= self.width():
+            self._show_words(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+            self._words_px = 0
+
+    def _show_words(self, style: Qt.ToolButtonStyle) -> None:
+        self.copy_button.setToolButtonStyle(style)
+        self.continue_button.setToolButtonStyle(style)
 
     def set_message(self, message: Message) -> None:
         self.facts.set_words(*facts(message))

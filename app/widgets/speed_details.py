@@ -7,8 +7,10 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QApplication, QFrame, QLabel, QWidget
 
 from app.widgets.layouts import Placed, in_column
-from app.widgets.parts import button, line, set_up
+from app.widgets.parts import button, line
 
+_MARGIN_PX = 14
+_MOST_CHARACTERS = 60  # of a line
 _ABOVE_PX = 6  # between it and the widget that opens it
 _KEPT = (Qt.Key.Key_Tab, Qt.Key.Key_Backtab, Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space)
 
@@ -23,18 +25,22 @@ class SpeedDetails(QFrame):
         self.setProperty("kind", "popup")
         self.setAttribute(Qt.WidgetAttribute.WA_NoMouseReplay)  # a click on what opened it closes it
         self.setAccessibleName(self.tr("Speed of this reply"))
-        self.table = QLabel(self, textFormat=Qt.TextFormat.RichText, wordWrap=False)
+        self.table = QLabel(self, textFormat=Qt.TextFormat.RichText)
         self.more_button = button(self.tr("Speed of all replies…"), "link", self, self.close)
         self.more_button.setAutoDefault(True)  # Enter presses it
         in_column(
-            [self.table, set_up(line(self)), Placed(self.more_button, alignment=Qt.AlignmentFlag.AlignLeft)],
+            [self.table, line(self), Placed(self.more_button, alignment=Qt.AlignmentFlag.AlignLeft)],
             inside=self,
-            margins=(14, 10, 14, 8),
+            margins=(_MARGIN_PX, 10, _MARGIN_PX, 8),
             spacing=6,
         )
 
     def show_html(self, html: str) -> None:
         self.table.setText(html)
+        self.table.setWordWrap(False)
+        most = min(_MOST_CHARACTERS * self.fontMetrics().averageCharWidth(), self._window.width() - 4 * _MARGIN_PX)
+        self.table.setFixedWidth(min(self.table.sizeHint().width(), most))
+        self.table.setWordWrap(True)
         if self.isVisible():
             self.adjustSize()
 

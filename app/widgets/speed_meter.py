@@ -74,6 +74,7 @@ class SpeedMeter(QFrame):
         )
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.set_speed_up(True)
+        keeper.changed.connect(self._show)
 
     # Of the reply
 
@@ -144,16 +145,17 @@ class SpeedMeter(QFrame):
 
     # What is shown
 
+    @Slot()
     def _show(self) -> None:
         figures, readiness = self._figures, self._readiness if self._is_on else Readiness.OFF
         told, why = meter_text.headline(figures, readiness)
         self._wordings = (f"{told}: {why}", told) if why else (told,)
         restyle(self.headline, live=figures is not None and figures.is_live)
-        title, note = self._wordings[0], meter_text.note(figures, readiness, self._sentence)
-        html = meter_text.as_html(
-            title, note, list(meter_text.rows(figures)) if figures else (), self._keeper.theme.quiet
-        )
-        self.headline.setToolTip(html if title else "")
+        note = meter_text.note(figures, readiness, self._sentence)
+        rows = list(meter_text.rows(figures)) if figures is not None else []
+        html = meter_text.as_html(self._wordings[0], note, rows, self._keeper.theme.quiet)
+        said = [note, *(f"{name}: {value}" for name, value in rows)]
+        set_up(self.headline, tip=html, about=". ".join(filter(None, said)))
         if self.details is not None:
             self.details.show_html(html)
         self._show_context(figures)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.theme import ThemeKeeper
@@ -49,9 +50,14 @@ def test_numbers_leave_a_replys_line_first_and_why_it_ended_never(qtbot: QtBot, 
     footer.set_message(replace(reply(1), statistics=replace(DRAFTED, plain_error=0.04)))
     with qtbot.waitExposed(footer):
         footer.show()
+    footer.set_continue(True)
+    footer.flipper.set_siblings((1, 2), 1)
     told = []
-    for width in range(900, footer.minimumSizeHint().width() - 1, -4):
+    for width in (*range(900, 200, -4), *range(200, 900, 4)):
         footer.resize(width, footer.height())
+        QApplication.processEvents()
+        for part in (footer.copy_button, footer.continue_button, footer.flipper):
+            assert part.width() >= part.sizeHint().width()
         told.append(footer.facts.text())
         assert footer.facts.px(told[-1]) <= footer.facts.width()
     assert list(dict.fromkeys(told)) == [
@@ -61,6 +67,7 @@ def test_numbers_leave_a_replys_line_first_and_why_it_ended_never(qtbot: QtBot, 
         "SmolLM2  ·  stopped",
         "stopped",
     ]
+    assert told[0] == told[-1]
 
 
 def test_details_tell_what_was_reused() -> None:
