@@ -316,7 +316,9 @@ class ChatController(Controller):
     def _show_speed(self) -> None:
         """Of the reply that is shown last; nothing of the one before, while another is being written."""
         shown = self._window.transcript.messages
-        if self.is_answering or not shown or shown[-1].role is not Role.ASSISTANT:
+        if self.is_answering:
+            self._window.meter.begin_reply()
+        elif not shown or shown[-1].role is not Role.ASSISTANT:
             self._window.meter.clear()
         else:
             self._window.meter.show_reply(shown[-1].statistics)

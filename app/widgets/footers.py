@@ -18,10 +18,10 @@ from engine.messages.conversations import Message
 from engine.messages.replies import ReplyStatistics, StopReason
 
 _ENDINGS = {
-    StopReason.LENGTH: QT_TRANSLATE_NOOP("Facts", "reached its length"),
+    StopReason.LENGTH: QT_TRANSLATE_NOOP("Facts", "length limit reached"),
     StopReason.CONTEXT_FULL: QT_TRANSLATE_NOOP("Facts", "context full"),
     StopReason.STOPPED: QT_TRANSLATE_NOOP("Facts", "stopped"),
-    StopReason.FAILED: QT_TRANSLATE_NOOP("Facts", "broken off by an error"),
+    StopReason.FAILED: QT_TRANSLATE_NOOP("Facts", "ended by an error"),
 }
 Facts = Words("Facts")
 
@@ -55,9 +55,9 @@ class BranchFlipper(QWidget):
         self.words.setText(f"{number} / {count}")
         where = self.tr("Version {number} of {count} is shown")
         self.words.setToolTip(where.format(number=number, count=count))
-        before = self.tr("Show the version before (version {number} of {count} is shown)")
+        before = self.tr("Previous version ({number} of {count} is shown)")
         self.earlier_button.set_name(before.format(number=number, count=count))
-        after = self.tr("Show the next version (version {number} of {count} is shown)")
+        after = self.tr("Next version ({number} of {count} is shown)")
         self.later_button.set_name(after.format(number=number, count=count))
         self.setVisible(len(self._siblings) > 1)
         self._update()
@@ -92,7 +92,7 @@ class ReplyFooter(QWidget):
         self.copy_button.pressed_for_text.connect(self.copy_requested)
         again = self.tr("Regenerate")
         self.regenerate_button = _tool(keeper, "regenerate", again, self.regenerate_requested, self)
-        on = self.tr("Let this reply go on where it ended")
+        on = self.tr("Continue this reply")
         self.continue_button = _tool(keeper, "continue", on, self.continue_requested, self, self.tr("Continue"))
         self.regenerate_button.hide()
         self.continue_button.hide()
@@ -152,7 +152,7 @@ class PromptFooter(QWidget):
         super().__init__(parent)
         self.copy_button = CopyButton(keeper, self.tr("Copy this message"), self)
         self.copy_button.pressed_for_text.connect(self.copy_requested)
-        edit = self.tr("Edit this message and ask again")
+        edit = self.tr("Edit this message")
         self.edit_button = _tool(keeper, "edit", edit, self.edit_requested, self)
         self.flipper = BranchFlipper(keeper, self)
         in_row([Stretch(), self.copy_button, self.edit_button, self.flipper], inside=self, spacing=2)
@@ -190,7 +190,7 @@ def details(statistics: ReplyStatistics) -> str:
 
 def _details(statistics: ReplyStatistics) -> Iterator[str]:
     yield Facts.tr(
-        "Prompt: {prompt} tokens, of which {read} were read now and {known} were still known from before",
+        "Prompt: {prompt} tokens, {read} of them read for this reply, {known} known from before",
         prompt=statistics.prompt_tokens,
         read=statistics.evaluated_tokens,
         known=statistics.prompt_tokens - statistics.evaluated_tokens,
@@ -201,7 +201,7 @@ def _details(statistics: ReplyStatistics) -> Iterator[str]:
     yield Facts.tr("Context: {used} of {size} tokens", used=statistics.context_used, size=statistics.context_size)
     if statistics.num_drafted:
         yield Facts.tr(
-            "Drafted ahead: {drafted} tokens, of which {accepted} stood; {number} round(s)",
+            "Guessed ahead: {drafted} tokens, {accepted} of them accepted, in {number} round(s)",
             "",
             statistics.num_rounds,
             drafted=statistics.num_drafted,
@@ -209,16 +209,16 @@ def _details(statistics: ReplyStatistics) -> Iterator[str]:
         )
     if statistics.plain_tokens_per_s:
         yield Facts.tr(
-            "Without drafts this machine writes about {speed} (± {error}), measured in rounds without one",
+            "Without speed-up: about {speed} (± {error}), measured on this computer",
             speed=speed_words(statistics.plain_tokens_per_s),
             error=error_words(statistics.plain_error),
         )
     if statistics.shown_speedup is not None:
-        yield Facts.tr("This reply: {ratio} of that", ratio=ratio_number(statistics.shown_speedup))
+        yield Facts.tr("Against that: {ratio} as fast", ratio=ratio_number(statistics.shown_speedup))
     if statistics.left_out_messages == 1:
-        yield Facts.tr("Not read any more: the oldest message")
+        yield Facts.tr("No longer read: the oldest message")
     elif statistics.left_out_messages:
-        yield Facts.tr("Not read any more: the %n oldest messages", "", statistics.left_out_messages)
+        yield Facts.tr("No longer read: the %n oldest messages", "", statistics.left_out_messages)
 
 
 def _tool(

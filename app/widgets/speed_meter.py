@@ -89,11 +89,16 @@ class SpeedMeter(QFrame):
         self._figures = MeterFigures() if statistics is None else MeterFigures.of_reply(statistics)
         self._show()
 
-    def clear(self) -> None:
-        """No reply is shown."""
+    def begin_reply(self) -> None:
+        """One is under way, of which nothing is known yet."""
         self._end_live()
         self._figures = None
         self._show()
+
+    def clear(self) -> None:
+        """No reply is shown, nor under way."""
+        self._has_context = False
+        self.begin_reply()
 
     def _end_live(self) -> None:
         self._repaint.cancel()
@@ -158,11 +163,11 @@ class SpeedMeter(QFrame):
         set_up(self.headline, tip=html, about=". ".join(filter(None, said)))
         if self.details is not None:
             self.details.show_html(html)
-        self._show_context(figures)
+        if figures is not None:
+            self._show_context(figures.context_used, figures.context_size)
         self._fit()
 
-    def _show_context(self, figures: MeterFigures | None) -> None:
-        used, size = (figures.context_used, figures.context_size) if figures is not None else (0, 0)
+    def _show_context(self, used: int, size: int) -> None:
         share = used / size if size else 0.0
         self.gauge.show_share(share)
         restyle(self.gauge, level="full" if share >= FULL else "high" if share >= HIGH else "calm")

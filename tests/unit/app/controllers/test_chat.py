@@ -513,10 +513,12 @@ def test_the_meter_tells_of_the_reply_shown(ready: Desk) -> None:
     assert headline.text() == "1.6× faster"
     ready.window.new_action.trigger()
     assert headline.text() == "Speed-up ready"
+    assert ready.window.meter.gauge.isHidden()
     assert open_chat(1, prompt(11, 1), imported) == "Speed not known"
     assert open_chat(7, asked, second) == "Normal speed"
     ready.window.regenerate_action.trigger()
     assert headline.text() == "Speed-up ready", "the version before is not this reply"
+    assert not ready.window.meter.gauge.isHidden(), "the chat takes about as much as before"
     ready.tell(ReplyText(7, "Hel", replace(figures(40, 50.0, 60), plain_tokens_per_s=20.0, is_compared=True)))
     assert headline.property("live") is True
     assert headline.text() == "Normal speed: nothing to predict here"
