@@ -17,7 +17,7 @@ _LATELY = 240  # characters
 _REUSED = 0.5  # of the text: then it is told
 _LEAST_SHARE = 0.005  # that is named
 _MUCH_SLOWER = 0.9
-_PREDICTED = 0.05  # of the tokens: with fewer right guesses there was nothing to predict
+_PREDICTED = 0.05  # of the tokens: with no more right guesses there was nothing to predict
 _RECALL = "recall"  # the key of the origin that quotes earlier text
 
 UNKNOWN = "—"
@@ -87,9 +87,16 @@ class MeterFigures:
         )
 
     @property
+    def is_plain(self) -> bool:
+        """Whether so little was guessed that its speed is the plain one; then a measured ratio, unlike one by counts,
+        which has no error, tells of what else the machine did."""
+        is_measured = self.speedup is None or self.speedup.error > 0
+        return self.num_drafted <= (_PREDICTED * self.num_tokens if is_measured else 0)
+
+    @property
     def found_nothing(self) -> bool:
         """Whether hardly any guess was right."""
-        return self.num_accepted < _PREDICTED * self.num_tokens
+        return self.num_accepted <= _PREDICTED * self.num_tokens
 
 
 def _last(origins: Sequence[OriginRun]) -> Iterator[OriginRun]:
@@ -103,19 +110,19 @@ def _last(origins: Sequence[OriginRun]) -> Iterator[OriginRun]:
 
 def headline(figures: MeterFigures | None, readiness: Readiness) -> tuple[str, str]:
     """The one thing to say, and why, which may be empty. Without figures, whether the next reply can be sped up."""
-    is_plain = figures is None or not (figures.is_live and figures.num_drafted)
-    if readiness is Readiness.OFF and is_plain:
+    is_begun_with_it = figures is not None and figures.is_live and figures.num_drafted > 0
+    if readiness is Readiness.OFF and not is_begun_with_it:
         return Meter.tr("Speed-up off"), ""
     if figures is None or (figures.is_live and not figures.plain_tokens_per_s):
         return _ready(readiness), ""
-    if figures.speedup is not None:
-        return _compared(figures, figures.speedup)
     if not figures.num_tokens:
         return Meter.tr("Speed not known"), ""
     if figures.num_tokens <= FEWEST_TOKENS:
         return (Meter.tr("Measuring…") if figures.is_live else Meter.tr("Too short to compare")), ""
-    if not figures.num_drafted:
+    if figures.is_plain:
         return Meter.tr("Normal speed"), _why_normal(figures, readiness)
+    if figures.speedup is not None:
+        return _compared(figures, figures.speedup)
     if figures.is_live and figures.reused > _REUSED:
         return Meter.tr("Reusing earlier text"), ""
     return (Meter.tr("Measuring…") if figures.is_live else _written(figures)), ""
@@ -144,7 +151,7 @@ def _compared(figures: MeterFigures, speedup: Speedup) -> tuple[str, str]:
 
 
 def _why_normal(figures: MeterFigures, readiness: Readiness) -> str:
-    """Of a reply in which nothing was guessed."""
+    """Of a reply in which hardly anything was guessed."""
     if not figures.plain_tokens_per_s:  # so nobody was there to guess
         return ""
     if figures.is_live and readiness is Readiness.AWAITED:
@@ -164,7 +171,7 @@ def faster(speedup: Speedup) -> str:
 
 def rows(figures: MeterFigures) -> Iterator[tuple[str, str]]:
     """All else that is known of the reply: names, and what they stand for."""
-    if figures.speedup is not None:
+    if figures.speedup is not None and not figures.is_plain:
         ratio = Meter.tr("{ratio} as fast", ratio=ratio_number(figures.speedup))
         if figures.speedup.value < _MUCH_SLOWER:
             ratio += "\n" + Meter.tr("Slower than plain: guesses cost more than they brought")

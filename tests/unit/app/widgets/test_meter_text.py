@@ -65,6 +65,10 @@ def said(figures: MeterFigures | None, readiness: Readiness = Readiness.READY) -
         (replace(KEPT, origins=(OriginRun(100, "recall"),)), "1.6× faster: reusing earlier text"),
         (replace(KEPT, plain_tokens_per_s=30.0), "Normal speed"),
         (replace(KEPT, plain_tokens_per_s=30.0, num_accepted=3), "Normal speed: nothing to predict here"),
+        (
+            replace(KEPT, num_drafted=4, num_accepted=1),
+            "Normal speed: nothing to predict here",
+        ),  # whatever was measured
         (PLAIN, "Normal speed: nothing to predict here"),
         (replace(PLAIN, plain_tokens_per_s=0.0), "Normal speed"),  # speed-up was off, or not possible
         (replace(KEPT, plain_tokens_per_s=33.0), "No speed-up here"),
@@ -128,4 +132,5 @@ def test_all_else_is_in_rows() -> None:
         slower = dict(meter_text.rows(MeterFigures.of_reply(replace(KEPT, plain_tokens_per_s=plain))))
         assert words in slower["Against plain"]
     assert dict(meter_text.rows(MeterFigures.of_reply(PLAIN)))["Guesses accepted"] == "none: nothing was guessed"
+    assert "Against plain" not in dict(meter_text.rows(MeterFigures.of_reply(replace(KEPT, num_drafted=4))))
     assert list(meter_text.rows(MeterFigures())) == []
