@@ -42,8 +42,8 @@ class SpeedUpController(Controller):
             case TargetReady(target):
                 self._target = target.name
                 self._show(target.can_draft, target.awaits_drafter, target.speculation)
-            case SpeculationChanged(name, sentence, _, awaits_drafter, can_draft) if name == self._target:
-                self._show(can_draft, awaits_drafter, sentence)
+            case SpeculationChanged() if event.target_name == self._target:
+                self._show(event.can_draft, event.awaits_drafter, event.sentence)
             case LearningChanged(is_learning, is_paused):
                 share = self._keeper.settings.learning_share
                 self._window.meter.show_learning(is_learning, is_paused, share)
