@@ -69,7 +69,6 @@ class WiredWindow(QObject):
         self.target = TargetController(window, bridge, keeper)
         self.chat = chat = ChatController(window, bridge, self.conversations, self.target, keeper)
         BranchController(window, bridge, self.conversations, chat)
-        SpeedUpController(window, bridge, keeper)
         self.chat_settings = ChatSettingsController(window, bridge, self.conversations, chat)
         self.prompt = PromptController(window, bridge)
         self._drafts = DraftKeeper(window, bridge, self.conversations, keeper)
@@ -86,6 +85,7 @@ class WiredWindow(QObject):
         self.settings = SettingsController(window, self.theme, keeper, self.target)
         FirstStart(window, bridge, keeper)
         Notifier(window, bridge, keeper)
+        SpeedUpController(window, bridge, keeper)
         if complaint:
             window.toasts.show_error(complaint)
         self.library: LibraryController | None = None  # until the engine is awake

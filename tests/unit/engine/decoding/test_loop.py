@@ -203,9 +203,9 @@ def test_where_a_draft_cannot_be_taken_back_the_text_is_read_again_and_nothing_i
     assert len(decoder.figures.by_proposer) == 1
     assert decoder.figures.by_proposer["drafter"].num_rounds == 1
     assert speculation.state.startswith("Off: this model cannot take back")
-    assert told == [False]
     speculation.join(at_random(target))
     assert not speculation.is_drafting
+    assert told == [False]
 
 
 def test_reading_again_can_be_stopped_and_what_was_read_stays_known() -> None:
