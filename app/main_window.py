@@ -220,6 +220,11 @@ class MainWindow(QMainWindow):
         self.delete_action = self._action(self.tr("Delete this chat"), does=sidebar.delete_current)
         self.restore_action = self._action(self.tr("Bring back the last deleted chat"), "Ctrl+Shift+T")
         self.restore_action.setEnabled(False)
+        self.speed_up_action = self._action(self.tr("Speed-up"))
+        self.speed_up_action.setCheckable(True)
+        self.speed_up_action.setChecked(True)
+        self.speed_up_action.toggled.connect(self.meter.set_speed_up)
+        self.meter.switched.connect(self.speed_up_action.setChecked)
         self.starter_action = self._action(self.tr("Use the starter model"))
         self.drafter_action = self._action(self.tr("Drafter…"), role=role.NoRole)
         self.personal_action = self._action(self.tr("Personalization…"), "Ctrl+Shift+P", role=role.NoRole)
@@ -233,6 +238,7 @@ class MainWindow(QMainWindow):
         self.origins_action.toggled.connect(self.transcript.set_colouring)
         self.focus_action = self._action(self.tr("Go to the message box"), "Ctrl+L", box.setFocus)
         self.history_action = self._action(self.tr("Speed…"), "Ctrl+Shift+S")
+        self.meter.history_requested.connect(self.history_action.trigger)
         self.compare_action = self._action(self.tr("Compare plain and sped up…"))
         self.shortcuts_action = self._action(self.tr("Keyboard shortcuts"), "F1", self._show_shortcuts)
         self.update_action = self._action(self.tr("Check for updates now"))
@@ -263,7 +269,8 @@ class MainWindow(QMainWindow):
     def _make_menus(self) -> None:
         """Whatever is needed most is on the first level; the rest is in submenus, by subject."""
         chats = (self.new_action, self.incognito_action, self.search_action)
-        pages = (self.library_action, self.history_action, self.personal_action, self.settings_action)
+        speeds = (self.speed_up_action, self.history_action)
+        pages = (self.library_action, self.personal_action, self.settings_action)
         submenus: tuple[tuple[str, tuple[tuple[QAction, ...], ...]], ...] = (
             (
                 self.tr("&Chat"),
@@ -292,14 +299,14 @@ class MainWindow(QMainWindow):
             (self.tr("&Help"), ((self.shortcuts_action, self.logs_action), (self.update_action, self.about_action))),
         )
         if self.menuBar().isNativeMenuBar():  # the bar at the top of the screen
-            _fill(self.menuBar().addMenu(self.tr("&File")), (chats, pages, (self.quit_action,)))
+            _fill(self.menuBar().addMenu(self.tr("&File")), (chats, speeds, pages, (self.quit_action,)))
             for name, groups in submenus:
                 _fill(self.menuBar().addMenu(name), groups)
             self.target_bar.menu_button.hide()
             return
         self.menuBar().hide()
         menu = QMenu(self)
-        _fill(menu, (chats, pages))
+        _fill(menu, (chats, speeds, pages))
         for name, groups in submenus:
             _fill(menu.addMenu(name), groups)
         menu.addSeparator()

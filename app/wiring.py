@@ -26,6 +26,7 @@ from app.controllers.personal import PersonalController
 from app.controllers.prompt import PromptController
 from app.controllers.search import SearchController
 from app.controllers.settings import SettingsController
+from app.controllers.speed_up import SpeedUpController
 from app.controllers.start import FileOpening, FirstStart, StoreTrouble
 from app.controllers.target import TargetController
 from app.controllers.update import UpdateController
@@ -86,6 +87,7 @@ class WiredWindow(QObject):
         FirstStart(window, bridge, keeper)
         Notifier(window, bridge, keeper)
         Nudge(window, bridge, keeper)
+        SpeedUpController(window, bridge, keeper)
         if complaint:
             window.toasts.show_error(complaint)
         self.library: LibraryController | None = None  # until the engine is awake

@@ -20,6 +20,7 @@ from engine.messages.commands import (
     FileCommand,
     HubCommand,
     LibraryCommand,
+    PauseLearning,
     PersonalCommand,
     ReadRuntime,
     StoreCommand,
@@ -31,7 +32,6 @@ from engine.messages.events import (
     Event,
     Listener,
     RuntimeRead,
-    SpeculationChanged,
     TargetInfo,
     TargetReady,
     TokensCounted,
@@ -116,7 +116,8 @@ class Services:
             FileCommand: _with(Lazy(self._build_files)),
             HubCommand: _with(Lazy(self._build_hub)),
             CountTokens: self._count_tokens,
-            UseLearning: self._change_learning,  # this and the next work even if the store cannot be opened
+            UseLearning: self._change_learning,  # this and the next two work even if the store cannot be opened
+            PauseLearning: self._pause_learning,
             ReadRuntime: self._read_runtime,
         }
 
@@ -150,6 +151,9 @@ class Services:
 
     def _change_learning(self, command: UseLearning, _stop: StopSignal) -> None:
         self._learning.change(command.settings)
+
+    def _pause_learning(self, command: PauseLearning, _stop: StopSignal) -> None:
+        self._learning.hold(command.is_paused)
 
     def _read_runtime(self, _command: ReadRuntime, _stop: StopSignal) -> None:
         from engine.target.runtime import read_runtime
@@ -209,11 +213,12 @@ class Services:
         from engine.loading import speculate
         from engine.proposers.supply import DrafterSupply, Known
         from engine.services.stored_pace import StoredPace
+        from engine.services.target_in_use import speculation_changed
 
         name = target.description.name
 
         def show(speculation: Speculation) -> None:
-            self._emit(SpeculationChanged(name, speculation.state, speculation.is_drafting, speculation.is_loading))
+            self._emit(speculation_changed(name, speculation))
 
         config = self._config
         if drafter != AUTOMATIC:

@@ -43,6 +43,10 @@ class AppSettings(BaseModel):
     target: str = Field(default=STARTER, min_length=1)  # `starter`, or the path of the model to open at start
     target_identity: str = ""  # what that model is, to find it after its file has moved
     drafter: str = Field(default=AUTOMATIC, min_length=1)  # a choice in words, see `engine/drafter/choice.py`
+    speed_up: Annotated[
+        bool,
+        Shown(Group.MODELS, "Speed-up", "Parts of a reply are guessed ahead and checked: the same words, sooner."),
+    ] = ReplySettings().speculate
     drafters_offered: tuple[str, ...] = ()  # identities of the models that a small one was offered for, once each
     learning: bool = LearningSettings().enabled
     learning_share: Annotated[float, parameter(LearningSettings, "share")] = LearningSettings().share
@@ -141,7 +145,7 @@ class AppSettings(BaseModel):
         return type(self).model_validate(self.model_dump() | values)
 
     def reply_settings(self) -> ReplySettings:
-        return ReplySettings(self.sampling, self.reply_length)
+        return ReplySettings(self.sampling, self.reply_length, speculate=self.speed_up)
 
     def target_settings(self) -> TargetSettings:
         return TargetSettings(context_size=self.context_size, threads=self.threads)

@@ -86,6 +86,11 @@ class Speculation:
         return bool(self._loading)
 
     @property
+    def can_draft(self) -> bool:
+        """Whether anybody may draft, now or later."""
+        return self._chooser is not None
+
+    @property
     def baseline(self) -> Baseline | None:
         """How fast this machine writes without drafts."""
         return None if self._chooser is None else self._chooser.baseline
@@ -143,6 +148,7 @@ class Speculation:
     def stop_drafting(self) -> None:
         """The target could not take back a draft, though it had seemed to: nobody guesses for it any more."""
         self._loading.clear()
+        self._chooser = None
         self._report(_CANNOT_ROLL_BACK)
         self.close()
 

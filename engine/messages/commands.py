@@ -129,6 +129,12 @@ class UseLearning(Command):
     settings: LearningSettings
 
 
+class PauseLearning(Command):
+    """Let the drafter rest until it is told to go on, or the app starts anew. Answered with `LearningChanged`."""
+
+    is_paused: bool
+
+
 class ListConversations(StoreCommand):
     pass
 

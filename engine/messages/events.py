@@ -61,6 +61,7 @@ class TargetInfo:
     notice: str = ""  # what the user should know about this target, in sentences; usually empty
     speculation: str = ""  # what drafts for it, or why nothing does, in a sentence
     awaits_drafter: bool = False  # it is still being loaded; `SpeculationChanged` follows
+    can_draft: bool = True  # whether anybody may draft for it, now or later
     num_gpu_layers: int = 0  # on graphics cards
     gpu: str = ""  # names of these; empty if there are none
     identity: str = ""  # as in `TargetSource`
@@ -83,6 +84,7 @@ class SpeculationChanged(Event):
     sentence: str
     is_drafting: bool
     awaits_drafter: bool = False  # it is still being loaded; another event follows
+    can_draft: bool = True  # whether anybody may draft, now or later
 
 
 class DrafterChosen(Event):
@@ -296,6 +298,13 @@ class DrafterLearned(Event):
     before: float  # tokens accepted per round on replies that it did not learn from, by the original drafter
     after: float  # and with the adapter
     num_learned: int  # replies learned from so far
+
+
+class LearningChanged(Event):
+    """The drafter began to learn, while nobody waits for a reply, or ended."""
+
+    is_learning: bool
+    is_paused: bool = False  # by `PauseLearning`
 
 
 class HistoryRead(Event):

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 FEWEST_TOKENS = 24  # a reply must be longer, before its ratio is shown
 LARGEST_ERROR = 0.25  # as a share of a ratio that is shown
+SLOWER = 0.97  # below it, a ratio is that of a reply which drafting slowed down
+FASTER = 1.05  # above it, of one which it sped up; between the two, the speed is the plain one
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +17,16 @@ class Speedup:
 
     value: float
     error: float  # its standard error
+
+    @property
+    def is_gain(self) -> bool:
+        """Whether drafting has sped it up, by more than the error."""
+        return self.value > max(FASTER, 1 + self.error)
+
+    @property
+    def is_loss(self) -> bool:
+        """Whether drafting has slowed it down, by more than the error."""
+        return self.value < min(SLOWER, 1 - self.error)
 
 
 def speedup_of(

@@ -139,7 +139,7 @@ class TargetInUse:
             return  # the app is closing
         loaded.writer = ReplyWriter(loaded.target, speculation)
         name = loaded.target.description.name
-        speculation.tell(lambda now: self._emit(SpeculationChanged(name, now.state, now.is_drafting, now.is_loading)))
+        speculation.tell(lambda now: self._emit(speculation_changed(name, now)))
 
     def close(self) -> None:
         loaded = self._loaded
@@ -181,6 +181,11 @@ class TargetInUse:
         return speculation, writer
 
 
+def speculation_changed(name: str, now: Speculation) -> SpeculationChanged:
+    """`name`: of the target."""
+    return SpeculationChanged(name, now.state, now.is_drafting, now.is_loading, can_draft=now.can_draft)
+
+
 def _in_percents(name: str, emit: Listener) -> Callable[[float], None]:
     """Reports the progress of loading in whole percents; llama.cpp reports every tensor."""
     reported = 0
@@ -211,6 +216,7 @@ def _describe(source: TargetSource, target: Target, speculation: Speculation, se
         notice=" ".join(_notices(target, settings)),
         speculation=speculation.state,
         awaits_drafter=speculation.is_loading,
+        can_draft=speculation.can_draft,
         num_gpu_layers=description.num_gpu_layers,
         gpu=description.gpu,
         identity=source.identity,

@@ -49,8 +49,8 @@ def main_window(keeper: ThemeKeeper) -> MainWindow:
     window.conversations.set_conversations(tuple(ConversationSummary(n, f"Chat {n}", now) for n in range(3)))
     window.target_bar.set_target(TargetInfo("SmolLM2-135M-Instruct", "/x.gguf", "llama 135M Q4_1", 8192, 10, 2))
     window.prompt_box.set_ready(True)
-    window.meter.set_words("The built-in drafter guesses ahead.")
-    window.meter.show_live(FIGURES, 8192)
+    window.meter.show_live(FIGURES, 8192, ())
+    window.meter.show_learning(True, False, 0.5)
     return window
 
 

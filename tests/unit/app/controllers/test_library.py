@@ -207,7 +207,7 @@ def test_a_choice_during_a_reply_waits_for_it_and_can_be_taken_back(desk: Desk) 
     desk.window.prompt_box.submitted.emit("Hi")
     desk.window.target_bar.picker.chosen.emit(QWEN.path)
     desk.estimated(QWEN.path, SMALL)
-    assert desk.window.target_bar.description.words == "Loads when the reply is finished"
+    assert desk.window.target_bar.state.words == "Loads when the reply is finished"
     QTest.mouseClick(desk.window.target_bar.cancel_button, Qt.MouseButton.LeftButton)
     assert desk.bridge.stops[-1].is_set()
     assert desk.window.target_bar.name.text() == "smol"

@@ -346,7 +346,7 @@ def test_another_drafter_is_used_at_once_and_for_the_next_target(talking: Desk) 
     conversation_id = finished(talking).message.conversation_id
     talking.do(UseDrafter("somebody/tiny"))
     sentence = "Nothing drafts in this test, somebody/tiny either."
-    assert talking.events == [SpeculationChanged("fake", sentence, False)]
+    assert talking.events == [SpeculationChanged("fake", sentence, False, can_draft=False)]
     talking.do(Send("And?", conversation_id, GREEDY))
     statistics = finished(talking).message.statistics
     assert statistics is not None
