@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 FEWEST_TOKENS = 24  # a reply must be longer, before its ratio is shown
+NORMAL_AT_LEAST = 0.97  # times plain, by counts: a slower reply is a fault of the pace
 LARGEST_ERROR = 0.25  # as a share of a ratio that is shown
 
 

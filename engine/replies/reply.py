@@ -18,8 +18,9 @@ from engine.messages.origins import TARGET
 from engine.messages.replies import ProposerCounts, ReplyListener, ReplyStatistics, StopReason
 from engine.messages.speed import LiveFigures
 from engine.numerics.likeliest import DistributionNotes
+from engine.numerics.repetition import LOOK_EVERY, repeats
 from engine.replies.prompt import Prompt, PromptBuilder
-from engine.replies.speed import ReplyClock
+from engine.replies.speed import ReplyClock, ratio_by_counts
 from engine.replies.text import TextOrigins, TextStream, num_whole, origin_of, text_kind
 from engine.stop_signal import StopSignal
 from engine.target.interface import FloatRows, Interrupted, Target
@@ -138,7 +139,9 @@ class _Run:
         self._clock = ReplyClock(speculation)
         self._pieces: list[str] = []
         self._tokens: list[int] = []
+        self._speculation = speculation
         self._num_evaluated = 0
+        self._repeats = False
 
     def finish(self) -> Reply:
         self._listener.on_prompt(len(self._prompt.tokens), self._prompt.num_left_out)
@@ -193,7 +196,7 @@ class _Run:
         for place, token in enumerate(tokens):
             if token in vocabulary.end_of_generation:
                 return text, StopReason.END
-            self._tokens.append(token)
+            self._add(token)
             if token not in vocabulary.special:  # marks of the chat template are not text
                 num_before = stream.num_decoded
                 text += stream.push(vocabulary.pieces[token])
@@ -204,6 +207,12 @@ class _Run:
             if self._settings.max_tokens is not None and len(self._tokens) >= self._settings.max_tokens:
                 return text, StopReason.LENGTH
         return text, None
+
+    def _add(self, token: int) -> None:
+        self._tokens.append(token)
+        if not self._repeats and len(self._tokens) % LOOK_EVERY == 0 and repeats(self._tokens):
+            self._repeats = True
+            self._listener.on_repeating()
 
     def _make_room(self) -> FloatRows | None:
         """Leaves out the oldest turns, and reads the others and the reply so far again; None if nothing can leave."""
@@ -251,6 +260,7 @@ class _Run:
     def _statistics(self, reason: StopReason) -> ReplyStatistics:
         figures = self._decoder.figures
         plain_tokens_per_s, plain_error = self._clock.plain_of_reply
+        passes = None if self._speculation is None else self._speculation.passes
         return ReplyStatistics(
             prompt_tokens=len(self._prepared.prompt.tokens),
             evaluated_tokens=self._num_evaluated,
@@ -274,4 +284,6 @@ class _Run:
                 ProposerCounts(key, counts.num_rounds, counts.num_drafted, counts.num_accepted)
                 for key, counts in sorted(figures.by_proposer.items())
             ),
+            ratio=0.0 if passes is None else ratio_by_counts(figures, passes),
+            repeats=self._repeats,
         )
