@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from engine.messages.speed import NORMAL_AT_LEAST, LiveFigures, Speedup, speedup_of
+from engine.messages.speed import SLOWER, LiveFigures, Speedup, speedup_of
 
 
 class StopReason(StrEnum):
@@ -97,7 +97,7 @@ class ReplyStatistics:
     @property
     def is_slow(self) -> bool:
         """Whether plain decoding would have been faster, by counts."""
-        return 0 < self.ratio < NORMAL_AT_LEAST
+        return 0 < self.ratio < SLOWER
 
     @property
     def shown_speedup(self) -> Speedup | None:

@@ -6,8 +6,9 @@ import math
 from dataclasses import dataclass
 
 FEWEST_TOKENS = 24  # a reply must be longer, before its ratio is shown
-NORMAL_AT_LEAST = 0.97  # times plain, by counts: a slower reply is a fault of the pace
 LARGEST_ERROR = 0.25  # as a share of a ratio that is shown
+SLOWER = 0.97  # below it, a ratio is that of a reply which drafting slowed down
+FASTER = 1.05  # above it, of one which it sped up; between the two, the speed is the plain one
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ class LiveFigures:
     num_accepted: int = 0
     context_used: int = 0
     is_compared: bool = False  # whether plain decoding is measured: not if nobody may draft
+    ratio: float = 0.0  # to plain decoding, by counts; 0 = not known
 
     @property
     def speedup(self) -> Speedup | None:
@@ -60,7 +62,9 @@ class LiveFigures:
         return self.speedup_within(LARGEST_ERROR)
 
     def speedup_within(self, largest_error: float) -> Speedup | None:
-        """None if its error may be larger than that, as a share of it."""
+        """None if its error may be larger than that, as a share of it. By counts it has none."""
+        if self.ratio and self.plain_tokens_per_s:
+            return speedup_of(self.ratio, 0.0, 1.0, 0.0, self.num_measured, largest_error)
         return speedup_of(
             self.mean_tokens_per_s,
             self.mean_error,

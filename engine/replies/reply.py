@@ -239,6 +239,11 @@ class _Run:
             self._pieces.append(text)
             self._listener.on_text(text, self._live_figures(), self._origins.release(len(text)))
 
+    @property
+    def _ratio(self) -> float:
+        passes = None if self._speculation is None else self._speculation.passes
+        return 0.0 if passes is None else ratio_by_counts(self._decoder.figures, passes)
+
     def _live_figures(self) -> LiveFigures:
         figures, pace = self._decoder.figures, self._clock.pace
         plain_tokens_per_s, plain_error = self._clock.plain_now
@@ -255,12 +260,12 @@ class _Run:
             num_accepted=figures.num_accepted,
             context_used=len(self._session.tokens),
             is_compared=self._clock.is_compared,
+            ratio=self._ratio,
         )
 
     def _statistics(self, reason: StopReason) -> ReplyStatistics:
         figures = self._decoder.figures
         plain_tokens_per_s, plain_error = self._clock.plain_of_reply
-        passes = None if self._speculation is None else self._speculation.passes
         return ReplyStatistics(
             prompt_tokens=len(self._prepared.prompt.tokens),
             evaluated_tokens=self._num_evaluated,
@@ -284,6 +289,6 @@ class _Run:
                 ProposerCounts(key, counts.num_rounds, counts.num_drafted, counts.num_accepted)
                 for key, counts in sorted(figures.by_proposer.items())
             ),
-            ratio=0.0 if passes is None else ratio_by_counts(figures, passes),
+            ratio=self._ratio,
             repeats=self._repeats,
         )

@@ -15,7 +15,7 @@ from sqlalchemy.dialects.sqlite import insert
 from engine.messages.history import NUMBERS, AdapterNote, History, LearningDay, Portion, Tally, total
 from engine.messages.learned import TargetStatistics
 from engine.messages.replies import ProposerCounts, TextKind
-from engine.messages.speed import NORMAL_AT_LEAST
+from engine.messages.speed import SLOWER
 from engine.storage import adapters, ngrams, recall
 from engine.storage.connections import raw_rows
 from engine.storage.schema import LearningDayRow, read_time
@@ -35,7 +35,7 @@ _SUMS = {
     "draft_s": "total(iif(check_s > 0, draft_s, 0))",
     "check_s": "total(check_s)",
     "saved_s": "total(reply_s * (over_plain - 1))",
-    "num_slow": f"total(0 < ratio AND ratio < {NORMAL_AT_LEAST})",
+    "num_slow": f"total(0 < ratio AND ratio < {SLOWER})",
 }
 _SUMS = {name: f"{added} FILTER (WHERE NOT repeats)" for name, added in _SUMS.items()}
 _SUMS["num_repeating"] = "count(*) FILTER (WHERE repeats)"
