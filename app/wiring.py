@@ -24,6 +24,7 @@ from app.controllers.notifier import Notifier
 from app.controllers.nudge import Nudge
 from app.controllers.personal import PersonalController
 from app.controllers.prompt import PromptController
+from app.controllers.repetition import RepetitionController
 from app.controllers.search import SearchController
 from app.controllers.settings import SettingsController
 from app.controllers.speed_up import SpeedUpController
@@ -70,6 +71,7 @@ class WiredWindow(QObject):
         self.target = TargetController(window, bridge, keeper)
         self.chat = chat = ChatController(window, bridge, self.conversations, self.target, keeper)
         BranchController(window, bridge, self.conversations, chat)
+        RepetitionController(window, bridge, self.conversations)
         self.chat_settings = ChatSettingsController(window, bridge, self.conversations, chat)
         self.prompt = PromptController(window, bridge)
         self._drafts = DraftKeeper(window, bridge, self.conversations, keeper)

@@ -12,6 +12,7 @@ from engine.messages.drafters import capitalized
 from engine.messages.origins import Origin
 from engine.messages.pace import KnownPace
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
+from engine.numerics.draft_length import PassCosts
 from engine.numerics.estimates import Baseline
 from engine.proposers.candidate import ProposerFailed
 from engine.proposers.catalogue import Listed
@@ -94,6 +95,11 @@ class Speculation:
     def baseline(self) -> Baseline | None:
         """How fast this machine writes without drafts."""
         return None if self._chooser is None else self._chooser.baseline
+
+    @property
+    def passes(self) -> PassCosts | None:
+        """What passes of the target cost on this machine."""
+        return None if self._chooser is None else self._chooser.passes
 
     @property
     def known_pace(self) -> KnownPace | None:

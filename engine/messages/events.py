@@ -272,6 +272,12 @@ class ReplyText(Event):
     origins: tuple[OriginRun, ...] = ()  # of `text`, in order
 
 
+class ReplyRepeats(Event):
+    """The reply that is being written has begun to repeat itself without end; told once for each reply."""
+
+    conversation_id: int
+
+
 class ContextTrimmed(Event):
     """The context filled up in the middle of a reply, and the oldest messages were left out."""
 

@@ -64,6 +64,7 @@ class LiveFigures:
     num_accepted: int = 0
     context_used: int = 0
     is_compared: bool = False  # whether plain decoding is measured: not if nobody may draft
+    ratio: float = 0.0  # to plain decoding, by counts; 0 = not known
 
     @property
     def speedup(self) -> Speedup | None:
@@ -71,7 +72,9 @@ class LiveFigures:
         return self.speedup_within(LARGEST_ERROR)
 
     def speedup_within(self, largest_error: float) -> Speedup | None:
-        """None if its error may be larger than that, as a share of it."""
+        """None if its error may be larger than that, as a share of it. By counts it has none."""
+        if self.ratio and self.plain_tokens_per_s:
+            return speedup_of(self.ratio, 0.0, 1.0, 0.0, self.num_measured, largest_error)
         return speedup_of(
             self.mean_tokens_per_s,
             self.mean_error,

@@ -94,6 +94,11 @@ class Chooser:
         return self._costs.baseline
 
     @property
+    def passes(self) -> PassCosts:
+        """What passes of the target cost."""
+        return self._passes
+
+    @property
     def known(self) -> KnownPace:
         """All that is worth keeping, also of proposers that are not there now."""
         chances = {label_of(each): each.calibration.known for each in self._all() if each.calibration is not None}

@@ -31,6 +31,7 @@ from engine.messages.events import (
     PromptProgress,
     PromptStored,
     ReplyFinished,
+    ReplyRepeats,
     ReplyStarted,
     ReplyText,
 )
@@ -192,6 +193,8 @@ class ChatService:
         )
         self._emit(ReplyFinished(message, self._repository.find_siblings(message)))
         self._announce(conversation.summary.id)
+        if reply.statistics.is_slow and not conversation.summary.incognito:
+            _logger.warning("reply %d was slower than without drafts: %s", message.id, _why_slow(reply))
         if learns:
             self._recall_reply(prepared, prompt, message, reply, before)
             if before is None:
@@ -268,6 +271,9 @@ class _ReplyEvents(ReplyListener):
     def on_text(self, text: str, figures: LiveFigures, origins: tuple[OriginRun, ...]) -> None:
         self.emit(ReplyText(self.prompt.conversation_id, text, figures, origins))
 
+    def on_repeating(self) -> None:
+        self.emit(ReplyRepeats(self.prompt.conversation_id))
+
     def on_trimmed(self, num_left_out: int) -> None:
         self.emit(ContextTrimmed(self.prompt.conversation_id, num_left_out))
 
@@ -284,6 +290,16 @@ def _is_prompt(message: Message) -> bool:
 def _before_last_prompt(branch: Sequence[Message]) -> Sequence[Message]:
     places = [place for place, message in enumerate(branch) if message.role is Role.USER]
     return branch[: places[-1]] if places else ()
+
+
+def _why_slow(reply: Reply) -> str:
+    figures = reply.figures
+    passes = ", ".join(f"{count} over {num_rows}" for num_rows, count in sorted(figures.passes.items()))
+    accepted = ", ".join(f"{each.key} {each.num_accepted} of {each.num_drafted}" for each in reply.statistics.proposers)
+    return (
+        f"{reply.statistics.ratio:.3f} by counts, {figures.num_written} tokens in passes by rows: {passes} "
+        f"({figures.num_changes} changes); guesses accepted: {accepted or 'none'}; {figures.draft_s:.2f} s of drafting"
+    )
 
 
 def _joined(before: Message, reply: Reply) -> Reply:

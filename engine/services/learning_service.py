@@ -173,9 +173,12 @@ class LearningService:
     def take(
         self, message: Message, turns: Sequence[ChatTurn], reply: VerifiedReply | None, vocabulary: Vocabulary
     ) -> None:
-        """A stored reply to learn from, the turns it answers, and the vocabulary it was written in."""
+        """A stored reply to learn from, unless it repeated itself without end; the turns it answers, and the vocabulary
+        it was written in."""
         drafting, era = self._drafting, self.era.number
         if reply is None or drafting is None or drafting.vocabulary != vocabulary:
+            return
+        if message.statistics is not None and message.statistics.repeats:
             return
         try:
             system_prompt = next((turn.text for turn in turns if turn.role is Role.SYSTEM), "")

@@ -19,6 +19,7 @@ from app.dialogs.history.wording import (
     HOW_TIME_IS_PARTED,
     KINDS,
     duration,
+    exceptions_words,
     headline,
     kind_words,
     learned_words,
@@ -71,7 +72,8 @@ class HistoryPage(QDialog):
         compared = tool_tip(HOW_COMPARED)
         self.headline = set_up(words("", self), kind="heading", tip=compared)
         self.before = set_up(words("", self), kind="quiet", tip=compared)
-        prove = self.tr("Have one prompt answered with guesses and without, side by side")
+        self.exceptions = words("", self, kind="quiet")  # replies that were slow, or are left out
+        prove = self.tr("Have one prompt answered with speed-up and without, side by side")
         self.prove_button = button(self.tr("Prove it…"), "outlined", self, self.compare_requested, tip=prove)
         self.targets = _combo(self.tr("Model"), self)
         self.kinds = _combo(self.tr("Kind of text"), self)
@@ -84,7 +86,7 @@ class HistoryPage(QDialog):
         self.plot.setFixedHeight(_PLOT_PX)
         self.plot_words = words("", self, kind="faint")
         self.no_points = words(
-            self.tr("None of these replies could be compared with writing without guesses."), self, "quiet"
+            self.tr("None of these replies could be compared with writing without speed-up."), self, "quiet"
         )
         self.no_points.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.bars = ShareBars(keeper, self)
@@ -130,7 +132,7 @@ class HistoryPage(QDialog):
         self.notice.show()
 
     def _arrange(self) -> None:
-        sentences = in_column([self.headline, self.before], spacing=4)
+        sentences = in_column([self.headline, self.before, self.exceptions], spacing=4)
         prove = Placed(self.prove_button, alignment=Qt.AlignmentFlag.AlignTop)
         shown, nothing = QWidget(self), QWidget(self)
         in_column(
@@ -139,7 +141,7 @@ class HistoryPage(QDialog):
                 Gap(4),
                 in_row([self.targets, self.kinds, self.groupings, Stretch(), self.export_button], spacing=10),
                 self.notice,
-                _title(self.tr("How many times as fast as without guesses"), self),
+                _title(self.tr("How many times as fast as without speed-up"), self),
                 self.plot,
                 self.no_points,
                 self.plot_words,
@@ -185,6 +187,8 @@ class HistoryPage(QDialog):
             headline(whole.speedup, self.tr("Since {day}").format(day=day_words(days[0].day))) if older else ""
         )
         self.before.setVisible(older)
+        self.exceptions.setText(exceptions_words(whole))
+        self.exceptions.setVisible(bool(self.exceptions.text()))
 
     def _show_plot(self, choice: Choice) -> None:
         of_days = choice.grouping is Grouping.DAY
@@ -202,7 +206,7 @@ class HistoryPage(QDialog):
         self.plot.setAccessibleName("; ".join(point_words(point, choice.grouping) for point in points[-_RECENT_DAYS:]))
         self.plot.setVisible(bool(points))
         self.no_points.setVisible(not points)
-        sentences = [plot_words(points, choice.grouping), self.tr("At 1, guesses bring nothing.")]
+        sentences = [plot_words(points, choice.grouping), self.tr("At 1, speed-up brings nothing.")]
         if marks:
             sentences.append(self.tr("A dashed line: the drafter learned something new."))
         self.plot_words.setText(" ".join(sentences))

@@ -20,6 +20,7 @@ from engine.learning.learner import Learner, Trial
 from engine.messages.conversations import ChatTurn, Message, Role
 from engine.messages.events import DrafterLearned, Event, LearningChanged
 from engine.messages.learned import Learned, NgramRecord
+from engine.messages.replies import ReplyStatistics, StopReason
 from engine.proposers.teachable import TeachableDrafting, open_teachable
 from engine.services import learning_service, pupil
 from engine.services.learning_service import LearningService, LearningTime
@@ -371,6 +372,18 @@ def test_what_another_target_wrote_is_no_lesson_for_this_one(homes: Callable[...
     message = home.repository.add_message(chat.id, None, Role.ASSISTANT, "text")
     home.service.take(message, TURNS, reply(FOXES[0]), other)
     assert home.repository.load_lessons(home.drafting.target_fingerprint) == ()
+
+
+def test_a_reply_that_repeated_itself_is_no_lesson(homes: Callable[..., Home]) -> None:
+    home = homes()
+    home.service.open(home.drafting)
+    endless = ReplyStatistics(9, 9, 512, 0.1, 5.0, StopReason.STOPPED, 521, 1000, repeats=True)
+    chat = home.repository.create_conversation("chat", "")
+    for statistics in (endless, replace(endless, repeats=False)):
+        message = home.repository.add_message(chat.id, None, Role.ASSISTANT, "text", statistics=statistics)
+        home.service.take(message, TURNS, reply(FOXES[0]), TARGET)
+    (lesson,) = home.repository.load_lessons(home.drafting.target_fingerprint)
+    assert lesson.message_id == message.id
 
 
 def test_a_reply_is_learned_from_as_it_was_asked_for_whatever_its_chat_is_told_meanwhile(
