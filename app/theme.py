@@ -203,6 +203,13 @@ def _usual_font(app: QApplication) -> QFont:
     return app.font()
 
 
+def text_px(length_px: float) -> int:
+    """A length that grows with the text, for those who have no keeper."""
+    app = QApplication.instance()
+    assert isinstance(app, QApplication)
+    return round(length_px * app.font().pointSizeF() / _usual_font(app).pointSizeF())
+
+
 def apply_theme(app: QApplication, scheme: str = "system", text_percent: int = 100) -> ThemeKeeper:
     """Gives the app its style; the keeper belongs to the app."""
     app.setStyle("Fusion")

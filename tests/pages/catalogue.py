@@ -77,8 +77,8 @@ def chat(studio: Studio, _folder: Path) -> Iterator[Page]:
     window.meter.show_live(_LIVE, 8192)
     window.transcript.begin_reply()
     window.transcript.show_prompt_progress(400, 1200)
-    window.transcript.show_note("The oldest messages no longer fit into the context and are left out.")
     yield "a reply is prepared", window
+    window.transcript.show_note("The oldest messages no longer fit into the context and are left out.")
     window.transcript.append_reply_text("A reply that is being written, " * 12)
     window.prompt_box.set_text("And another question")
     window.prompt_box.submit()
@@ -321,16 +321,15 @@ def unseen(seen: Iterable[str]) -> set[str]:
     for module in pkgutil.walk_packages(app.__path__, "app."):
         if not module.name.endswith("__main__"):
             import_module(module.name)
-    return (
-        {each.__name__ for each in _subclasses(QWidget) if each.__module__.startswith("app.")} - set(seen) - set(_PARTS)
-    )
+    ours = {each.__name__ for each in _subclasses(QWidget) if each.__module__.startswith("app.")}
+    return ours - set(seen) - set(_PARTS)
 
 
 def classes(widget: QWidget) -> set[str]:
     return {each.__name__ for each in type(widget).__mro__ if each.__module__.startswith("app.")}
 
 
-def _subclasses(base: type) -> Iterator[type[object]]:
+def _subclasses(base: type[QWidget]) -> Iterator[type[QWidget]]:
     for each in base.__subclasses__():
         yield each
         yield from _subclasses(each)

@@ -6,7 +6,7 @@ from datetime import date, datetime
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QComboBox, QDialog, QFileDialog, QLabel, QStackedLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QFileDialog, QLabel, QStackedLayout, QWidget
 
 from app.dialogs.history import figures
 from app.dialogs.history.columns import csv_text
@@ -27,6 +27,7 @@ from app.dialogs.history.wording import (
     point_words,
     tool_tip,
 )
+from app.dialogs.parts import Dialog
 from app.text.amounts import day_words, percent_words
 from app.text.translation import QT_TRANSLATE_NOOP, translate
 from app.theme import ThemeKeeper
@@ -50,7 +51,7 @@ _MONTHS = (
 )
 
 
-class HistoryPage(QDialog):
+class HistoryPage(Dialog):
     """Shows the part of a history that the user chooses: a headline, a plot, where the time went, a table of figures
     (`columns.py`), and what was learned.
 
@@ -63,9 +64,8 @@ class HistoryPage(QDialog):
     export_requested = Signal(str, str)
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
-        super().__init__(parent, Qt.WindowType.Window)
+        super().__init__(_SIZE_PX, parent, Qt.WindowType.Window)
         self.setWindowTitle(self.tr("Speed"))
-        self.resize(*_SIZE_PX)
         self._history = History()
         self._rows: tuple[figures.Row, ...] = ()
         compared = tool_tip(HOW_COMPARED)

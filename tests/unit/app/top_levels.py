@@ -119,7 +119,7 @@ def _settings(keeper: ThemeKeeper, group: Group) -> SettingsDialog:
 
 def _shortcuts(keeper: ThemeKeeper) -> QWidget:
     window = MainWindow(keeper)
-    dialog = ShortcutsDialog(keeper, Shortcuts(window).shown(), fixed_keys(False))
+    dialog = ShortcutsDialog(Shortcuts(window).shown(), fixed_keys(False))
     window.setParent(dialog)
     window.hide()
     return dialog
