@@ -62,6 +62,7 @@ class Dialog(QDialog):
         self._given = self.size()  # which has not become less than its parts need
 
     def _fitting(self) -> QSize:
+        self.ensurePolished()  # else its parts have other sizes
         room, layout = room_for(self), self.layout()
         usual = QSize(*map(text_px, self._usual_px)).boundedTo(room)
         if self._usual_px[1] or layout is None:

@@ -185,7 +185,6 @@ class ShortcutRow(OptionRow):
         self.swap_button.hide()
         self._grid.addWidget(self.swap_button, 4, 0, Qt.AlignmentFlag.AlignLeft)
         keeper.changed.connect(self._fit)
-        self._fit()
         self.show_shortcut(shortcut)
 
     def show_shortcut(self, shortcut: Shortcut) -> None:
@@ -193,6 +192,7 @@ class ShortcutRow(OptionRow):
         self.field.set_keys(shortcut.keys)
         self.field.setAccessibleName(f"{shortcut.words}: {self.field.text()}")
         self.reset_button.setVisible(shortcut.keys != shortcut.usual_keys)
+        self._fit()
         self.show_problem("")
         self.swap_button.hide()
 
@@ -204,7 +204,7 @@ class ShortcutRow(OptionRow):
 
     @Slot()
     def _fit(self) -> None:
-        self.field.setMinimumWidth(self._keeper.px(FIELD_PX))
+        self.field.setMinimumWidth(max(self._keeper.px(FIELD_PX), self.field.sizeHint().width()))
 
 
 class LinkRow(OptionRow):

@@ -109,8 +109,7 @@ class PromptBox(QWidget):
 
     def set_target_name(self, name: str) -> None:
         words = self.tr("Message {name}…").format(name=name) if name else self.tr("Write a message…")
-        self.editor.setPlaceholderText(words)
-        self.editor.viewport().update()  # which Qt forgets
+        self.editor.set_hint(words)
 
     @property
     def sends_with_ctrl(self) -> bool:

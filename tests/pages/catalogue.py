@@ -73,6 +73,7 @@ def chat(studio: Studio, _folder: Path) -> Iterator[Page]:
     window.origins_action.setChecked(True)
     yield "guessed text highlighted", window
     window.origins_action.setChecked(False)
+    window.transcript.column.scroll_to_end()
     window.set_busy(True)
     window.meter.show_live(_LIVE, 8192)
     window.transcript.begin_reply()

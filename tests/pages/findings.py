@@ -41,6 +41,7 @@ from PySide6.QtWidgets import (
 
 from app.widgets.conversation_list import ConversationList
 from app.widgets.parts import ElidedLabel
+from app.widgets.rows_view import RowsView
 from app.widgets.target_bar import NameButton
 
 TITLE_BAR_PX = 36  # of a usual desktop; the platform without a display draws none
@@ -405,6 +406,16 @@ def _chats(chats: ConversationList) -> str:
     return next(filter(None, cuts), "")
 
 
+def _rows(view: RowsView) -> str:
+    room = view.viewport().width() - 40
+    for row in view.rows.rows:
+        for line in (row.title, row.subtitle):
+            wanted = view.fontMetrics().horizontalAdvance(line)
+            if wanted > room and line not in row.about:
+                return f"“{line}” takes {wanted} px, has {room}"
+    return ""
+
+
 def _area(area: QScrollArea) -> str:
     inside = area.widget()
     is_off = area.horizontalScrollBarPolicy() == Qt.ScrollBarPolicy.ScrollBarAlwaysOff
@@ -429,5 +440,6 @@ _ABOUT_KINDS: tuple[tuple[type[QWidget], Callable[..., str]], ...] = (  # the fi
     (QTableWidget, _table),
     (QListWidget, _list),
     (ConversationList, _chats),
+    (RowsView, _rows),
     (QScrollArea, _area),
 )

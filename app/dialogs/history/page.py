@@ -39,7 +39,6 @@ from engine.messages.history import History, Portion, Tally, total
 from engine.messages.replies import TextKind
 
 _SIZE_PX = (900, 820)
-_LEAST_TABLE_PX = 712
 _PLOT_PX = 240
 _RECENT_DAYS = 7
 _CSV_NAME = "slipstream-speed.csv"
@@ -90,7 +89,6 @@ class HistoryPage(Dialog):
         self.bars = ShareBars(keeper, self)
         self.no_bars = words(self.tr("Of these replies it is not known where the time went."), self, "quiet")
         self.table = FiguresTable(self)
-        self.table.setMinimumWidth(_LEAST_TABLE_PX)
         self.learned = words("", self)
         self.notice = words("", self, kind="quiet")  # the result of an export
         self.notice.hide()
@@ -137,7 +135,7 @@ class HistoryPage(Dialog):
             [
                 in_row([Placed(sentences, 1), prove], spacing=18),
                 Gap(4),
-                in_row([self.targets, self.kinds, self.groupings, Stretch(), self.export_button], spacing=10),
+                in_row([self.targets, self.kinds, self.groupings, Stretch()], spacing=10),
                 self.notice,
                 _title(self.tr("How many times as fast as without guesses"), self),
                 self.plot,
@@ -148,7 +146,7 @@ class HistoryPage(Dialog):
                 self.bars,
                 self.no_bars,
                 Gap(8),
-                _title(self.tr("By model and kind of text"), self),
+                in_row([_title(self.tr("By model and kind of text"), self), Stretch(), self.export_button]),
                 self.table,
                 Gap(8),
                 _title(self.tr("What was learned"), self),

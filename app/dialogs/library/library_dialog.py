@@ -12,7 +12,7 @@ from app.dialogs.library.hub_page import HubPage
 from app.dialogs.library.library_page import LibraryPage
 from app.dialogs.parts import Dialog, show_in_front
 from app.theme import ThemeKeeper
-from app.widgets.layouts import Placed, in_column, in_row
+from app.widgets.layouts import Placed, ScrollArea, in_column, in_row
 from app.widgets.parts import Tabs, button, words
 from engine import SamplingSettings
 
@@ -41,8 +41,10 @@ class LibraryDialog(Dialog):
         self.hub = HubPage(keeper, host, self)
         self.tabs = Tabs(self)
         for page, name in ((self.library, self.tr("Your models")), (self.hub, self.tr("Find models"))):
-            frame = QWidget(self)
-            in_column([page], inside=frame, margins=(0, 12, 0, 0))
+            frame, area = QWidget(self), ScrollArea("plain", self)
+            page.setObjectName("inside")
+            area.setWidget(page)
+            in_column([area], inside=frame, margins=(0, 12, 0, 0))
             self.tabs.addTab(frame, name)
         self.words = words("", self, kind="quiet")
         self.close_button = button(self.tr("Close"), "outlined", self, self.close)
