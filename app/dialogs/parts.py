@@ -12,7 +12,7 @@ from app.text.translation import translate
 from app.theme import text_px
 from app.widgets.layouts import Part, Placed, ScrollArea, Stretch, in_column, in_row
 from app.widgets.parts import button, words
-from app.widgets.window_sizes import WindowSizes, room_for
+from app.widgets.window_sizes import WindowSizes, hold_on_screen, room_for
 
 _MARGINS_PX = (18, 16, 18, 14)
 _LEAST_LINES = 5  # of the contents, which scroll where there is no room for all of them
@@ -43,6 +43,8 @@ class Dialog(QDialog):
             if kept is not None:
                 self.resize(kept.boundedTo(room_for(self)))
         super().setVisible(visible)
+        if visible:
+            hold_on_screen(self)
 
     def hideEvent(self, event: QHideEvent) -> None:
         sizes = WindowSizes.of(self)
@@ -60,9 +62,15 @@ class Dialog(QDialog):
     def _give(self, size: QSize) -> None:
         self.resize(size)
         self._given = self.size()  # which has not become less than its parts need
+        if self.isVisible():
+            hold_on_screen(self)
 
     def _fitting(self) -> QSize:
         self.ensurePolished()  # else its parts have other sizes
+        for part in reversed(self.findChildren(QWidget)):  # and what they hold has changed since they were made
+            inner = part.layout()
+            if inner is not None:
+                inner.activate()
         room, layout = room_for(self), self.layout()
         usual = QSize(*map(text_px, self._usual_px)).boundedTo(room)
         if self._usual_px[1] or layout is None:

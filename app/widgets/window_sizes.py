@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from PySide6.QtCore import QObject, QSize, Qt
+from PySide6.QtCore import QObject, QPoint, QSize, Qt
 from PySide6.QtWidgets import QWidget
 
 _FRAME_PX = QSize(8, 44)  # what desktops draw around a window; the true one is known only once it is shown
@@ -55,6 +55,15 @@ def room_for(window: QWidget) -> QSize:
     """The largest size with which the window and its frame fit on its screen."""
     known = window.frameSize() - window.size() if window.isVisible() else QSize()
     return window.screen().availableSize() - known.expandedTo(_FRAME_PX)
+
+
+def hold_on_screen(window: QWidget) -> None:
+    """Moves it until all of it is seen."""
+    frame, room = window.frameGeometry(), window.screen().availableGeometry()
+    left = max(room.left(), min(frame.left(), room.right() + 1 - frame.width()))
+    top = max(room.top(), min(frame.top(), room.bottom() + 1 - frame.height()))
+    if frame.topLeft() != QPoint(left, top):
+        window.move(left, top)
 
 
 def _key(window: QWidget) -> str:

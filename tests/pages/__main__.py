@@ -18,9 +18,10 @@ import sys
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 
+from tests.pages.catalogue import unseen
 from tests.pages.exceptions import is_excepted
 from tests.pages.place import LEAST_LOGICAL, Place
-from tests.pages.walk import FOUND, Walk
+from tests.pages.walk import FOUND, SEEN, Walk
 
 SCREENS = ("640x480", "1366x768", "1920x1080")
 SCALES = (80, 100, 150, 200)
@@ -44,14 +45,24 @@ def main() -> int:
     tried = [place for place in places if place.is_large_enough]
     walks = [Walk(place, chosen.only, chosen.quick, chosen.pictures) for place in tried]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        outcomes = [outcome for each in pool.map(_in_process, walks) for outcome in each]
+        told = [line for lines in pool.map(_in_process, walks) for line in lines]
+    outcomes = [json.loads(line.removeprefix(FOUND)) for line in told if line.startswith(FOUND)]
+    seen = {name for line in told if line.startswith(SEEN) for name in json.loads(line.removeprefix(SEEN))}
+    if not chosen.only:
+        about = {
+            "kind": "never seen",
+            "about": "no page of the catalogue shows it",
+            "page": "catalogue",
+            "place": "all",
+        }
+        outcomes += [{"widget": name, **about} for name in sorted(unseen(seen))]
     for place in places:
         if place not in tried:
             print(f"Left out: {place} offers less than {LEAST_LOGICAL[0]}×{LEAST_LOGICAL[1]}.")
     return _report(outcomes, len(tried))
 
 
-def _in_process(walk: Walk) -> list[dict[str, str]]:
+def _in_process(walk: Walk) -> list[str]:
     factor = {} if walk.place.factor == 1 else {"QT_SCALE_FACTOR": str(walk.place.factor)}
     done = subprocess.run(
         [sys.executable, "-m", "tests.pages.walk", walk.to_json()],
@@ -63,8 +74,7 @@ def _in_process(walk: Walk) -> list[dict[str, str]]:
     )
     if done.returncode:
         raise RuntimeError(f"{walk.place} came to no end:\n{done.stderr[-4000:]}")
-    told = (line for line in done.stdout.splitlines() if line.startswith(FOUND))
-    return [json.loads(line.removeprefix(FOUND)) for line in told]
+    return done.stdout.splitlines()
 
 
 def _report(outcomes: list[dict[str, str]], num_places: int) -> int:

@@ -16,13 +16,14 @@ from PySide6.QtWidgets import QApplication
 
 from app.text.translation import install_translations
 from engine import BUILT_IN
-from tests.pages.catalogue import PAGES, Page, classes, settle, turned, unseen, wait_until_ready
+from tests.pages.catalogue import PAGES, Page, classes, settle, turned, wait_until_ready
 from tests.pages.findings import Finding, findings, shown_parts
 from tests.pages.place import Place
 from tests.pictures.content import NOTES_FILE, fill_store
 from tests.pictures.studio import Studio
 
 FOUND = "found: "  # before each finding
+SEEN = "seen: "  # before the classes of all widgets that were seen
 _AFTERWARDS = {80: 100, 100: 150, 150: 100, 200: 100}  # the size of text that is chosen while the window is open
 
 
@@ -65,8 +66,7 @@ def main(walk: Walk) -> None:
 
 def _walk(walk: Walk, studio: Studio, folder: Path) -> None:
     seen = _all_pages(walk, studio, folder, "light")
-    for missing in sorted(unseen(seen)) if not walk.only else ():
-        _tell(walk.place, "", "catalogue", Finding("never seen", missing, "no page of the catalogue shows it"))
+    print(SEEN + json.dumps(sorted(seen)), flush=True)
     if walk.quick:
         return
     studio.app.theme.choose("dark", walk.place.scale)
