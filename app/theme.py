@@ -190,7 +190,6 @@ class ThemeKeeper(QObject):
         self._app.setStyleSheet(self.theme.style_sheet(self.scale))
         self._hand_down_font()
 
-
     def _hand_down_font(self) -> None:
         """Qt tells widgets of another font in no order: those told before their parents take what these had before."""
         for window in self._app.topLevelWidgets():

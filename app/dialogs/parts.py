@@ -54,8 +54,9 @@ class Dialog(QDialog):
 
     def event(self, event: QEvent) -> bool:
         handled = super().event(event)
-        follows = not self._usual_px[1] and self.isVisible() and self.size() == self._given
-        if follows and event.type() == QEvent.Type.LayoutRequest:
+        if event.type() != QEvent.Type.LayoutRequest or self._usual_px[1]:
+            return handled  # after which there may be no dialog any more
+        if self.isVisible() and self.size() == self._given:
             self._give(self._fitting().expandedTo(self.size()))
         return handled
 
@@ -111,9 +112,8 @@ class _Contents(ScrollArea):
         self.setWidget(inside)
 
     def minimumSizeHint(self) -> QSize:
-        beside = self.verticalScrollBar().sizeHint().width()
         height = min(self.sizeHint().height(), _LEAST_LINES * self.fontMetrics().lineSpacing())
-        return QSize(self._inside.minimumSizeHint().width() + beside, height)
+        return QSize(super().minimumSizeHint().width(), height)
 
     def sizeHint(self) -> QSize:
         width = self.viewport().width()
@@ -121,14 +121,9 @@ class _Contents(ScrollArea):
             return QSize(width, self._inside.heightForWidth(width))
         return QSize(width, self._inside.sizeHint().height())
 
-    def event(self, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.LayoutRequest:
-            self.updateGeometry()  # there is more or less inside
-        return super().event(event)
-
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self.updateGeometry()
+        self.updateGeometry()  # lines are broken at other words
 
 
 class Question(QFrame):
