@@ -7,7 +7,7 @@ import json
 from itertools import pairwise
 
 import pytest
-from PySide6.QtCore import QCoreApplication, QEvent, QSize, Qt
+from PySide6.QtCore import QCoreApplication, QEvent, QPoint, QSize, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QCheckBox, QLabel, QLineEdit, QPushButton, QTabBar, QWidget
 from pytestqt.qtbot import QtBot
@@ -21,6 +21,7 @@ from app.dialogs.shortcuts_dialog import ShortcutsDialog
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
 from app.widgets.parts import Sign
+from app.widgets.prompt_editor import PromptRevision
 from app.widgets.table import Table
 from app.widgets.window_sizes import WindowSizes, room_for
 from engine import LearningSettings
@@ -140,22 +141,20 @@ def test_a_narrow_window_folds_its_sidebar_away(qtbot: QtBot, keeper: ThemeKeepe
 
 def test_an_earlier_prompt_is_edited_wholly_in_sight(qtbot: QtBot, keeper: ThemeKeeper) -> None:
     window = MainWindow(keeper)
-    window.resize(790, 500)
     opened(qtbot, window)
     transcript = window.transcript
-    words = "Plan a weekend in the Lake District by train. " * 8
-    for num_lines in range(4, 14):  # some of these leave room for the prompt, and none for the box
-        transcript.show_messages((prompt(0, words), reply(1, "- item\n" * num_lines)))
+    transcript.show_messages((prompt(0), reply(1, "- item\n" * 8)))
+    for height in range(420, 520, 5):  # some of these leave room for the prompt, and none for the box
+        window.resize(790, height)
+        transcript.column.scroll_to_end()
         settled(window)
         transcript.revise_last()
         settled(window)
-        (row, view) = transcript.column.built_rows()[0]
-        box = view.mapTo(transcript.column.viewport(), view.revision.geometry().topLeft())  # type: ignore[attr-defined]
-        assert row.message.id == 0  # type: ignore[attr-defined]
-        bottom = box.y() + view.revision.height()  # type: ignore[attr-defined]
-        assert box.y() >= 0, num_lines
-        assert bottom <= transcript.column.viewport().height(), num_lines
+        (box,) = transcript.findChildren(PromptRevision)
+        top = box.mapTo(transcript.column.viewport(), QPoint(0, 0)).y()
+        assert 0 <= top <= transcript.column.viewport().height() - box.height(), height
         transcript.end_revision(0)
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
 
 
 def test_signs_and_boxes_grow_with_the_text_and_stay_at_their_words(qtbot: QtBot, keeper: ThemeKeeper) -> None:
