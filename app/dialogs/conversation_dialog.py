@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QCheckBox, QDialog, QLabel, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QCheckBox, QLabel, QPlainTextEdit, QWidget
 
-from app.dialogs.parts import fill_dialog
+from app.dialogs.parts import Dialog, fill_dialog
 from app.text.translation import translate
 from app.widgets.layouts import Gap, Part, Stretch, in_grid
 from app.widgets.number_field import number_box, show_number
@@ -21,7 +21,7 @@ _PROMPT_PX = 120
 _FIELD_PX = 130
 
 
-class ConversationDialog(QDialog):
+class ConversationDialog(Dialog):
     """Shows and takes the settings of one conversation.
 
     Signals:
@@ -31,8 +31,7 @@ class ConversationDialog(QDialog):
     saved = Signal(str, OwnSampling)
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setMinimumWidth(_WIDTH_PX)
+        super().__init__((_WIDTH_PX, 0), parent)
         self._usual_prompt = ""
         self.about = words("", self, kind="quiet")
         example = self.tr("What the model is told before the chat begins")

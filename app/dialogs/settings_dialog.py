@@ -7,9 +7,9 @@ from functools import partial
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QCloseEvent
-from PySide6.QtWidgets import QDialog, QLabel, QListWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QListWidget, QVBoxLayout, QWidget
 
-from app.dialogs.parts import ask, fill_dialog, fit_to_screen, question_box
+from app.dialogs.parts import Dialog, ask, fill_dialog, question_box
 from app.settings.declaration import Group, Setting, SettingValue
 from app.settings.shortcuts import KeyProblem, Shortcut
 from app.text.translation import translate
@@ -23,7 +23,7 @@ _PAGES_PX = 150
 _MOST_PAGES_PX = 240
 
 
-class SettingsDialog(QDialog):
+class SettingsDialog(Dialog):
     """Shows settings and takes other values; every change takes effect at once. The controller decides what follows.
 
     Signals:
@@ -41,7 +41,7 @@ class SettingsDialog(QDialog):
     load_requested = Signal()
 
     def __init__(self, keeper: ThemeKeeper, settings: Sequence[Setting], parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(_SIZE_PX, parent)
         self.setWindowTitle(self.tr("Settings"))
         self._keeper = keeper
         self.rows: dict[str, SettingRow] = {}
@@ -67,7 +67,6 @@ class SettingsDialog(QDialog):
         self.show_page(Group.GENERAL)
         keeper.changed.connect(self._fit)
         self._fit()
-        fit_to_screen(self, keeper, _SIZE_PX)
 
     def show_values(self, values: Mapping[str, SettingValue]) -> None:
         for name, row in self.rows.items():
@@ -133,7 +132,7 @@ class SettingsDialog(QDialog):
         left = in_column([self.search, self.num_found, Placed(self.pages, 1)], spacing=8)
         sides = in_row([left, Placed(self.area, 1)], spacing=18)
         buttons: list[Part] = [self.reset_all_button, Stretch(), self.close_button]
-        fill_dialog(self, [Placed(sides, 1), self.loading], buttons, spacing=12)
+        fill_dialog(self, [], buttons, spacing=12, below=[Placed(sides, 1), self.loading])
 
     def _add(self, row: OptionRow) -> None:
         self._all.append(row)

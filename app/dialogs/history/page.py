@@ -6,7 +6,7 @@ from datetime import date, datetime
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QComboBox, QDialog, QFileDialog, QLabel, QStackedLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QFileDialog, QLabel, QStackedLayout, QWidget
 
 from app.dialogs.history import figures
 from app.dialogs.history.columns import csv_text
@@ -28,6 +28,7 @@ from app.dialogs.history.wording import (
     point_words,
     tool_tip,
 )
+from app.dialogs.parts import Dialog
 from app.text.amounts import day_words, percent_words
 from app.text.translation import QT_TRANSLATE_NOOP, translate
 from app.theme import ThemeKeeper
@@ -39,7 +40,6 @@ from engine.messages.history import History, Portion, Tally, total
 from engine.messages.replies import TextKind
 
 _SIZE_PX = (900, 820)
-_LEAST_TABLE_PX = 712
 _PLOT_PX = 240
 _RECENT_DAYS = 7
 _CSV_NAME = "slipstream-speed.csv"
@@ -51,7 +51,7 @@ _MONTHS = (
 )
 
 
-class HistoryPage(QDialog):
+class HistoryPage(Dialog):
     """Shows the part of a history that the user chooses: a headline, a plot, where the time went, a table of figures
     (`columns.py`), and what was learned.
 
@@ -64,9 +64,8 @@ class HistoryPage(QDialog):
     export_requested = Signal(str, str)
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
-        super().__init__(parent, Qt.WindowType.Window)
+        super().__init__(_SIZE_PX, parent, Qt.WindowType.Window)
         self.setWindowTitle(self.tr("Speed"))
-        self.resize(*_SIZE_PX)
         self._history = History()
         self._rows: tuple[figures.Row, ...] = ()
         compared = tool_tip(HOW_COMPARED)
@@ -92,7 +91,6 @@ class HistoryPage(QDialog):
         self.bars = ShareBars(keeper, self)
         self.no_bars = words(self.tr("Of these replies it is not known where the time went."), self, "quiet")
         self.table = FiguresTable(self)
-        self.table.setMinimumWidth(_LEAST_TABLE_PX)
         self.learned = words("", self)
         self.notice = words("", self, kind="quiet")  # the result of an export
         self.notice.hide()
@@ -139,7 +137,7 @@ class HistoryPage(QDialog):
             [
                 in_row([Placed(sentences, 1), prove], spacing=18),
                 Gap(4),
-                in_row([self.targets, self.kinds, self.groupings, Stretch(), self.export_button], spacing=10),
+                in_row([self.targets, self.kinds, self.groupings, Stretch()], spacing=10),
                 self.notice,
                 _title(self.tr("How many times as fast as without speed-up"), self),
                 self.plot,
@@ -150,7 +148,7 @@ class HistoryPage(QDialog):
                 self.bars,
                 self.no_bars,
                 Gap(8),
-                _title(self.tr("By model and kind of text"), self),
+                in_row([_title(self.tr("By model and kind of text"), self), Stretch(), self.export_button]),
                 self.table,
                 Gap(8),
                 _title(self.tr("What was learned"), self),

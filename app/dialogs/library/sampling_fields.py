@@ -72,9 +72,8 @@ class SamplingFields(QWidget):
         self.preset.setCurrentIndex(_AS_FOR_ALL if sampling is None else next(named, _OWN))
 
     def _arrange(self) -> None:
-        parts = [part for field in self.fields.values() for part in (label_of(field, self), field)]
-        rows = [parts[place : place + 4] for place in range(0, len(parts), 4)]  # two fields in each
-        in_grid([[Placed(self.preset, columns=2)], *rows], inside=self, spacing=(10, 8), stretches=(0, 0, 0, 0, 1))
+        rows = [[label_of(field, self), field] for field in self.fields.values()]
+        in_grid([[Placed(self.preset, columns=2)], *rows], inside=self, spacing=(10, 8), stretches=(0, 0, 1))
 
     @Slot(int)
     def _on_preset(self, number: int) -> None:

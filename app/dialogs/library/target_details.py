@@ -21,7 +21,7 @@ from app.text.amounts import count_words, day_words, size_words
 from app.text.drafters import drafted_by
 from app.text.translation import QT_TRANSLATE_NOOP, translate
 from app.widgets.appearance import restyle
-from app.widgets.layouts import ScrollingPage, Stretch, in_column, in_row
+from app.widgets.layouts import Placed, ScrollingPage, Stretch, in_column, in_row
 from app.widgets.parts import button, line, set_up, words
 from engine import SamplingSettings
 from engine.messages.drafters import DrafterChoice
@@ -69,7 +69,8 @@ class TargetDetailsView(ScrollingPage):
         self.facts = self._make_facts(inside)
         self.form = OptionsForm(sampling_for_all, inside)
         self.line = line(inside)
-        links = in_row([self.drafter_button, self.forms_button, Stretch()], spacing=8)
+        left = Qt.AlignmentFlag.AlignLeft
+        links = in_column([Placed(each, alignment=left) for each in (self.drafter_button, self.forms_button)])
         in_column(
             [self.title, self.state, buttons, self.facts, links, self.line, self.form, Stretch()],
             inside=inside,

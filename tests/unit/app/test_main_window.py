@@ -70,7 +70,7 @@ def test_other_files_are_refused(window: MainWindow, paths: tuple[str, ...]) -> 
 
 
 def test_state_is_restored(qtbot: QtBot, keeper: ThemeKeeper, window: MainWindow) -> None:
-    window.resize(700, 500)
+    window.resize(780, 500)
     window.toggle_sidebar()
     other = MainWindow(keeper)
     qtbot.addWidget(other)

@@ -27,7 +27,7 @@ from app.settings.shortcuts import KeyProblem, Shortcuts, fixed_keys
 from app.text.learned import model_views
 from app.theme import ThemeKeeper
 from app.widgets.option_row import LinkRow
-from engine import LearningSettings, SamplingSettings
+from engine import LearningSettings, OwnSampling, ReplySettings, SamplingSettings
 from engine.messages.conversations import ConversationSummary
 from engine.messages.events import TargetInfo
 from engine.messages.speed import LiveFigures
@@ -119,7 +119,7 @@ def _settings(keeper: ThemeKeeper, group: Group) -> SettingsDialog:
 
 def _shortcuts(keeper: ThemeKeeper) -> QWidget:
     window = MainWindow(keeper)
-    dialog = ShortcutsDialog(keeper, Shortcuts(window).shown(), fixed_keys(False))
+    dialog = ShortcutsDialog(Shortcuts(window).shown(), fixed_keys(False))
     window.setParent(dialog)
     window.hide()
     return dialog
@@ -143,6 +143,12 @@ def _speed(keeper: ThemeKeeper) -> QWidget:
     page = HistoryPage(keeper)
     page.show_history(history())
     return page
+
+
+def _this_chat(keeper: ThemeKeeper) -> QWidget:  # noqa: ARG001
+    dialog = ConversationDialog()
+    dialog.show_values("“Chat”", "This holds for one chat alone.", "", OwnSampling(), ReplySettings(), "")
+    return dialog
 
 
 def _store(keeper: ThemeKeeper) -> QWidget:  # noqa: ARG001
@@ -183,7 +189,7 @@ TOP_LEVELS: dict[str, Callable[[ThemeKeeper], QWidget]] = {
     "forms": _forms,
     "personalization": _personalization,
     "library": _library,
-    "this chat": lambda _keeper: ConversationDialog(),
+    "this chat": _this_chat,
     "comparison": lambda _keeper: CompareDialog(),
     "speed": _speed,
     "shortcuts": _shortcuts,
