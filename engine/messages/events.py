@@ -83,6 +83,7 @@ class SpeculationChanged(Event):
     sentence: str
     is_drafting: bool
     awaits_drafter: bool = False  # it is still being loaded; another event follows
+    has_failed: bool = False  # it could not be loaded, or failed in a reply; the sentence says why
 
 
 class DrafterChosen(Event):

@@ -139,7 +139,7 @@ class TargetInUse:
             return  # the app is closing
         loaded.writer = ReplyWriter(loaded.target, speculation)
         name = loaded.target.description.name
-        speculation.tell(lambda now: self._emit(SpeculationChanged(name, now.state, now.is_drafting, now.is_loading)))
+        speculation.tell(lambda now: self._emit(speculation_changed(name, now)))
 
     def close(self) -> None:
         loaded = self._loaded
@@ -179,6 +179,11 @@ class TargetInUse:
             _check_cancelled(command, stop)
             raise
         return speculation, writer
+
+
+def speculation_changed(name: str, now: Speculation) -> SpeculationChanged:
+    """`name`: of the target."""
+    return SpeculationChanged(name, now.state, now.is_drafting, now.is_loading, now.has_failed)
 
 
 def _in_percents(name: str, emit: Listener) -> Callable[[float], None]:
