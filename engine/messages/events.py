@@ -370,3 +370,4 @@ class Failed(Event):
     sentence: str
     command: Command
     is_stopped: bool = False  # its stop signal was set
+    is_missing: bool = False  # the model file that it needs is not there
