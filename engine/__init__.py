@@ -24,6 +24,7 @@ _PUBLIC = {
         SpeculationSettings TargetOptions TargetSettings data_dir update_url
     """,
     "drafter.choice": "BUILT_IN HUB_EXAMPLES STARTER_TORCH built_in_drafter drafter_source hub_name",
+    "drafter.first_look": "check_drafter",
     "factory": "open_repository",
     "lab.distillation.progress": "DistillProgress InventProgress Judgement LabelProgress TrainingProgress",
     "lab.measuring.order": "BenchOrder SimulatedCosts",
@@ -58,6 +59,7 @@ _PUBLIC = {
 if TYPE_CHECKING:  # the same modules for mypy, which finds more in them than is public
     from engine.config import *
     from engine.drafter.choice import *
+    from engine.drafter.first_look import *
     from engine.factory import *
     from engine.lab.distillation.progress import *
     from engine.lab.measuring.order import *

@@ -105,7 +105,8 @@ def speculate(
         _keep(memory, chooser.known)  # how fast this machine is counts before the first reply, too
     speculation = open_speculation(chooser, supplies, proposers, on_changed, at_once, think_again, spare)
     if choice.chosen is None:
-        speculation.explain(catalogue.DRAFTER, choice.why)
+        tell = speculation.give_up if choice.is_fixed else speculation.explain
+        tell(catalogue.DRAFTER, choice.why)
     return speculation
 
 

@@ -14,14 +14,14 @@ from app.dialogs.parts import show_in_front
 from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
-from app.text.drafters import heading, offer_words
+from app.text.drafters import choice_words, heading, offer_words
 from engine import (
     AUTOMATIC,
     HUB_EXAMPLES,
     ChangeTargetOptions,
     FetchDrafter,
     UseDrafter,
-    drafter_source,
+    check_drafter,
     hub_name,
 )
 from engine.errors import MendableError
@@ -51,6 +51,7 @@ class _Drafting:
     sentence: str = ""
     is_drafting: bool = False
     awaits: bool = False
+    has_failed: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,15 +63,34 @@ class _Fetch:
     is_offer: bool  # then nothing is fixed: it is used where it pays
 
 
+@dataclass(frozen=True)
+class _Before:
+    """What was chosen before."""
+
+    for_all: str
+    target: Path | None  # that was in use
+    own: str | None  # of that target alone
+
+
+@dataclass
+class _Trial:
+    """A choice that the user has just made: it stays if its drafter can be loaded."""
+
+    before: _Before
+    is_told: bool = False  # the engine knows the choice: what it says from then on is about it
+
+
 class DrafterController(Controller):
     """Decides what the dialog of drafters shows, and has them downloaded and used. Nothing is downloaded unless the
-    user asks; a small model that would help is offered once for each model."""
+    user asks; a small model that would help is offered once for each model. Where a drafter cannot be used, the choice
+    before it stays."""
 
     def __init__(self, window: MainWindow, bridge: EngineBridge, data_dir: Path, keeper: SettingsKeeper) -> None:
         super().__init__(window, bridge)
         self._data_dir = data_dir
         self._keeper = keeper
         self._fetch: _Fetch | None = None
+        self._trial: _Trial | None = None
         self._in_use: TargetInfo | None = None
         self._targets: tuple[LibraryTarget, ...] = ()
         self._drafting: dict[str, _Drafting] = {}  # by the target's name
@@ -102,7 +122,7 @@ class DrafterController(Controller):
 
     @Slot(str, bool)
     def _choose(self, choice: str, is_own: bool) -> None:
-        """What cannot be used is told at once, and nothing changes."""
+        """What can be seen to be no drafter is told at once, and nothing changes."""
         if not choice:
             self.dialog.show_words(self.tr("Choose a model, a file or a folder first."))
         elif hub_name(choice) is not None:
@@ -111,7 +131,7 @@ class DrafterController(Controller):
             self._use(choice, is_own)
         else:
             try:
-                drafter_source(choice, self._data_dir)
+                check_drafter(choice, self._data_dir)
             except MendableError as error:
                 self.dialog.show_words(str(error))
             else:
@@ -136,20 +156,55 @@ class DrafterController(Controller):
 
     def _use(self, choice: str, is_own: bool) -> None:
         """A choice for all models takes the place of the own one of the model in use."""
-        if not is_own:
-            self._keeper.note(drafter=choice)
         target, own = self._listed(), choice if is_own else None
+        path, before_own = (None, None) if target is None else (target.path, target.options.drafter)
+        before = _Before(self.choice, path, before_own) if self._trial is None else self._trial.before
+        self._trial = _Trial(before)
+        self._store(self.choice if is_own else choice, target, own)
+        self.dialog.show_words(self.tr("It is loaded as soon as no reply is being written."))
+
+    def _store(self, for_all: str, target: LibraryTarget | None, own: str | None) -> None:
+        """Also tells the engine; `own`: of the target alone."""
+        self._keeper.note(drafter=for_all)
         if target is not None and target.options.drafter != own:
             request = self._bridge.post(ChangeTargetOptions(target.path, replace(target.options, drafter=own)))
             request.finished.connect(self._post_choice)  # the engine reads it then
             request.failed.connect(self._on_use_failed)
         else:
             self._post_choice()
-        self.dialog.show_words(self.tr("It is loaded as soon as the model is there and writes nothing."))
 
     @Slot()
     def _post_choice(self) -> None:
-        self._bridge.post(UseDrafter(self.choice)).failed.connect(self._on_use_failed)
+        request = self._bridge.post(UseDrafter(self.choice))
+        request.finished.connect(partial(self._on_told, self._trial))
+        request.failed.connect(self._on_use_failed)
+
+    def _on_told(self, trial: _Trial | None) -> None:
+        if trial is not None and trial is self._trial:
+            trial.is_told = True
+            self._judge()
+
+    def _judge(self) -> None:
+        """Whether the choice on trial stays, as soon as that is known."""
+        trial, target = self._trial, self._in_use
+        if trial is None or not trial.is_told or target is None or (found := self._of(target.name)).awaits:
+            return
+        self._trial = None
+        if found.has_failed:
+            self._take_back(trial.before, found.sentence)
+        elif self._fetch is None:
+            self.dialog.show_words("")
+
+    def _take_back(self, before: _Before, problem: str) -> None:
+        target = next((each for each in self._targets if each.path == before.target), None)
+        own = None if target is None else target.options.drafter
+        if (self.choice, own) != (before.for_all, before.own):
+            self._store(before.for_all, target, before.own)
+            kept = choice_words(before.own or before.for_all)
+            problem = self.tr("{problem} Your choice before it stays: {choice}.").format(problem=problem, choice=kept)
+        self.dialog.show_words(problem)
+        if not self.dialog.isVisible():
+            self._window.toasts.show_error(problem)
 
     # What the engine says
 
@@ -162,9 +217,10 @@ class DrafterController(Controller):
             case DrafterChosen(name, choice):
                 self._of(name).choice = choice
                 self._on_changed(name)
-            case SpeculationChanged(name, sentence, is_drafting, awaits):
+            case SpeculationChanged(name, sentence, is_drafting, awaits, has_failed=has_failed):
                 found = self._of(name)
                 found.sentence, found.is_drafting, found.awaits = sentence, is_drafting, awaits
+                found.has_failed = has_failed
                 self._on_changed(name)
             case TargetReady(target):
                 self._in_use = target
@@ -197,9 +253,8 @@ class DrafterController(Controller):
     def _on_changed(self, name: str) -> None:
         if self._in_use is None or self._in_use.name != name:
             return  # another one is being loaded
-        if self._fetch is None:
-            self.dialog.show_words("")
         self._show_state()
+        self._judge()
         choice = self._of(name).choice
         if choice is not None and choice.offer is not None:
             self._offer_once(choice.offer, self._in_use)
@@ -223,6 +278,7 @@ class DrafterController(Controller):
 
     @Slot(object)
     def _on_use_failed(self, failed: Failed) -> None:
+        self._trial = None
         self._window.toasts.show_error(failed.sentence)
         self.dialog.show_words(failed.sentence)
 

@@ -7,14 +7,18 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import Signal, Slot
+from PySide6.QtWidgets import QFileDialog
 
 from app.controllers.controller import Controller
 from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
+from app.widgets.target_bar import model_files
 from engine import STARTER, LoadTarget, TargetSettings
 from engine.messages.events import Event, Failed, TargetInfo, TargetLoading, TargetReady
 from engine.messages.targets import LibraryTarget
+
+_MISSING = "missing-model"  # subject of a notice
 
 
 @dataclass
@@ -26,7 +30,7 @@ class _Loading:
 
 class TargetController(Controller):
     """Has targets loaded, one at a time, and shows in the window which one is in use: the starter, if the first one
-    cannot be loaded.
+    cannot be loaded. One whose file is gone can be shown where it is.
 
     Signals:
         loading_begun(TargetSettings): a target is being loaded, with these settings for all targets.
@@ -41,7 +45,10 @@ class TargetController(Controller):
         self._keeper = keeper
         self.library: tuple[LibraryTarget, ...] = ()  # whose own settings count from their next loading on
         self.in_use: TargetInfo | None = None
+        self._is_starter = False  # the one in use
         self._loading: _Loading | None = None
+        self._missing: LoadTarget | None = None  # what the notice is about
+        self._located = ""  # the file that the user showed in its place
         window.starter_action.triggered.connect(partial(self.choose, STARTER, False))
         window.target_bar.target_chosen.connect(self.choose)
         window.target_bar.cancel_requested.connect(self._cancel)
@@ -79,8 +86,9 @@ class TargetController(Controller):
         if self._loading is not None:
             command = self._loading.command
             self.load(command.target, is_chosen=self._loading.is_chosen, identity=command.identity)
-        elif self.in_use is not None:
-            self.load(self.in_use.path, identity=self.in_use.identity)
+        elif self.in_use is not None:  # of the starter there may be another form by now, elsewhere
+            target = STARTER if self._is_starter else self.in_use.path
+            self.load(target, identity=self.in_use.identity)
 
     @Slot()
     def _cancel(self) -> None:
@@ -102,7 +110,7 @@ class TargetController(Controller):
                 self._on_ready(target, command)
 
     def _on_ready(self, target: TargetInfo, command: LoadTarget) -> None:
-        self.in_use = target
+        self.in_use, self._is_starter = target, command.target == STARTER
         if self._loading is not None and self._loading.command is not command:
             return  # another one was chosen meanwhile, and is being loaded
         window = self._window
@@ -110,6 +118,7 @@ class TargetController(Controller):
         if self._loading is not None and self._loading.is_chosen:
             stored = STARTER if command.target == STARTER else target.path
             window.toasts.clear_errors()
+            self._end_missing(target)
         if stored in (STARTER, target.path):
             self._keeper.note(target=stored, target_identity="" if stored == STARTER else target.identity)
         self._loading = None
@@ -129,6 +138,8 @@ class TargetController(Controller):
         window.target_bar.set_target(self.in_use)
         if is_stopped:
             window.toasts.show_info(failed.sentence)
+        elif failed.is_missing and command.target != STARTER:
+            self._show_missing(command)
         else:
             window.toasts.show_error(failed.sentence)
         if self.in_use is not None:
@@ -139,3 +150,37 @@ class TargetController(Controller):
                 self.load(STARTER)
         if not is_stopped:
             self.refused.emit(command)
+
+    # A model whose file is gone
+
+    def _show_missing(self, command: LoadTarget) -> None:
+        self._missing, self._located = command, ""
+        answers = self.tr("The starter model answers instead.")
+        if self.in_use is not None:
+            answers = self.tr("{model} goes on answering.").format(model=self.in_use.name)
+        words = self.tr("The file of {model} is no longer in {path}. {answers} If you moved it, show where it is.")
+        path = Path(command.target)
+        words = words.format(model=path.stem, path=path.parent, answers=answers)
+        self._window.notices.show_notice(_MISSING, words, ((self.tr("Locate…"), self._locate),))
+
+    @Slot()
+    def _locate(self) -> None:
+        """The library keeps what was set for the model if the file is that model, and adds it if it is another one."""
+        if self._missing is None:
+            return
+        name = Path(self._missing.target).stem
+        title = self.tr("Where is {model}?").format(model=name)
+        path, _ = QFileDialog.getOpenFileName(self._window, title, str(Path.home()), model_files())
+        if path:
+            self._located = path
+            self.choose(path)
+
+    def _end_missing(self, target: TargetInfo) -> None:
+        """The user has chosen a model that is there."""
+        missing, self._missing = self._missing, None
+        self._window.notices.dismiss(_MISSING)
+        is_located = missing is not None and Path(self._located) == Path(target.path)
+        if is_located and missing is not None and missing.identity not in ("", target.identity):
+            words = self.tr("{model} is another model than {missing}; it was added to the library.")
+            words = words.format(model=target.name, missing=Path(missing.target).stem)
+            self._window.toasts.show_info(words)

@@ -15,9 +15,10 @@ from collections.abc import Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass
 from html import escape
-from itertools import accumulate
+from itertools import accumulate, takewhile
 from typing import TYPE_CHECKING, Any
 
+from app.text.links import opened_address, true_place
 from app.text.origin_marks import MarkedSource, html_of
 
 if TYPE_CHECKING:  # slow to import, and not needed before the first reply
@@ -29,7 +30,7 @@ LIST_PIECE = 1_500  # characters of a long list that are shown together
 KNOWN_INLINE = 2_000  # texts
 LONGEST_BLOCK = 24_000  # characters of Markdown
 PLAIN_PIECE = 4_000  # characters of a block that is shown as plain text
-OPENABLE_SCHEMES = ("http:", "https:", "mailto:")
+_NO_REVERSAL = {0x202D: None, 0x202E: None}  # signs that would show an address from its end
 
 _known_inline: dict[str, str] = {}  # a growing list or table is parsed again and again; used by one thread
 
@@ -298,9 +299,10 @@ def _inline_tokens(content: str, parser: MarkdownIt, env: dict[str, Any]) -> lis
 
 
 def _html_of_inline(tokens: list[Token], marked: MarkedSource | None = None) -> str:
-    """`marked` is read as far as these tokens go."""
+    """`marked` is read as far as these tokens go. A link whose text looks like another address says where it leads."""
     html: list[str] = []
-    for token in tokens:
+    place = ""  # that the link leads to, where that must be said
+    for index, token in enumerate(tokens):
         if token.type in ("text", "text_special"):
             written = token.markup if token.type == "text_special" else ""
             html.append(marked.html(token.content, written) if marked else escape(token.content))
@@ -309,25 +311,34 @@ def _html_of_inline(tokens: list[Token], marked: MarkedSource | None = None) -> 
         elif token.type == "code_inline":
             html.append(f"<code>{marked.html(token.content) if marked else escape(token.content)}</code>")
         elif token.type == "link_open":
-            html.append(_link_open(str(token.attrs.get("href", ""))))
+            address = opened_address(str(token.attrs.get("href", "")))
+            shown = takewhile(lambda each: each.type != "link_close", tokens[index:])
+            place = true_place("".join(each.content or "\n" for each in shown), address)
+            html.append(_link_open(address))
         elif token.type == "image":
             words = _html_of_inline(token.children or [], marked) or "image"
-            html.append(f"{_link_open(str(token.attrs.get('src', '')))}{words}</a>")
+            address = opened_address(str(token.attrs.get("src", "")))
+            html.append(f"{_link_open(address)}{words}</a>{_led_to(true_place(token.content, address))}")
             if marked:
                 marked.end_link()
         elif token.type == "link_close":
-            html.append("</a>")
+            html.append(f"</a>{_led_to(place)}")
             if marked and token.markup != "autolink":
                 marked.end_link()
         elif token.tag in ("em", "strong", "s", "a"):
             html.append(f"</{token.tag}>" if token.nesting < 0 else f"<{token.tag}>")
         else:
             html.append(escape(token.content))
-    return "".join(html)
+    return "".join(html).translate(_NO_REVERSAL)
 
 
 def _link_open(address: str) -> str:
-    return f'<a href="{escape(address)}">' if address.lower().startswith(OPENABLE_SCHEMES) else "<a>"
+    """The address is shown when the pointer rests on the link."""
+    return f'<a href="{escape(address)}" title="{escape(address)}">' if address else "<a>"
+
+
+def _led_to(place: str) -> str:
+    return f" (→\u00a0{escape(place)})" if place else ""
 
 
 def _marks_of_code(token: Token, code: str, marked: MarkedSource | None) -> str:

@@ -7,6 +7,8 @@ from math import ceil
 
 from PySide6.QtCore import QByteArray, QRectF, Qt, QUrl, Slot
 from PySide6.QtGui import (
+    QAccessible,
+    QAccessibleAnnouncementEvent,
     QColor,
     QDesktopServices,
     QKeyEvent,
@@ -19,13 +21,13 @@ from PySide6.QtGui import (
     QTextOption,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QFrame, QTextBrowser, QWidget
+from PySide6.QtWidgets import QFrame, QTextBrowser, QToolTip, QWidget
 
+from app.text.links import opened_address
 from app.text.origin_marks import proposers
 from app.theme import Theme, ThemeKeeper
 from app.widgets.appearance import code_font, reading_font
 
-OPENABLE_SCHEMES = frozenset({"http", "https", "mailto"})
 _INDENT_PX = 26  # of lists
 _QUOTE_INDENT = 20.0
 _SCROLL_KEYS = frozenset(
@@ -36,8 +38,8 @@ _SCROLL_KEYS = frozenset(
 class Prose(QTextBrowser):
     """Shows HTML made by `app.text.markdown`, or plain text, without scroll bars.
 
-    Nothing is ever loaded, neither files nor addresses. A click opens a link in the system's browser, if its scheme is
-    http, https or mailto.
+    Nothing is ever loaded, neither files nor addresses. A click opens a link in the system's browser, if it leads to a
+    web page or is a mail address. The address of a link is shown under the pointer, and when Tab reaches the link.
     """
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
@@ -97,6 +99,11 @@ class Prose(QTextBrowser):
         else:
             super().keyPressEvent(event)
 
+    def focusNextPrevChild(self, next: bool) -> bool:
+        stays = super().focusNextPrevChild(next)
+        self._tell_address(self.textCursor().charFormat().toolTip() if stays and self.hasFocus() else "")
+        return stays
+
     def wheelEvent(self, event: QWheelEvent) -> None:
         event.ignore()
 
@@ -132,9 +139,18 @@ class Prose(QTextBrowser):
         cursor.setPosition(min(position, end), QTextCursor.MoveMode.KeepAnchor)
         self.setTextCursor(cursor)
 
+    def _tell_address(self, address: str) -> None:
+        """Of the link that the keyboard has reached; empty: none."""
+        self.setAccessibleDescription(address)
+        if address:
+            QToolTip.showText(self.viewport().mapToGlobal(self.cursorRect().bottomLeft()), address, self)
+            QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, address))
+        else:
+            QToolTip.hideText()
+
     @Slot(QUrl)
     def _open(self, address: QUrl) -> None:
-        if address.scheme().lower() in OPENABLE_SCHEMES:
+        if opened_address(address.toString()):
             QDesktopServices.openUrl(address)
 
     @Slot()

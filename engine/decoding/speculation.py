@@ -66,6 +66,7 @@ class Speculation:
         self._learns = False
         self.state = trouble
         self.is_closed = False
+        self.has_failed = False  # one that was expected will never join
 
     @classmethod
     def off(cls, reason: str) -> Speculation:
@@ -127,12 +128,14 @@ class Speculation:
 
     def expect(self, classes: Sequence[type[Proposer]], supplies: Supplies) -> None:
         """These will join."""
+        self.has_failed = False
         self._loading += [each.origin.key for each in classes]
         self._report(_LOADING.format(capitalized(classes[0].label_of(supplies))))
 
     def give_up(self, origin: Origin, reason: str) -> None:
         """This proposer will never join; others go on without it."""
         self._loading = [key for key in self._loading if key != origin.key]
+        self.has_failed = True
         self.explain(origin, reason)
 
     def drop(self, origin: Origin) -> None:

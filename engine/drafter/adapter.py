@@ -14,7 +14,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 
 from engine.drafter.matrices import Matrix
-from engine.drafter.model import AcceptanceHead, LlamaShape, LlamaWeights
+from engine.drafter.model import AcceptanceHead, LlamaWeights
+from engine.drafter.shape import LlamaShape
 from engine.errors import AdapterUnusable
 
 _DOWN, _UP = ".down", ".up"

@@ -10,6 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from engine.config import AUTOMATIC, STARTER
+from engine.drafter.files import SAFETENSORS
 from engine.errors import DrafterUnusable, FetchFailed, TargetMissing
 from engine.messages.drafters import DrafterRunner, DrafterSource
 from engine.messages.targets import TargetRecord
@@ -148,7 +149,7 @@ _OURS = {BUILT_IN: built_in_source, STARTER: starter_drafter, STARTER_TORCH: sta
 def weight_bytes(folder: Path) -> int:
     """Of a drafter's weights. 0 where the folder cannot be read: loading says why."""
     try:
-        return sum(path.stat().st_size for path in folder.glob("*.safetensors"))
+        return sum(path.stat().st_size for path in folder.glob(SAFETENSORS))
     except OSError:
         return 0
 

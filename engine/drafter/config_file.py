@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.drafter.files import read_json
-from engine.drafter.model import Llama3Stretch, LlamaShape, Rope
+from engine.drafter.shape import Llama3Stretch, LlamaShape, Rope
 from engine.errors import DrafterUnusable
 
 _LLAMA_TYPES = ("llama", "mistral", "qwen2")  # the same layers, but for a sliding window and biases

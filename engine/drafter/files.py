@@ -10,6 +10,7 @@ from typing import Any
 
 from engine.errors import DrafterUnusable
 
+SAFETENSORS = "*.safetensors"
 _MAX_BYTES = 256 << 20  # the largest tokenizer.json known has 35 million
 
 
@@ -28,6 +29,16 @@ def read_json(file: Path) -> dict[str, Any] | None:
     except (ValueError, RecursionError) as error:
         raise DrafterUnusable(f"{file} is damaged; download the drafter again.") from error
     return content
+
+
+def no_weights(folder: Path) -> str:
+    """Why a folder without safetensors cannot draft, in a sentence."""
+    if any(file for pattern in ("*.bin", "*.pt", "*.pth") for file in folder.glob(pattern)):
+        return (
+            f"The weights in {folder} are in PyTorch's old format, which can run programs when it is read; "
+            "convert them to safetensors."
+        )
+    return f"{folder} holds no model.safetensors; download the drafter again."
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from safetensors import SafetensorError, safe_open
 
-from engine.drafter.files import read_json
+from engine.drafter.files import no_weights, read_json
 from engine.drafter.matrices import (
     GROUP_SIZE,
     DenseEmbedding,
@@ -29,7 +29,8 @@ from engine.drafter.matrices import (
     Matrix,
     WeightForm,
 )
-from engine.drafter.model import LayerWeights, LlamaShape, LlamaWeights
+from engine.drafter.model import LayerWeights, LlamaWeights
+from engine.drafter.shape import LlamaShape
 from engine.errors import DrafterUnusable
 
 _WHOLE = "model.safetensors"
@@ -80,7 +81,7 @@ def _open(folder: Path, stack: ExitStack) -> dict[str, Any]:
     else:
         index = read_json(folder / _INDEX)
         if index is None:
-            raise DrafterUnusable(_no_weights(folder))
+            raise DrafterUnusable(no_weights(folder))
         listed = index.get("weight_map")
         files = sorted({str(file) for file in listed.values()}) if isinstance(listed, dict) else []
         if not files or any(Path(file).name != file for file in files):
@@ -102,15 +103,6 @@ def _shape(handle: Any, name: str) -> list[int]:
     stored = handle.get_slice(name)
     *outer, inner = list(stored.get_shape()) or [0]
     return [*outer, 2 * inner if stored.get_dtype() == "U8" else inner]
-
-
-def _no_weights(folder: Path) -> str:
-    if any(file for pattern in ("*.bin", "*.pt", "*.pth") for file in folder.glob(pattern)):
-        return (
-            f"The weights in {folder} are in PyTorch's old format, which can run programs when it is read; "
-            "convert them to safetensors."
-        )
-    return f"{folder} holds no {_WHOLE}; download the drafter again."
 
 
 def expected_weights(shape: LlamaShape) -> Iterator[tuple[str, list[int]]]:

@@ -17,6 +17,7 @@ from torch.nn import functional
 
 from engine.drafter.interface import LogitRow
 from engine.drafter.matrices import Embedding, Int8Matrix, Matrix
+from engine.drafter.shape import LlamaShape, Rope
 
 _MIN_PROBABILITY = 1e-6
 _NEAR = 1 / 64  # of the largest logit: twice the steps of bfloat16
@@ -50,69 +51,31 @@ def features(probabilities: torch.Tensor) -> torch.Tensor:
     return torch.stack((q.log(), torch.log1p(-q), torch.ones_like(q)), 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Llama3Stretch:
-    """How Llama 3.1 and later stretch the slow rotations for longer contexts, as in their `apply_scaling`."""
+def rope_tables(rope: Rope, num_positions: int, head_dim: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Cosines and signed sines, float32, each of shape (num_positions, head_dim).
 
-    factor: float
-    low_frequency_factor: float
-    high_frequency_factor: float
-    original_positions: int
+    A head x = [first half, second half] becomes x · cosine + [second half, first half] · sine: the minus sign of the
+    first half is in the sine.
+    """
+    angles = torch.outer(torch.arange(num_positions, dtype=torch.float32), _frequencies(rope, head_dim))
+    sine = angles.sin()
+    return torch.cat((angles.cos(), angles.cos()), -1), torch.cat((-sine, sine), -1)
 
 
-@dataclass(frozen=True, slots=True)
-class Rope:
-    """Rotary position embedding: the angles by which queries and keys are rotated (Su et al., arXiv 2104.09864)."""
-
-    theta: float = 10_000.0
-    position_divisor: float = 1.0  # "linear" scaling
-    stretch: Llama3Stretch | None = None
-
-    def tables(self, num_positions: int, head_dim: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Cosines and signed sines, float32, each of shape (num_positions, head_dim).
-
-        A head x = [first half, second half] becomes x · cosine + [second half, first half] · sine: the minus sign of
-        the first half is in the sine.
-        """
-        angles = torch.outer(torch.arange(num_positions, dtype=torch.float32), self._frequencies(head_dim))
-        sine = angles.sin()
-        return torch.cat((angles.cos(), angles.cos()), -1), torch.cat((-sine, sine), -1)
-
-    def _frequencies(self, head_dim: int) -> torch.Tensor:
-        """Radians per position, shape (head_dim / 2,)."""
-        exponents = torch.arange(0, head_dim, 2, dtype=torch.float32) / head_dim
-        frequencies = 1.0 / (self.theta**exponents) / self.position_divisor
-        if self.stretch is None:
-            return frequencies
-        stretch = self.stretch
-        turns = stretch.original_positions * frequencies / (2 * math.pi)  # within the original context
-        share = (turns - stretch.low_frequency_factor) / (stretch.high_frequency_factor - stretch.low_frequency_factor)
-        return torch.lerp(frequencies / stretch.factor, frequencies, share.clamp(0.0, 1.0))
+def _frequencies(rope: Rope, head_dim: int) -> torch.Tensor:
+    """Radians per position, shape (head_dim / 2,)."""
+    exponents = torch.arange(0, head_dim, 2, dtype=torch.float32) / head_dim
+    frequencies = 1.0 / (rope.theta**exponents) / rope.position_divisor
+    if rope.stretch is None:
+        return frequencies
+    stretch = rope.stretch
+    turns = stretch.original_positions * frequencies / (2 * math.pi)  # within the original context
+    share = (turns - stretch.low_frequency_factor) / (stretch.high_frequency_factor - stretch.low_frequency_factor)
+    return torch.lerp(frequencies / stretch.factor, frequencies, share.clamp(0.0, 1.0))
 
 
 DEFAULT_MAX_HELD = 2048  # tokens
 _CHUNK_SIZE = 512  # tokens of a prompt that are read in one pass
-
-
-@dataclass(frozen=True, slots=True)
-class LlamaShape:
-    """The hyperparameters of a Llama-type model. Its text is part of a drafter's fingerprint."""
-
-    vocabulary: int
-    outputs: int  # the first tokens of the vocabulary, which it can guess
-    hidden: int
-    num_layers: int
-    num_heads: int
-    num_kv_heads: int
-    head_dim: int
-    feed_forward: int
-    max_positions: int
-    norm_epsilon: float
-    rope: Rope
-    tied: bool  # the head is the embedding
-    qkv_bias: bool = False
-    attention_out_bias: bool = False
-    mlp_bias: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -157,7 +120,7 @@ class LlamaDrafter:
             self._caches = [torch.zeros(cache, device=device, dtype=dtype) for _ in range(shape.num_layers)]
             self._keys_and_values = [torch.chunk(cache, 2) for cache in self._caches]
             halves = (self.max_held, 1, 2, shape.head_dim // 2)
-            cosine, sine = shape.rope.tables(self.max_held, shape.head_dim)
+            cosine, sine = rope_tables(shape.rope, self.max_held, shape.head_dim)
             self._cosine = cosine.view(halves).to(device, dtype)
             self._sine = sine.view(halves).to(device, dtype)
             # Of queries, keys and values, how much is rotated and how much stays as it is.

@@ -11,7 +11,8 @@ import psutil
 from engine.drafter.choice import weight_bytes
 from engine.drafter.loading import expected_weights
 from engine.drafter.matrices import WeightForm
-from engine.drafter.model import DEFAULT_MAX_HELD, LlamaShape
+from engine.drafter.model import DEFAULT_MAX_HELD
+from engine.drafter.shape import LlamaShape
 from engine.errors import DrafterUnusable
 
 _LEAST_BITS = 4  # of a stored weight

@@ -14,7 +14,8 @@ import torch
 from torch.nn import functional
 
 from engine.drafter.adapter import Adapter, LowRank, matrices
-from engine.drafter.model import LlamaShape, LlamaWeights
+from engine.drafter.model import LlamaWeights, rope_tables
+from engine.drafter.shape import LlamaShape
 
 Check = Callable[[], None]
 
@@ -57,7 +58,7 @@ class AdaptedModel:
             outputs, inputs = dense.shape
             down = torch.randn((rank, inputs), generator=generator) / rank**0.5
             self._parts[name] = LowRank(down.requires_grad_(), torch.zeros((outputs, rank)).requires_grad_())
-        cosine, sine = shape.rope.tables(_rounded_up(max_length), shape.head_dim)
+        cosine, sine = rope_tables(shape.rope, _rounded_up(max_length), shape.head_dim)
         self._cosine, self._sine = cosine[:, None, :], sine[:, None, :]
 
     @property

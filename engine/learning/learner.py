@@ -18,7 +18,8 @@ import numpy.typing as npt
 import torch
 
 from engine.drafter.adapter import Adapter, adapted
-from engine.drafter.model import LlamaShape, LlamaWeights
+from engine.drafter.model import LlamaWeights
+from engine.drafter.shape import LlamaShape
 from engine.learning.acceptance_head import fit_head
 from engine.learning.adapting import AdaptedModel, Check
 from engine.learning.evaluation import accepted_per_round

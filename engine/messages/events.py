@@ -85,6 +85,7 @@ class SpeculationChanged(Event):
     is_drafting: bool
     awaits_drafter: bool = False  # it is still being loaded; another event follows
     can_draft: bool = True  # whether anybody may draft, now or later
+    has_failed: bool = False  # it could not be loaded, or failed in a reply; the sentence says why
 
 
 class DrafterChosen(Event):
@@ -392,3 +393,4 @@ class Failed(Event):
     sentence: str
     command: Command
     is_stopped: bool = False  # its stop signal was set
+    is_missing: bool = False  # the model file that it needs is not there

@@ -183,7 +183,7 @@ class TargetInUse:
 
 def speculation_changed(name: str, now: Speculation) -> SpeculationChanged:
     """`name`: of the target."""
-    return SpeculationChanged(name, now.state, now.is_drafting, now.is_loading, can_draft=now.can_draft)
+    return SpeculationChanged(name, now.state, now.is_drafting, now.is_loading, now.can_draft, now.has_failed)
 
 
 def _in_percents(name: str, emit: Listener) -> Callable[[float], None]:

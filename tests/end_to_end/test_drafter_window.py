@@ -18,7 +18,7 @@ from engine import STARTER, EngineConfig, ListTargets, ReplySettings, SamplingSe
 from engine.messages.events import Failed, ReplyFinished, TargetReady, TargetsListed
 from tests.fakes.chats import Chats
 from tests.fakes.ear import Ear
-from tests.fakes.gguf import write
+from tests.fakes.tiny_models import tiny_llama
 
 pytestmark = [
     pytest.mark.starter,
@@ -97,11 +97,20 @@ def test_a_drafter_is_seen_fixed_for_one_model_and_let_go(open_desk: Callable[[s
     assert dialog.state.text().startswith("You chose the built-in drafter.")
     assert desk.drafters.choice == "automatic"
 
-    # a file that is no model: told, and replies go on plainly
-    form.path.setText(str(write(tmp_path / "broken.gguf")))
+    # a folder without a model: told at once, and nothing changes
+    form.path.setText(str(tmp_path))
     form.from_path.setChecked(True)
     dialog.use_button.click()
-    desk.until(lambda: dialog.heading.text().startswith("Nobody drafts for") and "broken" in dialog.state.text())
+    assert "holds no config.json; choose the folder of a drafter" in dialog.words.text()
+    assert dialog.heading.text().startswith("The built-in drafter drafts for")
+
+    # a file that only loading shows to be none: told, and the one before comes back
+    form.path.setText(str(tiny_llama(tmp_path / "broken.gguf", byte_tokens="byte {}")))
+    dialog.use_button.click()
+    desk.until(lambda: "broken cannot draft: it is damaged" in dialog.words.text())
+    assert dialog.words.text().endswith("Your choice before it stays: Built-in.")
+    desk.until(lambda: dialog.heading.text().startswith("The built-in drafter drafts for"))
+    assert "broken cannot draft" in dialog.words.text()  # still
     desk.window.prompt_box.submitted.emit("Count to three.")
     desk.until(lambda: desk.heard(ReplyFinished) == 1)
 
@@ -109,6 +118,6 @@ def test_a_drafter_is_seen_fixed_for_one_model_and_let_go(open_desk: Callable[[s
     form.ours["automatic"].setChecked(True)
     form.scope.setCurrentIndex(0)
     dialog.use_button.click()
-    desk.until(lambda: "broken" not in dialog.state.text() and "You chose" not in dialog.state.text())
+    desk.until(lambda: "You chose" not in dialog.state.text())
     assert form.choice == "automatic"
     assert desk.heard(Failed) == 0

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QMessageBox, QPushButton
+from PySide6.QtWidgets import QApplication, QFileDialog, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.controllers.library import connect_library
@@ -17,7 +17,7 @@ from app.dialogs.forms_dialog import FormsDialog
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.theme import apply_theme
-from engine import STARTER, EngineConfig, ReplySettings, SamplingSettings, TargetSettings, starter_path
+from engine import STARTER, EngineConfig, ReplySettings, SamplingSettings, TargetOptions, TargetSettings, starter_path
 from engine.messages.events import Event, Failed, ReplyFinished, TargetReady
 from engine.target.sources import starter_source
 from engine.target.starter_form import StarterForm
@@ -42,6 +42,7 @@ class Desk:
         self.bridge = EngineBridge(EngineConfig(folder))
         greedy = SamplingSettings(temperature=0)
         chats = Chats(self.window, self.bridge, ReplySettings(greedy, 16), _FOR_ALL)
+        self.target = chats.target
         self.library = connect_library(self.window, self._keeper, self.bridge, chats.target, folder, greedy)
         self.dialog = self.library.dialog
         self.picker = self.window.target_bar.picker
@@ -136,6 +137,36 @@ def test_a_model_is_added_chosen_during_a_reply_set_up_and_removed(desk: Desk, t
     assert desk.heard(Failed) == []
 
 
+def test_a_model_whose_file_moved_is_located_and_keeps_its_settings(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = tmp_path / "second-Q8_0.gguf"
+    shutil.copyfile(starter_path(), copy)
+    with copy.open("ab") as file:  # another model than the starter
+        file.write(bytes(32))
+    desk.library.choose(copy)
+    desk.until(lambda: len(desk.heard(TargetReady)) == 2)
+    desk.until(lambda: "second-Q8_0" in desk.listed)
+    desk.dialog.library.options_changed.emit(copy, TargetOptions(TargetSettings(context_size=2048)))
+    desk.window.starter_action.trigger()
+    desk.until(lambda: len(desk.heard(TargetReady)) == 3)
+
+    moved = copy.rename(tmp_path / "moved.gguf")
+    desk.library.choose(copy)
+    desk.until(lambda: bool(desk.window.notices.shown))
+    (notice,) = desk.window.notices.shown.values()
+    starter = desk.loaded.target.name
+    assert notice.words.text().startswith(f"The file of second-Q8_0 is no longer in {tmp_path}. {starter} goes on")
+    assert desk.window.toasts.shown == ()
+    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_arguments: (str(moved), ""))
+    (locate,) = notice.buttons
+    QTest.mouseClick(locate, Qt.MouseButton.LeftButton)
+    desk.until(lambda: len(desk.heard(TargetReady)) == 4)
+    assert (desk.loaded.target.path, desk.loaded.target.context_size) == (str(moved), 2048)
+    assert not desk.window.notices.shown
+    desk.until(lambda: len(desk.listed) == 2 and "moved" in desk.listed)  # in place of the entry
+
+
 def test_the_starter_in_another_form_goes_back_to_how_it_came_at_once(
     qtbot: QtBot, qapp: QApplication, tmp_path: Path
 ) -> None:
@@ -158,6 +189,17 @@ def test_the_starter_in_another_form_goes_back_to_how_it_came_at_once(
         assert desk.loaded.target.path == str(starter_path())
         assert forms.words.text() == "The starter is used as it came from now on."
         assert not forms.reset_button.isVisible()
+        desk.until(lambda: desk.target.in_use is not None and desk.target.in_use.path == str(starter_path()))
+
+        # a form that goes while it is in use
+        form.use(shutil.copyfile(starter_path(), made))
+        desk.target.load_again()
+        desk.until(lambda: len(desk.heard(TargetReady)) == 3)
+        assert desk.loaded.target.path == str(form.path)
+        form.use(None, is_wish=True)
+        desk.target.load_again()
+        desk.until(lambda: len(desk.heard(TargetReady)) == 4)
+        assert desk.loaded.target.path == str(starter_path())
         assert desk.heard(Failed) == []
     finally:
         desk.close()

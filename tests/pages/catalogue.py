@@ -75,7 +75,7 @@ def chat(studio: Studio, _folder: Path) -> Iterator[Page]:
     window.origins_action.setChecked(False)
     window.transcript.column.scroll_to_end()
     window.set_busy(True)
-    window.meter.show_live(_LIVE, 8192)
+    window.meter.show_live(_LIVE, 8192, ())
     window.transcript.begin_reply()
     window.transcript.show_prompt_progress(400, 1200)
     yield "a reply is prepared", window
@@ -87,7 +87,7 @@ def chat(studio: Studio, _folder: Path) -> Iterator[Page]:
     window.prompt_box.set_text("")
     window.transcript.abandon_reply()
     window.set_busy(False)
-    window.meter.rest()
+    window.meter.clear()
 
 
 def branches(studio: Studio, _folder: Path) -> Iterator[Page]:

@@ -13,7 +13,16 @@ from app.controllers.drafter import DrafterController
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings
-from engine import AUTOMATIC, STARTER, ChangeTargetOptions, EngineConfig, FetchDrafter, LoadTarget, UseDrafter
+from engine import (
+    AUTOMATIC,
+    STARTER,
+    ChangeTargetOptions,
+    EngineConfig,
+    FetchDrafter,
+    LoadTarget,
+    UseDrafter,
+    built_in_drafter,
+)
 from engine import BUILT_IN as BUILT_IN_CHOICE
 from engine.messages.drafters import DrafterChoice
 from engine.messages.events import (
@@ -111,6 +120,23 @@ def test_a_chosen_drafter_that_fails_is_in_use_no_more(used: Desk, bridge: FakeB
     assert "x.gguf is damaged; download it again." in used.dialog.state.text()
 
 
+def test_a_choice_that_cannot_be_loaded_gives_way_to_the_one_before(used: Desk, bridge: FakeBridge) -> None:
+    folder = str(built_in_drafter())
+    used.dialog.chosen.emit(folder, False)
+    bridge.tell(
+        SpeculationChanged(QWEN.name, "The starter failed.", False, has_failed=True)
+    )  # the one before, meanwhile
+    assert used.controller.choice == folder
+    bridge.tell(SpeculationChanged(QWEN.name, "It is being loaded.", False, True), Finished(UseDrafter(folder)))
+    assert used.words == "It is loaded as soon as no reply is being written."
+    bridge.tell(SpeculationChanged(QWEN.name, "It is damaged; choose another drafter.", False, False, True))
+    told = "It is damaged; choose another drafter. Your choice before it stays: Automatic."
+    assert (used.words, used.controller.choice) == (told, AUTOMATIC)
+    assert bridge.posted == [UseDrafter(folder), UseDrafter(AUTOMATIC)]
+    bridge.tell(SpeculationChanged(QWEN.name, "The starter is ready.", True), Finished(UseDrafter(AUTOMATIC)))
+    assert used.words == told  # until the dialog is opened again, or another drafter chosen
+
+
 def test_the_choice_of_before_is_told_to_the_engine_at_once(
     window: MainWindow, bridge: FakeBridge, tmp_path: Path
 ) -> None:
@@ -128,14 +154,17 @@ def test_automatic_need_not_be_told(desk: Desk, bridge: FakeBridge) -> None:
 
 def test_a_folder_is_used_and_one_that_is_not_there_is_refused(desk: Desk, bridge: FakeBridge, tmp_path: Path) -> None:
     desk.dialog.chosen.emit(str(tmp_path / "nothing"), False)
-    assert desk.words.startswith("There is no folder")
+    assert desk.words.startswith("There is no drafter at")
+    desk.dialog.chosen.emit(str(tmp_path), False)
+    assert "holds no config.json" in desk.words
     desk.dialog.chosen.emit("", False)
     assert desk.words == "Choose a model, a file or a folder first."
     assert (desk.controller.choice, bridge.posted) == (AUTOMATIC, [])
-    desk.dialog.chosen.emit(str(tmp_path), False)
-    assert bridge.posted == [UseDrafter(str(tmp_path))]
-    assert desk.controller.choice == str(tmp_path)
-    bridge.tell(Failed("The store is damaged.", UseDrafter(str(tmp_path))))
+    folder = str(built_in_drafter())
+    desk.dialog.chosen.emit(folder, False)
+    assert bridge.posted == [UseDrafter(folder)]
+    assert desk.controller.choice == folder
+    bridge.tell(Failed("The store is damaged.", UseDrafter(folder)))
     assert (desk.words, desk.toasts) == ("The store is damaged.", ["The store is damaged."])
 
 

@@ -131,7 +131,7 @@ def test_late_definitions_are_resolved_when_finished() -> None:
     stream.feed("see [a]\n\nmore\n\n[a]: http://example.org\n")
     (block,) = stream.finish()
     assert isinstance(block, ProseBlock)
-    assert '<a href="http://example.org">a</a>' in block.html
+    assert '<a href="http://example.org" title="http://example.org">a</a>' in block.html
 
 
 def test_raw_html_is_shown_as_text() -> None:
@@ -143,7 +143,7 @@ def test_raw_html_is_shown_as_text() -> None:
 
 def test_images_are_links_with_their_words() -> None:
     assert html("![a *cat*](http://example.org/cat.png)") == (
-        '<p><a href="http://example.org/cat.png">a <em>cat</em></a></p>'
+        '<p><a href="http://example.org/cat.png" title="http://example.org/cat.png">a <em>cat</em></a></p>'
     )
     assert "<img" not in html("![](file:///etc/passwd) ![x](data:image/png;base64,AAAA)")
 

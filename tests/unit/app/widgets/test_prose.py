@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import QByteArray, QUrl
-from PySide6.QtGui import QDesktopServices, QTextDocument
+from PySide6.QtCore import QByteArray, QEvent, Qt, QUrl
+from PySide6.QtGui import QDesktopServices, QHelpEvent, QTextDocument
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QToolTip
 from pytestqt.qtbot import QtBot
 
+from app.text.markdown import ProseBlock, parse
 from app.theme import ThemeKeeper
 from app.widgets.prose import Prose
 
@@ -37,6 +40,25 @@ def test_other_links_open_nothing(prose: Prose, opened: list[str], address: str)
     prose.anchorClicked.emit(QUrl(address))
     assert opened == []
     assert prose.toPlainText() == "stays"
+
+
+def test_a_link_shows_its_address_under_the_pointer_and_to_the_keyboard(prose: Prose, qtbot: QtBot) -> None:
+    (block,) = parse("See [this](https://a.example/x) and [that](https://b.example).")
+    assert isinstance(block, ProseBlock)
+    prose.set_html(block.html)
+    prose.arrange(400)
+    with qtbot.waitExposed(prose):
+        prose.show()
+    prose.setFocus()
+    qtbot.waitUntil(prose.hasFocus)
+    place = prose.cursorRect(prose.document().find("that")).center()
+    rest = QHelpEvent(QEvent.Type.ToolTip, place, prose.viewport().mapToGlobal(place))
+    QApplication.sendEvent(prose.viewport(), rest)
+    assert QToolTip.text() == "https://b.example"
+    for address in ("https://a.example/x", "https://b.example"):
+        QTest.keyClick(prose, Qt.Key.Key_Tab)
+        assert QToolTip.text() == prose.accessibleDescription() == address
+    QToolTip.hideText()
 
 
 def test_nothing_is_loaded(prose: Prose) -> None:
