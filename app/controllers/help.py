@@ -1,4 +1,4 @@
-"""What the help menu offers: facts about this program, and its log."""
+"""What the help menu offers: the user guide, facts about this program, and its log."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from PySide6.QtCore import Qt, Slot, qVersion
 from app.controllers.controller import Controller, open_folder
 from app.crash.watch import log_file
 from app.dialogs.about_dialog import AboutDialog
+from app.dialogs.guide_dialog import GuideDialog
+from app.dialogs.parts import show_in_front
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
+from app.text.guide import read_guide
 from app.theme import ThemeKeeper
 from engine import ReadRuntime
 from engine.messages.events import Event, Failed, RuntimeRead
@@ -20,7 +23,8 @@ from engine.messages.targets import Runtime
 
 
 class HelpController(Controller):
-    """Opens the dialog about this program, and the folder of its log. All its files are in `data_dir`."""
+    """Opens the user guide, the dialog about this program, and the folder of its log. All its files are in
+    `data_dir`."""
 
     def __init__(self, window: MainWindow, theme: ThemeKeeper, bridge: EngineBridge, data_dir: Path) -> None:
         super().__init__(window, bridge)
@@ -28,8 +32,16 @@ class HelpController(Controller):
         self._data_dir = data_dir
         self._runtime: Runtime | None = None
         self.dialog: AboutDialog | None = None  # while it is open
+        self.guide: GuideDialog | None = None  # once it was opened
+        window.guide_action.triggered.connect(self._show_guide)
         window.about_action.triggered.connect(self._show_about)
         window.logs_action.triggered.connect(self._open_logs)
+
+    @Slot()
+    def _show_guide(self) -> None:
+        if self.guide is None:
+            self.guide = GuideDialog(self._theme, read_guide(), self._window)
+        show_in_front(self.guide)
 
     @Slot()
     def _open_logs(self) -> None:

@@ -14,6 +14,7 @@ from app.dialogs.conversation_dialog import ConversationDialog
 from app.dialogs.drafter_dialog import DrafterDialog
 from app.dialogs.form_wording import FormRow, form_rows
 from app.dialogs.forms_dialog import FormsDialog
+from app.dialogs.guide_dialog import GuideDialog
 from app.dialogs.history.page import HistoryPage
 from app.dialogs.library.library_dialog import LibraryDialog
 from app.dialogs.personal_dialog import PersonalDialog
@@ -24,6 +25,7 @@ from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings
 from app.settings.declaration import Group, shown_settings
 from app.settings.shortcuts import KeyProblem, Shortcuts, fixed_keys
+from app.text.guide import read_guide
 from app.text.learned import model_views
 from app.theme import ThemeKeeper
 from app.widgets.option_row import LinkRow
@@ -188,6 +190,7 @@ TOP_LEVELS: dict[str, Callable[[ThemeKeeper], QWidget]] = {
     "speed": _speed,
     "shortcuts": _shortcuts,
     "store": _store,
+    "user guide": lambda keeper: GuideDialog(keeper, read_guide()),
     "settings, chat": lambda keeper: _settings(keeper, Group.CHAT),
     "settings, shortcuts": lambda keeper: _settings(keeper, Group.SHORTCUTS),
 }
