@@ -152,7 +152,7 @@ class ModelCard(QFrame):
             return used
         target, drafter = pair.pair
         use = button(
-            self.tr("Use this one") if adapter.number is not None else self.tr("Use it"),
+            self.tr("Use this one") if adapter.number is not None else self.tr("Undo learning"),
             "link",
             self.adapters,
             lambda: self.adapter_chosen.emit(target, drafter, adapter.number),
