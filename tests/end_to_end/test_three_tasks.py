@@ -72,7 +72,8 @@ class Hand:
             assert isinstance(menu, QMenu)
             action = next(each for each in menu.actions() if each.text().replace("&", "") == name)
             self.click(menu, menu.actionGeometry(action).center())
-            menu = action.menu()
+            below = action.menu()
+            menu = below if isinstance(below, QMenu) else None
 
     def use(self, view: RowsView) -> None:
         """Its first row."""
