@@ -49,7 +49,9 @@ class HelpController(Controller):
         if folder.is_dir():
             open_folder(folder)
         else:
-            words = self.tr("There is no log: {folder} cannot be written; make room, or allow it to be written.")
+            words = self.tr(
+                "There is no log, because {folder} cannot be written. Make room on the disk, or allow writing there."
+            )
             self._window.toasts.show_error(words.format(folder=folder))
 
     @Slot()
@@ -60,7 +62,7 @@ class HelpController(Controller):
         self.dialog = AboutDialog(self._theme, self._window.version, self._window)
         self.dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.dialog.finished.connect(self._on_closed)
-        self._show_facts(self.tr("Being asked…"))
+        self._show_facts(self.tr("Loading…"))
         if self._runtime is None:
             self._bridge.post(ReadRuntime()).failed.connect(self._on_failed)
         self.dialog.open()
@@ -86,10 +88,10 @@ class HelpController(Controller):
         runtime = self._runtime or Runtime(until_known, ())
         facts = (
             (self.tr("Licence"), _licence()),
-            (self.tr("Models run with"), runtime.build),
+            (self.tr("Runs models with"), runtime.build),
             (self.tr("Features in use"), ", ".join(runtime.features)),
             (self.tr("Built on"), f"Python {platform.python_version()}, Qt {qVersion()}"),
-            (self.tr("Everything is kept in"), str(self._data_dir)),
+            (self.tr("Data folder"), str(self._data_dir)),
         )
         self.dialog.show_facts(tuple(fact for fact in facts if fact[1]))
 

@@ -162,7 +162,7 @@ def _state(target: LibraryTarget, is_in_use: bool) -> str:
     if target.problem:
         return target.problem
     about = target.details.speculation if target.details else ""
-    answers = Library.tr("This model answers now.") if is_in_use else ""
+    answers = Library.tr("Loaded.") if is_in_use else ""
     return " ".join(filter(None, (answers, about)))
 
 

@@ -34,7 +34,7 @@ from tests.fakes.supply import FAKE_STARTER, TEXT, FakeSupply, large_target
 STEEP = FixedCosts({1: 1.0, 16: 16.0})
 GENTLE = FixedCosts({1: 1.0, 2: 1.2, 16: 4.0})
 WRONG = Guesses(2000, 0, 0, 0)
-STARTER_READY = "The starter is ready: it guesses ahead while replies are written, and the ratio is measured."
+STARTER_READY = "The starter is ready."
 
 pytestmark = pytest.mark.usefixtures("drafter_and_recall")
 
@@ -159,7 +159,7 @@ def test_where_nobody_pays_nothing_is_loaded_and_the_state_says_so(
 ) -> None:
     passes(STEEP)
     start = Start(FakeSupply(tmp_path))
-    assert start.state.startswith("No drafter pays for this model on this machine, so none is loaded")
+    assert start.state.startswith("No drafter pays for this model on this computer, so none is loaded")
     assert not start.speculation.is_loading
     start.write()
     assert not start.speculation.is_drafting

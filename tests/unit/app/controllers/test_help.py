@@ -40,12 +40,12 @@ def test_about_tells_what_runs_the_models(window: MainWindow, keeper: ThemeKeepe
     assert dialog is not None
     assert dialog.heading.text() == "Slipstream 1.2.3"
     assert bridge.posted == [ReadRuntime()]
-    assert ("Models run with", "Being asked…") in dialog.facts
+    assert ("Runs models with", "Loading…") in dialog.facts
     bridge.tell(RuntimeRead(Runtime("llama-cpp-python 9.9", ("AVX2", "FMA"))))
     QCoreApplication.processEvents()
-    assert dict(dialog.facts)["Models run with"] == "llama-cpp-python 9.9"
+    assert dict(dialog.facts)["Runs models with"] == "llama-cpp-python 9.9"
     assert dict(dialog.facts)["Features in use"] == "AVX2, FMA"
-    assert dict(dialog.facts)["Everything is kept in"] == str(tmp_path)
+    assert dict(dialog.facts)["Data folder"] == str(tmp_path)
     dialog.copy_button.click()
     assert "Slipstream 1.2.3\n" in QGuiApplication.clipboard().text()
     assert "Features in use: AVX2, FMA" in QGuiApplication.clipboard().text()
@@ -62,7 +62,7 @@ def test_a_runtime_that_cannot_be_read_is_told_of(window: MainWindow, keeper: Th
     bridge.tell(Failed("llama.cpp is missing.", ReadRuntime()))
     QCoreApplication.processEvents()
     assert controller.dialog is not None
-    assert ("Models run with", "llama.cpp is missing.") in controller.dialog.facts
+    assert ("Runs models with", "llama.cpp is missing.") in controller.dialog.facts
 
 
 def test_the_log_folder_is_opened_where_there_is_one(window: MainWindow, keeper: ThemeKeeper, tmp_path: Path) -> None:

@@ -194,7 +194,7 @@ def test_one_that_loads_joins_when_it_is_there(monkeypatch: pytest.MonkeyPatch) 
     assert "toy" not in write(speculation).figures.by_proposer
     Late.loaded.set()
     joined()
-    assert told[-1].startswith("Toy is ready: ")
+    assert told[-1].startswith("Toy is ready.")
     assert not speculation.is_loading
     assert "toy" in write(speculation).figures.by_proposer
 
