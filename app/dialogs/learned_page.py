@@ -158,7 +158,7 @@ class ModelCard(QFrame):
             lambda: self.adapter_chosen.emit(target, drafter, adapter.number),
             tip=self.tr("Applies from the next reply on. If learning is on, it continues from here."),
         )
-        use.setAccessibleName(self.tr("Use for {model}: {adapter}").format(model=model, adapter=adapter.name))
+        use.setAccessibleName(self.tr("Use for {model}: {snapshot}").format(model=model, snapshot=adapter.name))
         self.use_buttons.append(use)
         return use
 

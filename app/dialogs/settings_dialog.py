@@ -57,7 +57,7 @@ class SettingsDialog(QDialog):
         self.nothing = words("", self, kind="quiet")
         self.num_found = words("", self, kind="quiet")
         self.loading = QWidget(self)
-        self.load_button = button(self.tr("Load again now"), "outlined", self.loading, self.load_requested)
+        self.load_button = button(self.tr("Reload now"), "outlined", self.loading, self.load_requested)
         self.reset_all_button = button(self.tr("Reset all…"), "outlined", self, self._ask_reset)
         self.close_button = button(self.tr("Close"), "outlined", self, self.close)
         self._arrange()

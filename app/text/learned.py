@@ -97,7 +97,7 @@ def outcome_words(outcome: ImportOutcome) -> str:
         return Learned.tr("All of it was here already.")
     adapters = _adapters(outcome.num_adapters)
     if outcome.num_published:
-        adapters = Learned.tr("{adapters} (%n now in use)", "", outcome.num_published, adapters=adapters)
+        adapters = Learned.tr("{snapshots} (%n now in use)", "", outcome.num_published, snapshots=adapters)
     texts = Learned.tr("{number} text(s) to reuse", "", outcome.num_texts)
     return Learned.tr("New: {amounts}.", amounts=", ".join((_ngrams(outcome.num_ngrams), adapters, texts)))
 
@@ -223,10 +223,10 @@ def _amounts(learned: LearnedSummary, vocabulary: str) -> Iterator[str]:
     used = _published(adapters)
     if used is not None:
         yield Learned.tr(
-            "{adapters} ({before} → {after} right guesses in a row, from {number} repl(y|ies))",
+            "{snapshots} ({before} → {after} right guesses in a row, from {number} repl(y|ies))",
             "",
             used.num_learned,
-            adapters=_adapters(len(adapters)),
+            snapshots=_adapters(len(adapters)),
             before=f"{used.before:.2f}",
             after=f"{used.after:.2f}",
         )

@@ -169,6 +169,6 @@ def _why_nobody(best: DrafterProspect | None) -> str:
     if best is None:
         return "There is no drafter for this model."
     return (
-        f"No drafter pays for this model on this computer, so none is loaded. With the best, {best.source.label}, it is "
-        f"expected to write {best.speedup:.2f} times as fast as without speed-up."
+        f"No drafter pays for this model on this computer, so none is loaded. With the best, {best.source.label}, it "
+        f"is expected to write {best.speedup:.2f} times as fast as without speed-up."
     )

@@ -106,7 +106,7 @@ def test_the_chosen_drafter_joins_and_is_named(tmp_path: Path) -> None:
     assert start.told == ["The starter is being loaded.", STARTER_READY]
     reply = start.write()
     assert reply.figures.by_proposer["drafter"].num_accepted > 10
-    assert start.state.startswith("The starter guesses ")
+    assert start.state.endswith(" ahead: the starter.")
     assert start.supply.opened == ["starter"]
 
 
@@ -183,7 +183,7 @@ def test_a_drafter_is_exchanged_between_replies(tmp_path: Path) -> None:
     ]
     assert [drafting and drafting.key for drafting in start.supply.told] == ["starter", None, BUILT_IN]
     assert start.write().figures.by_proposer["drafter"].num_accepted > 10
-    assert start.state.startswith("The built-in drafter guesses ")
+    assert start.state.endswith(" ahead: the built-in drafter.")
 
 
 def test_a_drafter_that_does_not_pay_is_dropped_between_replies(
@@ -296,7 +296,7 @@ def test_a_second_start_goes_on_from_the_chances_of_the_first(tmp_path: Path) ->
     second.write()
     assert notebook.pace is not None
     assert notebook.pace.forms["the starter"].num_askings > known.forms["the starter"].num_askings
-    assert sum(notebook.pace.chances["recall"].tried) >= sum(known.chances["recall"].tried)
+    assert sum(notebook.pace.chances["earlier text"].tried) >= sum(known.chances["earlier text"].tried)
 
 
 def test_of_a_target_whose_costs_are_known_only_plain_passes_are_timed(tmp_path: Path) -> None:

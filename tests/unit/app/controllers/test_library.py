@@ -381,7 +381,7 @@ def test_what_holds_for_all_may_change_meanwhile(desk: Desk) -> None:
     desk.dialog.library.set_for_all(SamplingSettings(temperature=1.5))
     assert form.sampling.fields["temperature"].value() == 1.5
     assert desk.bridge.posted[-1] == EstimateMemory(STARTER_TARGET.path, TargetSettings(threads=5))
-    form.sampling.preset.setCurrentText("Own figures")
+    form.sampling.preset.setCurrentText("Custom")
     form.sampling.preset.activated.emit(form.sampling.preset.currentIndex())
     assert form.sampling.sampling == SamplingSettings(temperature=1.5)
 

@@ -85,8 +85,8 @@ def test_a_profile_is_told_with_what_does_not_fit_here() -> None:
     view = profile_view(ProfileSummary(WHEN, "0.1.0", inside), learned(), IN_USE, "Tiny")
     assert view.headline == "Made on 3 March 2026 with Slipstream 0.1.0."
     assert view.contents[0] == (
-        "Tiny, Model v0: 2 snapshots (0.98 → 1.20 right guesses in a row, from 80 replies), 1,234 word patterns and 300 "
-        "texts to reuse, of 64,000 tokens."
+        "Tiny, Model v0: 2 snapshots (0.98 → 1.20 right guesses in a row, from 80 replies), 1,234 word patterns and "
+        "300 texts to reuse, of 64,000 tokens."
     )
     assert view.contents[1].startswith("A model that has not been used here: 3 snapshots")
     assert view.contents[2].startswith("Speed of replies by Tiny")
