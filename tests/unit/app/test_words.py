@@ -16,7 +16,8 @@ from engine.parameters import parameters
 MARKING = {"tr", "translate", "QT_TRANSLATE_NOOP"}
 ODD = re.compile(
     r"as for all|what holds for all|the usual ones?\b|from the next loading|load again|as it came|some tens"
-    r"|makes? no sense|a message of the system|\badapter|n-gram|to recall|nobody drafts|drafts for|who drafts|right guesses per",
+    r"|makes? no sense|a message of the system"
+    r"|\badapter|n-gram|to recall|nobody drafts|drafts for|who drafts|right guesses per",
     re.IGNORECASE,
 )
 HISTORY = "dialogs/history"  # a page for those who want the figures
@@ -32,15 +33,11 @@ def shown() -> Iterator[tuple[str, str]]:
         for call in (each for each in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(each, ast.Call)):
             name = getattr(call.func, "attr", getattr(call.func, "id", ""))
             if name in MARKING:
-                yield from ((place, each.value) for each in call.args if is_text(each))
+                yield from ((place, str(each.value)) for each in call.args if isinstance(each, ast.Constant))
     for setting in shown_settings(AppSettings):
         yield from (("settings", words) for words in (setting.label, setting.description))
     for parameter in (*OWN_PARAMETERS, *parameters(TargetSettings)):
         yield from (("parameters", words) for words in (parameter.title, parameter.explanation, parameter.unset))
-
-
-def is_text(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 def test_no_word_is_odd_or_technical() -> None:
