@@ -241,7 +241,8 @@ class MainWindow(QMainWindow):
         self.history_action = self._action(self.tr("Speed…"), "Ctrl+Shift+S")
         self.meter.history_requested.connect(self.history_action.trigger)
         self.compare_action = self._action(self.tr("Compare plain and sped up…"))
-        self.shortcuts_action = self._action(self.tr("Keyboard shortcuts"), "F1", self._show_shortcuts)
+        self.guide_action = self._action(self.tr("User guide"), "F1")
+        self.shortcuts_action = self._action(self.tr("Keyboard shortcuts"), "Ctrl+/", self._show_shortcuts)
         self.update_action = self._action(self.tr("Check for updates now"))
         self.logs_action = self._action(self.tr("Open the log folder"))
         self.about_action = self._action(self.tr("About Slipstream"), role=role.AboutRole)
@@ -297,7 +298,13 @@ class MainWindow(QMainWindow):
                     (self.larger_action, self.smaller_action, self.usual_size_action),
                 ),
             ),
-            (self.tr("&Help"), ((self.shortcuts_action, self.logs_action), (self.update_action, self.about_action))),
+            (
+                self.tr("&Help"),
+                (
+                    (self.guide_action, self.shortcuts_action),
+                    (self.logs_action, self.update_action, self.about_action),
+                ),
+            ),
         )
         if self.menuBar().isNativeMenuBar():  # the bar at the top of the screen
             _fill(self.menuBar().addMenu(self.tr("&File")), (chats, speeds, pages, (self.quit_action,)))

@@ -68,7 +68,7 @@ def speculate(
     the costs and chances in `memory`, which keeps the costs from the first loading on, and to which every reply that
     may be learned from adds. For the rest see `open_speculation`. Raises Interrupted."""
     if not config.speculation.enabled:
-        return Speculation.off("Speculation is switched off.")
+        return Speculation.off("Speed-up is off.")
     if TargetFeature.ROLLBACK not in target.features:  # nothing is to be measured then
         return Speculation.cannot_roll_back()
     known = _recalled(memory)

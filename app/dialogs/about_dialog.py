@@ -31,7 +31,7 @@ class AboutDialog(Dialog):
         self.heading = words(f"Slipstream {version}".strip(), self, kind="title")
         sentence = self.tr("Chat with language models on your own computer. Nothing you write leaves it.")
         self._grid = in_grid([], spacing=(16, 6), stretches=(0, 1))
-        copies = self.tr("Copies all of this, for somebody who helps you")
+        copies = self.tr("Copies all of this, to send to someone who helps you")
         self.copy_button = button(self.tr("Copy"), "outlined", self, self._copy, tip=copies)
         self.close_button = button(self.tr("Close"), "outlined", self, self.close)
         self.close_button.setDefault(True)

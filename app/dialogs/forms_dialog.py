@@ -21,13 +21,12 @@ _WIDTH_PX = 820
 _ABOUT = QT_TRANSLATE_NOOP(
     "FormsDialog",
     "A form is the same model with its weights stored in another way (a quantization). Some are faster on this "
-    "computer, and most change its words. Each form that you tick is made, timed beside the model, compared with it "
-    "and removed again. Your chats go first, and the model stays as it is.",
+    "computer, and most change its words a little. Each form that you tick is made, timed, compared with the "
+    "model, and removed again. The model itself does not change, and your chats go first.",
 )
 _OWN_TIP = QT_TRANSLATE_NOOP(
     "FormsDialog",
-    "The model answers them once more, on this computer, in place of built-in prompts. Nothing of that is kept but how "
-    "far the forms are apart.",
+    "The model answers them again, instead of built-in prompts. Only the comparison is kept.",
 )
 _SAME_TIP = QT_TRANSLATE_NOOP("FormsDialog", "Among those whose words are practically the same; it takes seconds")
 _KEEP_TIP = QT_TRANSLATE_NOOP("FormsDialog", "Makes this form, as a model of its own in the library")
@@ -71,11 +70,11 @@ class FormsDialog(Dialog):
             self.starter_tune_requested,
             tip=self.tr(_SAME_TIP),
         )
-        self.reset_button = button(self.tr("Use it as it came"), "outlined", self.starter, self.starter_reset_requested)
+        self.reset_button = button(self.tr("Use the original"), "outlined", self.starter, self.starter_reset_requested)
         self.table = FormsTable(self)
         self.table.changed.connect(self._show_current)
         self.advice = set_up(words("", self), kind="title")
-        own_prompts = QCheckBox(self.tr("Compare along replies to my own latest prompts"), self)
+        own_prompts = QCheckBox(self.tr("Compare with my own latest prompts"), self)
         self.own_prompts = set_up(own_prompts, tip=f"<p>{self.tr(_OWN_TIP)}</p>")
         self.needs = words("", self, kind="quiet")
         self.words = words("", self)

@@ -57,7 +57,7 @@ class SettingsDialog(Dialog):
         self.nothing = words("", self, kind="quiet")
         self.num_found = words("", self, kind="quiet")
         self.loading = QWidget(self)
-        self.load_button = button(self.tr("Load again now"), "outlined", self.loading, self.load_requested)
+        self.load_button = button(self.tr("Reload now"), "outlined", self.loading, self.load_requested)
         self.reset_all_button = button(self.tr("Reset all…"), "outlined", self, self._ask_reset)
         self.close_button = button(self.tr("Close"), "outlined", self, self.close)
         self._arrange()
@@ -127,7 +127,7 @@ class SettingsDialog(Dialog):
         in_column([*parts, self.nothing, Stretch()], inside=inside, margins=(4, 0, 12, 8), spacing=0)
         self.area = ScrollArea("plain", self)
         self.area.setWidget(inside)
-        later = words(self.tr("Some of this holds from the next loading of a model on."), self.loading, "quiet")
+        later = words(self.tr("Some changes apply when the model is reloaded."), self.loading, "quiet")
         in_row([Placed(later, 1), self.load_button], inside=self.loading)
         left = in_column([self.search, self.num_found, Placed(self.pages, 1)], spacing=8)
         sides = in_row([left, Placed(self.area, 1)], spacing=18)
@@ -190,5 +190,5 @@ class SettingsDialog(Dialog):
 
     @Slot()
     def _ask_reset(self) -> None:
-        text = self.tr("Reset all settings and shortcuts to the usual ones? Chats and models stay as they are.")
+        text = self.tr("Reset all settings and shortcuts to their defaults? Chats and models are not changed.")
         ask(question_box(self, self.tr("Reset all settings"), text), self.tr("Reset all"), self.all_reset.emit)

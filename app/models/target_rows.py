@@ -13,10 +13,10 @@ from app.text.translation import QT_TRANSLATE_NOOP, Words, translate
 from engine.messages.targets import HubModel, LibraryTarget
 
 ABOUT_FIT = {
-    Fit.FITS: QT_TRANSLATE_NOOP("Hub", "It fits into this machine's memory with room to spare."),
-    Fit.TIGHT: QT_TRANSLATE_NOOP("Hub", "It fits into this machine's memory, but leaves little for other programs."),
-    Fit.TOO_LARGE: QT_TRANSLATE_NOOP("Hub", "It needs more memory than this machine can give it."),
-    Fit.NO_ROOM: QT_TRANSLATE_NOOP("Hub", "There is not enough room for it on the disk."),
+    Fit.FITS: QT_TRANSLATE_NOOP("Hub", "Fits into the memory of this computer with room to spare."),
+    Fit.TIGHT: QT_TRANSLATE_NOOP("Hub", "Fits into the memory of this computer, but leaves little for other programs."),
+    Fit.TOO_LARGE: QT_TRANSLATE_NOOP("Hub", "Needs more memory than this computer has."),
+    Fit.NO_ROOM: QT_TRANSLATE_NOOP("Hub", "There is not enough disk space for it."),
 }
 _RECOMMENDED = {
     Fit.FITS: QT_TRANSLATE_NOOP("Hub", "recommended, fits"),
@@ -89,7 +89,7 @@ def hub_file_row(advice: FileAdvice) -> Row:
     file = advice.file
     parts = Hub.tr("%n parts", "", file.num_parts) if file.num_parts > 1 else ""
     fit = _RECOMMENDED[advice.fit] if advice.is_recommended else advice.fit.value
-    how = Hub.tr("Estimated from the size of the file and the memory of this machine.")
+    how = Hub.tr("Estimated from the size of the file and the memory of this computer.")
     return Row(
         key=file,
         title=" · ".join(filter(None, (file.quantization or file.name, size_words(file.size_bytes), parts))),
@@ -133,9 +133,8 @@ def _speed(advice: FileAdvice) -> str:
     if not advice.speed:
         return ""
     if advice.is_fast:
-        return Hub.tr("Fast on this computer: it was, with another model in this form that was measured here.")
+        return Hub.tr("Fast on this computer, judging by another model in this form that was measured.")
     return Hub.tr(
-        "Expected to write {speed} times as fast as the fastest form on this computer, by another model that was "
-        "measured here.",
+        "Expected to write {speed} times as fast as the fastest form, judging by another model that was measured.",
         speed=f"{advice.speed:.2f}",
     )

@@ -58,13 +58,20 @@ class AppSettings(BaseModel):
         bool,
         Shown(
             Group.GENERAL,
-            "Tell me when a long reply is ready",
-            "With a message of the system, and only while you work in another window.",
+            "Notify me when a long reply is ready",
+            "Shows a system notification while you work in another window.",
         ),
     ] = True
     notify_after_s: Annotated[
         int,
-        Parameter("A reply is long after", 1, 3600, step=5, about="From your message to the reply's end.", unit="s"),
+        Parameter(
+            "A reply is long after",
+            1,
+            3600,
+            step=5,
+            about="Counted from your message to the end of the reply.",
+            unit="s",
+        ),
         Shown(Group.GENERAL),
     ] = 15
     check_updates: Annotated[
@@ -72,7 +79,7 @@ class AppSettings(BaseModel):
         Shown(
             Group.GENERAL,
             "Check for updates",
-            "Once a day, the site of this build is asked for the newest version. Off, nobody is asked.",
+            "Asks once a day for the newest version. Off, nothing is asked.",
         ),
     ] = False
     theme: Annotated[
@@ -80,8 +87,8 @@ class AppSettings(BaseModel):
         Shown(
             Group.APPEARANCE,
             "Theme",
-            "Colours of all windows of Slipstream.",
-            (("system", "As the system"), ("light", "Light"), ("dark", "Dark")),
+            "Colours of all windows.",
+            (("system", "Like the system"), ("light", "Light"), ("dark", "Dark")),
         ),
     ] = Look().theme
     text_size: Annotated[int, TEXT_SIZE, Shown(Group.APPEARANCE)] = Look().text_size
@@ -90,7 +97,7 @@ class AppSettings(BaseModel):
         Shown(
             Group.CHAT,
             "Send messages with",
-            "Shift+Enter breaks the line, and so does Enter where it does not send.",
+            "Shift+Enter starts a new line, and so does Enter if it does not send.",
             (("enter", "Enter"), ("ctrl+enter", "Ctrl+Enter")),
         ),
     ] = "enter"
@@ -99,7 +106,7 @@ class AppSettings(BaseModel):
         Shown(
             Group.CHAT,
             "System prompt for new chats",
-            "What every new chat tells the model first; chats that have begun keep their own.",
+            "Told to the model first in every new chat. Existing chats keep their own.",
         ),
     ] = ""
     sampling: Annotated[SamplingSettings, Shown(Group.CHAT)] = SamplingSettings()
@@ -167,7 +174,7 @@ class SettingsFile:
         except FileNotFoundError:
             return AppSettings(), ""
         except OSError as error:
-            sentence = translate("Settings", "{file} cannot be read ({reason}); the usual settings are used.")
+            sentence = translate("Settings", "{file} cannot be read ({reason}); default settings are used.")
             return AppSettings(), sentence.format(file=self._path, reason=error.strerror)
         try:
             return AppSettings.model_validate_json(content), ""
@@ -183,13 +190,14 @@ class SettingsFile:
         wrong = {str(place[1] if place[0] == "sampling" else place[0]) for place in places}
         if not wrong:
             sentence = translate(
-                "Settings", "The settings make no sense and are the usual ones now; the file is kept as {file}."
+                "Settings",
+                "The settings file is damaged, so default settings are used. The damaged file was kept as {file}.",
             )
             return AppSettings(), sentence.format(file=aside.name)
         fields = {name: value for name, value in json.loads(content).items() if name not in wrong}
         sentence = translate(
             "Settings",
-            "In the settings these make no sense and are the usual ones now: {names}; the file is kept as {file}.",
+            "These settings were not valid and are back to their defaults: {names}. The old file was kept as {file}.",
         ).format(names=", ".join(sorted(wrong)), file=aside.name)
         return AppSettings.model_validate_json(json.dumps(fields)), sentence
 

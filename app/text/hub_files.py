@@ -29,7 +29,7 @@ class Fit(StrEnum):
     FITS = QT_TRANSLATE_NOOP("Hub", "fits")
     TIGHT = QT_TRANSLATE_NOOP("Hub", "tight")
     TOO_LARGE = QT_TRANSLATE_NOOP("Hub", "too large")
-    NO_ROOM = QT_TRANSLATE_NOOP("Hub", "no room on the disk")
+    NO_ROOM = QT_TRANSLATE_NOOP("Hub", "not enough disk space")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +101,9 @@ class Download:
         so_far = Downloads.tr("{done} of {whole}", done=size_words(self.num_bytes), whole=whole)
         match self.state:
             case DownloadState.WAITING if not self.num_bytes:
-                return Downloads.tr("Waiting to begin, {whole}", whole=whole)
+                return Downloads.tr("Waiting to start, {whole}", whole=whole)
             case DownloadState.WAITING:
-                return Downloads.tr("Waiting to go on, {so_far}", so_far=so_far)
+                return Downloads.tr("Waiting to continue, {so_far}", so_far=so_far)
             case DownloadState.RUNNING if not self.bytes_per_s:
                 return so_far
             case DownloadState.RUNNING:

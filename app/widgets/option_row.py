@@ -43,7 +43,7 @@ class OptionRow(QWidget):
         self._about.setVisible(bool(description))
         self.problem = set_up(QLabel(self, wordWrap=True), kind="problem")
         self.problem.hide()
-        reset = self.tr("Reset “{name}” to the usual").format(name=name)
+        reset = self.tr("Reset “{name}” to its default").format(name=name)
         self.reset_button = keep_place(
             IconButton(keeper, "reset", reset, self.reset_requested, icon_px=15, parent=self)
         )
@@ -176,11 +176,11 @@ class ShortcutRow(OptionRow):
         super().__init__(keeper, Group.SHORTCUTS, shortcut.words, "", parent)
         self._wanted = ""
         self._owner = ""
-        tip = self.tr("Press it, and then the keys; Backspace for none, Esc to leave it as it is")
+        tip = self.tr("Press this, then the new keys. Backspace: no keys. Esc: cancel.")
         self.field = set_up(KeyField(self), tip=tip)
         self.field.chosen.connect(self.chosen)
         self._control.addWidget(self.field)
-        swap = self.tr("Swap them")
+        swap = self.tr("Swap")
         self.swap_button = button(swap, "link", self, lambda: self.swap_requested.emit(self._wanted, self._owner))
         self.swap_button.hide()
         self._grid.addWidget(self.swap_button, 4, 0, Qt.AlignmentFlag.AlignLeft)

@@ -24,14 +24,14 @@ from engine.target.interface import TargetFeature
 
 _logger = logging.getLogger("slipstream.speculation")
 
-_CANNOT_ROLL_BACK = "Off: this model cannot take back what it has read, so nothing can be drafted for it."
+_CANNOT_ROLL_BACK = "No speed-up: this model cannot take back what it has read."
 _LOADING = "{} is being loaded."
-_READY = "{} is ready: it guesses ahead while replies are written, and the ratio is measured."
+_READY = "{} is ready."
 _FAILED = "{} failed ({}); replies are written without it."
 _NOT_LOADED = "{} could not be loaded ({}); replies are written without it."
 _UNMET = "{} is off: this model offers no {}."
-_PAUSED = "Paused: this text is unpredictable."
-_TOO_EXPENSIVE = "Paused: on this machine, checking guesses would cost this model more time than it saves."
+_PAUSED = "Normal speed: nothing to predict here."
+_TOO_EXPENSIVE = "Normal speed: on this computer, checking guesses would take this model longer than they save."
 _DRAFTING_SHARE = 0.1  # of the rounds: less is no drafting to speak of
 _ROUNDS_BETWEEN_SENTENCES = 32
 _REPLIES_BETWEEN_TIMINGS = 8
@@ -224,8 +224,7 @@ class Speculation:
         self._rounds_until_sentence = _ROUNDS_BETWEEN_SENTENCES
         words = max(activity.shares, key=activity.shares.__getitem__, default="")
         if sum(activity.shares.values()) >= _DRAFTING_SHARE:
-            guess = "guess" if " and " in words else "guesses"
-            state = f"{capitalized(words)} {guess} {max(1, round(activity.length))} ahead."
+            state = f"Guessing {max(1, round(activity.length))} ahead: {words}."
         elif self._trouble:
             state = self._trouble
         elif self.is_loading:

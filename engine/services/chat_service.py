@@ -110,7 +110,7 @@ class ChatService:
         conversation = self._repository.open_branch(command.conversation_id, command.message_id)
         *branch, prompt = conversation.messages
         if prompt.role is not Role.USER:
-            raise ConversationMissing("Only a message of yours can be edited; choose one.")
+            raise ConversationMissing("Only your own messages can be edited.")
         self._ask(conversation, branch, command.prompt, command.settings, stop)
 
     def _ask(
@@ -147,7 +147,7 @@ class ChatService:
         while branch and not _is_prompt(branch[-1]):
             branch.pop()
         if not branch:
-            raise ConversationMissing("There is nothing to answer in this conversation yet; write a message first.")
+            raise ConversationMissing("There is nothing to answer in this chat yet; write a message first.")
         turns = _turns(conversation.system_prompt, branch)
         prepared = self._writer.prepare(turns, command.conversation_id)
         self._reply(prepared, branch[-1], conversation, command.settings, stop)
@@ -155,10 +155,12 @@ class ChatService:
     def _continue(self, command: ContinueReply, stop: StopSignal) -> None:
         conversation = self._repository.open_conversation(command.conversation_id)
         if len(conversation.messages) < 2 or conversation.messages[-1].role is not Role.ASSISTANT:
-            raise NotPossible("There is no reply to go on with at the end of this conversation; write a message first.")
+            raise NotPossible("There is no reply to continue in this chat; write a message first.")
         *branch, before = conversation.messages
         if not any(map(_is_prompt, branch)):  # in a chat that came from a file
-            raise NotPossible("This reply answers no message of yours, so it cannot go on; write a message first.")
+            raise NotPossible(
+                "This reply answers no message of yours, so it cannot be continued; write a message first."
+            )
         turns = _turns(conversation.system_prompt, branch)
         prepared = self._writer.prepare(turns, command.conversation_id, before.text)
         self._reply(prepared, branch[-1], conversation, command.settings, stop, before)
@@ -236,9 +238,11 @@ class ChatService:
         if reply.failure is not None:
             raise reply.failure
         if reply.statistics.stop_reason is StopReason.CONTEXT_FULL:
-            raise NotPossible("The context of this model is full; load it with a bigger one to let the reply go on.")
+            raise NotPossible(
+                "The context of this model is full; load it with a bigger context size to continue the reply."
+            )
         if reply.statistics.stop_reason is not StopReason.STOPPED:
-            raise NotPossible("The model has nothing to add to this reply; ask it for more in a message.")
+            raise NotPossible("The model has nothing to add to this reply; ask for more in a message.")
         self._emit(ReplyFinished(before, self._repository.find_siblings(before)))
 
     def _sampled(self, settings: ReplySettings, own: OwnSampling) -> ReplySettings:

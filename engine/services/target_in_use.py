@@ -232,7 +232,7 @@ def _notices(target: Target, settings: TargetSettings) -> Iterator[str]:
             "computed by the CPU, which takes longer. A smaller context size or quantization leaves room for more."
         )
     if not description.chat_template:
-        yield "This model brings no chat template; ChatML is used, which may not suit it."
+        yield "This model has no chat template; ChatML is used, which may not suit it."
     if TargetFeature.ROLLBACK in target.features and not target.limits.rolls_back_freely:
         yield (
             f"This model can take back only the last {target.limits.max_rollback} tokens that it has read: writing a "
@@ -240,6 +240,6 @@ def _notices(target: Target, settings: TargetSettings) -> Iterator[str]:
         )
     if TargetFeature.ROLLBACK not in target.features:
         yield (
-            "This model cannot take back what it has read: writing a reply again reads the whole chat anew, and "
-            "nothing can be drafted ahead of it."
+            "This model cannot take back what it has read, so it gets no speed-up, and regenerating a reply "
+            "reads the whole chat again."
         )

@@ -40,10 +40,10 @@ class SamplingFields(QWidget):
         self._for_all = for_all
         self.sampling: SamplingSettings | None = None  # None: as for all chats
         self._is_filling = False
-        tip = self.tr("How freely words are chosen. It holds from the next reply on.")
+        tip = self.tr("How freely words are chosen. Applies from the next reply on.")
         self.preset = set_up(QComboBox(self), name=self.tr("Sampling"), tip=tip)
         presets = (translate("Sampling", name) for name, _ in PRESETS)
-        self.preset.addItems([self.tr("As for all chats"), *presets, self.tr("Own figures")])
+        self.preset.addItems([self.tr("Defaults"), *presets, self.tr("Custom")])
         self.preset.activated.connect(self._on_preset)
         declared = parameters(SamplingSettings, Scope.TARGET)
         self.fields = {each.name: number_box(each, _FIELD_PX, self) for each in declared}

@@ -166,7 +166,7 @@ def test_failures_stand_where_the_answer_was_awaited(desk: Desk) -> None:
 
 
 def test_progress_speed_and_time_left_are_told(downloading: Desk) -> None:
-    assert downloading.row.words.words == "Waiting to begin, 4.0 GB"
+    assert downloading.row.words.words == "Waiting to start, 4.0 GB"
     downloading.tell(TargetDownloading(Q4, 1_000_000_000, 10_000_000.0))
     assert downloading.row.words.words == "1.0 GB of 4.0 GB, 10.0 MB per second, about 5 min left"
     assert downloading.row.progress.value() == 250
@@ -183,7 +183,7 @@ def test_a_download_is_paused_and_resumed(downloading: Desk) -> None:
     assert desk.row.words.words == "Paused, 1.0 GB of 4.0 GB"
     desk.press(desk.row.resume_button)
     assert desk.latest() == DownloadTarget(Q4)
-    assert desk.row.words.words == "Waiting to go on, 1.0 GB of 4.0 GB"
+    assert desk.row.words.words == "Waiting to continue, 1.0 GB of 4.0 GB"
 
 
 def test_one_that_waits_is_paused_at_once_and_its_late_end_changes_nothing(downloading: Desk) -> None:
@@ -193,7 +193,7 @@ def test_one_that_waits_is_paused_at_once_and_its_late_end_changes_nothing(downl
     assert desk.row.words.words.startswith("Paused")
     desk.press(desk.row.resume_button)
     desk.tell(Failed("The download was stopped.", command))
-    assert desk.row.words.words == "Waiting to begin, 4.0 GB"
+    assert desk.row.words.words == "Waiting to start, 4.0 GB"
 
 
 def test_a_failure_is_told_and_can_be_tried_again(downloading: Desk) -> None:
@@ -321,7 +321,7 @@ def test_beside_a_large_model_the_small_one_of_its_family_is_named(desk: Desk) -
     desk.page.files_requested.emit(large.repository)
     desk.tell(HubFilesListed(large.repository, (large,)))
     assert desk.page.hint.isVisible()
-    assert desk.page.hint.text().startswith("Qwen 2.5 0.5B (429 MB) belongs to this family")
+    assert desk.page.hint.text().startswith("Qwen 2.5 0.5B (429 MB) is a small model of this family")
     desk.page.files_requested.emit("owner/model")
     assert not desk.page.hint.isVisible()
     desk.tell(HubFilesListed("owner/model", (Q4,)))

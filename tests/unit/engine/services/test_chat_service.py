@@ -136,7 +136,7 @@ def test_loading_tells_its_progress_in_whole_percents_and_remembers_the_target(d
     (ready,) = desk.told(TargetReady)
     assert isinstance(ready, TargetReady)
     assert ready.target.name == "fake"
-    assert ready.target.notice == "This model brings no chat template; ChatML is used, which may not suit it."
+    assert ready.target.notice == "This model has no chat template; ChatML is used, which may not suit it."
     (record,) = desk.repository.list_targets()
     assert str(record.path) == path
 

@@ -101,7 +101,7 @@ def test_a_point_tells_when_and_how_many() -> None:
 @pytest.mark.usefixtures("drafter_and_recall")
 def test_the_cells_of_a_row() -> None:
     row = Row("Tiny", TextKind.CODE, tally())
-    who = "Drafter 75\u00a0%, recall 25\u00a0%"
+    who = "Drafter 75\u00a0%, earlier text 25\u00a0%"
     assert cells(row) == ("Code", "2", "200", "3.3", "1.50× ± 0.03", "1.67", "50\u00a0%", who)
     assert cells(Row("Tiny", None, Tally())) == ("All kinds", "0", "0", "–", "–", "–", "–", "–")
 
