@@ -125,9 +125,21 @@ class _Contents(ScrollArea):
             return QSize(width, max(least, self._inside.heightForWidth(width)))
         return QSize(width, self._inside.sizeHint().height())
 
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.LayoutRequest:
+            self._show_bar()
+        return super().event(event)
+
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self.updateGeometry()  # lines are broken at other words
+        self._show_bar()
+
+    def _show_bar(self) -> None:
+        """Qt keeps a bar that was needed for a moment, as the lines beside it need more room."""
+        fits = self.sizeHint().height() <= self.height()
+        policy = Qt.ScrollBarPolicy
+        self.setVerticalScrollBarPolicy(policy.ScrollBarAlwaysOff if fits else policy.ScrollBarAsNeeded)
 
 
 class Question(QFrame):
