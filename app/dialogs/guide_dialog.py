@@ -44,6 +44,7 @@ class GuideDialog(Dialog):
         self.search.installEventFilter(self)
         self.found = words("", self, kind="quiet")
         self.contents = set_up(QListWidget(self), kind="pages", name=self.tr("Contents"))
+        self.contents.setWordWrap(True)
         self.contents.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.contents.addItems([title for title, _ in guide.sections])
         self.contents.setCurrentRow(0)

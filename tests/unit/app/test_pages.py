@@ -20,6 +20,7 @@ from app.dialogs.settings_dialog import SettingsDialog
 from app.dialogs.shortcuts_dialog import ShortcutsDialog
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
+from app.widgets.option_row import SettingRow
 from app.widgets.parts import Sign
 from app.widgets.prompt_editor import PromptRevision
 from app.widgets.table import Table
@@ -181,8 +182,10 @@ def test_signs_and_boxes_grow_with_the_text_and_stay_at_their_words(qtbot: QtBot
     assert attach.sizeHint().width() <= attach.width(), "else the icon is drawn smaller"
     settings = TOP_LEVELS["settings, chat"](keeper)
     assert isinstance(settings, SettingsDialog)
-    for switch in opened(qtbot, settings).findChildren(QCheckBox):
-        label = switch.parentWidget().findChildren(QLabel)[0]  # type: ignore[union-attr]
+    rows = [row for row in opened(qtbot, settings).findChildren(SettingRow) if isinstance(row.control, QCheckBox)]
+    assert rows
+    for row in rows:
+        switch, label = row.control, row.findChildren(QLabel)[0]
         assert abs(switch.geometry().center().y() - label.geometry().center().y()) < switch.height()
 
 

@@ -125,7 +125,7 @@ def test_all_else_is_in_rows() -> None:
         "Speed": "31.0 tokens a second",
         "Plain speed here": "20.0 tokens a second, ± 4\u00a0%",
         "Guesses accepted": "114 of 180 tokens (63\u00a0%)",
-        "Text guessed": "30\u00a0% by Drafter, 10\u00a0% by Recall",
+        "Text guessed": "30\u00a0% by Drafter, 10\u00a0% by Earlier text",
         "Context in use": "1,204 of 8,192 tokens (15\u00a0%)",
     }
     for plain, words in ((33.0, "Slightly slower than plain"), (40.0, "Slower than plain")):

@@ -117,7 +117,7 @@ def test_a_click_shows_all_else_and_leads_to_the_speed_of_all_replies(
     QTest.mouseClick(meter.headline, Qt.MouseButton.LeftButton)
     assert meter.details is not None
     assert meter.details.isVisible()
-    for fact in ("1.6× ± 0.1", "31.0 tokens", "114 of 180 tokens", "40\u00a0% by Recall", "1,204 of 8,192"):
+    for fact in ("1.6× ± 0.1", "31.0 tokens", "114 of 180 tokens", "40\u00a0% by Earlier text", "1,204 of 8,192"):
         assert fact in meter.details.table.text()
         assert fact in meter.headline.toolTip(), "also on hover"
     assert window.rect().contains(window.mapFromGlobal(meter.details.geometry().bottomRight()))
