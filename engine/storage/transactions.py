@@ -57,7 +57,7 @@ class Database:
         self._delete_from_backups([ConversationRow], ids)
         for number in ids:
             connection.execute(delete(ConversationRow).where(ConversationRow.id == number))
-        _mark_erasure(connection)
+        mark_erasure(connection)
 
     def delete_all(self, connection: Connection, rows: Sequence[type[Base]], *, in_backups: bool) -> None:
         """Empties these tables, which `rows_holding` has put in order. `finish_erasure` is to follow."""
@@ -65,7 +65,7 @@ class Database:
             self._delete_from_backups(rows)
         for row in rows:
             connection.execute(delete(row))
-        _mark_erasure(connection)
+        mark_erasure(connection)
 
     def _delete_from_backups(self, rows: Sequence[type[Base]], ids: Sequence[int] | None = None) -> None:
         for backup in self.backups():
@@ -89,7 +89,8 @@ class Database:
                 connection.exec_driver_sql("PRAGMA user_version = 0")
 
 
-def _mark_erasure(connection: Connection) -> None:
+def mark_erasure(connection: Connection) -> None:
+    """`finish_erasure` is to erase what this transaction deletes."""
     connection.exec_driver_sql("PRAGMA user_version = 1")
 
 
