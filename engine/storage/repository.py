@@ -26,7 +26,6 @@ from engine.storage.schema import ConversationRow, Holds, MessageRow, rows_holdi
 from engine.storage.search import MOST_HITS, find_conversations, summary_of
 from engine.storage.targets import TargetRepository
 from engine.storage.texts import encodable, fit_title, wanted_words
-from engine.storage.transactions import mark_erasure
 from engine.storage.trees import KnownTrees, read_tree, write_tree
 from engine.storage.upgrade import upgrade
 
@@ -207,7 +206,7 @@ class Repository(TargetRepository, FormRepository, DrafterRepository, PaceReposi
                 head = branch.latest_of(found.left_heads, beside)
             left = branch.with_left(found.left_heads, found.head_message_id)
             _change(connection, conversation_id, head_message_id=head, left_heads=left)
-            mark_erasure(connection)
+            self._database_of(conversation_id).erase_messages(connection, removed.ids)
             self._removed[conversation_id, message_id] = removed
             return _opened(connection, found, head)
 

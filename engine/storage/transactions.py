@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine, delete
 
 from engine.storage import connections
 from engine.storage.failures import as_store_errors
-from engine.storage.schema import Base, ConversationRow
+from engine.storage.schema import Base, ConversationRow, LessonRow, RecallRow
 
 # Ids of incognito chats and their messages begin here: beyond any that the file gives, so that an id tells where its
 # chat is, and small enough for the window's signals, whose numbers have 32 bits.
@@ -57,7 +57,14 @@ class Database:
         self._delete_from_backups([ConversationRow], ids)
         for number in ids:
             connection.execute(delete(ConversationRow).where(ConversationRow.id == number))
-        mark_erasure(connection)
+        _mark_erasure(connection)
+
+    def erase_messages(self, connection: Connection, ids: Sequence[int]) -> None:
+        """What these messages said, which are deleted already, in the backups and, with `finish_erasure`, here."""
+        for backup in self.backups():
+            with as_store_errors(backup):
+                connections.empty_messages(backup, ids, (RecallRow.__tablename__, LessonRow.__tablename__))
+        _mark_erasure(connection)
 
     def delete_all(self, connection: Connection, rows: Sequence[type[Base]], *, in_backups: bool) -> None:
         """Empties these tables, which `rows_holding` has put in order. `finish_erasure` is to follow."""
@@ -65,7 +72,7 @@ class Database:
             self._delete_from_backups(rows)
         for row in rows:
             connection.execute(delete(row))
-        mark_erasure(connection)
+        _mark_erasure(connection)
 
     def _delete_from_backups(self, rows: Sequence[type[Base]], ids: Sequence[int] | None = None) -> None:
         for backup in self.backups():
@@ -89,8 +96,7 @@ class Database:
                 connection.exec_driver_sql("PRAGMA user_version = 0")
 
 
-def mark_erasure(connection: Connection) -> None:
-    """`finish_erasure` is to erase what this transaction deletes."""
+def _mark_erasure(connection: Connection) -> None:
     connection.exec_driver_sql("PRAGMA user_version = 1")
 
 

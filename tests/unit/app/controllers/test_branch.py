@@ -292,8 +292,9 @@ def test_a_message_is_deleted_from_its_row_or_by_keys_and_brought_back(desk: Des
     QTest.keyClick(view.footer.copy_button, Qt.Key.Key_Delete)
     QTest.keyClick(desk.window, Qt.Key.Key_Backspace, CTRL_SHIFT)
     assert desk.take() == [DeleteMessage(7, 4), DeleteMessage(7, 2), DeleteMessage(7, 4)]
-    desk.tell(MessageDeleted(7, 4))
+    desk.tell(ReplyFinished(SECOND), MessageDeleted(7, 4))
     desk.show(ALL[:3])
+    assert desk.shown == ["One", "First", "Two"]
     (toast,) = desk.window.toasts.shown
     assert toast.action_button is not None
     toast.action_button.click()

@@ -13,6 +13,7 @@ from engine.config import OwnSampling
 from engine.errors import ConversationMissing
 from engine.messages.conversations import Conversation, Message, Role
 from engine.storage import Repository
+from engine.storage.connections import back_up
 
 both = pytest.mark.parametrize("incognito", [False, True], ids=["kept", "incognito"])
 
@@ -264,6 +265,8 @@ def test_the_last_messages_of_a_conversation_stay(repository: Repository, incogn
 def test_what_a_removed_message_said_is_in_no_file(repository: Repository, store: Path) -> None:
     tree = Tree(repository, incognito=False)
     secret = tree.add(tree.deep, "ultramarine")
+    backup = back_up(store, "0001")
+    assert b"ultramarine" in backup.read_bytes()
     delete(tree, repository, secret)
     repository.purge_deleted()
     assert all(b"ultramarine" not in file.read_bytes() for file in store.parent.iterdir())
