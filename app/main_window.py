@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QByteArray, QDataStream, QIODevice, QSize, Qt, QTimer, Signal, SignalInstance, Slot
-from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence, QShowEvent
+from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDragLeaveEvent, QDropEvent, QKeySequence, QShowEvent
 from PySide6.QtWidgets import QMainWindow, QMenu, QWidget
 
 from app.dialogs.shortcuts_dialog import ShortcutsDialog
@@ -15,6 +15,7 @@ from app.widgets.conversation_list import ConversationList
 from app.widgets.dropped_files import DroppedFiles
 from app.widgets.icon_button import KeyHint
 from app.widgets.keyboard_home import KeyboardHome
+from app.widgets.landing import Landing
 from app.widgets.layouts import Placed, Stretch, in_column, in_row
 from app.widgets.notice_bar import IncognitoBanner, NoticeBars
 from app.widgets.prompt_box import PromptBox
@@ -68,11 +69,13 @@ class MainWindow(QMainWindow):
         self.meter = SpeedMeter(keeper)
         self._sides = Sides(keeper, self.conversations, self._chat())
         self.setCentralWidget(self._sides)
+        self.landing = Landing(keeper, self)
         self._make_actions()
         self._name_actions()
         self._make_menus()
         self.target_bar.sidebar_requested.connect(self.toggle_sidebar)
         self.transcript.example_chosen.connect(self._use_example)
+        self.transcript.changed.connect(self._enable_last)
         self.transcript.welcome.file_requested.connect(self.target_bar.choose)
         self.transcript.welcome.models_requested.connect(self.models_action.trigger)
         self.prompt_box.pages_requested.connect(self.transcript.scroll_pages)
@@ -98,8 +101,6 @@ class MainWindow(QMainWindow):
         self.prompt_box.set_busy(busy)
         self.transcript.set_busy(busy)
         self.stop_action.setEnabled(busy)
-        self.regenerate_action.setEnabled(not busy)
-        self.continue_action.setEnabled(not busy)
 
     @property
     def is_busy(self) -> bool:
@@ -164,14 +165,30 @@ class MainWindow(QMainWindow):
         super().closeEvent(event)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if DroppedFiles.of(event.mimeData()) is not None:
+        dropped = DroppedFiles.of(event.mimeData())
+        if dropped is not None:
             event.acceptProposedAction()
+            self.landing.show_over(*self._landing_of(dropped))
+
+    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:  # noqa: ARG002
+        self.landing.hide()
 
     def dropEvent(self, event: QDropEvent) -> None:
+        self.landing.hide()
         dropped = DroppedFiles.of(event.mimeData())
         if dropped is not None:
             event.acceptProposedAction()
             self.take_files(dropped)
+
+    def _landing_of(self, dropped: DroppedFiles) -> tuple[QWidget, str]:
+        """Where files will be, and what becomes of them."""
+        if dropped.texts:
+            return self.prompt_box, self.tr("Attach to your message")
+        if dropped.model:
+            return self.transcript, self.tr("Use this model")
+        if dropped.profile:
+            return self.transcript, self.tr("Show what this profile holds")
+        return (self.conversations if self.conversations.isVisible() else self.transcript), self.tr("Import chats")
 
     # Arrangement
 
@@ -206,7 +223,7 @@ class MainWindow(QMainWindow):
         self.import_action = self._action(self.tr("Import chats…"))
         self.export_all_action = self._action(self.tr("Export all chats…"))
         self.export_action = self._action(self.tr("Export this chat…"), does=sidebar.export_current)
-        self.forget_action = self._action(self.tr("Forget this chat at once…"), does=sidebar.forget_current)
+        self.forget_action = self._action(self.tr("Delete permanently…"), does=sidebar.forget_current)
         choose = ("Ctrl+M", "Ctrl+Shift+M")
         self.choose_action = self._action(self.tr("Choose a model"), choose, self.target_bar.open_picker)
         self.library_action = self._action(self.tr("Library…"))
@@ -216,8 +233,10 @@ class MainWindow(QMainWindow):
         self.quit_action = self._action(self.tr("Quit"), leave, self.close, role.QuitRole)
         stop = (QKeySequence("Esc"), "Ctrl+.")
         self.stop_action = self._action(self.tr("Stop the reply"), stop, box.stop_requested)
-        self.regenerate_action = self._action(self.tr("Write the last reply again"), "Ctrl+R", self._on_regenerate)
-        self.continue_action = self._action(self.tr("Continue the last reply"), "Ctrl+Shift+R", self._on_continue)
+        self.regenerate_action = self._action(self.tr("Regenerate"), "Ctrl+R", self._on_regenerate)
+        self.continue_action = self._action(self.tr("Continue"), "Ctrl+Shift+R", self.transcript.continue_requested)
+        delete = self.tr("Delete last message")
+        self.delete_message_action = self._action(delete, "Ctrl+Shift+Backspace", self._on_delete_message)
         chat = self.tr("Settings of this chat…")
         self.conversation_action = self._action(chat, "Ctrl+Shift+,", role=role.NoRole)
         self.rename_action = self._action(self.tr("Rename this chat"), does=sidebar.rename_current)
@@ -281,7 +300,7 @@ class MainWindow(QMainWindow):
                 self.tr("&Chat"),
                 (
                     (self.conversation_action, self.attach_action),
-                    (self.stop_action, self.regenerate_action, self.continue_action),
+                    (self.stop_action, self.regenerate_action, self.continue_action, self.delete_message_action),
                     (self.rename_action, self.export_action, self.delete_action, self.forget_action),
                     (self.restore_action, self.import_action, self.export_all_action),
                 ),
@@ -329,6 +348,13 @@ class MainWindow(QMainWindow):
 
     # What actions do
 
+    @Slot()
+    def _enable_last(self) -> None:
+        """What applies to the last message."""
+        self.regenerate_action.setEnabled(self.transcript.can_regenerate())
+        self.delete_message_action.setEnabled(self.transcript.can_regenerate())
+        self.continue_action.setEnabled(self.transcript.can_continue())
+
     @Slot(bool)
     def _enable_current(self, has_current: bool) -> None:
         """Whether a chat is open that these actions apply to."""
@@ -337,13 +363,11 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def _on_regenerate(self) -> None:
-        if self.transcript.can_regenerate():
-            self.transcript.regenerate_requested.emit(self.transcript.messages[-1].id)
+        self.transcript.regenerate_requested.emit(self.transcript.messages[-1].id)
 
     @Slot()
-    def _on_continue(self) -> None:
-        if self.transcript.can_continue():
-            self.transcript.continue_requested.emit()
+    def _on_delete_message(self) -> None:
+        self.transcript.delete_requested.emit(self.transcript.messages[-1].id)
 
     @Slot(str)
     def _use_example(self, prompt: str) -> None:

@@ -1,18 +1,20 @@
-"""Moves through the tree of a conversation: edited prompts, replies written again or continued, and the way between
-branches."""
+"""Moves through the tree of a conversation: edited and deleted messages, replies written again or continued, and the
+way between branches."""
 
 from __future__ import annotations
+
+from functools import partial
 
 from PySide6.QtCore import Slot
 
 from app.controllers.chat import ChatController
 from app.controllers.controller import Controller
-from app.controllers.conversations import ConversationsController
+from app.controllers.conversations import UNDO_MS, ConversationsController
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
-from engine import ContinueReply, EditPrompt, Regenerate, ShowBranch
+from engine import ContinueReply, DeleteMessage, EditPrompt, Regenerate, RestoreMessage, ShowBranch
 from engine.messages.conversations import Message, Role
-from engine.messages.events import Failed
+from engine.messages.events import Event, Failed, MessageDeleted
 
 
 class BranchController(Controller):
@@ -29,6 +31,7 @@ class BranchController(Controller):
         self._transcript.continue_requested.connect(self._continue)
         self._transcript.revision_submitted.connect(self._edit_prompt)
         self._transcript.branch_chosen.connect(self._show_branch)
+        self._transcript.delete_requested.connect(self._delete)
 
     @Slot(int)
     def _regenerate(self, message_id: int) -> None:
@@ -74,6 +77,19 @@ class BranchController(Controller):
         open_id = self._conversations.open_id
         if open_id is not None and not self._chat.is_answering:
             self._bridge.post(ShowBranch(open_id, message_id))
+
+    @Slot(int)
+    def _delete(self, message_id: int) -> None:
+        if (message := self._shown(message_id)) and self._transcript.can_regenerate():
+            self._bridge.post(DeleteMessage(message.conversation_id, message_id))
+
+    def _on_event(self, event: Event) -> None:
+        if isinstance(event, MessageDeleted):
+            undo = partial(self._restore, RestoreMessage(event.conversation_id, event.message_id))
+            self._window.toasts.show_info(self.tr("The message was deleted."), self.tr("Undo"), undo, UNDO_MS)
+
+    def _restore(self, command: RestoreMessage) -> None:
+        self._bridge.post(command)
 
     def _shown(self, message_id: int) -> Message | None:
         return next((message for message in self._transcript.messages if message.id == message_id), None)

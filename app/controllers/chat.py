@@ -22,6 +22,7 @@ from engine.messages.events import (
     Event,
     EverythingForgotten,
     Failed,
+    MessageDeleted,
     PromptProgress,
     PromptStored,
     ReplyFinished,
@@ -165,6 +166,8 @@ class ChatController(Controller):
             case EverythingForgotten():
                 self._last_finished = None
                 self.next_chat = None
+            case MessageDeleted():
+                self._last_finished = None  # it may be the one
             case PromptStored(message, siblings):
                 self._on_prompt_stored(message, siblings)
             case ReplyStarted():

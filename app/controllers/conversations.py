@@ -10,6 +10,7 @@ from app.controllers.controller import Controller
 from app.dialogs.parts import ask, question_box
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
+from app.widgets.toast import Toast
 from engine import (
     Command,
     DeleteConversation,
@@ -50,7 +51,7 @@ class ConversationsController(Controller):
         super().__init__(window, bridge)
         self.open_id: int | None = None  # None: a new chat
         self.is_incognito = False  # the open one, also if it begins with the next prompt
-        self._deleted: list[ConversationSummary] = []  # that can be restored, until the next start
+        self._deleted: dict[ConversationSummary, Toast] = {}  # that can be restored until the next start, oldest first
         self._was_listed = False
         window.conversations.new_requested.connect(self.begin_chat)
         window.conversations.incognito_requested.connect(partial(self.begin_chat, incognito=True))
@@ -102,12 +103,11 @@ class ConversationsController(Controller):
     @Slot()
     def _restore_last(self) -> None:
         if self._deleted:
-            self._restore(self._deleted[-1])
+            self._restore(list(self._deleted)[-1])
 
     def _restore(self, summary: ConversationSummary) -> None:
         """Brings a deleted conversation back and shows it."""
-        self._deleted = [other for other in self._deleted if other.id != summary.id]
-        self._window.restore_action.setEnabled(bool(self._deleted))
+        self._end_deleted(summary.id)
         self._change(RestoreConversation(summary.id))
         self._open(summary.id)
 
@@ -116,13 +116,13 @@ class ConversationsController(Controller):
         summary = self._window.conversations.model.find(conversation_id)
         if summary is None:
             return
-        text = self.tr("Forget “{title}” for good?").format(title=summary.title)
+        text = self.tr("Delete “{title}” permanently?").format(title=summary.title)
         goes = self.tr(
-            "Its text is removed from this computer now, with what recall and learning keep of it. "
-            "This cannot be undone."
+            "Its text is erased from this computer now, with what recall and learning keep of it. "
+            "This cannot be undone; a chat that is only deleted can be brought back until Slipstream is closed."
         )
         stays = self.tr("What the speed-up has already learned from all chats together stays.")
-        forget = self.tr("Forget at once")
+        forget = self.tr("Delete permanently")
         box = question_box(self._window, forget, text, f"{goes}\n\n{stays}")
         ask(box, forget, partial(self._change, ForgetConversation(conversation_id)))
 
@@ -139,6 +139,7 @@ class ConversationsController(Controller):
             case ConversationsImported():
                 self.list_all()
             case ConversationChanged(summary):
+                self._end_deleted(summary.id)
                 self._window.conversations.upsert(summary)
             case ConversationOpened(conversation) if conversation.summary.id == self.open_id:
                 self._show_incognito(conversation.summary.incognito)
@@ -146,8 +147,9 @@ class ConversationsController(Controller):
             case ConversationDeleted(summary):
                 self._on_deleted(summary)
             case ConversationForgotten(summary):
+                self._end_deleted(summary.id)
                 self._remove(summary)
-                self._window.toasts.show_info(self.tr("“{title}” is gone for good.").format(title=summary.title))
+                self._window.toasts.show_info(self.tr("“{title}” was deleted permanently.").format(title=summary.title))
             case EverythingForgotten():
                 self._deleted.clear()
                 self._window.restore_action.setEnabled(False)
@@ -157,10 +159,17 @@ class ConversationsController(Controller):
 
     def _on_deleted(self, summary: ConversationSummary) -> None:
         self._remove(summary)
-        self._deleted.append(summary)
-        self._window.restore_action.setEnabled(True)
+        self._end_deleted(summary.id)
         words = self.tr("“{title}” was deleted.").format(title=summary.title)
-        self._window.toasts.show_info(words, self.tr("Undo"), partial(self._restore, summary), UNDO_MS)
+        undo = partial(self._restore, summary)
+        self._deleted[summary] = self._window.toasts.show_info(words, self.tr("Undo"), undo, UNDO_MS)
+        self._window.restore_action.setEnabled(True)
+
+    def _end_deleted(self, conversation_id: int) -> None:
+        """It can be restored no more, as it is here again or gone for good."""
+        for summary in [each for each in self._deleted if each.id == conversation_id]:
+            self._window.toasts.dismiss(self._deleted.pop(summary))
+        self._window.restore_action.setEnabled(bool(self._deleted))
 
     def _remove(self, summary: ConversationSummary) -> None:
         self._window.conversations.remove(summary.id)

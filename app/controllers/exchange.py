@@ -114,8 +114,7 @@ class ExchangeController(Controller):
         if path not in self._underway:
             return False
         request, toast = self._underway.pop(path)
-        if toast in self._window.toasts.shown:
-            toast.dismiss()
+        self._window.toasts.dismiss(toast)
         return request.is_stopped
 
 

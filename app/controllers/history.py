@@ -27,6 +27,7 @@ from engine.messages.events import (
     Failed,
     HistoryRead,
     LearnedForgotten,
+    MessageDeleted,
     ProfileImported,
     ReplyFinished,
 )
@@ -40,6 +41,7 @@ _CHANGES = (
     | ConversationsImported
     | EverythingForgotten
     | LearnedForgotten
+    | MessageDeleted
     | ProfileImported
 )
 

@@ -167,7 +167,7 @@ class ConversationList(QWidget):
         signals = {menu.addAction(self.tr("Export…")): self.export_requested}
         menu.addSeparator()
         signals[menu.addAction(self.tr("Delete"))] = self.deleted
-        signals[menu.addAction(self.tr("Forget at once…"))] = self.forget_requested
+        signals[menu.addAction(self.tr("Delete permanently…"))] = self.forget_requested
         action = menu.exec(self.view.viewport().mapToGlobal(position))
         menu.deleteLater()
         row = self.model.row_of(conversation_id)  # None where it has gone while the menu was open

@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QRectF, Qt, Signal, Slot
-from PySide6.QtGui import QColor, QEnterEvent, QGuiApplication, QPainter, QPaintEvent
-from PySide6.QtWidgets import QWidget
+from PySide6.QtGui import (
+    QColor,
+    QContextMenuEvent,
+    QEnterEvent,
+    QGuiApplication,
+    QKeyEvent,
+    QKeySequence,
+    QPainter,
+    QPaintEvent,
+)
+from PySide6.QtWidgets import QMenu, QWidget
 
 from app.text.highlight import Lexing
 from app.text.markdown import Block, CodeBlock, ProseBlock
@@ -32,7 +41,42 @@ SHORTENED_LINES = 24  # of a long prompt, until its button is pressed
 SHORTENED_CHARACTERS = 2_400
 
 
-class PromptView(RowView):
+class MessageView(RowView):
+    """A message that can be deleted: from the menu of its row, or with Del where the keyboard is in it.
+
+    Signals:
+        delete_requested(): as the words of the menu say.
+    """
+
+    delete_requested = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._deletion = ""
+
+    def set_deletion(self, words: str) -> None:
+        """What deleting it is called; empty while that is not possible."""
+        self._deletion = words
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        below = self.childAt(event.pos())
+        text = below.parentWidget() if below is not None else None
+        place = event.globalPos()
+        menu = text.createStandardContextMenu(text.mapFromGlobal(place)) if isinstance(text, Prose) else QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        if self._deletion:
+            menu.addSeparator()
+            menu.addAction(self._deletion, QKeySequence(Qt.Key.Key_Delete)).triggered.connect(self.delete_requested)
+        menu.popup(place)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Delete and self._deletion:
+            self.delete_requested.emit()
+        else:
+            super().keyPressEvent(event)
+
+
+class PromptView(MessageView):
     """A prompt as plain text in a bubble, below its attachments; a long one is shortened until its button is pressed.
     It can be edited in place.
 
@@ -60,7 +104,8 @@ class PromptView(RowView):
         if self.files is not None:
             self.files.height_changed.connect(self.height_changed)
         self.prose = set_up(Prose(keeper, self), name=self.tr("Your message"))
-        self.all_button = button(self.tr("Show all of it"), "link", self, self._show_all, has_hand=True)
+        self.prose.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)  # it is part of the row's
+        self.all_button = button(self.tr("Show more"), "link", self, self._show_all, has_hand=True)
         shortened = _shortened(text)
         self.prose.set_plain_text(shortened if shortened == text else shortened + " …")
         self._shortened = shortened != text
@@ -179,7 +224,7 @@ class PromptView(RowView):
         self.copied.emit(self._whole)
 
 
-class ReplyView(RowView):
+class ReplyView(MessageView):
     """A reply that is being written, or a finished one with a footer. Prose and code alternate in blocks.
 
     Signals:
@@ -202,7 +247,7 @@ class ReplyView(RowView):
         self._views: list[Prose | CodeBlockView] = []
         self._heights: list[int | None] = []  # of each view; None = to be arranged
         self._arranged_width = 0
-        self._waiting: Waiting | None = None
+        self.waiting: Waiting | None = None  # while nothing new is written
         self.legend: OriginLegend | None = None
         self.footer: ReplyFooter | None = None
         self._text = ""
@@ -213,18 +258,23 @@ class ReplyView(RowView):
         return tuple(self._views)
 
     def show_waiting(self, words: str) -> None:
-        """Shows that the reply is being prepared, until its first block comes."""
-        if self._waiting is None:
-            self._waiting = Waiting(self._keeper, self)
-            self._waiting.show()
+        """Shows below what is there of the reply that it is being prepared."""
+        if self.waiting is None:
+            self.waiting = Waiting(self._keeper, self)
+            self.waiting.show()
             self.height_changed.emit()
-        self._waiting.set_words(words)
+        self.waiting.set_words(words)
+
+    def end_waiting(self) -> None:
+        if self.waiting is not None:
+            discard(self.waiting)
+            self.waiting = None
+            self.height_changed.emit()
 
     def set_blocks(self, blocks: tuple[Block, ...], finished: bool) -> None:
         """Shows these blocks; those that are shown already stay as they are."""
-        if (blocks or finished) and self._waiting is not None:
-            discard(self._waiting)
-            self._waiting = None
+        if finished:
+            self.end_waiting()
         for index, block in enumerate(blocks):
             last = index == len(blocks) - 1
             if index < len(self._blocks) and self._blocks[index] == block and not (finished and last):
@@ -294,9 +344,9 @@ class ReplyView(RowView):
                 y += PARAGRAPH_GAP_PX  # Qt leaves out the space below the last paragraph of a text
             view.move(0, y)
             y += height + (14 if is_code else 0)
-        if self._waiting is not None:
-            self._waiting.setGeometry(0, y, width, self._waiting.sizeHint().height())
-            y += self._waiting.height()
+        if self.waiting is not None:
+            self.waiting.setGeometry(0, y, width, self.waiting.sizeHint().height())
+            y += self.waiting.height()
         if self.legend is not None:
             height = self.legend.heightForWidth(width)
             self.legend.setGeometry(0, y, width, height)
@@ -321,6 +371,7 @@ class ReplyView(RowView):
         else:
             if not isinstance(view, Prose):
                 view = set_up(Prose(self._keeper, self), name=self.tr("Reply"))
+                view.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)  # it is part of the row's
                 self._put(index, view)
             view.set_html(block.html)
         self._heights[index] = None

@@ -109,6 +109,11 @@ class Toasts(QWidget):
                 break
         return self._show(text, ToastKind.ERROR, action, on_action)
 
+    def dismiss(self, toast: Toast) -> None:
+        """Unless it has gone already."""
+        if toast in self._toasts:
+            toast.dismiss()
+
     def clear_errors(self) -> None:
         """Something works again."""
         for toast in self.shown:

@@ -13,7 +13,7 @@ from app.text.amounts import percent_words
 from app.text.highlight import Lexing
 from app.theme import ThemeKeeper
 from app.widgets.icon_button import IconButton
-from app.widgets.message_view import PromptView, ReplyView
+from app.widgets.message_view import MessageView, PromptView, ReplyView
 from app.widgets.row_view import Flash
 from app.widgets.throttle import Throttle
 from app.widgets.transcript_rows import GrowingRow, NoteRow, PromptRow, ReplyRow, Stage, TextMeasure
@@ -37,7 +37,9 @@ class Transcript(QWidget):
         regenerate_requested(int): write this reply again, or answer this prompt; by its id.
         continue_requested(): continue the last reply.
         revision_submitted(int, str): ask this prompt, by its id, in other words.
+        delete_requested(int): delete this message, by its id, and what belongs to it.
         branch_chosen(int): show the branch through this message, by its id.
+        changed(): other messages are shown, or they can be acted on again.
         copied(str): a message or a block of code was copied to the clipboard.
         example_chosen(str): one of the prompts that an empty conversation offers.
     """
@@ -46,6 +48,8 @@ class Transcript(QWidget):
     continue_requested = Signal()
     revision_submitted = Signal(int, str)
     branch_chosen = Signal(int)
+    delete_requested = Signal(int)
+    changed = Signal()
     copied = Signal(str)
     example_chosen = Signal(str)
 
@@ -136,6 +140,7 @@ class Transcript(QWidget):
         self._growing = GrowingRow(self._stage, self._colouring)
         if begun:
             self._growing.feed(begun, (OriginRun(len(begun), TARGET.key),))
+            self._growing.wait_for(self.tr("Reading the chat…"))
         self._rows.append(self._growing)
         self._stack.setCurrentWidget(self.column)
         self.column.append(self._growing)
@@ -293,6 +298,8 @@ class Transcript(QWidget):
 
     @Slot(object, QWidget)
     def _on_view_built(self, row: object, view: QWidget) -> None:
+        if isinstance(row, PromptRow | ReplyRow) and isinstance(view, MessageView):
+            view.delete_requested.connect(partial(self._delete, row))
         if isinstance(view, ReplyView):
             view.copied.connect(self.copied)
             view.branch_chosen.connect(self.branch_chosen)
@@ -304,6 +311,16 @@ class Transcript(QWidget):
             view.revision_changed.connect(partial(self._on_revision, row))
             view.revision_submitted.connect(partial(self.revision_submitted.emit, row.message.id))
         self._update_view(row, view)
+
+    def _delete(self, row: PromptRow | ReplyRow) -> None:
+        self.delete_requested.emit(row.message.id)
+
+    def _deletion(self, row: PromptRow | ReplyRow) -> str:
+        """A reply goes alone only at the end, so that no prompt follows a prompt."""
+        if self._busy or self._growing is not None:
+            return ""
+        alone = row is self._last_reply()
+        return self.tr("Delete reply") if alone else self.tr("Delete message and reply")
 
     def _last_reply(self) -> ReplyRow | None:
         for row in reversed(self._rows):
@@ -319,9 +336,12 @@ class Transcript(QWidget):
         for row, view in self.column.built_rows():
             self._update_view(row, view)
         self._place_latest_button()
+        self.changed.emit()
 
     def _update_view(self, row: object, view: QWidget) -> None:
         possible = not self._busy and self._growing is None
+        if isinstance(row, PromptRow | ReplyRow) and isinstance(view, MessageView):
+            view.set_deletion(self._deletion(row))
         if isinstance(row, PromptRow) and isinstance(view, PromptView):
             view.flipper.set_siblings(row.siblings, row.message.id)
             view.footer.set_editable(possible)

@@ -132,7 +132,7 @@ class GrowingRow:
         self._stream = MarkdownStream()
         self._text: list[str] = []
         self._origins: list[OriginRun] = []
-        self._words = ""  # shown before the first text
+        self._words: str | None = ""  # shown until text is written; None: it is
 
     def estimate(self, width: int) -> int:  # noqa: ARG002
         return FRAME_PX
@@ -143,9 +143,11 @@ class GrowingRow:
         return view
 
     def wait_for(self, words: str) -> None:
+        """Shown below what there is, until more comes."""
         self._words = words
 
     def feed(self, piece: str, origins: Sequence[OriginRun] = ()) -> None:
+        self._words = None
         self._text.append(piece)
         self._origins += origins
         self._stream.feed(piece, marks_of(piece, origins) if self._colouring else "")
@@ -158,8 +160,10 @@ class GrowingRow:
     def show_in(self, view: ReplyView) -> None:
         if self._stream.blocks:
             view.set_blocks(self._stream.blocks, finished=False)
+        if self._words is not None or not self._stream.blocks:
+            view.show_waiting(self._words or "")
         else:
-            view.show_waiting(self._words)
+            view.end_waiting()
 
     def finished(self, message: Message, siblings: Sequence[int]) -> ReplyRow:
         """The row that replaces it; the text is parsed again only if the final one differs."""

@@ -158,6 +158,21 @@ class RestoreConversation(OwedCommand):
     conversation_id: int
 
 
+class DeleteMessage(OwedCommand):
+    """Removes a prompt with its replies, or a reply: with its prompt, unless it ends its branch. Answered with
+    `MessageDeleted` and `ConversationOpened`; if no message would be left, like `DeleteConversation`."""
+
+    conversation_id: int
+    message_id: int
+
+
+class RestoreMessage(OwedCommand):
+    """Brings back what `DeleteMessage` removed, until the next start. Answered with `ConversationOpened`."""
+
+    conversation_id: int
+    message_id: int
+
+
 class ShowBranch(OwedCommand):
     """Make the branch through this message the current one, down to its leaf that was used last. Answered with
     `ConversationOpened`."""

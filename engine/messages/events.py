@@ -212,6 +212,11 @@ class ConversationDeleted(Event):
     conversation: ConversationSummary
 
 
+class MessageDeleted(Event):
+    conversation_id: int
+    message_id: int
+
+
 class ConversationOpened(Event):
     conversation: Conversation
 

@@ -10,12 +10,14 @@ from engine.errors import StoreUnusable
 from engine.messages.commands import (
     ChangeConversation,
     DeleteConversation,
+    DeleteMessage,
     ForgetConversation,
     ListConversations,
     OpenConversation,
     ReadHistory,
     RenameConversation,
     RestoreConversation,
+    RestoreMessage,
     SaveDraft,
     SaveNgrams,
     SearchConversations,
@@ -31,6 +33,7 @@ from engine.messages.events import (
     ConversationsListed,
     HistoryRead,
     Listener,
+    MessageDeleted,
 )
 from engine.messages.learned import NgramRecord
 from engine.services.learning_service import LearningService
@@ -64,6 +67,11 @@ class StoreService:
                 self._emit(ConversationChanged(self._repository.restore_conversation(conversation_id)))
                 self._recall.restore(conversation_id)
                 self._learning.restore(conversation_id)
+            case DeleteMessage(conversation_id, message_id):
+                self._delete_message(conversation_id, message_id)
+            case RestoreMessage(conversation_id, message_id):
+                self._emit(ConversationOpened(self._repository.restore_message(conversation_id, message_id)))
+                self._recall.restore(conversation_id)
             case ShowBranch(conversation_id, message_id):
                 self._emit(ConversationOpened(self._repository.show_branch(conversation_id, message_id)))
             case ChangeConversation(conversation_id, system_prompt, sampling):
@@ -81,6 +89,18 @@ class StoreService:
                         self._save_ngrams(target_fingerprint, drafter_fingerprint, changed)
             case ReadHistory():
                 self._emit(HistoryRead(self._repository.read_history()))
+
+    def _delete_message(self, conversation_id: int, message_id: int) -> None:
+        """What is recalled and learned from is read again without it."""
+        opened = self._repository.delete_message(conversation_id, message_id)
+        if opened is None:
+            self.handle(DeleteConversation(conversation_id))
+            return
+        self._emit(MessageDeleted(conversation_id, message_id))
+        self._emit(ConversationOpened(opened))
+        for reader in (self._recall, self._learning):
+            reader.forget(conversation_id)
+            reader.restore(conversation_id)
 
     def _forget(self, conversation_id: int) -> None:
         self._emit(ConversationForgotten(self._repository.forget_conversation(conversation_id)))

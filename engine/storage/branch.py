@@ -88,8 +88,11 @@ def read_children(connection: Connection, conversation_id: int, parent_id: int |
     return tuple(connection.execute(_BESIDE, wanted).scalars())
 
 
-def read_below(connection: Connection, message_id: int) -> set[int]:
-    """The ids of this message and of all below it. The largest is the leaf that was written last."""
+def read_below(connection: Connection, message_id: int | None, conversation_id: int = 0) -> set[int]:
+    """The ids of this message and of all below it; None: all of the conversation. The largest is the leaf that was
+    written last."""
+    if message_id is None:
+        return {row.id for row in connection.execute(_LINKS_OF_ALL, {"conversation": conversation_id})}
     return set(connection.execute(_IDS_BELOW, {"top": message_id}).scalars())
 
 

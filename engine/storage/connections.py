@@ -130,6 +130,17 @@ def backups(path: Path) -> tuple[Path, ...]:
     return tuple(sorted(file for file in path.parent.iterdir() if file.name.startswith(path.name + _BACKUP)))
 
 
+def empty_messages(backup: Path, ids: Sequence[int], referring: Iterable[str]) -> None:
+    """Empties the texts of these messages, and deletes what refers to them in these tables; the tree stays."""
+    with closing(sqlite3.connect(backup, isolation_level=None)) as connection:
+        connection.execute("PRAGMA secure_delete = ON").close()
+        present = {name for (name,) in connection.execute(_TABLES)}
+        statements = [f"DELETE FROM {table} WHERE message_id = ?" for table in referring if table in present]
+        for statement in ("UPDATE messages SET text = '' WHERE id = ?", *statements):
+            connection.executemany(statement, [(number,) for number in ids]).close()
+        connection.execute("VACUUM").close()  # erases the deleted text, see `Database.finish_erasure`
+
+
 def delete_from(backup: Path, tables: Iterable[str], ids: Sequence[int] | None = None) -> None:
     """Deletes these rows (None: all) from the tables that the backup has, with everything that refers to them: what the
     user has deleted is meant to be gone. Ids are never reused, so they address the same rows as in the store."""

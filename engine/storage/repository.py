@@ -9,7 +9,7 @@ from itertools import compress
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, insert, select, update
+from sqlalchemy import Connection, Engine, Row, func, insert, select, update
 
 from engine.config import OwnSampling
 from engine.errors import ConversationMissing
@@ -21,6 +21,7 @@ from engine.storage.failures import as_store_errors
 from engine.storage.forms import FormRepository
 from engine.storage.learned import LearnedRepository
 from engine.storage.pace import PaceRepository
+from engine.storage.removal import Removed, put_back, remove
 from engine.storage.schema import ConversationRow, Holds, MessageRow, rows_holding
 from engine.storage.search import MOST_HITS, find_conversations, summary_of
 from engine.storage.targets import TargetRepository
@@ -61,6 +62,10 @@ class Repository(TargetRepository, FormRepository, DrafterRepository, PaceReposi
                 engine.dispose()
                 raise
         return cls(path, engine)
+
+    def __init__(self, path: Path, engine: Engine) -> None:
+        super().__init__(path, engine)
+        self._removed: dict[tuple[int, int], Removed] = {}  # by conversation and message, to be put back
 
     def list_conversations(self) -> tuple[ConversationSummary, ...]:
         """Those that are not deleted, last used first."""
@@ -185,6 +190,43 @@ class Repository(TargetRepository, FormRepository, DrafterRepository, PaceReposi
         with self._writing(conversation_id) as connection:
             return _summary(_change(connection, conversation_id, even_deleted=True, deleted_at=None))
 
+    def delete_message(self, conversation_id: int, message_id: int) -> Conversation | None:
+        """Removes a message with what belongs to it, see `removal.py`, and with what was learned from that. Until this
+        repository is closed, `restore_message` brings the text back. None, and nothing happens, if no message would be
+        left."""
+        with self._writing(conversation_id) as connection:
+            found = _find(connection, conversation_id)
+            _check_message(connection, conversation_id, message_id)
+            removed = remove(connection, conversation_id, message_id)
+            if removed is None:
+                return None
+            head = found.head_message_id
+            if head in removed.ids:
+                beside = branch.read_below(connection, removed.parent_id, conversation_id)
+                head = branch.latest_of(found.left_heads, beside)
+            left = branch.with_left(found.left_heads, found.head_message_id)
+            _change(connection, conversation_id, head_message_id=head, left_heads=left)
+            self._database_of(conversation_id).erase_messages(connection, removed.ids)
+            self._removed[conversation_id, message_id] = removed
+            return _opened(connection, found, head)
+
+    def restore_message(self, conversation_id: int, message_id: int) -> Conversation:
+        """Puts back what `delete_message` removed, and shows it."""
+        with self._writing(conversation_id) as connection:
+            found = _find(connection, conversation_id)
+            removed = self._removed.get((conversation_id, message_id))
+            if removed is None:
+                raise ConversationMissing("This message is no longer in the store.")
+            put_back(connection, removed)
+            left = branch.with_left(found.left_heads, found.head_message_id)
+            head = branch.latest_of(left, branch.read_below(connection, message_id))
+            _change(connection, conversation_id, head_message_id=head, left_heads=left)
+            del self._removed[conversation_id, message_id]
+            return _opened(connection, found, head)
+
+    def _drop_removed(self, conversation_id: int) -> None:
+        self._removed = {key: removed for key, removed in self._removed.items() if key[0] != conversation_id}
+
     def purge_deleted(self) -> int:
         """Removes deleted conversations for good, their text from the files too, and returns how many. If this is
         interrupted, or another process is reading meanwhile, the next call removes the rest of the text. N-grams stay,
@@ -201,6 +243,7 @@ class Repository(TargetRepository, FormRepository, DrafterRepository, PaceReposi
         the files."""
         with self._writing(conversation_id) as connection:
             found = _find(connection, conversation_id, even_deleted=True)
+            self._drop_removed(conversation_id)
             self._database_of(conversation_id).delete_conversations(connection, [conversation_id])
             return _summary(found)
 
@@ -243,6 +286,7 @@ class Repository(TargetRepository, FormRepository, DrafterRepository, PaceReposi
         """Removes all conversations, incognito ones included, and all that was learned for good, from the files as
         `purge_deleted` does. Returns how many conversations. Known targets stay."""
         num_forgotten = 0
+        self._removed.clear()
         for database in self._databases():
             with database.writing() as connection:
                 num_forgotten += len(connection.execute(_IDS).all())

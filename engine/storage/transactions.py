@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine, delete
 
 from engine.storage import connections
 from engine.storage.failures import as_store_errors
-from engine.storage.schema import Base, ConversationRow
+from engine.storage.schema import Base, ConversationRow, LessonRow, RecallRow
 
 # Ids of incognito chats and their messages begin here: beyond any that the file gives, so that an id tells where its
 # chat is, and small enough for the window's signals, whose numbers have 32 bits.
@@ -57,6 +57,13 @@ class Database:
         self._delete_from_backups([ConversationRow], ids)
         for number in ids:
             connection.execute(delete(ConversationRow).where(ConversationRow.id == number))
+        _mark_erasure(connection)
+
+    def erase_messages(self, connection: Connection, ids: Sequence[int]) -> None:
+        """What these messages said, which are deleted already, in the backups and, with `finish_erasure`, here."""
+        for backup in self.backups():
+            with as_store_errors(backup):
+                connections.empty_messages(backup, ids, (RecallRow.__tablename__, LessonRow.__tablename__))
         _mark_erasure(connection)
 
     def delete_all(self, connection: Connection, rows: Sequence[type[Base]], *, in_backups: bool) -> None:

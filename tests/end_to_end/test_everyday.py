@@ -202,7 +202,7 @@ def export_forget_and_import(desk: Desk, file: Path) -> None:
         desk.choose_file(file)
     desk.window.forget_action.trigger()
     (box,) = desk.window.findChildren(QMessageBox)
-    forget = next(each for each in box.findChildren(QPushButton) if each.text() == "Forget at once")
+    forget = next(each for each in box.findChildren(QPushButton) if each.text() == "Delete permanently")
     with desk.waiting_for(ConversationForgotten):
         QTest.mouseClick(forget, Qt.MouseButton.LeftButton)
     assert desk.titles == []

@@ -3,10 +3,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
-from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
-from PySide6.QtGui import QAction, QDragEnterEvent, QDropEvent
+from PySide6.QtCore import QMimeData, QPoint, QPointF, QRect, Qt, QUrl
+from PySide6.QtGui import QAction, QDragEnterEvent, QDragLeaveEvent, QDropEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QMenu
+from PySide6.QtWidgets import QApplication, QMenu, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.main_window import MainWindow
@@ -39,6 +39,29 @@ def drop(window: MainWindow, *paths: str) -> bool:
 
 def test_writing_can_begin_at_once(window: MainWindow) -> None:
     assert window.focusWidget() is window.prompt_box.editor
+
+
+def test_where_files_will_land_is_shown_while_they_are_dragged(window: MainWindow) -> None:
+    def over(*paths: str) -> tuple[str, QRect] | None:
+        data = QMimeData()
+        data.setUrls([QUrl.fromLocalFile(path) for path in paths])
+        buttons, keys = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+        QApplication.sendEvent(window, QDragEnterEvent(QPoint(5, 5), Qt.DropAction.CopyAction, data, buttons, keys))
+        shown = (window.landing.words, window.landing.geometry()) if window.landing.isVisible() else None
+        QApplication.sendEvent(window, QDragLeaveEvent())
+        assert not window.landing.isVisible()
+        return shown
+
+    def place(part: QWidget) -> QRect:
+        return QRect(part.mapTo(window, QPoint(0, 0)), part.size())
+
+    assert over("/x.txt") == ("Attach to your message", place(window.prompt_box))
+    assert over("/x.gguf") == ("Use this model", place(window.transcript))
+    assert over("/x.json") == ("Import chats", place(window.conversations))
+    assert over("/x.slipstream") == ("Show what this profile holds", place(window.transcript))
+    assert over("/x.gguf", "/x.txt") is None
+    drop(window, "/x.txt")
+    assert not window.landing.isVisible()
 
 
 def test_a_dropped_model_is_chosen(qtbot: QtBot, window: MainWindow) -> None:

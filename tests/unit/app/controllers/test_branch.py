@@ -6,8 +6,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QAction, QContextMenuEvent
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QMenu
 from pytestqt.qtbot import QtBot
 
 from app.controllers.branch import BranchController
@@ -15,13 +17,16 @@ from app.main_window import MainWindow
 from app.theme import ThemeKeeper
 from app.widgets.message_view import PromptView, ReplyView
 from app.widgets.prompt_editor import PromptRevision
+from app.widgets.prose import Prose
 from engine import (
     Command,
     ContinueReply,
+    DeleteMessage,
     EditPrompt,
     OpenConversation,
     Regenerate,
     ReplySettings,
+    RestoreMessage,
     Send,
     ShowBranch,
 )
@@ -30,6 +35,8 @@ from engine.messages.events import (
     ConversationOpened,
     Event,
     Failed,
+    MessageDeleted,
+    PromptProgress,
     PromptStored,
     ReplyFinished,
     ReplyStarted,
@@ -46,6 +53,7 @@ NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 TARGET = TargetInfo("Tiny", "/models/tiny.gguf", "llama 1B Q4", 1000, 10, 2)
 CUT = ReplyStatistics(10, 10, 3, 0.1, 0.5, StopReason.STOPPED, 13, 1000)
 WHOLE = replace(CUT, stop_reason=StopReason.END)
+CTRL_SHIFT = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
 SUMMARY = ConversationSummary(7, "Chat", NOW)
 
 
@@ -256,6 +264,78 @@ def test_flipping_shows_another_branch(desk: Desk) -> None:
     assert flipper is not None
     assert flipper.words.text() == "2 / 2"
     assert flipper.earlier_button.hasFocus(), "the way back, as there is no further one"
+
+
+def test_a_message_is_deleted_from_its_row_or_by_keys_and_brought_back(desk: Desk) -> None:
+    def entries(message: Message) -> list[QAction]:
+        view = desk.view(message)
+        prose = view.findChildren(Prose)[0].viewport()
+        event = QContextMenuEvent(
+            QContextMenuEvent.Reason.Mouse, prose.rect().center(), prose.mapToGlobal(QPoint(5, 5))
+        )
+        QApplication.sendEvent(prose, event)
+        menu = QApplication.activePopupWidget()
+        assert isinstance(menu, QMenu)
+        return menu.actions()
+
+    assert [each.text() for each in entries(ONE)][-1] == "Delete message and reply"
+    assert [each.text() for each in entries(FIRST)][-1] == "Delete message and reply"
+    assert "Copy" in [each.text().replace("&", "").split("\t")[0] for each in entries(SECOND)]
+    *_, last = entries(SECOND)
+    assert last.text() == "Delete reply"
+    last.trigger()
+    while popup := QApplication.activePopupWidget():
+        popup.close()
+    view = desk.view(FIRST)
+    assert isinstance(view, ReplyView)
+    assert view.footer is not None
+    QTest.keyClick(view.footer.copy_button, Qt.Key.Key_Delete)
+    QTest.keyClick(desk.window, Qt.Key.Key_Backspace, CTRL_SHIFT)
+    assert desk.take() == [DeleteMessage(7, 4), DeleteMessage(7, 2), DeleteMessage(7, 4)]
+    desk.tell(ReplyFinished(SECOND), MessageDeleted(7, 4))
+    desk.show(ALL[:3])
+    assert desk.shown == ["One", "First", "Two"]
+    (toast,) = desk.window.toasts.shown
+    assert toast.action_button is not None
+    toast.action_button.click()
+    assert desk.take() == [RestoreMessage(7, 4)]
+    desk.window.set_busy(True)
+    QTest.keyClick(view.footer.copy_button, Qt.Key.Key_Delete)
+    assert desk.take() == [], "a reply is on its way"
+
+
+def test_what_applies_to_the_last_message_needs_one(desk: Desk) -> None:
+    window = desk.window
+    acting = (window.regenerate_action, window.continue_action, window.delete_message_action)
+
+    def possible() -> list[bool]:
+        return [action.isEnabled() for action in acting]
+
+    assert possible() == [True, True, True]
+    desk.show(ALL[:3])
+    assert possible() == [True, False, True]
+    window.new_action.trigger()
+    assert possible() == [False, False, False]
+    QTest.keyClick(window, Qt.Key.Key_R, Qt.KeyboardModifier.ControlModifier)
+    assert desk.take() == []
+    desk.window.conversations.chosen.emit(7)
+    desk.show(ALL)
+    window.set_busy(True)
+    assert possible() == [False, False, False]
+
+
+def test_a_reply_that_goes_on_says_at_once_that_it_reads(desk: Desk) -> None:
+    desk.window.continue_action.trigger()
+    view = desk.transcript.column.built_rows()[-1][1]
+    assert isinstance(view, ReplyView)
+    assert view.waiting is not None
+    assert (desk.growing(), view.waiting.words) == ("Sec", "Reading the chat…")
+    figures = LiveFigures(1, 0.0, 0.0, 0, 0, 0)
+    desk.tell(PromptProgress(7, 1, 2))
+    assert "50" in view.waiting.words
+    desk.tell(ReplyText(7, "ond", figures))
+    desk.transcript.finish_reply(reply(9, 3, "Second"))
+    assert view.waiting is None
 
 
 def test_the_conversation_that_is_being_answered_stays_on_its_branch(desk: Desk) -> None:

@@ -254,6 +254,16 @@ def test_nothing_is_left_in_the_window_when_everything_is_forgotten(ready: Desk)
     assert ready.take() == [Send("Hi", None, ready.settings, "Be kind.")]
 
 
+def test_undo_leaves_when_its_chat_is_back_however_that_came(ready: Desk) -> None:
+    one, two = summary(1, "Old"), summary(2, "Older")
+    ready.tell(ConversationDeleted(one), ConversationDeleted(two))
+    ready.window.restore_action.trigger()
+    assert [toast.words.text() for toast in ready.window.toasts.shown] == ["“Old” was deleted."]
+    ready.tell(ConversationChanged(one))
+    assert ready.window.toasts.shown == ()
+    assert not ready.window.restore_action.isEnabled()
+
+
 def test_what_was_deleted_can_be_brought_back_long_after_its_toast_is_gone(ready: Desk) -> None:
     assert not ready.window.restore_action.isEnabled()
     ready.tell(ConversationDeleted(summary(1, "Old")), ConversationDeleted(summary(2, "Older")))

@@ -308,11 +308,11 @@ def test_forgetting_asks_first(window: MainWindow, bridge: FakeBridge) -> None:
     answer(window, "Cancel")
     assert bridge.posted == []
     window.conversations.forget_requested.emit(1)
-    answer(window, "Forget at once")
+    answer(window, "Delete permanently")
     assert bridge.posted == [ForgetConversation(1)]
     tell(bridge, ConversationForgotten(KEPT))
     assert window.conversations.model.row_of(1) is None
-    assert toasts(window) == ["“What: is a/b?” is gone for good."]
+    assert toasts(window) == ["“What: is a/b?” was deleted permanently."]
     assert not window.restore_action.isEnabled()
 
 
@@ -322,10 +322,10 @@ def test_a_reply_under_way_goes_with_its_chat(window: MainWindow, bridge: FakeBr
     stop = bridge.stops[-1]
     tell(bridge, PromptStored(Message(5, 1, None, Role.USER, "Hi", NOW)))
     window.conversations.forget_requested.emit(1)
-    answer(window, "Forget at once")
+    answer(window, "Delete permanently")
     assert bridge.posted[-1] == ForgetConversation(1)
     tell(bridge, ConversationForgotten(KEPT))
     assert stop.is_set()
     send = next(command for command in bridge.posted if isinstance(command, Send))
     tell(bridge, Failed("This chat is no longer in the store.", send, is_stopped=True))
-    assert toasts(window) == ["“What: is a/b?” is gone for good."]
+    assert toasts(window) == ["“What: is a/b?” was deleted permanently."]

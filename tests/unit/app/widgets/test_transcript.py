@@ -195,10 +195,10 @@ def test_progress_is_shown_until_the_first_text(transcript: Transcript) -> None:
     transcript.begin_reply()
     transcript.show_prompt_progress(40, 100)
     (view,) = reply_views(transcript)
-    assert view._waiting is not None
-    assert view._waiting.words == "Reading the prompt… 40\u00a0%"
+    assert view.waiting is not None
+    assert view.waiting.words == "Reading the prompt… 40\u00a0%"
     transcript.append_reply_text("text")
-    assert view._waiting is None
+    assert view.waiting is None
 
 
 def test_an_abandoned_reply_is_gone(transcript: Transcript) -> None:

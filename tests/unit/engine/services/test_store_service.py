@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from engine.config import LearningSettings, OwnSampling
@@ -11,8 +12,10 @@ from engine.errors import ConversationMissing
 from engine.messages.commands import (
     ChangeConversation,
     DeleteConversation,
+    DeleteMessage,
     ListConversations,
     RestoreConversation,
+    RestoreMessage,
     SaveDraft,
     SaveNgrams,
     ShowBranch,
@@ -24,8 +27,9 @@ from engine.messages.events import (
     ConversationOpened,
     ConversationsListed,
     Event,
+    MessageDeleted,
 )
-from engine.messages.learned import NgramRecord
+from engine.messages.learned import NgramRecord, VerifiedReply
 from engine.services.learning_service import LearningService
 from engine.services.recall import Recall
 from engine.services.store_service import StoreService
@@ -80,6 +84,32 @@ def test_a_deleted_conversation_is_forgotten_and_comes_back_restored(repository:
     service.handle(RestoreConversation(summary.id))
     assert num_found() == 1
     assert [type(event) for event in events] == [ConversationDeleted, ConversationChanged]
+
+
+def test_a_deleted_message_is_neither_recalled_nor_learned_from(repository: Repository) -> None:
+    events: list[Event] = []
+    recall = Recall(repository)
+    recall.open(FakeTarget())
+    service = StoreService(repository, recall, resting(repository), events.append)
+    number = repository.create_conversation("chat", "").id
+    asked = repository.add_message(number, None, Role.USER, "one two three")
+    said = repository.add_message(number, asked.id, Role.ASSISTANT, "four five six")
+    for message in (asked, said):
+        recall.add(message)
+    numbers, probabilities = np.zeros((1, 1), np.int32), np.zeros((1, 1), np.float16)
+    repository.save_lesson("target", said.id, VerifiedReply(numbers[0], numbers, probabilities), 10)
+
+    def found(words: str) -> int:
+        return sum(len(index.find(list(words.encode()), 8)) for index in recall.indexes())
+
+    assert (found("one"), found("four"), len(repository.load_lessons("target"))) == (1, 1, 1)
+    service.handle(DeleteMessage(number, said.id))
+    assert (found("one"), found("four"), len(repository.load_lessons("target"))) == (1, 0, 0)
+    service.handle(RestoreMessage(number, said.id))
+    assert [type(event) for event in events] == [MessageDeleted, ConversationOpened, ConversationOpened]
+    service.handle(DeleteMessage(number, asked.id))
+    assert isinstance(events[-1], ConversationDeleted), "nothing would be left"
+    assert repository.list_conversations() == ()
 
 
 def test_a_conversation_that_is_missing_is_neither_forgotten_nor_restored(repository: Repository) -> None:

@@ -13,6 +13,7 @@ from engine.config import OwnSampling
 from engine.errors import ConversationMissing
 from engine.messages.conversations import Conversation, Message, Role
 from engine.storage import Repository
+from engine.storage.connections import back_up
 
 both = pytest.mark.parametrize("incognito", [False, True], ids=["kept", "incognito"])
 
@@ -213,3 +214,59 @@ def test_drafts_and_settings_of_an_incognito_chat_never_reach_the_disk(tmp_path:
     repository.close()
     data = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
     assert not any(word in data for word in (b"quicksilver", b"zeppelin", b"424242424242"))
+
+
+def delete(tree: Tree, repository: Repository, message: Message) -> list[str]:
+    opened = repository.delete_message(tree.number, message.id)
+    assert opened is not None
+    assert opened == repository.open_conversation(tree.number)
+    return texts(opened)
+
+
+def restore(tree: Tree, repository: Repository, message: Message) -> list[str]:
+    return texts(repository.restore_message(tree.number, message.id))
+
+
+@both
+def test_a_prompt_leaves_with_its_replies_and_what_followed_moves_up(repository: Repository, incognito: bool) -> None:
+    tree = Tree(repository, incognito)
+    tree.show(tree.first)
+    before = repository.open_conversation(tree.number)
+    assert delete(tree, repository, tree.asked) == ["more", "deep"]
+    roles = [message.role for message in repository.read_tree(tree.number).messages]
+    assert roles == [Role.USER, Role.ASSISTANT] * 2
+    assert tree.show(tree.edited) == ["edited", "other"]
+    assert restore(tree, repository, tree.asked) == ["asked", "first", "more", "deep"]
+    assert repository.open_conversation(tree.number) == before
+    with pytest.raises(ConversationMissing):
+        repository.restore_message(tree.number, tree.asked.id)
+
+
+@both
+def test_a_reply_leaves_alone_at_the_end_and_elsewhere_with_its_prompt(repository: Repository, incognito: bool) -> None:
+    tree = Tree(repository, incognito)
+    tree.show(tree.second)
+    assert delete(tree, repository, tree.second) == ["asked", "first", "more", "deep"], "the version beside it"
+    assert delete(tree, repository, tree.deep) == ["asked", "first", "more"]
+    assert restore(tree, repository, tree.deep) == ["asked", "first", "more", "deep"]
+    assert delete(tree, repository, tree.first) == ["more", "deep"]
+    assert restore(tree, repository, tree.first) == ["asked", "first", "more", "deep"]
+
+
+@both
+def test_the_last_messages_of_a_conversation_stay(repository: Repository, incognito: bool) -> None:
+    tree = Tree(repository, incognito)
+    assert delete(tree, repository, tree.edited) == ["asked", "second"]
+    assert delete(tree, repository, tree.asked) == ["more", "deep"]
+    assert repository.delete_message(tree.number, tree.more.id) is None
+    assert texts(repository.open_conversation(tree.number)) == ["more", "deep"]
+
+
+def test_what_a_removed_message_said_is_in_no_file(repository: Repository, store: Path) -> None:
+    tree = Tree(repository, incognito=False)
+    secret = tree.add(tree.deep, "ultramarine")
+    backup = back_up(store, "0001")
+    assert b"ultramarine" in backup.read_bytes()
+    delete(tree, repository, secret)
+    repository.purge_deleted()
+    assert all(b"ultramarine" not in file.read_bytes() for file in store.parent.iterdir())

@@ -1,0 +1,85 @@
+"""Takes single messages out of a conversation, and puts them back.
+
+What leaves keeps the tree well-formed: no prompt follows a prompt, and no reply a reply. So a prompt leaves with all
+versions of its reply, and what was said after these moves up; a reply leaves alone where it ends its branch, and
+elsewhere with its prompt.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Column, Connection, Select, Table, delete, insert, select, update
+
+from engine.messages.conversations import Role
+from engine.storage.schema import Base, Holds, MessageRow, rows_holding
+
+_LINKS = select(MessageRow.id, MessageRow.parent_id, MessageRow.role).order_by(MessageRow.id)
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """What is needed to put messages back. What was learned from them is not kept."""
+
+    ids: tuple[int, ...]
+    parent_id: int | None  # of the first
+    moved: tuple[tuple[int, int | None], ...]  # messages that moved up, with their parents before
+    rows: tuple[tuple[Table, tuple[dict[str, Any], ...]], ...]  # of each table, messages first
+
+
+def remove(connection: Connection, conversation_id: int, message_id: int) -> Removed | None:
+    """The message must be one of the conversation. None, and nothing happens, if no other would be left."""
+    parents: dict[int, int | None] = {}
+    roles: dict[int, Role] = {}
+    children: dict[int | None, list[int]] = defaultdict(list)
+    for number, parent_id, role in connection.execute(_LINKS.where(MessageRow.conversation_id == conversation_id)):
+        parents[number], roles[number] = parent_id, role
+        children[parent_id].append(number)
+    top = message_id
+    while children[message_id] and roles[top] != Role.USER and (above := parents[top]) is not None:
+        top = above
+    gone, moved, below = [top], [], [*children[top]]
+    while below:
+        number = below.pop()
+        if roles[number] == Role.USER:
+            moved.append((number, parents[number]))
+        else:
+            gone.append(number)
+            below += children[number]
+    if len(gone) == len(parents):
+        return None
+    rows = tuple(
+        (column.table, tuple(dict(row) for row in connection.execute(_rows_of(column, gone)).mappings()))
+        for column in _columns()
+    )
+    _move(connection, [(number, parents[top]) for number, _ in moved])
+    for number in sorted(gone, reverse=True):  # a parent is always older than its children
+        connection.execute(delete(MessageRow).where(MessageRow.id == number))
+    return Removed(tuple(gone), parents[top], tuple(moved), rows)
+
+
+def put_back(connection: Connection, removed: Removed) -> None:
+    for table, rows in removed.rows:
+        if rows:
+            connection.execute(insert(table), list(rows))
+    _move(connection, removed.moved)
+
+
+def _move(connection: Connection, parents: Iterable[tuple[int, int | None]]) -> None:
+    for number, parent_id in parents:
+        connection.execute(update(MessageRow).where(MessageRow.id == number).values(parent_id=parent_id))
+
+
+def _columns() -> list[Column[Any]]:
+    """The ids of messages, and what refers to them in other tables of chats."""
+    messages = Base.metadata.tables[MessageRow.__tablename__]
+    others = (Base.metadata.tables[row.__tablename__] for row in rows_holding(Holds.CHATS) if row is not MessageRow)
+    keys = (key for table in others for key in table.foreign_keys if key.column is messages.c.id)
+    return [messages.c.id, *(key.parent for key in keys)]
+
+
+def _rows_of(column: Column[Any], ids: Sequence[int]) -> Select[Any]:
+    return select(column.table).where(column.in_(ids)).order_by(column)
