@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QEvent, QSize, Qt, Signal, SignalInstance, Slot
-from PySide6.QtGui import QHideEvent, QResizeEvent
+from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QCheckBox, QDialog, QFrame, QMessageBox, QWidget
 
 from app.text.translation import translate
@@ -135,8 +135,15 @@ class _Contents(ScrollArea):
         self.updateGeometry()  # lines are broken at other words
         self._show_bar()
 
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._show_bar()
+
     def _show_bar(self) -> None:
-        """Qt keeps a bar that was needed for a moment, as the lines beside it need more room."""
+        """Qt keeps a bar that was needed for a moment, as the lines beside it need more room. Not before that is
+        shown: it would miss its new size."""
+        if not self._inside.isVisible():
+            return
         fits = self.sizeHint().height() <= self.height()
         policy = Qt.ScrollBarPolicy
         self.setVerticalScrollBarPolicy(policy.ScrollBarAlwaysOff if fits else policy.ScrollBarAsNeeded)

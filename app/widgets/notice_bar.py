@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QObject, Qt, Signal, Slot
 from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QIcon, QResizeEvent
 from PySide6.QtWidgets import QApplication, QFrame, QLabel, QSystemTrayIcon, QWidget
 
@@ -47,6 +47,11 @@ class NoticeBar(QFrame):
         )
         self._is_below = False  # the buttons are below the words, not beside them
         keeper.changed.connect(self._place)
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.LayoutRequest:
+            self._place()  # its words or buttons have another size
+        return super().event(event)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
