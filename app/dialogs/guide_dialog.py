@@ -60,6 +60,7 @@ class GuideDialog(QDialog):
         keeper.changed.connect(self._fit)
         self._fit()
         fit_to_screen(self, keeper, _SIZE_PX)
+        self._mark()
         self.page.setFocus()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
