@@ -61,6 +61,7 @@ class GuideDialog(Dialog):
             QShortcut(keys, self, self._begin_search)
         keeper.changed.connect(self._fit)
         self._fit()
+        self._mark()
         self.page.setFocus()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:

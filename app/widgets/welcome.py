@@ -98,7 +98,7 @@ class Welcome(ScrollArea):
         about.setText(
             self.tr(
                 "Slipstream lets you chat with language models that run on this computer. "
-                "Everything stays here: nothing you write leaves this machine. "
+                "Everything stays here: nothing you write leaves it. "
                 "The more you chat, the faster it gets, because it learns to guess what your model will write."
             )
         )
