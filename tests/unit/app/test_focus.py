@@ -211,7 +211,7 @@ def buttons(desk: Desk) -> dict[str, QAbstractButton]:
     found: dict[str, QAbstractButton] = {}
     for button in desk.window.findChildren(QAbstractButton):
         if button.isVisible() and button.isEnabled() and not button.visibleRegion().isEmpty():
-            words = button.text() or button.toolTip() or button.accessibleName() or type(button.parent()).__name__
+            words = button.text() or button.accessibleName() or button.toolTip() or type(button.parent()).__name__
             same = sum(name.startswith(f"{words} #") for name in found)
             found[f"{words} #{same}"] = button
     return found
