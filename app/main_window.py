@@ -236,7 +236,7 @@ class MainWindow(QMainWindow):
         self.regenerate_action = self._action(self.tr("Regenerate"), "Ctrl+R", self._on_regenerate)
         self.continue_action = self._action(self.tr("Continue"), "Ctrl+Shift+R", self.transcript.continue_requested)
         delete = self.tr("Delete last message")
-        self.delete_message_action = self._action(delete, "Ctrl+Shift+Backspace", self._on_delete_message)
+        self.delete_message_action = self._action(delete, "Ctrl+Shift+Del", self._on_delete_message)
         chat = self.tr("Settings of this chat…")
         self.conversation_action = self._action(chat, "Ctrl+Shift+,", role=role.NoRole)
         self.rename_action = self._action(self.tr("Rename this chat"), does=sidebar.rename_current)

@@ -181,7 +181,7 @@ class Desk:
             for _ in range(80):
                 if QApplication.focusWidget() is button:
                     break
-                self.key(Qt.Key.Key_Tab)
+                QTest.keyClick(self.window.windowHandle(), Qt.Key.Key_Tab)
             assert QApplication.focusWidget() is button
             self.key(Qt.Key.Key_Space)
 

@@ -290,7 +290,7 @@ def test_a_message_is_deleted_from_its_row_or_by_keys_and_brought_back(desk: Des
     assert isinstance(view, ReplyView)
     assert view.footer is not None
     QTest.keyClick(view.footer.copy_button, Qt.Key.Key_Delete)
-    QTest.keyClick(desk.window, Qt.Key.Key_Backspace, CTRL_SHIFT)
+    QTest.keyClick(desk.window, Qt.Key.Key_Delete, CTRL_SHIFT)
     assert desk.take() == [DeleteMessage(7, 4), DeleteMessage(7, 2), DeleteMessage(7, 4)]
     desk.tell(ReplyFinished(SECOND), MessageDeleted(7, 4))
     desk.show(ALL[:3])
