@@ -91,7 +91,7 @@ def learned_lines(learned: LearnedSummary) -> list[str]:
     if learned.statistics:
         lines.append("Replies")
         lines += [f"  {_statistics_line(each)}" for each in learned.statistics]
-    return lines or ["Nothing is learned yet."]
+    return lines or ["Nothing has been learned yet."]
 
 
 def outcome_line(outcome: ImportOutcome) -> str:
