@@ -285,7 +285,7 @@ class ChatController(Controller):
         if reply.conversation_id == open_id and is_same_kind and not self._window.prompt_box.text:
             self._window.prompt_box.set_text(prompt)
         else:
-            self._offer_copy(self.tr("A message was not sent."), prompt)
+            self._offer_copy(self.tr("Your message was not sent."), prompt)
 
     def _offer_copy(self, sentence: str, text: str) -> None:
         self._window.toasts.show_info(

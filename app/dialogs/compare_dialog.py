@@ -47,7 +47,7 @@ class CompareDialog(Dialog):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(_SIZE_PX, parent)
-        self.setWindowTitle(self.tr("Plain and sped up"))
+        self.setWindowTitle(self.tr("With and without speed-up"))
         self._running = False
         self.prompt = set_up(
             QPlainTextEdit(self, placeholderText=self.tr("A prompt to compare with"), tabChangesFocus=True),

@@ -12,7 +12,7 @@ Compare = Words("Compare")
 NUM_REPLIES = 4
 HOW_IT_IS_FAIR = QT_TRANSLATE_NOOP(
     "Compare",
-    "Each side answers twice, in the order plain, sped up, sped up, plain, so that a machine that grows slower or "
+    "Each side answers twice, in the order without, with, with, without, so that a computer that grows slower or "
     "faster meanwhile does so for both; reading the prompt is not counted.",
 )
 HOW_SPEED_IS_MEASURED = QT_TRANSLATE_NOOP(

@@ -19,12 +19,12 @@ from engine.messages.targets import LibraryTarget
 _ABOUT_HUB = QT_TRANSLATE_NOOP(
     "DrafterChoiceForm",
     "OWNER/NAME is a small Llama-type model with safetensors, OWNER/NAME:FILE a GGUF file. Downloaded once, then kept "
-    "on this machine.",
+    "on this computer.",
 )
 _WORDS = (
     (AUTOMATIC, QT_TRANSLATE_NOOP("DrafterChoiceForm", "Whoever is expected to write most words per second")),
     (BUILT_IN, QT_TRANSLATE_NOOP("DrafterChoiceForm", "The drafter that comes with Slipstream; it learns")),
-    (STARTER, QT_TRANSLATE_NOOP("DrafterChoiceForm", "The starter model, as quick as this machine runs it")),
+    (STARTER, QT_TRANSLATE_NOOP("DrafterChoiceForm", "The starter model, as quick as this computer runs it")),
     (STARTER_TORCH, QT_TRANSLATE_NOOP("DrafterChoiceForm", "The starter model, slower, but it learns")),
 )
 _LEAST_COMBO = 24  # letters of a list; longer names are shortened

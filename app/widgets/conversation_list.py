@@ -50,7 +50,7 @@ class ConversationList(QWidget):
         self.chosen_id: int | None = None  # of the conversation that is shown as open
         self.setObjectName("sidebar")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        new = self.tr("Begin a new chat  (Ctrl+N)")
+        new = self.tr("New chat  (Ctrl+N)")
         self.new_button = button(self.tr("New chat"), "new", self, self.new_requested, tip=new, has_hand=True)
         incognito = self.tr("Begin a new incognito chat  (Ctrl+Shift+N)")
         self.incognito_button = IconButton(

@@ -57,9 +57,9 @@ class PromptEditor(QPlainTextEdit):
         """Whether Ctrl+Enter alone sends and Enter breaks the line, instead of Enter and Shift+Enter."""
         self.sends_with_ctrl = with_ctrl
         self.setAccessibleDescription(
-            self.tr("Control and Enter send, Enter breaks the line")
+            self.tr("Ctrl+Enter sends, Enter starts a new line")
             if with_ctrl
-            else self.tr("Enter sends, Shift and Enter break the line")
+            else self.tr("Enter sends, Shift+Enter starts a new line")
         )
 
     def set_hint(self, words: str) -> None:

@@ -86,7 +86,7 @@ class PromptBuilder:
         if len(prompt.tokens) > room - min(_SENTENCE_TOKENS, size // _REPLY_PARTS):
             if begun:
                 raise PromptTooLong(
-                    f"This reply fills the context of {size:,} tokens; it can go on with a bigger context size."
+                    f"This reply fills the context of {size:,} tokens; to continue it, choose a bigger context size."
                 )
             raise PromptTooLong(
                 f"This message takes {len(prompt.tokens):,} tokens, but {self._target.description.name} reads at most "

@@ -13,7 +13,6 @@ from PySide6.QtWidgets import QApplication, QMenu, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.startup.first_paint import open_window
-from app.widgets.rows_view import RowsView
 from app.wiring import WiredWindow
 from engine import BUILT_IN
 from engine.config import SpeculationSettings
@@ -25,6 +24,7 @@ from engine.messages.events import (
     TargetDownloaded,
     TargetReady,
 )
+from engine.messages.targets import HubFile
 from engine.proposers.teachable import TeachableDrafting
 from tests.end_to_end.test_personal import keep_two_adapters
 from tests.fakes.ear import Ear
@@ -75,11 +75,6 @@ class Hand:
             below = action.menu()
             menu = below if isinstance(below, QMenu) else None
 
-    def use(self, view: RowsView) -> None:
-        """Its first row."""
-        self.until(view.model().rowCount)
-        self.click(view.viewport(), view.visualRect(view.model().index(0, 0)).center())
-
     def ask(self, text: str) -> ReplyFinished:
         num_before = len(self.heard(ReplyFinished))
         self.window.prompt_box.editor.setPlainText(text)
@@ -101,19 +96,21 @@ class Hand:
 
 
 @pytest.fixture
-def hand(qtbot: QtBot, qapp: QApplication, tmp_path: Path, server: FakeHub) -> Iterator[Hand]:
-    server.models["somebody/Tiny-GGUF"] = {"tiny-Q8_0.gguf": gguf()}
+def hand(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> Iterator[Hand]:
     with closing(Hand(qtbot, qapp, tmp_path / "store")) as hand:
         yield hand
 
 
-def start_a_download(hand: Hand) -> None:
+def start_a_download(hand: Hand, hub: FakeHub) -> None:
+    """Of the model that fits best, which that hub then offers."""
     hand.click(hand.window.transcript.welcome.models_button)
     assert hand.app.library is not None
-    page = hand.app.library.dialog.hub
-    hand.click(page.search_button)
-    hand.use(page.models_view)
-    hand.click(page.download_button)
+    suggestions = hand.app.library.dialog.hub.suggestions
+    hand.until(lambda: suggestions.view.rows.rowCount() > 0)
+    best = suggestions.view.rows.rows[0].key
+    assert isinstance(best, HubFile)
+    hub.models[best.repository] = {best.name: gguf()}
+    hand.click(suggestions.download_button)
     hand.until(lambda: hand.heard(TargetDownloaded))
     hand.app.library.dialog.close()
 
@@ -135,8 +132,8 @@ def undo_learning(hand: Hand) -> None:
     hand.app.personal.dialog.close()
 
 
-def test_what_people_want_first_takes_few_clicks(hand: Hand, tmp_path: Path) -> None:
-    start_a_download(hand)
+def test_what_people_want_first_takes_few_clicks(server: FakeHub, hand: Hand, tmp_path: Path) -> None:
+    start_a_download(hand, server)
     assert hand.took() <= 4
 
     hand.ask("Hi.")

@@ -25,7 +25,7 @@ EMPTY = QT_TRANSLATE_NOOP(
 )
 HOW_COMPARED = QT_TRANSLATE_NOOP(
     "Speed",
-    "While replies are written, this machine's passes with guesses and without are timed. The ratio of a reply is what "
+    "While replies are written, this computer times the model with guesses and without. The ratio of a reply is what "
     "its words would have taken without guesses, divided by what its passes take on average here. Shown is the median: "
     "half of the replies were faster, half slower, and no single one counts for more. Replies that repeated themselves "
     "without end are left out.\n"
@@ -138,7 +138,7 @@ def plot_words(points: Sequence[Point], grouping: Grouping) -> str:
 def note_words(note: AdapterNote) -> str:
     """Of a line in the plot."""
     return Speed.tr(
-        "Learned since {day}: {before} → {after} guesses stand in a round",
+        "Learned since {day}: {before} → {after} guesses are accepted in a round",
         day=day_words(note.created_at),
         before=f"{note.before:.2f}",
         after=f"{note.after:.2f}",
@@ -153,10 +153,10 @@ def learned_words(history: History) -> tuple[str, ...]:
 def _learned(history: History) -> Iterator[str]:
     if history.num_ngrams:
         number = history.num_ngrams
-        yield Speed.tr("{number} n-gram(s) (tells|tell) how words of your models are put together.", "", number)
+        yield Speed.tr("{number} word pattern(s) (tells|tell) how words of your models are put together.", "", number)
     if history.num_recall_tokens:
         yield Speed.tr(
-            "{tokens} of {messages} can be recalled when they come up again.",
+            "{tokens} of {messages} are reused when they come up again.",
             tokens=Speed.tr("{number} token(s)", "", history.num_recall_tokens),
             messages=Speed.tr("{number} message(s)", "", history.num_recall_texts),
         )
@@ -172,15 +172,15 @@ def _learned(history: History) -> Iterator[str]:
 
 def _adapter_words(note: AdapterNote) -> str:
     if note.target_names:
-        words = Speed.tr("{day} for {models}: after {replies}, {before} → {after} guesses stand in each round.")
+        words = Speed.tr("{day} for {models}: after {replies}, {before} → {after} guesses are accepted in each round.")
         if note.is_published:
             words = Speed.tr(
-                "{day} for {models}: after {replies}, {before} → {after} guesses stand in each round, in use."
+                "{day} for {models}: after {replies}, {before} → {after} guesses are accepted in each round, in use."
             )
     else:
-        words = Speed.tr("{day}: after {replies}, {before} → {after} guesses stand in each round.")
+        words = Speed.tr("{day}: after {replies}, {before} → {after} guesses are accepted in each round.")
         if note.is_published:
-            words = Speed.tr("{day}: after {replies}, {before} → {after} guesses stand in each round, in use.")
+            words = Speed.tr("{day}: after {replies}, {before} → {after} guesses are accepted in each round, in use.")
     return words.format(
         day=day_words(note.created_at),
         models=_listed(note.target_names),

@@ -19,7 +19,7 @@ def ask_load_anyway(name: str, estimate: MemoryEstimate, parent: QWidget, on_yes
     taken, free = size_words(estimate.on_machine), size_words(estimate.available)
     if gpu.num_bytes:
         needs = Library.tr(
-            "{name} takes about {on_card} on {card}, where there is room for {room}, and {taken} of this machine's "
+            "{name} takes about {on_card} on {card}, where there is room for {room}, and {taken} of this computer's "
             "memory, of which {free} are free.",
             name=name,
             on_card=size_words(gpu.num_bytes),
@@ -34,7 +34,7 @@ def ask_load_anyway(name: str, estimate: MemoryEstimate, parent: QWidget, on_yes
         )
     parts = Library.tr(
         "{weights} are its weights, {context} hold the chat. Loaded anyway, it may fail or slow down the whole "
-        "machine. It helps to close other programs, or to set a shorter context size.",
+        "computer. It helps to close other programs, or to set a shorter context size.",
         weights=size_words(estimate.weights),
         context=size_words(estimate.context),
     )

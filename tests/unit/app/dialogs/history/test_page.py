@@ -54,7 +54,7 @@ def test_the_week_is_told_and_all_that_was_before(page: HistoryPage) -> None:
     assert page.bars.bars[0].parts[0].words == "Checking 85\u00a0%, 3 minutes"
     assert page.bars.bars[1].parts[0].words == "2 minutes"
     assert column(page, "Kind") == ["Tiny", "All kinds", "Prose", "Code", "Big", "Prose"]
-    assert page.learned.text().startswith("1,200 n-grams")
+    assert page.learned.text().startswith("1,200 word patterns")
     page.show_failure("The disk is gone.")
     assert page.notice.text() == "The disk is gone."
     assert page.headline.isVisible(), "what was read stays"

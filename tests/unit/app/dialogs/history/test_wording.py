@@ -126,7 +126,7 @@ def test_the_table_is_exported_with_its_digits() -> None:
 def test_what_was_learned_is_told_in_plain_words() -> None:
     assert learned_words(History()) == ("Nothing has been learned yet.",)
     ngrams, recall, learning, adapter = learned_words(history())
-    assert ngrams.startswith("1,200 n-grams ")
-    assert recall == "4,567 tokens of 3 messages can be recalled when they come up again."
+    assert ngrams.startswith("1,200 word patterns ")
+    assert recall == "4,567 tokens of 3 messages are reused when they come up again."
     assert learning.endswith("the drafter has spent 2 minutes learning, while nobody waited.")
-    assert adapter.endswith("for Tiny: after 40 replies, 0.90 → 1.15 guesses stand in each round, in use.")
+    assert adapter.endswith("for Tiny: after 40 replies, 0.90 → 1.15 guesses are accepted in each round, in use.")
