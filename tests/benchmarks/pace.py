@@ -33,6 +33,7 @@ from engine.lab.measuring.modes import Answer, Mode, ReplayMode
 from engine.lab.measuring.order import AUTO, PLAIN, SimulatedCosts
 from engine.lab.measuring.prompts import Chat, Question, read_prompts
 from engine.lab.measuring.report import ratio_to_plain
+from engine.messages.speed import SLOWER
 from engine.numerics.draft_length import filled
 from engine.proposers import catalogue
 from engine.proposers.chooser import Chooser
@@ -173,6 +174,7 @@ class Ratios:
     p10: float
     worst: float
     together: float  # seconds of all replies of plain over those of auto
+    num_slow: int
     num: int
 
     @classmethod
@@ -186,12 +188,13 @@ class Ratios:
         ratios = [ratio for each in compared if (ratio := ratio_to_plain(each, AUTO)) is not None]
         p10, median = np.percentile(ratios, (10, 50))
         plain_s, auto_s = (sum(each.answers[mode].wall_s for each in compared) for mode in (PLAIN, AUTO))
-        return cls(float(median), float(p10), min(ratios), plain_s / auto_s, len(ratios))
+        num_slow = sum(ratio < SLOWER for ratio in ratios)
+        return cls(float(median), float(p10), min(ratios), plain_s / auto_s, num_slow, len(ratios))
 
     def __str__(self) -> str:
         return (
             f"median {self.median:.3f}, p10 {self.p10:.3f}, worst {self.worst:.3f}, together {self.together:.3f} "
-            f"({self.num} replies)"
+            f"({self.num} replies, {self.num_slow} below {SLOWER})"
         )
 
 

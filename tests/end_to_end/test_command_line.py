@@ -131,6 +131,11 @@ def test_ctrl_c_ends_a_command_in_good_order_while_it_imports_slow_libraries(
     assert (result.returncode, result.stderr) == (130, sentence)
 
 
+def own_words(err: str) -> str:
+    """What a process wrote, without what Qt says it cannot do where there is no display."""
+    return "".join(line for line in err.splitlines(keepends=True) if "This plugin does not support" not in line)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 def test_ctrl_c_closes_the_window() -> None:
     process = subprocess.Popen([sys.executable, "-m", "app"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -140,14 +145,14 @@ def test_ctrl_c_closes_the_window() -> None:
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
-    assert (process.returncode, out, err) == (0, "", "")
+    assert (process.returncode, out, own_words(err)) == (0, "", "")
     assert settings.exists(), "it was closed as a user closes it"
 
 
 def test_the_smoke_run_takes_a_picture_of_an_answered_chat(tmp_path: Path) -> None:
     picture = tmp_path / "smoke.png"
     result = slipstream("--smoke", str(picture))
-    assert (result.returncode, result.stderr) == (0, "")
+    assert (result.returncode, own_words(result.stderr)) == (0, "")
     assert picture.read_bytes().startswith(b"\x89PNG")
     times = json.loads(result.stdout)
     assert 0 < times["window_s"] < times["model_s"] < times["reply_begins_s"] < times["reply_ends_s"] < 60

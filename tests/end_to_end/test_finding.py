@@ -148,6 +148,6 @@ def test_an_incognito_chat_with_a_file_is_found_and_gone_at_once(desk: Desk, tmp
     box = window.findChild(QMessageBox)
     assert isinstance(box, QMessageBox)
     with desk.waiting_for(ConversationForgotten):
-        box.buttons()[0].click() if "Forget" in box.buttons()[0].text() else box.buttons()[1].click()
+        next(button for button in box.buttons() if button.text() == "Delete permanently").click()
     assert window.transcript.messages == ()
     assert not window.incognito_banner.isVisible()

@@ -178,7 +178,7 @@ def test_rows_are_those_before_each_token_whatever_a_pass_can_hold() -> None:
 
 
 def test_a_model_that_says_nothing_cannot_be_compared() -> None:
-    with pytest.raises(NotPossible, match="ends every reply"):
+    with pytest.raises(NotPossible, match="writes nothing"):
         Measuring(Path("x"), lambda _path: FakeTarget(), SMALL).beside(Path("y"))
 
 
