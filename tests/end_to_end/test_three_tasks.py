@@ -18,6 +18,7 @@ from engine import BUILT_IN
 from engine.config import SpeculationSettings
 from engine.messages.events import (
     AdapterUsed,
+    ConversationChanged,
     Event,
     ReplyFinished,
     SpeculationChanged,
@@ -118,8 +119,10 @@ def start_a_download(hand: Hand, hub: FakeHub) -> None:
 def have_shorter_replies(hand: Hand) -> None:
     hand.choose("Chat", "Settings of this chat…")
     dialog = hand.app.chat_settings.dialog
+    num_changes = len(hand.heard(ConversationChanged))
     hand.click(dialog.shorter_button)
     hand.click(dialog.save_button)
+    hand.until(lambda: len(hand.heard(ConversationChanged)) > num_changes)
 
 
 def undo_learning(hand: Hand) -> None:
