@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal, Slot
 from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QIcon, QResizeEvent
-from PySide6.QtWidgets import QApplication, QFrame, QLabel, QSystemTrayIcon, QWidget
+from PySide6.QtWidgets import QApplication, QBoxLayout, QFrame, QLabel, QSystemTrayIcon, QWidget
 
 from app.theme import ThemeKeeper
 from app.widgets.icon_button import IconButton
@@ -16,6 +16,7 @@ from app.widgets.parts import Sign, button
 Action = tuple[str, Callable[[], object]]  # the words on a button, and what it does
 _SHOWN_MS = 10_000  # of a message of the system
 _REST_PX = 90  # neither words nor buttons
+_SPACING_PX = 4  # between buttons
 _LEAST_PX = 320  # for the words beside the buttons
 
 
@@ -36,7 +37,7 @@ class NoticeBar(QFrame):
         self.words.setAlignment(Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft)
         self._side = QWidget(self)
         self.buttons = [button(words, "link", self._side, act, has_hand=True) for words, act in actions]
-        in_row([*self.buttons, Stretch()], inside=self._side, spacing=4)
+        self._row = in_row([*self.buttons, Stretch()], inside=self._side, spacing=_SPACING_PX)
         self.close_button = IconButton(keeper, "close", self.tr("Dismiss"), self.closed, icon_px=15, parent=self)
         self._grid = in_grid(
             [[Sign(keeper, "info", "accent", self), self.words, self._side, self.close_button]],
@@ -59,10 +60,14 @@ class NoticeBar(QFrame):
 
     @Slot()
     def _place(self) -> None:
-        """Places the buttons below the words where these would have little room."""
+        """Places the buttons below the words where these would have little room, and one below the other where they
+        have little themselves."""
         words_px = self.words.fontMetrics().horizontalAdvance(self.words.text())
-        room_px = self.width() - self._side.sizeHint().width() - self._keeper.px(_REST_PX)
-        is_below = room_px < min(words_px, self._keeper.px(_LEAST_PX))
+        buttons_px = sum(each.sizeHint().width() + _SPACING_PX for each in self.buttons)
+        room_px = self.width() - self._keeper.px(_REST_PX)
+        is_below = room_px - buttons_px < min(words_px, self._keeper.px(_LEAST_PX))
+        direction = QBoxLayout.Direction
+        self._row.setDirection(direction.TopToBottom if buttons_px > room_px else direction.LeftToRight)
         if is_below != self._is_below:
             self._is_below = is_below
             self._grid.addWidget(self._side, *((1, 1) if is_below else (0, 2)))

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import QApplication, QDialog, QListWidget, QMenu, QTabWid
 import app
 from app.dialogs.about_dialog import AboutDialog
 from app.dialogs.forms_dialog import FormsDialog
+from app.dialogs.guide_dialog import GuideDialog
 from app.dialogs.library.questions import ask_discard, ask_load_anyway
 from app.dialogs.shortcuts_dialog import ShortcutsDialog
 from app.dialogs.store_dialog import StoreDialog
@@ -72,6 +73,13 @@ def chat(studio: Studio, _folder: Path) -> Iterator[Page]:
     yield "chat from its beginning", window
     window.origins_action.setChecked(True)
     yield "guessed text highlighted", window
+    window.meter.show_details()
+    assert window.meter.details is not None
+    yield "figures of a reply", window.meter.details
+    window.meter.details.close()
+    window.landing.show_over(window.prompt_box, "Attach to your message")
+    yield "a file is dragged", window
+    window.landing.hide()
     window.origins_action.setChecked(False)
     window.transcript.column.scroll_to_end()
     window.set_busy(True)
@@ -273,6 +281,12 @@ def others(studio: Studio, _folder: Path) -> Iterator[Page]:
     (shortcuts,) = (each for each in window.findChildren(ShortcutsDialog) if each.isVisible())
     yield "shortcuts", shortcuts
     shortcuts.close()
+    window.guide_action.trigger()
+    (guide,) = (each for each in window.findChildren(GuideDialog) if each.isVisible())
+    guide.search.setText("speed")
+    yield "user guide", guide
+    guide.search.clear()
+    guide.close()
     window.about_action.trigger()
     (about,) = (each for each in window.findChildren(AboutDialog) if each.isVisible())
     yield "about", about
