@@ -44,7 +44,6 @@ class GuideDialog(Dialog):
         self.search.installEventFilter(self)
         self.found = words("", self, kind="quiet")
         self.contents = set_up(QListWidget(self), kind="pages", name=self.tr("Contents"))
-        self.contents.setWordWrap(True)
         self.contents.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.contents.addItems([title for title, _ in guide.sections])
         self.contents.setCurrentRow(0)
@@ -77,7 +76,7 @@ class GuideDialog(Dialog):
 
     @Slot()
     def _fit(self) -> None:
-        width = min(self._keeper.px(_CONTENTS_PX), self.screen().availableSize().width() // 4)
+        width = min(self._keeper.px(_CONTENTS_PX), self.screen().availableSize().width() // 3)
         self.search.setFixedWidth(width)
         self.found.setFixedWidth(width)
         self.contents.setFixedWidth(width)
