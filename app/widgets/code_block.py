@@ -23,6 +23,7 @@ from app.text.origin_marks import spans_of
 from app.theme import ThemeKeeper
 from app.widgets.appearance import code_font
 from app.widgets.icon_button import CopyButton
+from app.widgets.joined_text import JoinedText
 from app.widgets.layouts import Stretch, in_row
 from app.widgets.parts import set_up
 
@@ -195,7 +196,9 @@ class CodeBlockView(QFrame):
         self.copied.emit(self.code)
 
 
-class _Body(QPlainTextEdit):
+class _Body(JoinedText, QPlainTextEdit):
+    is_code = True
+
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent, readOnly=True, undoRedoEnabled=False)
         self.is_ascii = True
