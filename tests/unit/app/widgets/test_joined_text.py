@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QGuiApplication, QMouseEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QPlainTextEdit, QTextEdit
 from pytestqt.qtbot import QtBot
 
 from app.main_window import MainWindow
@@ -64,6 +64,7 @@ class Reader:
         for text in self.texts:
             start = text.document().toPlainText().find(word)
             if start >= 0:
+                assert isinstance(text, QTextEdit | QPlainTextEdit)
                 cursor = text.textCursor()
                 cursor.setPosition(start)
                 return text, text.cursorRect(cursor).center()
