@@ -5,12 +5,12 @@ from __future__ import annotations
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QComboBox, QDialog, QLabel, QPlainTextEdit, QWidget
 
+from app.dialogs.compare_texts import ComparedTexts
 from app.dialogs.compare_wording import HOW_IT_IS_FAIR, HOW_SPEED_IS_MEASURED
 from app.dialogs.parts import fill_dialog
 from app.text.translation import QT_TRANSLATE_NOOP, translate
 from app.widgets.layouts import Part, Placed, Stretch, in_grid, in_row
 from app.widgets.parts import ProgressLine, button, keep_place, set_up, words
-from app.widgets.throttle import Throttle
 from engine.messages.comparison import Side
 
 _SIZE_PX = (860, 640)
@@ -66,13 +66,10 @@ class CompareDialog(QDialog):
         self.start_button = button(self.tr("Start"), "outlined", self, self._on_start)
         self.start_button.setDefault(True)
         self.close_button = button(self.tr("Close"), "outlined", self, self.close)
-        self.texts = {
-            Side.PLAIN: self._text(self.tr("Plain reply")),
-            Side.SPED_UP: self._text(self.tr("Sped up reply")),
-        }
+        names = {Side.PLAIN: self.tr("Plain reply"), Side.SPED_UP: self.tr("Sped-up reply")}
+        self._written = ComparedTexts(names, self)
+        self.texts = self._written.fields
         self.figures = {side: self._figures() for side in Side}
-        self._pending: dict[Side, list[str]] = {side: [] for side in Side}
-        self._repaint = Throttle(self._show_pending, parent=self)
         self.progress = keep_place(ProgressLine(self.tr("Replies written"), self))
         fair = translate("Compare", HOW_IT_IS_FAIR)
         self.outcome = set_up(words("", self), kind="title", tip=f"<p>{fair}</p>")
@@ -100,20 +97,21 @@ class CompareDialog(QDialog):
 
     def clear(self) -> None:
         """Neither side has answered yet."""
-        self._repaint.cancel()
+        self._written.clear()
         for side in Side:
-            self._pending[side].clear()
-            self.texts[side].clear()
             self.figures[side].clear()
         self.show_progress(0.0)
         self.show_result("", ())
 
     def add_text(self, side: Side, text: str) -> None:
-        self._pending[side].append(text)
-        self._repaint.request()
+        self._written.add(side, text)
 
     def show_figures(self, side: Side, sentence: str) -> None:
         self.figures[side].setText(sentence)
+
+    def mark_difference(self) -> None:
+        """Both replies are complete: shows where they begin to differ."""
+        self._written.finish()
 
     def show_progress(self, share: float) -> None:
         """0 … 1 of all replies."""
@@ -123,9 +121,6 @@ class CompareDialog(QDialog):
         """How far it is, or the result."""
         self.outcome.setText(sentence)
         self.reasons.setText("\n".join((*reasons, translate("Compare", HOW_IT_IS_FAIR))))
-
-    def _text(self, name: str) -> QPlainTextEdit:
-        return set_up(QPlainTextEdit(self, readOnly=True, tabChangesFocus=True), kind="field", name=name)
 
     def _figures(self) -> QLabel:
         return set_up(words("", self), kind="quiet", tip=f"<p>{translate('Compare', HOW_SPEED_IS_MEASURED)}</p>")
@@ -169,14 +164,3 @@ class CompareDialog(QDialog):
     @Slot()
     def _show_state(self) -> None:
         self.start_button.setEnabled(self._running or bool(self.prompt.toPlainText().strip()))
-
-    def _show_pending(self) -> None:
-        for side, pieces in self._pending.items():
-            if pieces:
-                edit = self.texts[side]
-                cursor = edit.textCursor()
-                cursor.movePosition(cursor.MoveOperation.End)
-                cursor.insertText("".join(pieces))
-                bar = edit.verticalScrollBar()
-                bar.setValue(bar.maximum())
-                pieces.clear()

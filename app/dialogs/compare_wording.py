@@ -69,11 +69,11 @@ def result(comparison: Comparison) -> str:
             return Compare.tr("Stopped before both sides had answered.")
         return Compare.tr("The replies are too short to be timed; try another prompt.")
     if abs(ratio - 1) < _EVEN:
-        words = Compare.tr("About as fast ({ratio}×); {texts}")
+        words = Compare.tr("Normal speed ({ratio}×); {texts}")
     elif ratio > 1:
-        words = Compare.tr("{ratio}× as fast; {texts}")
+        words = Compare.tr("{ratio}× faster; {texts}")
     else:
-        words = Compare.tr("{ratio}× as fast: here guessing cost time; {texts}")
+        words = Compare.tr("{ratio}× the normal speed: guessing cost time here; {texts}")
     return words.format(ratio=f"{ratio:.2f}", texts=_about_texts(comparison))
 
 
@@ -112,7 +112,7 @@ def _about_texts(comparison: Comparison) -> str:
         return Compare.tr("the words were drawn by chance.")
     if comparison.fork is None:
         return Compare.tr("the texts are the same.")
-    return Compare.tr("the texts part after {number} token(s).", "", comparison.fork.num_tokens)
+    return Compare.tr("the texts differ after {number} token(s).", "", comparison.fork.num_tokens)
 
 
 def _why(fork: TextFork) -> str:

@@ -183,8 +183,8 @@ class CodeBlockView(QFrame):
         ranges = []
         for span in spans_of(self._line_marks[number]) if number < len(self._line_marks) else ():
             part = QTextLayout.FormatRange()
-            part.start = _utf16_length(text[: span.start])
-            part.length = _utf16_length(text[span.start : span.start + span.length])
+            part.start = utf16_length(text[: span.start])
+            part.length = utf16_length(text[span.start : span.start + span.length])
             part.format = QTextCharFormat()
             part.format.setBackground(QColor(self._keeper.theme.tint(span.origin)))
             ranges.append(part)
@@ -256,7 +256,8 @@ def _by_line(code: str, marks: str) -> list[str]:
     return [marks[start : start + len(line)] for line, start in zip(lines, starts, strict=False)]
 
 
-def _utf16_length(text: str) -> int:
+def utf16_length(text: str) -> int:
+    """As Qt counts characters."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
