@@ -217,7 +217,7 @@ class DrafterController(Controller):
             case DrafterChosen(name, choice):
                 self._of(name).choice = choice
                 self._on_changed(name)
-            case SpeculationChanged(name, sentence, is_drafting, awaits, has_failed):
+            case SpeculationChanged(name, sentence, is_drafting, awaits, has_failed=has_failed):
                 found = self._of(name)
                 found.sentence, found.is_drafting, found.awaits = sentence, is_drafting, awaits
                 found.has_failed = has_failed

@@ -123,11 +123,13 @@ def test_a_chosen_drafter_that_fails_is_in_use_no_more(used: Desk, bridge: FakeB
 def test_a_choice_that_cannot_be_loaded_gives_way_to_the_one_before(used: Desk, bridge: FakeBridge) -> None:
     folder = str(built_in_drafter())
     used.dialog.chosen.emit(folder, False)
-    bridge.tell(SpeculationChanged(QWEN.name, "The starter failed.", False, False, True))  # the one before, meanwhile
+    bridge.tell(
+        SpeculationChanged(QWEN.name, "The starter failed.", False, has_failed=True)
+    )  # the one before, meanwhile
     assert used.controller.choice == folder
     bridge.tell(SpeculationChanged(QWEN.name, "It is being loaded.", False, True), Finished(UseDrafter(folder)))
     assert used.words == "It is loaded as soon as no reply is being written."
-    bridge.tell(SpeculationChanged(QWEN.name, "It is damaged; choose another drafter.", False, False, True))
+    bridge.tell(SpeculationChanged(QWEN.name, "It is damaged; choose another drafter.", False, has_failed=True))
     told = "It is damaged; choose another drafter. Your choice before it stays: Automatic."
     assert (used.words, used.controller.choice) == (told, AUTOMATIC)
     assert bridge.posted == [UseDrafter(folder), UseDrafter(AUTOMATIC)]
