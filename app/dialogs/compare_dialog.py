@@ -19,18 +19,18 @@ _LENGTHS = (64, 128, 256, 512)  # tokens of a reply
 _USUAL_LENGTH = 128
 _ABOUT = QT_TRANSLATE_NOOP(
     "CompareDialog",
-    "One prompt is answered without guesses and with them. Nothing of it is kept, remembered or learned from.",
+    "One prompt is answered without speed-up and with it. Nothing of it is kept, remembered or learned from.",
 )
 _ABOUT_CHAT = QT_TRANSLATE_NOOP(
-    "CompareDialog", "The prompt is read as the last one of the open chat, after all that was said before it"
+    "CompareDialog", "The prompt is read as the last message of the open chat, after everything said before it"
 )
 _ABOUT_SAMPLING = QT_TRANSLATE_NOOP(
     "CompareDialog",
-    "Without this the likeliest word is always taken, so that the texts can be compared. With it, words are drawn by "
-    "chance as in your chats.",
+    "Without this, the likeliest word is always taken, so that the texts can be compared. With it, words are drawn at "
+    "random, as in your chats.",
 )
 _ABOUT_LENGTH = QT_TRANSLATE_NOOP(
-    "CompareDialog", "How long a reply may become. Four replies of this length are written, two on each side"
+    "CompareDialog", "How long a reply may get. Four replies of this length are written, two on each side"
 )
 
 

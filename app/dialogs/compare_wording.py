@@ -12,13 +12,13 @@ Compare = Words("Compare")
 NUM_REPLIES = 4
 HOW_IT_IS_FAIR = QT_TRANSLATE_NOOP(
     "Compare",
-    "Each side answers twice, in the order plain, sped up, sped up, plain, so that a machine that grows slower or "
-    "faster meanwhile does so for both; reading the prompt is not counted.",
+    "Each side answers twice, in the order plain, sped up, sped up, plain, so that a computer that gets slower or "
+    "faster meanwhile does so for both. Reading the prompt is not counted.",
 )
 HOW_SPEED_IS_MEASURED = QT_TRANSLATE_NOOP(
     "Compare",
     "Tokens written per second, from the end of the prompt to the last token. A round is one pass of the model; "
-    "without guesses each brings one token.",
+    "without speed-up, each writes one token.",
 )
 _NEAR_TIE = 0.5  # between two logits; rounding changes them far less on most models
 _FEW_TOKENS = 32  # of a reply: a shorter one is hard to time
@@ -87,19 +87,21 @@ def _reasons(comparison: Comparison) -> Iterator[str]:
         yield _why(comparison.fork)
     elif not comparison.is_greedy and comparison.ratio is not None:
         yield Compare.tr(
-            "With your sampling, words are drawn by chance and the two sides draw differently: their words need not "
-            "be the same, but they are as likely as each other."
+            "With your sampling, words are drawn at random and the two sides draw differently: their words need not "
+            "be the same, but they are equally likely."
         )
     if comparison.sped_up and not sum(run.num_drafted for run in comparison.sped_up):
-        yield Compare.tr("Nothing was guessed: guesses are off for this model, or none promised to pay on this text.")
+        yield Compare.tr(
+            "Nothing was guessed: speed-up is off for this model, or there was nothing to predict in this text."
+        )
     if comparison.range is not None:
         least, most = comparison.range
         yield Compare.tr("From reply to reply, it was {least}× to {most}×.", least=f"{least:.2f}", most=f"{most:.2f}")
     elif comparison.ratio is not None:
-        yield Compare.tr("Stopped before each side had answered twice, so the ratio is less sure.")
+        yield Compare.tr("Stopped before each side had answered twice, so the ratio is less certain.")
     shortest = min((run.num_tokens for run in (*comparison.plain, *comparison.sped_up)), default=_FEW_TOKENS)
     if comparison.ratio is not None and shortest < _FEW_TOKENS:
-        yield Compare.tr("The reply is short; a longer one is timed better.")
+        yield Compare.tr("The reply is short; a longer one gives a better measurement.")
 
 
 def _tokens(number: int) -> str:
@@ -109,7 +111,7 @@ def _tokens(number: int) -> str:
 def _about_texts(comparison: Comparison) -> str:
     """The end of a sentence."""
     if not comparison.is_greedy:
-        return Compare.tr("the words were drawn by chance.")
+        return Compare.tr("the words were drawn at random.")
     if comparison.fork is None:
         return Compare.tr("the texts are the same.")
     return Compare.tr("the texts differ after {number} token(s).", "", comparison.fork.num_tokens)

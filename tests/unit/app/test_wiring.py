@@ -42,6 +42,7 @@ from engine import (
     ShowBranch,
     UseDrafter,
     UseLearning,
+    built_in_drafter,
 )
 from engine.config import SpeculationSettings
 from engine.messages.commands import UpdateRecall
@@ -179,7 +180,7 @@ CASES: tuple[tuple[type[Command], Callable[[Desk], object], Outcome], ...] = (
     (SearchConversations, lambda desk: desk.window.conversations.search.searched.emit("zebra"), SAID),
     (ExportConversations, Desk.export, SAID),
     (ReadTextFile, lambda desk: desk.window.texts_dropped.emit(["/notes.txt"]), SAID),
-    (UseDrafter, lambda desk: desk.app.drafters.dialog.chosen.emit(str(desk.folder), False), SAID),
+    (UseDrafter, lambda desk: desk.app.drafters.dialog.chosen.emit(str(built_in_drafter()), False), SAID),
     (UseLearning, lambda desk: desk.app.personal.dialog.learning.changed.emit(LearningSettings(enabled=False)), SAID),
     (FetchDrafter, lambda desk: desk.app.drafters.dialog.chosen.emit("owner/name", False), SAID),
     (ListTargets, lambda _desk: None, SAID),

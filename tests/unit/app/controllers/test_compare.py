@@ -235,8 +235,8 @@ def test_opened_again_it_shows_what_is_under_way(desk: Desk) -> None:
         ),
         (
             Comparison((SLOW,), (QUICK,), False, True, None),
-            "1.40× faster; the words were drawn by chance.",
-            "With your sampling, words are drawn by chance",
+            "1.40× faster; the words were drawn at random.",
+            "With your sampling, words are drawn at random",
         ),
         (
             Comparison((QUICK, QUICK), (SLOW, SLOW), True, False, None),

@@ -21,7 +21,7 @@ from app.settings.app_settings import AppSettings, SettingsFile
 from app.settings.declaration import Group
 from app.settings.keeper import SettingsKeeper
 from app.theme import ThemeKeeper
-from engine import STARTER, LoadTarget, ReplySettings, SamplingSettings, Send, TargetSettings
+from engine import STARTER, LoadTarget, ReplySettings, SamplingSettings, Send, TargetSettings, built_in_drafter
 from engine.messages.events import Event, TargetInfo, TargetReady
 from tests.fakes.bridge import FakeBridge
 from tests.fakes.chats import Chats
@@ -135,7 +135,7 @@ def test_the_model_follows_when_it_is_loaded_again(desk: Desk) -> None:
     desk.type("threads", "3")
     assert not dialog.loading.isHidden()
     dialog.load_button.click()
-    assert desk.bridge.loads[-1] == LoadTarget("/t.gguf", for_all=TargetSettings(threads=3))
+    assert desk.bridge.loads[-1] == LoadTarget(STARTER, for_all=TargetSettings(threads=3))
     assert dialog.loading.isHidden()
 
 
@@ -339,7 +339,7 @@ def test_what_was_chosen_is_on_the_disk_before_the_app_is_closed(
     assert kept().target_identity == "file:1"
     window.starter_action.trigger()
     bridge.tell(TargetReady(replace(info, path="/models/smol.gguf", identity="file:2"), bridge.loads[-1]))
-    drafters.dialog.chosen.emit(str(tmp_path), False)
+    drafters.dialog.chosen.emit(str(built_in_drafter()), False)
     settings.close()
     assert (kept().target, kept().target_identity) == (STARTER, "")
-    assert kept().drafter == str(tmp_path)
+    assert kept().drafter == str(built_in_drafter())
