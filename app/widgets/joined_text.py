@@ -17,7 +17,7 @@ from PySide6.QtGui import (
     QTextDocumentFragment,
     QTextTable,
 )
-from PySide6.QtWidgets import QAbstractScrollArea, QWidget
+from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QWidget
 
 if TYPE_CHECKING:
 
@@ -75,8 +75,8 @@ class JoinedText(_Edit):
 
 
 class JoinedSelection(QObject):
-    """What is selected in the texts of one message. A drag that leaves a text goes on in the others, and scrolls what
-    they are in."""
+    """What is selected in the texts of one message, until something is selected in another one. A drag that leaves a
+    text goes on in the others, and scrolls what they are in."""
 
     def __init__(self, texts: Callable[[], Sequence[JoinedText]], parent: QWidget) -> None:
         """`texts`: from top to bottom, as they are now."""
@@ -86,6 +86,9 @@ class JoinedSelection(QObject):
         self._pointer = QPoint()  # on the screen
         self._scroller = QTimer(self, interval=_SCROLL_MS)
         self._scroller.timeout.connect(self._scroll)
+        application = QApplication.instance()
+        if isinstance(application, QApplication):
+            application.focusChanged.connect(self._on_focus_changed)
 
     def selected(self) -> list[JoinedText]:
         return [text for text in self._texts() if text.textCursor().hasSelection()]
@@ -147,6 +150,11 @@ class JoinedSelection(QObject):
         for other in self._texts():
             if other is not text:
                 _clear(other)
+
+    @Slot(QWidget, QWidget)
+    def _on_focus_changed(self, old: QWidget | None, new: QWidget | None) -> None:  # noqa: ARG002
+        if isinstance(new, JoinedText) and new.joined is not self:
+            self._clear_all_but(new)
 
     def _overhang(self) -> int:
         """How many pixels the pointer is below (or, less than 0, above) what is visible."""

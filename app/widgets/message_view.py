@@ -63,6 +63,7 @@ class PromptView(RowView):
         if self.files is not None:
             self.files.height_changed.connect(self.height_changed)
         self.prose = set_up(Prose(keeper, self), name=self.tr("Your message"))
+        self.prose.joined = JoinedSelection(lambda: [self.prose], self)
         self.all_button = button(self.tr("Show all of it"), "link", self, self._show_all, has_hand=True)
         shortened = _shortened(text)
         self.prose.set_plain_text(shortened if shortened == text else shortened + " …")

@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
 from app.widgets.joined_text import JoinedText
-from app.widgets.message_view import ReplyView
+from app.widgets.message_view import PromptView, ReplyView
 from tests.unit.app.widgets.messages import prompt, reply
 
 REPLY = """\
@@ -130,6 +130,15 @@ def test_a_selection_goes_on_over_code_and_is_copied_in_order(reader: Reader) ->
     assert reader.copied(begun)[0].endswith('That was it.\n\necho "done"\n\nThe end.')
     other, place = reader.place("And")
     QTest.mouseClick(other.viewport(), LEFT, NONE, place + QPoint(200, 400))
+    assert not any(reader.selected)
+
+    # only one message has a selection
+    reader.drag("function", "That was")
+    view = reader.window.transcript.findChild(PromptView)
+    assert isinstance(view, PromptView)
+    QTest.mouseDClick(view.prose.viewport(), LEFT, NONE, QPoint(5, 8))
+    view.prose.setFocus()
+    assert reader.copied(view.prose)[0] == "Prompt"
     assert not any(reader.selected)
 
 
