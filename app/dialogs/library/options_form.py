@@ -50,7 +50,7 @@ class OptionsForm(QWidget):
         estimated = self.tr("Estimated from the file's header and the context size; free is what programs may take now")
         self.memory = set_up(words("", self), kind="quiet", tip=estimated)
         self.gpu = GpuNote(self)
-        self.when = words(self.tr("Applies when the model is reloaded."), self, kind="faint")
+        self.when = words(self.tr("These three hold from the next loading on."), self, kind="faint")
         self.load_again_button = button(self.tr("Load again now"), "outlined", self, self._on_load_again)
         self.sampling = SamplingFields(sampling_for_all, self)
         self.sampling.changed.connect(self._on_changed)
@@ -103,7 +103,7 @@ class OptionsForm(QWidget):
         self.when.setText(
             self.tr("The model in use was loaded with other settings.")
             if is_in_use and differs
-            else self.tr("Applies when the model is reloaded.")
+            else self.tr("These three hold from the next loading on.")
         )
 
     def flush(self) -> None:
