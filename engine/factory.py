@@ -208,11 +208,12 @@ class Services:
         from engine.loading import speculate
         from engine.proposers.supply import DrafterSupply, Known
         from engine.services.stored_pace import StoredPace
+        from engine.services.target_in_use import speculation_changed
 
         name = target.description.name
 
         def show(speculation: Speculation) -> None:
-            self._emit(speculation.told_of(name))
+            self._emit(speculation_changed(name, speculation))
 
         config = self._config
         if drafter != AUTOMATIC:

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 
 from engine.errors import MendableError
 from engine.messages.drafters import capitalized
-from engine.messages.events import SpeculationChanged
 from engine.messages.origins import Origin
 from engine.messages.pace import KnownPace
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
@@ -182,12 +181,6 @@ class Speculation:
         """Calls it with the state as it is: whatever changes meanwhile is reported after it."""
         with self._telling:
             listener(self)
-
-    def told_of(self, target_name: str) -> SpeculationChanged:
-        """The state as it is."""
-        return SpeculationChanged(
-            target_name, self.state, self.is_drafting, self.is_loading, has_failed=self.has_failed
-        )
 
     def _measure_again(self, chooser: Chooser) -> None:
         """How long guesses take, after the first reply with a proposer and then now and then: between two replies

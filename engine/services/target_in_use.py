@@ -13,7 +13,7 @@ from engine.decoding.speculation import Speculation
 from engine.errors import Cancelled, NotPossible
 from engine.library.loading import check_memory
 from engine.messages.commands import Command, LoadTarget, UpdateRecall
-from engine.messages.events import Listener, TargetInfo, TargetLoading, TargetReady
+from engine.messages.events import Listener, SpeculationChanged, TargetInfo, TargetLoading, TargetReady
 from engine.messages.targets import TargetSource
 from engine.replies.reply import ReplyWriter
 from engine.services.learning_service import LearningService
@@ -139,7 +139,7 @@ class TargetInUse:
             return  # the app is closing
         loaded.writer = ReplyWriter(loaded.target, speculation)
         name = loaded.target.description.name
-        speculation.tell(lambda now: self._emit(now.told_of(name)))
+        speculation.tell(lambda now: self._emit(speculation_changed(name, now)))
 
     def close(self) -> None:
         loaded = self._loaded
@@ -179,6 +179,11 @@ class TargetInUse:
             _check_cancelled(command, stop)
             raise
         return speculation, writer
+
+
+def speculation_changed(name: str, now: Speculation) -> SpeculationChanged:
+    """`name`: of the target."""
+    return SpeculationChanged(name, now.state, now.is_drafting, now.is_loading, has_failed=now.has_failed)
 
 
 def _in_percents(name: str, emit: Listener) -> Callable[[float], None]:
