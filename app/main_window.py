@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QByteArray, QDataStream, QIODevice, Qt, QTimer, Signal, SignalInstance, Slot
+from PySide6.QtCore import QByteArray, QDataStream, QIODevice, QSize, Qt, QTimer, Signal, SignalInstance, Slot
 from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence, QShowEvent
-from PySide6.QtWidgets import QMainWindow, QMenu, QSplitter, QWidget
+from PySide6.QtWidgets import QMainWindow, QMenu, QWidget
 
 from app.dialogs.shortcuts_dialog import ShortcutsDialog
 from app.settings.shortcuts import Shortcuts, fixed_keys
@@ -17,13 +17,15 @@ from app.widgets.icon_button import KeyHint
 from app.widgets.layouts import Placed, Stretch, in_column, in_row
 from app.widgets.notice_bar import IncognitoBanner, NoticeBars
 from app.widgets.prompt_box import PromptBox
+from app.widgets.sides import Sides
 from app.widgets.speed_meter import SpeedMeter
 from app.widgets.target_bar import TargetBar
 from app.widgets.toast import Toasts
 from app.widgets.transcript import Transcript
 from app.widgets.virtual_column import COLUMN_PX, MARGIN_PX
+from app.widgets.window_sizes import WindowSizes, room_for
 
-SIDEBAR_PX = 260
+_USUAL_PX = (1100, 760)
 PREPARE_AFTER_MS = 400  # long after the first paint
 _Keys = QKeySequence | str
 
@@ -51,8 +53,8 @@ class MainWindow(QMainWindow):
         self.version = version
         self.setWindowTitle("Slipstream")
         self.setWindowIcon(app_icon())
-        self.setMinimumSize(640, 480)
-        self.resize(1100, 760)
+        self.resize(QSize(*map(keeper.px, _USUAL_PX)).boundedTo(room_for(self)))
+        self.sizes = WindowSizes(self)
         self.setAcceptDrops(True)
         self.conversations = ConversationList(keeper)
         self.target_bar = TargetBar(keeper)
@@ -63,14 +65,8 @@ class MainWindow(QMainWindow):
         self.toasts = Toasts(keeper)
         self.prompt_box = PromptBox(keeper)
         self.meter = SpeedMeter(keeper)
-        self._splitter = QSplitter(Qt.Orientation.Horizontal, handleWidth=1)
-        self._splitter.addWidget(self.conversations)
-        self._splitter.addWidget(self._chat())
-        self._splitter.setStretchFactor(1, 1)
-        self._splitter.setCollapsible(1, False)
-        self._splitter.setSizes([SIDEBAR_PX, 1100 - SIDEBAR_PX])
-        self.conversations.setMinimumWidth(180)
-        self.setCentralWidget(self._splitter)
+        self._sides = Sides(keeper, self.conversations, self._chat())
+        self.setCentralWidget(self._sides)
         self._make_actions()
         self._name_actions()
         self._make_menus()
@@ -112,8 +108,10 @@ class MainWindow(QMainWindow):
         """Place, size and sidebar, for `restore`."""
         state = QByteArray()
         stream = QDataStream(state, QIODevice.OpenModeFlag.WriteOnly)
-        stream << self.saveGeometry() << self._splitter.saveState()
-        stream.writeBool(not self.conversations.isHidden())
+        stream << self.saveGeometry() << self._sides.saveState()
+        stream.writeBool(self._sides.is_sidebar_wanted)
+        self.sizes.keep(self)
+        stream.writeQString(self.sizes.to_text())
         return bytes(state.data())
 
     def restore(self, state: bytes) -> None:
@@ -122,13 +120,17 @@ class MainWindow(QMainWindow):
         geometry, splitter = QByteArray(), QByteArray()
         stream >> geometry >> splitter
         shown = stream.readBool()
-        if stream.status() == QDataStream.Status.Ok and self.restoreGeometry(geometry):
-            self._splitter.restoreState(splitter)
-            self.conversations.setVisible(shown)
+        if stream.status() != QDataStream.Status.Ok or not self.restoreGeometry(geometry):
+            return
+        self._sides.restoreState(splitter)
+        self._sides.show_sidebar(shown)
+        self.sizes.take_text(stream.readQString())  # empty in an older state
+        if not self.isMaximized() and not self.isFullScreen():
+            self.resize((self.sizes.kept(self) or self.size()).boundedTo(room_for(self)))
 
     @Slot()
     def toggle_sidebar(self) -> None:
-        self.conversations.setVisible(self.conversations.isHidden())
+        self._sides.show_sidebar(self.conversations.isHidden())
 
     def take_files(self, dropped: DroppedFiles) -> None:
         """Emits the signal of each kind that is there."""
@@ -173,7 +175,6 @@ class MainWindow(QMainWindow):
     def _chat(self) -> QWidget:
         chat = QWidget()
         chat.setObjectName("chat")
-        chat.setMinimumWidth(380)
         foot = QWidget(chat)
         self._foot = foot
         in_column(
@@ -220,6 +221,11 @@ class MainWindow(QMainWindow):
         self.delete_action = self._action(self.tr("Delete this chat"), does=sidebar.delete_current)
         self.restore_action = self._action(self.tr("Bring back the last deleted chat"), "Ctrl+Shift+T")
         self.restore_action.setEnabled(False)
+        self.speed_up_action = self._action(self.tr("Speed-up"))
+        self.speed_up_action.setCheckable(True)
+        self.speed_up_action.setChecked(True)
+        self.speed_up_action.toggled.connect(self.meter.set_speed_up)
+        self.meter.switched.connect(self.speed_up_action.setChecked)
         self.starter_action = self._action(self.tr("Use the starter model"))
         self.drafter_action = self._action(self.tr("Drafter…"), role=role.NoRole)
         self.personal_action = self._action(self.tr("Personalization…"), "Ctrl+Shift+P", role=role.NoRole)
@@ -233,8 +239,10 @@ class MainWindow(QMainWindow):
         self.origins_action.toggled.connect(self.transcript.set_colouring)
         self.focus_action = self._action(self.tr("Go to the message box"), "Ctrl+L", box.setFocus)
         self.history_action = self._action(self.tr("Speed…"), "Ctrl+Shift+S")
+        self.meter.history_requested.connect(self.history_action.trigger)
         self.compare_action = self._action(self.tr("Compare plain and sped up…"))
-        self.shortcuts_action = self._action(self.tr("Keyboard shortcuts"), "F1", self._show_shortcuts)
+        self.guide_action = self._action(self.tr("User guide"), "F1")
+        self.shortcuts_action = self._action(self.tr("Keyboard shortcuts"), "Ctrl+/", self._show_shortcuts)
         self.update_action = self._action(self.tr("Check for updates now"))
         self.logs_action = self._action(self.tr("Open the log folder"))
         self.about_action = self._action(self.tr("About Slipstream"), role=role.AboutRole)
@@ -263,7 +271,8 @@ class MainWindow(QMainWindow):
     def _make_menus(self) -> None:
         """Whatever is needed most is on the first level; the rest is in submenus, by subject."""
         chats = (self.new_action, self.incognito_action, self.search_action)
-        pages = (self.library_action, self.history_action, self.personal_action, self.settings_action)
+        speeds = (self.speed_up_action, self.history_action)
+        pages = (self.library_action, self.personal_action, self.settings_action)
         submenus: tuple[tuple[str, tuple[tuple[QAction, ...], ...]], ...] = (
             (
                 self.tr("&Chat"),
@@ -289,17 +298,23 @@ class MainWindow(QMainWindow):
                     (self.larger_action, self.smaller_action, self.usual_size_action),
                 ),
             ),
-            (self.tr("&Help"), ((self.shortcuts_action, self.logs_action), (self.update_action, self.about_action))),
+            (
+                self.tr("&Help"),
+                (
+                    (self.guide_action, self.shortcuts_action),
+                    (self.logs_action, self.update_action, self.about_action),
+                ),
+            ),
         )
         if self.menuBar().isNativeMenuBar():  # the bar at the top of the screen
-            _fill(self.menuBar().addMenu(self.tr("&File")), (chats, pages, (self.quit_action,)))
+            _fill(self.menuBar().addMenu(self.tr("&File")), (chats, speeds, pages, (self.quit_action,)))
             for name, groups in submenus:
                 _fill(self.menuBar().addMenu(name), groups)
             self.target_bar.menu_button.hide()
             return
         self.menuBar().hide()
         menu = QMenu(self)
-        _fill(menu, (chats, pages))
+        _fill(menu, (chats, speeds, pages))
         for name, groups in submenus:
             _fill(menu.addMenu(name), groups)
         menu.addSeparator()
@@ -334,9 +349,7 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def _show_shortcuts(self) -> None:
-        dialog = ShortcutsDialog(
-            self._keeper, Shortcuts(self).shown(), fixed_keys(self.prompt_box.sends_with_ctrl), self
-        )
+        dialog = ShortcutsDialog(Shortcuts(self).shown(), fixed_keys(self.prompt_box.sends_with_ctrl), self)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.change_requested.connect(self.shortcut_settings_requested)
         dialog.open()

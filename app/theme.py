@@ -16,7 +16,7 @@ from pathlib import Path
 from PySide6.QtCore import QByteArray, QObject, QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QFont, QIcon, QPainter, QPalette, QPixmap
 from PySide6.QtSvg import QSvgRenderer
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 
 from engine.messages.origins import Origin
 
@@ -188,6 +188,15 @@ class ThemeKeeper(QObject):
             self._app.setFont(font)
         self._app.setPalette(self.theme.palette())
         self._app.setStyleSheet(self.theme.style_sheet(self.scale))
+        self._hand_down_font()
+
+    def _hand_down_font(self) -> None:
+        """Qt tells widgets of another font in no order: those told before their parents take what these had before."""
+        for window in self._app.topLevelWidgets():
+            for widget in window.findChildren(QWidget):  # parents come first
+                parent = widget.parentWidget()
+                if not widget.font().resolveMask() and parent is not None and widget.font() != parent.font():
+                    widget.setFont(QFont())
 
 
 def _theme_for(scheme: Qt.ColorScheme) -> Theme:
@@ -201,6 +210,13 @@ def _usual_font(app: QApplication) -> QFont:
         return usual
     app.setProperty(_USUAL_FONT, app.font())
     return app.font()
+
+
+def text_px(length_px: float) -> int:
+    """A length that grows with the text, for those who have no keeper."""
+    app = QApplication.instance()
+    assert isinstance(app, QApplication)
+    return round(length_px * app.font().pointSizeF() / _usual_font(app).pointSizeF())
 
 
 def apply_theme(app: QApplication, scheme: str = "system", text_percent: int = 100) -> ThemeKeeper:

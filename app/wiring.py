@@ -21,10 +21,13 @@ from app.controllers.help import HelpController
 from app.controllers.history import HistoryController
 from app.controllers.library import LibraryController, connect_library
 from app.controllers.notifier import Notifier
+from app.controllers.nudge import Nudge
 from app.controllers.personal import PersonalController
 from app.controllers.prompt import PromptController
+from app.controllers.repetition import RepetitionController
 from app.controllers.search import SearchController
 from app.controllers.settings import SettingsController
+from app.controllers.speed_up import SpeedUpController
 from app.controllers.start import FileOpening, FirstStart, StoreTrouble
 from app.controllers.target import TargetController
 from app.controllers.update import UpdateController
@@ -68,6 +71,7 @@ class WiredWindow(QObject):
         self.target = TargetController(window, bridge, keeper)
         self.chat = chat = ChatController(window, bridge, self.conversations, self.target, keeper)
         BranchController(window, bridge, self.conversations, chat)
+        RepetitionController(window, bridge, self.conversations)
         self.chat_settings = ChatSettingsController(window, bridge, self.conversations, chat)
         self.prompt = PromptController(window, bridge)
         self._drafts = DraftKeeper(window, bridge, self.conversations, keeper)
@@ -84,6 +88,8 @@ class WiredWindow(QObject):
         self.settings = SettingsController(window, self.theme, keeper, self.target)
         FirstStart(window, bridge, keeper)
         Notifier(window, bridge, keeper)
+        Nudge(window, bridge, keeper)
+        SpeedUpController(window, bridge, keeper)
         if complaint:
             window.toasts.show_error(complaint)
         self.library: LibraryController | None = None  # until the engine is awake

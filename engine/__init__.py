@@ -30,13 +30,14 @@ _PUBLIC = {
     "lab.measuring.order": "BenchOrder SimulatedCosts",
     "library.siblings": "sibling_beside",
     "messages.commands": """
-        AddTargets ChangeConversation ChangeTargetOptions ChatSampling CheckForUpdate Command Compare ContinueReply
-        CountTokens DeleteConversation DiscardDownload DownloadTarget EditPrompt EstimateMemory ExportConversations
-        ExportProfile FetchDrafter ForgetConversation ForgetEverything ForgetLearned ImportConversations ImportProfile
-        ListConversations ListDownloads ListForms ListHubFiles ListTargets LoadTarget MakeForm OpenConversation
-        PersonalCommand ReadHistory ReadLearned ReadRuntime ReadTextFile Regenerate RemoveTarget RenameConversation
-        ReplyCommand ResetStarter RestoreConversation SaveDraft SearchConversations SearchHub Send ShowBranch
-        ShowProfile TuneStarter TuneTarget UseAdapter UseDrafter UseLearning
+        AddTargets ChangeConversation ChangeTargetOptions ChatSampling CheckForUpdate CheckSuggestions Command
+        Compare ContinueReply CountTokens DeleteConversation DiscardDownload DownloadTarget EditPrompt
+        EstimateMemory ExportConversations ExportProfile FetchDrafter ForgetConversation ForgetEverything
+        ForgetLearned ImportConversations ImportProfile ListConversations ListDownloads ListForms ListHubFiles
+        ListSuggestions ListTargets LoadTarget MakeForm OpenConversation PauseLearning PersonalCommand
+        ReadHistory ReadLearned ReadRuntime ReadTextFile Regenerate RemoveTarget RenameConversation ReplyCommand
+        ResetStarter RestoreConversation SaveDraft SearchConversations SearchHub Send ShowBranch ShowProfile
+        TuneStarter TuneTarget UseAdapter UseDrafter UseLearning
     """,
     "proposers.catalogue": "origins",
     "replies.reply": "Reply",

@@ -76,13 +76,13 @@ class SamplingSettings:
             0,
             5,
             0.1,
-            "How freely the model chooses its words; 0 is always the likeliest one.",
+            "How freely the model chooses words. At 0 it always takes the likeliest.",
             least_above_zero=1e-4,  # below, it is greedy but for rounding
             option="0 is greedy.",
         ),
     ] = 0.8
     top_k: Annotated[
-        int, Parameter("Top-k", 0, 1_000_000, 5, "Chooses among so many of the likeliest tokens", off=0)
+        int, Parameter("Top-k", 0, 1_000_000, 5, "Chooses among this many of the likeliest tokens", off=0)
     ] = 40
     top_p: Annotated[
         float,
@@ -90,11 +90,13 @@ class SamplingSettings:
     ] = 0.95
     min_p: Annotated[
         float,
-        Parameter("Min-p", 0, 1, 0.01, "Leaves out tokens less likely than this share of the likeliest one", off=0),
+        Parameter(
+            "Min-p", 0, 1, 0.01, "Leaves out tokens that are less likely than this share of the likeliest", off=0
+        ),
     ] = 0.05
     repetition_penalty: Annotated[
         float,
-        Parameter("Repetition penalty", 0.1, 10, 0.05, "Above 1 the model avoids words that it has just used", off=1),
+        Parameter("Repetition penalty", 0.1, 10, 0.05, "Above 1, the model avoids words that it has just used", off=1),
     ] = 1.0
     presence_penalty: Annotated[float, Parameter("Presence penalty", -10, 10, off=0, scope=Scope.COMMAND)] = 0.0
     frequency_penalty: Annotated[float, Parameter("Frequency penalty", -10, 10, off=0, scope=Scope.COMMAND)] = 0.0
@@ -105,8 +107,8 @@ class SamplingSettings:
             "Seed",
             0,
             2**64 - 1,
-            about="The same seed draws the same reply to the same prompt; else it differs.",
-            unset="another each time",
+            about="With the same seed, the same prompt gives the same reply.",
+            unset="random",
             option="With --no-speculation, the same seed gives the same reply.",
             scope=Scope.CHAT | Scope.COMMAND,
         ),
@@ -126,7 +128,7 @@ class ReplySettings:
             1,
             10_000_000,
             step=128,
-            about="A reply that reaches it ends there. A token is a word or a piece of one.",
+            about="Longer replies end there. A token is a word or part of one.",
             unit="tokens",
             unset="no limit",
             suggested=1024,
@@ -191,8 +193,8 @@ class TargetSettings:
             32,
             16_777_216,
             step=1024,
-            about="How much of a chat the model sees at once; more takes more memory. "
-            "Automatic: what it was trained for, up to 8,192.",
+            about="How much of a chat the model sees at once. More takes more memory. Automatic: what it was "
+            "trained for, up to 8,192.",
             unit="tokens",
             unset="Automatic",
         ),
@@ -213,8 +215,7 @@ class TargetSettings:
             "GPU layers",
             0,
             100_000,
-            about="Layers of the model that are computed by a graphics card, where there is one. Automatic: as many as "
-            "there is room for.",
+            about="Layers of the model that a graphics card computes, if there is one. Automatic: as many as fit.",
             unset="Automatic",
         ),
     ] = None

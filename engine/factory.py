@@ -20,6 +20,7 @@ from engine.messages.commands import (
     FileCommand,
     HubCommand,
     LibraryCommand,
+    PauseLearning,
     PersonalCommand,
     ReadRuntime,
     StoreCommand,
@@ -115,7 +116,8 @@ class Services:
             FileCommand: _with(Lazy(self._build_files)),
             HubCommand: _with(Lazy(self._build_hub)),
             CountTokens: self._count_tokens,
-            UseLearning: self._change_learning,  # this and the next work even if the store cannot be opened
+            UseLearning: self._change_learning,  # this and the next two work even if the store cannot be opened
+            PauseLearning: self._pause_learning,
             ReadRuntime: self._read_runtime,
         }
 
@@ -149,6 +151,9 @@ class Services:
 
     def _change_learning(self, command: UseLearning, _stop: StopSignal) -> None:
         self._learning.change(command.settings)
+
+    def _pause_learning(self, command: PauseLearning, _stop: StopSignal) -> None:
+        self._learning.hold(command.is_paused)
 
     def _read_runtime(self, _command: ReadRuntime, _stop: StopSignal) -> None:
         from engine.target.runtime import read_runtime

@@ -65,10 +65,10 @@ def speculate(
 ) -> Speculation:
     """Speculation for this target with every proposer there is, and the drafter that `supply` chooses: none is loaded
     where none pays, and one that cannot be found is told in a sentence, unless it is wanted `at_once`. It goes on from
-    the costs and chances in `memory`, which every reply that may be learned from adds to. For the rest see
-    `open_speculation`. Raises Interrupted."""
+    the costs and chances in `memory`, which keeps the costs from the first loading on, and to which every reply that
+    may be learned from adds. For the rest see `open_speculation`. Raises Interrupted."""
     if not config.speculation.enabled:
-        return Speculation.off("Speculation is switched off.")
+        return Speculation.off("Speed-up is off.")
     if TargetFeature.ROLLBACK not in target.features:  # nothing is to be measured then
         return Speculation.cannot_roll_back()
     known = _recalled(memory)
@@ -101,6 +101,8 @@ def speculate(
             speculation.load([catalogue.LISTED_DRAFTER.proposer_class()], supplies)
 
     chooser = Chooser(passes, known=known)
+    if memory is not None and known is None:
+        _keep(memory, chooser.known)  # how fast this machine is counts before the first reply, too
     speculation = open_speculation(chooser, supplies, proposers, on_changed, at_once, think_again, spare)
     if choice.chosen is None:
         tell = speculation.give_up if choice.is_fixed else speculation.explain

@@ -46,7 +46,7 @@ def export_profile(
 def import_profile(
     file: Annotated[Path, typer.Argument(help="A profile that was exported.")],
     replace: Annotated[
-        bool, typer.Option("--replace", help="Forget what n-grams and adapters there are first; else they are joined.")
+        bool, typer.Option("--replace", help="Forget what was learned here first; otherwise both are joined.")
     ] = False,
 ) -> None:
     """Take in what a profile holds: all of it, or nothing unless all of it is in order."""
@@ -56,7 +56,7 @@ def import_profile(
 
 @profile.command("use")
 def use_adapter(
-    number: Annotated[int, typer.Argument(help="Of an adapter that `profile show` lists; 0: none, for all models.")],
+    number: Annotated[int, typer.Argument(help="Of a snapshot that `profile show` lists; 0: none, for all models.")],
 ) -> None:
     """Go back to an earlier state of what a drafter learned, or forth again. It holds when a model is loaded next."""
     engine.use_adapter(EngineConfig(data_dir()), number or None)
@@ -65,9 +65,9 @@ def use_adapter(
 
 @profile.command("reset")
 def reset_profile(yes: Annotated[bool, typer.Option("--yes", help="Do not ask first.")] = False) -> None:
-    """Forget for good what was learned: n-grams, adapters, lessons and recall. Your chats stay."""
+    """Forget for good what was learned: word patterns, snapshots, lessons and text to reuse. Your chats stay."""
     if not yes:
-        typer.confirm("Forget all n-grams, adapters, lessons and recall for good? Chats stay.", abort=True)
+        typer.confirm("Forget all that was learned for good? Chats stay.", abort=True)
     engine.forget_learned(EngineConfig(data_dir()))
     print("All that was learned is forgotten. Chats stay, and are learned from as they are read and continued.")
 
@@ -96,25 +96,25 @@ def learned_lines(learned: LearnedSummary) -> list[str]:
 
 def outcome_line(outcome: ImportOutcome) -> str:
     if not (outcome.num_ngrams or outcome.num_adapters or outcome.num_published or outcome.num_texts):
-        return "All of this was known already."
-    ngrams, adapters = _counted(outcome.num_ngrams, "n-gram"), _counted(outcome.num_adapters, "adapter")
+        return "All of it was here already."
+    ngrams, adapters = _counted(outcome.num_ngrams, "word pattern"), _counted(outcome.num_adapters, "snapshot")
     used = f" ({outcome.num_published:,} now in use)" if outcome.num_published else ""
-    return f"New: {ngrams}, {adapters}{used}, {_counted(outcome.num_texts, 'text')} to recall."
+    return f"New: {ngrams}, {adapters}{used}, {_counted(outcome.num_texts, 'text')} to reuse."
 
 
 def _vocabulary_lines(learned: LearnedSummary, vocabulary: str) -> list[str]:
     lines = []
     for (target, drafter), num_ngrams in sorted(learned.ngrams.items()):
         if target == vocabulary:
-            lines.append(f"{_counted(num_ngrams, 'n-gram')} of the drafter vocabulary {drafter[:_SHORT]}")
+            lines.append(f"{_counted(num_ngrams, 'word pattern')} of the drafter vocabulary {drafter[:_SHORT]}")
     for (target, drafter), adapters in sorted(learned.adapters.items()):
         if target == vocabulary:
-            lines.append(f"{_counted(len(adapters), 'adapter')} of the drafter {drafter[:_SHORT]}")
+            lines.append(f"{_counted(len(adapters), 'snapshot')} of the drafter {drafter[:_SHORT]}")
             lines += [f"  {_adapter_line(adapter)}" for adapter in adapters]
     if num_lessons := learned.lessons.get(vocabulary):
         lines.append(f"{_counted(num_lessons, 'reply', 'replies')} to learn from")
     if size := learned.recall.get(vocabulary):
-        lines.append(f"{_counted(size.num_texts, 'text')} to recall, of {_counted(size.num_tokens, 'token')}")
+        lines.append(f"{_counted(size.num_texts, 'text')} to reuse, of {_counted(size.num_tokens, 'token')}")
     return lines
 
 

@@ -14,7 +14,7 @@ from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
 from engine import ChatSampling, ContinueReply, EditPrompt, OwnSampling, Regenerate, ReplySettings, Send
-from engine.messages.conversations import Conversation, Message
+from engine.messages.conversations import Conversation, Message, Role
 from engine.messages.events import (
     ContextTrimmed,
     ConversationForgotten,
@@ -149,7 +149,7 @@ class ChatController(Controller):
         if conversation_id is None:
             self._shown_left_out = 0
             self._window.transcript.clear()
-            self._window.meter.clear()
+            self._show_speed()
 
     # What the engine says
 
@@ -194,8 +194,7 @@ class ChatController(Controller):
         is_same = bool(shown) and shown[0].conversation_id == conversation_id
         (transcript.change_messages if is_same else transcript.show_messages)(messages, conversation.siblings)
         last = messages[-1] if messages else None
-        self._window.meter.clear()
-        self._show_statistics(last)
+        self._show_speed()
         self._shown_left_out = 0
         if last is not None and last.statistics is not None:
             self._show_left_out(conversation_id, last.statistics.left_out_messages)
@@ -229,8 +228,8 @@ class ChatController(Controller):
             self._reply.origins += event.origins
         if event.conversation_id == self._conversations.open_id:
             self._window.transcript.append_reply_text(event.text, event.origins)
-            if self._target.in_use is not None:
-                self._window.meter.show_live(event.figures, self._target.in_use.context_size)
+            if self._target.in_use is not None and self._reply is not None:
+                self._window.meter.show_live(event.figures, self._target.in_use.context_size, self._reply.origins)
 
     def _on_finished(self, message: Message, siblings: tuple[int, ...]) -> None:
         self._last_finished = message
@@ -240,7 +239,7 @@ class ChatController(Controller):
                 self._conversations.read(message.conversation_id)
                 return
             self._window.transcript.finish_reply(message, siblings)
-            self._show_statistics(message)
+            self._show_speed()
 
     @Slot(object)
     def _on_failed(self, failed: Failed) -> None:
@@ -258,12 +257,13 @@ class ChatController(Controller):
     def _begin_reply(self, reply: _GrowingReply) -> Request:
         self._reply = reply
         reply.request.failed.connect(self._on_failed)
+        self._show_speed()
         self._window.set_busy(True)
         return reply.request
 
     def _end_reply(self) -> None:
         self._reply = None
-        self._window.meter.rest()
+        self._show_speed()
         self._window.set_busy(False)
 
     def _show_stored(self, reply: _GrowingReply) -> None:
@@ -313,8 +313,12 @@ class ChatController(Controller):
         )
         self._window.transcript.show_note(words)
 
-    def _show_statistics(self, message: Message | None) -> None:
-        if message is None or message.statistics is None:
+    def _show_speed(self) -> None:
+        """Of the reply that is shown last; nothing of the one before, while another is being written."""
+        shown = self._window.transcript.messages
+        if self.is_answering:
+            self._window.meter.begin_reply()
+        elif not shown or shown[-1].role is not Role.ASSISTANT:
             self._window.meter.clear()
         else:
-            self._window.meter.show_reply(message.statistics)
+            self._window.meter.show_reply(shown[-1].statistics)

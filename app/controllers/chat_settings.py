@@ -42,14 +42,14 @@ class ChatSettingsController(Controller):
             self._conversations.read(self._awaited)  # it may have changed since it was opened
             return
         self._shown = None
-        about = self.tr("This holds for the chat that you begin next, and for no other.")
+        about = self.tr("Applies only to the next chat that you start.")
         self._show(self.tr("Settings of the next chat"), about, self._chat.new_chat)
 
     def _on_event(self, event: Event) -> None:
         match event:
             case ConversationOpened(conversation) if conversation.summary.id == self._awaited:
                 self._awaited, self._shown = None, self._awaited
-                about = self.tr("This holds for the chat “{title}” alone, from its next reply on.")
+                about = self.tr("Applies only to the chat “{title}”, from its next reply on.")
                 about = about.format(title=conversation.summary.title)
                 self._show(self.tr("Settings of this chat"), about, conversation)
 

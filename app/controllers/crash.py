@@ -48,7 +48,7 @@ class CrashController(QObject):
         self._offer(self.tr("Something went wrong inside Slipstream."))
 
     def _offer(self, what: str) -> None:
-        calm = self.tr("A report was saved on this machine; nothing was sent.")
+        calm = self.tr("A report was saved on this computer; nothing was sent.")
         self._window.notices.show_notice(SUBJECT, f"{what} {calm}", ((self.tr("Show folder"), self._show_folder),))
 
     @Slot()

@@ -83,7 +83,7 @@ class FormsController(Controller):
             self._shown = next((target for target in self._targets if target.path == path), None)
             self._offers = ()
             self._show(is_new=True)
-            self.dialog.show_words(self.tr("Looking which forms can be made…"))
+            self.dialog.show_words(self.tr("Checking which forms can be made…"))
             self._list()
         show_in_front(self.dialog)
 
@@ -117,7 +117,7 @@ class FormsController(Controller):
         request.failed.connect(self._on_failed)
         self._work = _Work(request, self._shown, forms)
         self.dialog.show_busy(True)
-        self.dialog.show_words(self.tr("It begins as soon as no reply is being written."))
+        self.dialog.show_words(self.tr("Starts as soon as no reply is being written."))
 
     def _list(self) -> None:
         if self._shown is not None:
@@ -166,9 +166,11 @@ class FormsController(Controller):
 
     def _on_starter(self, work: _Work, form: str) -> None:
         """The user wanted it, so a starter that is in use is loaded anew."""
-        stays = self.tr("The starter stays as it came: no form that practically says the same is clearly faster here.")
+        stays = self.tr(
+            "The starter keeps its original form: no other with practically the same words is clearly faster here."
+        )
         now = self.tr("The starter is used in {form} from now on.").format(form=form)
-        came = self.tr("The starter is used as it came from now on.")
+        came = self.tr("The starter is used in its original form from now on.")
         is_reset = isinstance(work.request.command, ResetStarter)
         words = now if form else came if is_reset else stays
         self._end(words)

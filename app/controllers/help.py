@@ -1,4 +1,4 @@
-"""What the help menu offers: facts about this program, and its log."""
+"""What the help menu offers: the user guide, facts about this program, and its log."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from PySide6.QtCore import Qt, Slot, qVersion
 from app.controllers.controller import Controller, open_folder
 from app.crash.watch import log_file
 from app.dialogs.about_dialog import AboutDialog
+from app.dialogs.guide_dialog import GuideDialog
+from app.dialogs.parts import show_in_front
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
+from app.text.guide import read_guide
 from app.theme import ThemeKeeper
 from engine import ReadRuntime
 from engine.messages.events import Event, Failed, RuntimeRead
@@ -20,7 +23,8 @@ from engine.messages.targets import Runtime
 
 
 class HelpController(Controller):
-    """Opens the dialog about this program, and the folder of its log. All its files are in `data_dir`."""
+    """Opens the user guide, the dialog about this program, and the folder of its log. All its files are in
+    `data_dir`."""
 
     def __init__(self, window: MainWindow, theme: ThemeKeeper, bridge: EngineBridge, data_dir: Path) -> None:
         super().__init__(window, bridge)
@@ -28,8 +32,16 @@ class HelpController(Controller):
         self._data_dir = data_dir
         self._runtime: Runtime | None = None
         self.dialog: AboutDialog | None = None  # while it is open
+        self.guide: GuideDialog | None = None  # once it was opened
+        window.guide_action.triggered.connect(self._show_guide)
         window.about_action.triggered.connect(self._show_about)
         window.logs_action.triggered.connect(self._open_logs)
+
+    @Slot()
+    def _show_guide(self) -> None:
+        if self.guide is None:
+            self.guide = GuideDialog(self._theme, read_guide(), self._window)
+        show_in_front(self.guide)
 
     @Slot()
     def _open_logs(self) -> None:
@@ -37,7 +49,9 @@ class HelpController(Controller):
         if folder.is_dir():
             open_folder(folder)
         else:
-            words = self.tr("There is no log: {folder} cannot be written; make room, or allow it to be written.")
+            words = self.tr(
+                "There is no log, because {folder} cannot be written. Make room on the disk, or allow writing there."
+            )
             self._window.toasts.show_error(words.format(folder=folder))
 
     @Slot()
@@ -48,7 +62,7 @@ class HelpController(Controller):
         self.dialog = AboutDialog(self._theme, self._window.version, self._window)
         self.dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.dialog.finished.connect(self._on_closed)
-        self._show_facts(self.tr("Being asked…"))
+        self._show_facts(self.tr("Loading…"))
         if self._runtime is None:
             self._bridge.post(ReadRuntime()).failed.connect(self._on_failed)
         self.dialog.open()
@@ -74,10 +88,10 @@ class HelpController(Controller):
         runtime = self._runtime or Runtime(until_known, ())
         facts = (
             (self.tr("Licence"), _licence()),
-            (self.tr("Models run with"), runtime.build),
+            (self.tr("Runs models with"), runtime.build),
             (self.tr("Features in use"), ", ".join(runtime.features)),
             (self.tr("Built on"), f"Python {platform.python_version()}, Qt {qVersion()}"),
-            (self.tr("Everything is kept in"), str(self._data_dir)),
+            (self.tr("Data folder"), str(self._data_dir)),
         )
         self.dialog.show_facts(tuple(fact for fact in facts if fact[1]))
 

@@ -17,17 +17,30 @@ from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from app.text.drafters import sibling_words
 from app.text.hub_files import Download, DownloadState, advise
-from engine import DiscardDownload, DownloadTarget, ListDownloads, ListHubFiles, SearchHub, sibling_beside
+from app.text.suggestions import rank
+from engine import (
+    CheckSuggestions,
+    DiscardDownload,
+    DownloadTarget,
+    ListDownloads,
+    ListHubFiles,
+    ListSuggestions,
+    SearchHub,
+    sibling_beside,
+)
 from engine.messages.events import (
     DownloadsListed,
     Event,
     Failed,
     HubFilesListed,
     HubSearched,
+    SuggestionsChecked,
+    SuggestionsListed,
     TargetDownloaded,
     TargetDownloading,
+    TargetReady,
 )
-from engine.messages.targets import HubFile
+from engine.messages.targets import HubFile, Suggestion
 
 _UNDER_WAY = (DownloadState.WAITING, DownloadState.RUNNING, DownloadState.PAUSING)
 _BUSY = (*_UNDER_WAY, DownloadState.FINISHED)
@@ -53,16 +66,19 @@ class HubController(Controller):
         self._downloads: dict[HubFile, Download] = {}
         self._under_way: dict[HubFile, Request] = {}  # of the downloads
         self._has_listed = False
+        self._suggestions: tuple[Suggestion, ...] = ()
+        self._found: dict[HubFile, HubFile | None] = {}  # what the hub has in place of suggested files
         self._page.search_requested.connect(self._search)
         self._page.files_requested.connect(self._list_files)
         self._page.download_requested.connect(self._download)
+        self._page.check_requested.connect(self._check)
         panel = self._page.downloads
         panel.pause_requested.connect(self._pause)
         panel.resume_requested.connect(self._resume)
         panel.discard_requested.connect(self._ask_discard)
         panel.use_requested.connect(self._use)
         panel.dismissed.connect(self._forget)
-        dialog.opened.connect(self._list_downloads)
+        dialog.opened.connect(self._list)
 
     # What the user wants
 
@@ -129,7 +145,13 @@ class HubController(Controller):
         self._show()
 
     @Slot()
-    def _list_downloads(self) -> None:
+    def _check(self) -> None:
+        self._page.suggestions.show_state(self.tr("Asking…"), can_check=False)
+        self._bridge.post(CheckSuggestions()).failed.connect(self._on_check_failed)
+
+    @Slot()
+    def _list(self) -> None:
+        self._bridge.post(ListSuggestions()).failed.connect(self._on_suggesting_failed)
         if not self._has_listed:
             self._has_listed = True
             self._bridge.post(ListDownloads()).failed.connect(self._on_listing_failed)
@@ -141,9 +163,17 @@ class HubController(Controller):
             case HubSearched(words, models):
                 if self._last_search is not None and self._last_search.command == SearchHub(words):
                     self._page.show_models(models, words)
+            case SuggestionsListed(suggestions):
+                self._suggestions = suggestions
+                self._show_suggestions()
+            case SuggestionsChecked(found):
+                self._found = dict(found)
+                self._page.suggestions.show_state(self.tr("The list was checked."))
+                self._show_suggestions()
+            case TargetReady() if self._dialog.isVisible():  # it was measured: more is known of speeds
+                self._list()
             case HubFilesListed(repository, files, speeds) if repository == self._repository:
-                memory = psutil.virtual_memory().total
-                self._page.show_files(advise(files, memory, _free_disk(self._folder), speeds))
+                self._page.show_files(advise(files, *self._room(), speeds))
                 sibling = sibling_beside(files)
                 self._page.show_hint("" if sibling is None else sibling_words(sibling.name, sibling.size_bytes))
             case TargetDownloading(file, num_bytes, bytes_per_s) if file in self._downloads:  # else it was discarded
@@ -201,6 +231,14 @@ class HubController(Controller):
             self._window.toasts.show_error(failed.sentence)
 
     @Slot(object)
+    def _on_check_failed(self, failed: Failed) -> None:
+        self._page.suggestions.show_state(failed.sentence, can_retry=True)
+
+    @Slot(object)
+    def _on_suggesting_failed(self, failed: Failed) -> None:
+        self._page.suggestions.show_state(failed.sentence)
+
+    @Slot(object)
     def _on_discarding_failed(self, failed: Failed) -> None:
         self._dialog.show_words(failed.sentence)
 
@@ -210,6 +248,14 @@ class HubController(Controller):
         self._dialog.show_words(failed.sentence)
 
     # Helpers
+
+    def _show_suggestions(self) -> None:
+        if self._suggestions:
+            self._page.suggestions.show_suggestions(rank(self._suggestions, *self._room(), self._found))
+
+    def _room(self) -> tuple[int, int]:
+        """Bytes: all memory of this machine, and what is free on the disk."""
+        return psutil.virtual_memory().total, _free_disk(self._folder)
 
     def _set(self, download: Download) -> None:
         self._downloads[download.file] = download

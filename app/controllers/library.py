@@ -77,6 +77,7 @@ class LibraryController(Controller):
         picker.opened.connect(self.list_all)
         window.library_action.triggered.connect(dialog.open_library)
         window.models_action.triggered.connect(dialog.open_hub)
+        window.transcript.welcome.starter_requested.connect(dialog.close)
         window.target_bar.cancel_requested.connect(self._give_up)
         page.use_requested.connect(self.choose)
         page.load_again_requested.connect(self._load)

@@ -57,7 +57,7 @@ class Notifier(Controller):
 
     def _title(self, message: Message) -> str:
         if message.statistics is not None and message.statistics.stop_reason is StopReason.FAILED:
-            return self.tr("A reply was broken off")
+            return self.tr("A reply was interrupted")
         return self.tr("A reply is ready")
 
     def _text(self, conversation_id: int) -> str:

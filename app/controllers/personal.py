@@ -92,12 +92,12 @@ class PersonalController(Controller):
 
     @Slot(str, str, object)
     def _use_adapter(self, target: str, drafter: str, number: int | None) -> None:
-        self._begin(UseAdapter(target, drafter, number), self.tr("Changing the adapter…"))
+        self._begin(UseAdapter(target, drafter, number), self.tr("Changing…"))
 
     @Slot()
     def _take_back(self) -> None:
         if self._undo is not None:
-            self._begin(self._undo, self.tr("Changing the adapter back…"))
+            self._begin(self._undo, self.tr("Changing back…"))
 
     @Slot(str, bool)
     def _export(self, path: str, with_recall: bool) -> None:
@@ -112,7 +112,7 @@ class PersonalController(Controller):
     @Slot(str)
     def _show_profile(self, path: str) -> None:
         self.dialog.show_page(self.dialog.profile)
-        self._begin(ShowProfile(Path(path)), self.tr("Looking into {file}…").format(file=Path(path).name))
+        self._begin(ShowProfile(Path(path)), self.tr("Reading {file}…").format(file=Path(path).name))
 
     @Slot(bool)
     def _import(self, replace: bool) -> None:
@@ -152,24 +152,24 @@ class PersonalController(Controller):
                 self.dialog.profile.show_profile(path.name, view)
                 self.dialog.clear_words()
             case ProfileExported(path, num_bytes, with_recall):
-                texts = self.tr("No text that was typed is in it.")
+                texts = self.tr("It holds no text that you typed.")
                 if with_recall:
-                    texts = self.tr("It holds texts that were typed; give it only to whom you would show your chats.")
+                    texts = self.tr("It holds text that you typed; give it only to people who may read your chats.")
                 words = self.tr("Exported to {file} ({size}).").format(file=path.name, size=size(num_bytes))
                 self._end(f"{words} {texts}")
             case ProfileImported(path, outcome, replaced):
                 self._close_profile()
                 words = self.tr("Imported {file}.").format(file=path.name)
-                what = self.tr("What was learned here was replaced by it.") if replaced else ""
+                what = self.tr("It replaced what was learned here.") if replaced else ""
                 self._end(" ".join(filter(None, (words, what, outcome_words(outcome)))))
             case AdapterUsed(command, before):
                 self._on_adapter_used(command, before)
             case LearnedForgotten():
-                words = self.tr("What was learned is forgotten, and erased from the files. Your chats are all there.")
+                words = self.tr("What was learned is forgotten and erased. Your chats are still here.")
                 self._end(words)
             case EverythingForgotten(num_conversations):
                 words = self.tr(
-                    "Everything is forgotten, and erased from the files: {number} chat(s), and all that was learned.",
+                    "Everything is forgotten and erased: {number} chat(s), and all that was learned.",
                     "",
                     num_conversations,
                 )
@@ -198,8 +198,8 @@ class PersonalController(Controller):
         if number is None:
             return self.tr("The original drafter is used when its model and drafter are loaded.")
         if is_loaded:
-            return self.tr("Adapter {number} is used from the next reply on.").format(number=number)
-        return self.tr("Adapter {number} is used when its model and drafter are loaded.").format(number=number)
+            return self.tr("Snapshot {number} is used from the next reply on.").format(number=number)
+        return self.tr("Snapshot {number} is used when its model and drafter are loaded.").format(number=number)
 
     @Slot(object)
     def _on_failed(self, failed: Failed) -> None:

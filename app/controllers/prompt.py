@@ -36,7 +36,7 @@ class PromptController(Controller):
     def attach(self, paths: list[str]) -> None:
         room = MOST_FILES - len(self._box.chips.attachments)
         if len(paths) > room:
-            self._window.toasts.show_info(self.tr("At most %n files go along with a message.", "", MOST_FILES))
+            self._window.toasts.show_info(self.tr("At most %n files can be attached to a message.", "", MOST_FILES))
         for path in paths[:room]:
             self._bridge.post(ReadTextFile(Path(path)))
 

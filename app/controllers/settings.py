@@ -65,10 +65,8 @@ class SettingsController(QObject):
 
     def _make_dialog(self) -> SettingsDialog:
         dialog = SettingsDialog(self._theme, shown_settings(AppSettings), self._window)
-        about_drafter = translate("Settings", "Who guesses ahead of the model, so that replies come faster.")
-        about_learning = translate(
-            "Settings", "Whether the drafter learns from chats, what it has learned, and how to carry or forget it."
-        )
+        about_drafter = translate("Settings", "The small model that guesses ahead, so that replies come faster.")
+        about_learning = translate("Settings", "What is learned from your chats, and how to export or forget it.")
         dialog.add_link(LinkRow(self._theme, Group.MODELS, self._window.drafter_action, about_drafter))
         dialog.add_link(LinkRow(self._theme, Group.MODELS, self._window.personal_action, about_learning))
         dialog.rows["check_updates"].describe(update_description(update_url()))

@@ -58,6 +58,8 @@ class FirstStart(Controller):
 
     @Slot()
     def _use_starter(self) -> None:
+        """The introduction makes way for a new chat, which is ready or shows that the model is being loaded."""
+        self._welcome.show_introduction(False)
         if not self._is_starter:
             self._window.starter_action.trigger()
         self._window.prompt_box.setFocus()

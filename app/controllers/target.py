@@ -15,7 +15,7 @@ from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
 from app.widgets.target_bar import model_files
 from engine import STARTER, LoadTarget, TargetSettings
-from engine.messages.events import Event, Failed, SpeculationChanged, TargetInfo, TargetLoading, TargetReady
+from engine.messages.events import Event, Failed, TargetInfo, TargetLoading, TargetReady
 from engine.messages.targets import LibraryTarget
 
 _MISSING = "missing-model"  # subject of a notice
@@ -108,9 +108,6 @@ class TargetController(Controller):
                 self._window.target_bar.show_loading(name, progress)
             case TargetReady(target, command):
                 self._on_ready(target, command)
-            case SpeculationChanged(name, sentence):
-                if self.in_use is not None and self.in_use.name == name:
-                    self._window.meter.set_words(sentence)
 
     def _on_ready(self, target: TargetInfo, command: LoadTarget) -> None:
         self.in_use, self._is_starter = target, command.target == STARTER
@@ -128,7 +125,6 @@ class TargetController(Controller):
         window.target_bar.set_target(target)
         window.prompt_box.set_target_name(target.name)
         window.prompt_box.set_ready(True)
-        window.meter.set_words(target.speculation)
         if target.notice:
             window.toasts.show_info(target.notice)
 

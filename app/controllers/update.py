@@ -26,12 +26,11 @@ _AGAIN_MS = 60 * 60_000  # for an app that stays open for days
 def update_description(url: str) -> str:
     """What the setting does: who is asked, and what is sent."""
     if not url:
-        return translate("Updates", "This build has no address to ask; look for newer versions where you got it from.")
+        return translate("Updates", "This build cannot check for updates; look where you got it from.")
     words = translate(
         "Updates",
-        "Once a day, {site} is asked for the number of the newest version. Nothing about you, your chats or this "
-        "computer is sent but the version of Slipstream; like any site, it sees your internet address. Nothing is "
-        "downloaded or installed. Off, nobody is asked.",
+        "Asks {site} once a day for the newest version. Only the version of Slipstream is sent; like any site, "
+        "it sees your internet address. Nothing is downloaded or installed.",
     )
     return words.format(site=urlsplit(url).netloc)
 

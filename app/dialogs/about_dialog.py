@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QDialog, QLabel, QWidget
+from PySide6.QtWidgets import QLabel, QWidget
 
-from app.dialogs.parts import fill_dialog
+from app.dialogs.parts import Dialog, fill_dialog
 from app.theme import ThemeKeeper, app_icon
 from app.widgets.layouts import Part, Placed, Stretch, in_column, in_grid, in_row
 from app.widgets.parts import button, discard, set_up, words
@@ -19,11 +19,11 @@ _ICON_PX = 48
 Fact = tuple[str, str]  # a name and its value
 
 
-class AboutDialog(QDialog):
+class AboutDialog(Dialog):
     """A version, a sentence, and facts that are shown as they become known."""
 
     def __init__(self, keeper: ThemeKeeper, version: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__((_WIDTH_PX, 0), parent)
         self.setWindowTitle(self.tr("About Slipstream"))
         self._version = version
         self.facts: tuple[Fact, ...] = ()
@@ -31,7 +31,7 @@ class AboutDialog(QDialog):
         self.heading = words(f"Slipstream {version}".strip(), self, kind="title")
         sentence = self.tr("Chat with language models on your own computer. Nothing you write leaves it.")
         self._grid = in_grid([], spacing=(16, 6), stretches=(0, 1))
-        copies = self.tr("Copies all of this, for somebody who helps you")
+        copies = self.tr("Copies all of this, to send to someone who helps you")
         self.copy_button = button(self.tr("Copy"), "outlined", self, self._copy, tip=copies)
         self.close_button = button(self.tr("Close"), "outlined", self, self.close)
         self.close_button.setDefault(True)
@@ -39,7 +39,6 @@ class AboutDialog(QDialog):
         head = in_row([Placed(icon, alignment=Qt.AlignmentFlag.AlignTop), Placed(top, 1)], spacing=14)
         buttons: list[Part] = [self.copy_button, Stretch(), self.close_button]
         fill_dialog(self, [head, self._grid, Stretch()], buttons, spacing=16)
-        self.setMinimumWidth(keeper.px(_WIDTH_PX))
         self.close_button.setFocus()
 
     def show_facts(self, facts: Sequence[Fact]) -> None:
@@ -52,10 +51,6 @@ class AboutDialog(QDialog):
         for row, (name, fact) in enumerate(self.facts):
             self._grid.addWidget(set_up(QLabel(name, self), kind="quiet"), row, 0, Qt.AlignmentFlag.AlignTop)
             self._grid.addWidget(words(fact, self), row, 1)
-        layout = self.layout()
-        if layout is not None:
-            width = self.minimumWidth()
-            self.resize(width, layout.totalHeightForWidth(width))
 
     @Slot()
     def _copy(self) -> None:

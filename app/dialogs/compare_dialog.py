@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QCheckBox, QComboBox, QDialog, QLabel, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QPlainTextEdit, QWidget
 
 from app.dialogs.compare_texts import ComparedTexts
 from app.dialogs.compare_wording import HOW_IT_IS_FAIR, HOW_SPEED_IS_MEASURED
-from app.dialogs.parts import fill_dialog
+from app.dialogs.parts import Dialog, fill_dialog
 from app.text.translation import QT_TRANSLATE_NOOP, translate
 from app.widgets.layouts import Part, Placed, Stretch, in_grid, in_row
 from app.widgets.parts import ProgressLine, button, keep_place, set_up, words
@@ -34,7 +34,7 @@ _ABOUT_LENGTH = QT_TRANSLATE_NOOP(
 )
 
 
-class CompareDialog(QDialog):
+class CompareDialog(Dialog):
     """Takes a prompt and shows both replies, their speeds, and the result.
 
     Signals:
@@ -46,9 +46,8 @@ class CompareDialog(QDialog):
     stop_requested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(_SIZE_PX, parent)
         self.setWindowTitle(self.tr("Plain and sped up"))
-        self.resize(*_SIZE_PX)
         self._running = False
         self.prompt = set_up(
             QPlainTextEdit(self, placeholderText=self.tr("A prompt to compare with"), tabChangesFocus=True),

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QCheckBox, QDialog, QLabel, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QCheckBox, QLabel, QPlainTextEdit, QWidget
 
-from app.dialogs.parts import fill_dialog
+from app.dialogs.parts import Dialog, fill_dialog
 from app.text.translation import translate
-from app.widgets.layouts import Gap, Part, Stretch, in_grid
+from app.widgets.layouts import Gap, Part, Stretch, in_grid, in_row
 from app.widgets.number_field import number_box, show_number
 from app.widgets.parts import button, keep_place, set_up, words
 from engine import OwnSampling, ReplySettings
@@ -19,9 +19,10 @@ from engine.parameters import Parameter
 _WIDTH_PX = 560
 _PROMPT_PX = 120
 _FIELD_PX = 130
+_SHORT_REPLY = 256  # tokens
 
 
-class ConversationDialog(QDialog):
+class ConversationDialog(Dialog):
     """Shows and takes the settings of one conversation.
 
     Signals:
@@ -31,8 +32,7 @@ class ConversationDialog(QDialog):
     saved = Signal(str, OwnSampling)
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setMinimumWidth(_WIDTH_PX)
+        super().__init__((_WIDTH_PX, 0), parent)
         self._usual_prompt = ""
         self.about = words("", self, kind="quiet")
         example = self.tr("What the model is told before the chat begins")
@@ -40,7 +40,10 @@ class ConversationDialog(QDialog):
         self.system_prompt = set_up(prompt, kind="field", name=self.tr("System prompt"))
         self.system_prompt.setFixedHeight(_PROMPT_PX)
         self.rows = {parameter.name: _Row(parameter, self) for parameter in OWN_PARAMETERS}
-        self.reset_button = button(self.tr("Reset"), "outlined", self, self._reset, tip=self.tr("As for all chats"))
+        about_shorter = self.tr("Asks the model for a few sentences, and ends a reply after {number} tokens")
+        tip = about_shorter.format(number=_SHORT_REPLY)
+        self.shorter_button = button(self.tr("Shorter replies"), "outlined", self, self._shorten, tip=tip)
+        self.reset_button = button(self.tr("Use defaults"), "outlined", self, self._reset)
         self.cancel_button = button(self.tr("Cancel"), "outlined", self, self.reject)
         self.save_button = button(self.tr("Save"), "primary", self, self._save)
         self.save_button.setDefault(True)
@@ -67,10 +70,10 @@ class ConversationDialog(QDialog):
             self,
             [
                 self.about,
-                words(self.tr("System prompt"), self, kind="title"),
+                in_row([words(self.tr("System prompt"), self, kind="title"), Stretch(), self.shorter_button]),
                 self.system_prompt,
                 Gap(4),
-                words(self.tr("Sampling"), self, kind="title"),
+                words(self.tr("How it answers"), self, kind="title"),
                 rows,
                 Stretch(),
                 Gap(4),
@@ -78,6 +81,13 @@ class ConversationDialog(QDialog):
             buttons,
             spacing=10,
         )
+
+    @Slot()
+    def _shorten(self) -> None:
+        told, brief = self.system_prompt.toPlainText().strip(), self.tr("Answer briefly, in a few sentences.")
+        if brief not in told:
+            self.system_prompt.setPlainText(f"{told}\n{brief}".strip())
+        self.rows["max_tokens"].choose(_SHORT_REPLY)
 
     @Slot()
     def _reset(self) -> None:
@@ -113,18 +123,22 @@ class _Row:
         self.own.setChecked(value is not None)
         self._show_own(value is not None)
         if value is not None:
-            show_number(self.value, value)
+            self.choose(value)
+
+    def choose(self, value: float) -> None:
+        self.own.setChecked(True)
+        show_number(self.value, value)
 
     def _show_own(self, own: bool) -> None:
         is_open = self._of_all is None
         self.value.setEnabled(own)
         self.value.setVisible(own or not is_open)
-        self.usual.setText("" if own else self._as_for_all(is_open))
+        self.usual.setText("" if own else self._default(is_open))
         if not own:
             show_number(self.value, self._parameter.suggested if self._of_all is None else self._of_all)
 
-    def _as_for_all(self, is_open: bool) -> str:
+    def _default(self, is_open: bool) -> str:
         if not is_open:
-            return translate("ConversationDialog", "as for all chats")
+            return translate("ConversationDialog", "default")
         unset = translate("Settings", self._parameter.unset)
-        return translate("ConversationDialog", "as for all chats: {value}").format(value=unset)
+        return translate("ConversationDialog", "default: {value}").format(value=unset)

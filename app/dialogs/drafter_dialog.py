@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QShowEvent
-from PySide6.QtWidgets import QDialog, QFrame, QWidget
+from PySide6.QtWidgets import QFrame, QWidget
 
 from app.dialogs.drafter_choice import DrafterChoiceForm
 from app.dialogs.drafter_table import DrafterTable
-from app.dialogs.parts import FittingContents, fill_dialog
+from app.dialogs.parts import Dialog, fill_dialog
 from app.text.drafters import offer_words
 from app.text.translation import QT_TRANSLATE_NOOP
 from app.widgets.appearance import restyle
-from app.widgets.layouts import Part, Placed, Stretch, in_column, in_row
+from app.widgets.layouts import Part, Placed, Stretch, in_row
 from app.widgets.parts import ProgressLine, button, line, words
 from engine.messages.drafters import DrafterChoice, DrafterOffer
 
@@ -26,7 +26,7 @@ _ABOUT = QT_TRANSLATE_NOOP(
 )
 
 
-class DrafterDialog(QDialog):
+class DrafterDialog(Dialog):
     """Shows who drafts for the model in use, and takes another choice. It stays open while a drafter is downloaded; the
     download goes on when it is closed.
 
@@ -41,19 +41,17 @@ class DrafterDialog(QDialog):
     cancel_requested = Signal()
 
     def __init__(self, hub_examples: Sequence[str], parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__((_WIDTH_PX, 0), parent)
         self.setWindowTitle(self.tr("Drafter"))
-        self._inside = QWidget(self)
-        self._inside.setObjectName("inside")
-        self.heading = words("", self._inside, kind="title")
-        self.state = words("", self._inside)
-        self.table = DrafterTable(self._inside)
+        self.heading = words("", self, kind="title")
+        self.state = words("", self)
+        self.table = DrafterTable(self)
         self._offer: DrafterOffer | None = None
-        self.offer = QFrame(self._inside)
+        self.offer = QFrame(self)
         self.offer.setProperty("kind", "card")
         self.offer_words = words("", self.offer)
         self.offer_button = button(self.tr("Download and use it"), "outlined", self.offer, self._on_offer)
-        self.form = DrafterChoiceForm(hub_examples, self._inside)
+        self.form = DrafterChoiceForm(hub_examples, self)
         self.words = words("", self)
         self.progress = ProgressLine(self.tr("Downloading the drafter"), self)
         self.cancel_button = button(self.tr("Stop the download"), "link", self, self._on_cancel)
@@ -113,16 +111,12 @@ class DrafterDialog(QDialog):
 
     def _arrange(self) -> None:
         in_row([Placed(self.offer_words, 1), self.offer_button], inside=self.offer, margins=(12, 8, 8, 8), spacing=12)
-        about = words(self.tr(_ABOUT), self._inside, kind="quiet")
-        in_column(
-            [about, self.heading, self.state, self.table, self.offer, line(self._inside), self.form, Stretch()],
-            inside=self._inside,
-            margins=(0, 0, 2, 0),
-            spacing=10,
-        )
-        contents = FittingContents(self._inside, _WIDTH_PX, self)
+        about = words(self.tr(_ABOUT), self, kind="quiet")
+        state: list[Part] = [about, self.heading, self.state, self.table, self.offer]
         buttons: list[Part] = [self.cancel_button, Stretch(), self.close_button, self.use_button]
-        fill_dialog(self, [Placed(contents, 1), self.words, self.progress], buttons, spacing=10)
+        fill_dialog(
+            self, [*state, line(self), self.form, Stretch()], buttons, spacing=10, below=[self.words, self.progress]
+        )
 
     @Slot()
     def _on_use(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QHeaderView, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.text.drafters import COLUMNS, cells
 from app.text.translation import translate
@@ -21,9 +21,8 @@ class DrafterTable(Table):
             Heading(translate("Drafters", title), translate("Drafters", about), is_words=not number)
             for number, (title, about) in enumerate(COLUMNS)
         ]
-        super().__init__(headings, _MOST_ROWS_SHOWN, _LEAST_LETTERS, parent)
+        super().__init__(headings, _MOST_ROWS_SHOWN, _LEAST_LETTERS, parent, first_grows=True)
         self.setAccessibleName(self.tr("Drafters for this model"))
-        self.horizontalHeader().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
         self.hide()
 
     def show_choice(self, choice: DrafterChoice | None) -> None:

@@ -12,23 +12,21 @@ from app.widgets.parts import button, line, words
 
 _ABOUT_LEARNED = QT_TRANSLATE_NOOP(
     "ForgetPage",
-    "Removes adapters, n-grams, the replies kept to learn from and what recall remembers, of all models. Your chats "
-    "stay.",
+    "Deletes what speed-up has learned from your chats, for all models. Your chats stay.",
 )
 _ASK_LEARNED = QT_TRANSLATE_NOOP(
     "ForgetPage",
-    "Forget what was learned, for good? Adapters, n-grams, the replies kept to learn from and texts that came with "
-    "profiles go, and are erased from the files too. Your chats, models and settings stay, and recall reads your chats "
-    "again. What the drafter had learned cannot be made again from them.",
+    "Forget what was learned? Snapshots, word patterns, the replies to learn from and texts from profiles are erased. "
+    "Your chats, models and settings stay, and text of your chats is still reused. This cannot be undone.",
 )
 _ABOUT_EVERYTHING = QT_TRANSLATE_NOOP(
-    "ForgetPage", "Removes all chats as well, with prompts that were not sent. Models and settings stay."
+    "ForgetPage", "Deletes all chats as well, with unsent messages. Models and settings stay."
 )
 _ASK_EVERYTHING = QT_TRANSLATE_NOOP(
     "ForgetPage",
-    "Forget everything, for good? All chats go, also those you could still bring back, with prompts that were not sent "
-    "and all that was learned. Their text is erased from the files too. A reply that is being written is stopped. "
-    "Models, settings, and files you exported stay.",
+    "Forget everything? All chats are erased, also those you could still restore, with unsent messages and all that "
+    "was learned. A reply that is being written is stopped. Models, settings, and files you exported stay. "
+    "This cannot be undone.",
 )
 
 

@@ -13,44 +13,43 @@ from engine.messages.events import TuneProgress
 from engine.messages.forms import CLEARLY_FASTER, FormAdvice, FormFigures, FormOffer, TuneReport, TuneStep
 
 COLUMNS = (
-    (QT_TRANSLATE_NOOP("Forms", "Form"), QT_TRANSLATE_NOOP("Forms", "A tick has it measured")),
-    (QT_TRANSLATE_NOOP("Forms", "Size"), QT_TRANSLATE_NOOP("Forms", "Of its file; of one that is not made, expected")),
+    (QT_TRANSLATE_NOOP("Forms", "Form"), QT_TRANSLATE_NOOP("Forms", "Tick to measure")),
+    (QT_TRANSLATE_NOOP("Forms", "Size"), QT_TRANSLATE_NOOP("Forms", "Of its file, or expected")),
     (
         QT_TRANSLATE_NOOP("Forms", "Tok/s"),
-        QT_TRANSLATE_NOOP("Forms", "Tokens written per second on this computer, without guesses"),
+        QT_TRANSLATE_NOOP("Forms", "Tokens per second on this computer, without speed-up"),
     ),
     (
         QT_TRANSLATE_NOOP("Forms", "Speed"),
-        QT_TRANSLATE_NOOP("Forms", "Times as fast as the model as it is, without guesses"),
+        QT_TRANSLATE_NOOP("Forms", "How many times as fast as the model, without speed-up"),
     ),
     (
-        QT_TRANSLATE_NOOP("Forms", "With guesses"),
-        QT_TRANSLATE_NOOP("Forms", "Times as fast as the model as it is, both with guesses that are often right"),
+        QT_TRANSLATE_NOOP("Forms", "With speed-up"),
+        QT_TRANSLATE_NOOP("Forms", "How many times as fast as the model, both with guesses that are often right"),
     ),
     (
         QT_TRANSLATE_NOOP("Forms", "4 at once"),
-        QT_TRANSLATE_NOOP("Forms", "How many times as long reading 4 tokens in one pass takes as reading one"),
+        QT_TRANSLATE_NOOP("Forms", "How much longer checking 4 tokens at once takes than one"),
     ),
     (
         QT_TRANSLATE_NOOP("Forms", "8 at once"),
-        QT_TRANSLATE_NOOP("Forms", "How many times as long reading 8 tokens in one pass takes as reading one"),
+        QT_TRANSLATE_NOOP("Forms", "How much longer checking 8 tokens at once takes than one"),
     ),
     (
         QT_TRANSLATE_NOOP("Forms", "Same word"),
-        QT_TRANSLATE_NOOP("Forms", "How often both find the same token likeliest, along replies of the model as it is"),
+        QT_TRANSLATE_NOOP("Forms", "How often both choose the same next word, in replies of the model"),
     ),
     (
         QT_TRANSLATE_NOOP("Forms", "Distance"),
         QT_TRANSLATE_NOOP(
             "Forms",
-            "From the distributions of the model as it is: mean KL, in nats a token; up to 0.01 counts as the same",
+            "Between the probabilities of both: mean KL, in nats per token; up to 0.01 counts as the same",
         ),
     ),
 )
 CHECKING_TIP = QT_TRANSLATE_NOOP(
     "Forms",
-    "Guesses are checked by reading several tokens in one pass. The less longer that takes than reading one, the more "
-    "guesses bring.",
+    "Guesses are checked several at once. The less extra time that takes, the more speed-up brings.",
 )
 _STEPS = {
     TuneStep.MAKING: QT_TRANSLATE_NOOP("Forms", "{model}: {form} is being made."),
@@ -139,7 +138,7 @@ def figures_of(form: str, report: TuneReport | None) -> FormFigures | None:
 
 
 def speed_here(figures: FormFigures) -> str:
-    return Forms.tr("{speed} without guesses", speed=speed_words(figures.plain_tokens_per_s))
+    return Forms.tr("{speed} without speed-up", speed=speed_words(figures.plain_tokens_per_s))
 
 
 def when_measured(report: TuneReport) -> str:
@@ -180,15 +179,15 @@ def advice_words(report: TuneReport, used: str = "") -> str:
 def used_words(form: str, original: str, report: TuneReport | None) -> str:
     """In which form the starter is used, and why; `form` empty: as it was installed."""
     if not form:
-        return Forms.tr("The starter is used as it came, in {original}.", original=original)
+        return Forms.tr("The starter is used in its original form, {original}.", original=original)
     figures = figures_of(form, report)
     if figures is None or report is None:
         return Forms.tr("The starter is used in {form}.", form=form)
     plain, drafting = figures.speeds_over(report.original)
     speed = f"{plain:.2f}" if plain >= CLEARLY_FASTER or drafting < CLEARLY_FASTER else f"{drafting:.2f}"
     return Forms.tr(
-        "The starter is used in {form}, where it writes {speed} times as fast as in {original}, in which it came; its "
-        "words are practically the same.",
+        "The starter is used in {form}: {speed} times as fast as its original form, {original}, with practically "
+        "the same words.",
         form=form,
         speed=speed,
         original=original,
@@ -212,9 +211,9 @@ def done_share(event: TuneProgress, forms: Sequence[str]) -> float:
 def needs_words(forms: Sequence[FormRow], original: FormRow, report: TuneReport | None) -> str:
     """What measuring these needs."""
     if not forms:
-        return Forms.tr("Tick the forms that are to be measured.")
+        return Forms.tr("Tick the forms to measure.")
     return Forms.tr(
-        "Measuring %n form(s) takes {time} while nothing else runs here, and up to {size} of the disk meanwhile.",
+        "Measuring %n form(s) takes {time} if the computer is idle, and up to {size} of disk space meanwhile.",
         "",
         len(forms),
         time=duration_words(_expected_s(forms, original.size_bytes, report)),
@@ -239,10 +238,10 @@ def _one_advice(advice: FormAdvice, report: TuneReport) -> str:
 def _write(advice: FormAdvice) -> str:
     plain, drafting = f"{advice.speed:.2f}", f"{advice.drafting_speed:.2f}"
     if advice.speed < CLEARLY_FASTER:
-        return Forms.tr("write {drafting} times as fast with guesses", drafting=drafting)
+        return Forms.tr("write {drafting} times as fast with speed-up", drafting=drafting)
     if advice.drafting_speed < CLEARLY_FASTER:
-        return Forms.tr("write {plain} times as fast without guesses", plain=plain)
-    return Forms.tr("write {plain} times as fast, with guesses {drafting} times", plain=plain, drafting=drafting)
+        return Forms.tr("write {plain} times as fast without speed-up", plain=plain)
+    return Forms.tr("write {plain} times as fast, with speed-up {drafting} times", plain=plain, drafting=drafting)
 
 
 def _nearness(figures: FormFigures) -> str:

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QCheckBox, QDialog, QFrame, QWidget
+from PySide6.QtWidgets import QCheckBox, QFrame, QWidget
 
 from app.dialogs.form_wording import FormRow, advice_words, needs_words
 from app.dialogs.forms_table import FormsTable
-from app.dialogs.parts import FittingContents, fill_dialog
+from app.dialogs.parts import Dialog, fill_dialog
 from app.text.amounts import size_words
 from app.text.translation import QT_TRANSLATE_NOOP
-from app.widgets.layouts import Part, Placed, Stretch, in_column, in_row
+from app.widgets.layouts import Part, Placed, Stretch, in_row
 from app.widgets.parts import ProgressLine, button, set_up, words
 from engine.messages.forms import TuneReport
 
@@ -21,19 +21,18 @@ _WIDTH_PX = 820
 _ABOUT = QT_TRANSLATE_NOOP(
     "FormsDialog",
     "A form is the same model with its weights stored in another way (a quantization). Some are faster on this "
-    "computer, and most change its words. Each form that you tick is made, timed beside the model, compared with it "
-    "and removed again. Your chats go first, and the model stays as it is.",
+    "computer, and most change its words a little. Each form that you tick is made, timed, compared with the "
+    "model, and removed again. The model itself does not change, and your chats go first.",
 )
 _OWN_TIP = QT_TRANSLATE_NOOP(
     "FormsDialog",
-    "The model answers them once more, on this computer, in place of built-in prompts. Nothing of that is kept but how "
-    "far the forms are apart.",
+    "The model answers them again, instead of built-in prompts. Only the comparison is kept.",
 )
 _SAME_TIP = QT_TRANSLATE_NOOP("FormsDialog", "Among those whose words are practically the same; it takes seconds")
 _KEEP_TIP = QT_TRANSLATE_NOOP("FormsDialog", "Makes this form, as a model of its own in the library")
 
 
-class FormsDialog(QDialog):
+class FormsDialog(Dialog):
     """Shows what is known of all forms of one model, and takes what the user wants of them. It stays open while that is
     done, which goes on when it is closed.
 
@@ -54,16 +53,14 @@ class FormsDialog(QDialog):
     cancel_requested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__((_WIDTH_PX, 0), parent)
         self.setWindowTitle(self.tr("Forms of a model"))
-        self._inside = QWidget(self)
-        self._inside.setObjectName("inside")
         self._report: TuneReport | None = None
         self._original: FormRow | None = None
         self._is_busy = False
         self._done = 0.0
-        self.heading = words("", self._inside, kind="title")
-        self.starter = QFrame(self._inside)
+        self.heading = words("", self, kind="title")
+        self.starter = QFrame(self)
         self.starter.setProperty("kind", "card")
         self.starter_words = words("", self.starter)
         self.tune_button = button(
@@ -73,13 +70,13 @@ class FormsDialog(QDialog):
             self.starter_tune_requested,
             tip=self.tr(_SAME_TIP),
         )
-        self.reset_button = button(self.tr("Use it as it came"), "outlined", self.starter, self.starter_reset_requested)
-        self.table = FormsTable(self._inside)
+        self.reset_button = button(self.tr("Use the original"), "outlined", self.starter, self.starter_reset_requested)
+        self.table = FormsTable(self)
         self.table.changed.connect(self._show_current)
-        self.advice = set_up(words("", self._inside), kind="title")
-        own_prompts = QCheckBox(self.tr("Compare along replies to my own latest prompts"), self._inside)
+        self.advice = set_up(words("", self), kind="title")
+        own_prompts = QCheckBox(self.tr("Compare with my own latest prompts"), self)
         self.own_prompts = set_up(own_prompts, tip=f"<p>{self.tr(_OWN_TIP)}</p>")
-        self.needs = words("", self._inside, kind="quiet")
+        self.needs = words("", self, kind="quiet")
         self.words = words("", self)
         self.progress = ProgressLine(self.tr("Measuring or making forms"), self)
         self.cancel_button = button(self.tr("Cancel"), "link", self, self._on_cancel)
@@ -148,16 +145,11 @@ class FormsDialog(QDialog):
             margins=(12, 8, 8, 8),
             spacing=8,
         )
-        about = words(self.tr(_ABOUT), self._inside, kind="quiet")
-        in_column(
-            [self.heading, about, self.starter, self.table, self.advice, self.own_prompts, self.needs, Stretch()],
-            inside=self._inside,
-            margins=(0, 0, 2, 0),
-            spacing=10,
-        )
-        contents = FittingContents(self._inside, _WIDTH_PX, self)
+        about = words(self.tr(_ABOUT), self, kind="quiet")
+        heading: list[Part] = [self.heading, about, self.starter]
+        found: list[Part] = [self.table, self.advice, self.own_prompts, self.needs, Stretch()]
         buttons: list[Part] = [self.cancel_button, Stretch(), self.close_button, self.keep_button, self.measure_button]
-        fill_dialog(self, [Placed(contents, 1), self.words, self.progress], buttons, spacing=10)
+        fill_dialog(self, [*heading, *found], buttons, spacing=10, below=[self.words, self.progress])
 
     # What happens
 

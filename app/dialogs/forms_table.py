@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtGui import QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QStyle, QWidget
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QAbstractItemView, QWidget
 
 from app.dialogs.form_wording import COLUMNS, FormRow, cells
 from app.text.translation import translate
@@ -14,7 +14,7 @@ from app.widgets.table import Heading, Table
 from engine.messages.forms import TuneReport
 
 _MOST_ROWS_SHOWN = 9
-_SCREEN_SHARE = 0.92  # of its width, that the table is never wider than
+_SCREEN_SHARE = 0.85  # of its width, that the table is never wider than
 _FIRST_FIGURE = 2  # column: what stands before is known without measuring
 _ON, _OFF = Qt.CheckState.Checked, Qt.CheckState.Unchecked
 
@@ -33,12 +33,11 @@ class FormsTable(Table):
             Heading(translate("Forms", title), f"<p>{translate('Forms', about)}</p>", is_words=not number)
             for number, (title, about) in enumerate(COLUMNS)
         ]
-        super().__init__(headings, _MOST_ROWS_SHOWN, parent=parent)
+        super().__init__(headings, _MOST_ROWS_SHOWN, parent=parent, first_grows=True)
         self.rows: tuple[FormRow, ...] = ()
         self._is_filling = False
         self.setAccessibleName(self.tr("Forms of this model"))
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
-        self.horizontalHeader().setSectionResizeMode(0, QHeaderView.ResizeMode.Fixed)
         self.itemChanged.connect(self._on_changed)
         self.itemSelectionChanged.connect(self._on_changed)
         self.hide()
@@ -82,10 +81,6 @@ class FormsTable(Table):
         else:
             super().keyPressEvent(event)
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._fit()
-
     # What is shown
 
     def _offer_tick(self, number: int, is_ticked: bool) -> None:
@@ -109,12 +104,10 @@ class FormsTable(Table):
 
     @Slot()
     def _fit(self) -> None:
-        """As wide as its columns, too, as far as the screen goes. Room that is left is the first column's."""
+        """As wide as its columns, too, as far as the screen goes."""
         columns = self.horizontalHeader()
-        name_px = self.sizeHintForColumn(0) + self.style().pixelMetric(QStyle.PixelMetric.PM_IndicatorWidth)
         figures_px = columns.length() - columns.sectionSize(0)
         beside_px = 2 * self.frameWidth() + self.verticalScrollBar().sizeHint().width()
         room_px = self.screen().availableSize().width() * _SCREEN_SHARE
-        self.setMinimumWidth(min(name_px + figures_px + beside_px, int(room_px)))
-        columns.resizeSection(0, max(name_px, self.viewport().width() - figures_px))
+        self.setMinimumWidth(min(self._first_px() + figures_px + beside_px, int(room_px)))
         super()._fit()

@@ -14,11 +14,11 @@ _ROW_PX = 28
 _LINK_PX = 8  # beside the words of a link
 _NOTHING = QT_TRANSLATE_NOOP(
     "LearnedPage",
-    "Nothing is learned yet. Chat for a while: recall remembers what was said at once, and after some tens of replies "
-    "the drafter guesses better too.",
+    "Nothing has been learned yet. Earlier text is reused from the first chat on; the drafter needs a few dozen "
+    "replies to guess better.",
 )
-_READING = QT_TRANSLATE_NOOP("LearnedPage", "Looking at what is learned…")
-_UNREAD = QT_TRANSLATE_NOOP("LearnedPage", "What is learned cannot be read.")
+_READING = QT_TRANSLATE_NOOP("LearnedPage", "Loading…")
+_UNREAD = QT_TRANSLATE_NOOP("LearnedPage", "What was learned cannot be read.")
 
 
 class LearnedPage(ScrollingPage):
@@ -31,7 +31,7 @@ class LearnedPage(ScrollingPage):
     adapter_chosen = Signal(str, str, object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(translate("LearnedPage", "What is learned"), parent=parent)
+        super().__init__(translate("LearnedPage", "What was learned"), parent=parent)
         self.cards: tuple[ModelCard, ...] = ()
         self._models: tuple[ModelView, ...] | None = None
         self._is_busy = False
@@ -111,7 +111,7 @@ class ModelCard(QFrame):
         if model.sentences:
             parts.append(words(model.sentences, self))
         if model.details:
-            about = self.tr("What is kept on this machine for models with this vocabulary.")
+            about = self.tr("What is kept on this computer for models with this vocabulary.")
             parts.append(set_up(words(model.details, self), kind="faint", tip=about))
         self._num_adapters = sum(len(pair.adapters) - 1 for pair in model.pairs)
         self.toggle = button("", "fold", self)
@@ -132,7 +132,7 @@ class ModelCard(QFrame):
             use.setEnabled(not is_busy)
 
     def _add_rows(self, pair: PairView, model: str) -> None:
-        heads = (pair.words, self.tr("Made"), self.tr("Right guesses per round"))
+        heads = (pair.words, self.tr("Made"), self.tr("Right guesses in a row"))
         add_row(self._grid, [_label(head, self.adapters, "faint") for head in heads])
         for adapter in pair.adapters:
             name = set_up(_label(adapter.name, self.adapters), tip=adapter.about)
@@ -152,13 +152,13 @@ class ModelCard(QFrame):
             return used
         target, drafter = pair.pair
         use = button(
-            self.tr("Use this one") if adapter.number is not None else self.tr("Use it"),
+            self.tr("Use this one") if adapter.number is not None else self.tr("Undo learning"),
             "link",
             self.adapters,
             lambda: self.adapter_chosen.emit(target, drafter, adapter.number),
-            tip=self.tr("From the next reply on. Where learning is on, it goes on from there."),
+            tip=self.tr("Applies from the next reply on. If learning is on, it continues from here."),
         )
-        use.setAccessibleName(self.tr("Use for {model}: {adapter}").format(model=model, adapter=adapter.name))
+        use.setAccessibleName(self.tr("Use for {model}: {snapshot}").format(model=model, snapshot=adapter.name))
         self.use_buttons.append(use)
         return use
 
@@ -169,8 +169,8 @@ class ModelCard(QFrame):
 
     def _show_open(self, is_open: bool) -> None:
         self.adapters.setVisible(is_open and bool(self._num_adapters))
-        hide = self.tr("Hide %n adapter(s)", "", self._num_adapters)
-        self.toggle.setText(hide if is_open else self.tr("Show %n adapter(s)", "", self._num_adapters))
+        hide = self.tr("Hide %n snapshot(s)", "", self._num_adapters)
+        self.toggle.setText(hide if is_open else self.tr("Show %n snapshot(s)", "", self._num_adapters))
 
 
 def _label(text: str, parent: QWidget, kind: str = "") -> QLabel:

@@ -18,27 +18,22 @@ _STEP_PERCENT = 5
 _PAGE_PERCENT = 25
 _ABOUT = QT_TRANSLATE_NOOP(
     "LearningPage",
-    "From your chats the drafter learns to guess what your model writes, so that replies come faster. Everything stays "
-    "on this machine.",
+    "The drafter learns from your chats to guess what your model writes, so that replies come faster. Everything "
+    "stays on this computer.",
 )
 _ABOUT_ENABLED = QT_TRANSLATE_NOOP(
     "LearningPage",
-    "The drafter reads your model's replies again, while nobody waits for one. Switched off, it learns nothing more, "
-    "and what it has learned stays in use.",
+    "It learns while no reply is being written. Switched off, it keeps what it has learned.",
 )
 _ABOUT_SHARE = QT_TRANSLATE_NOOP(
     "LearningPage",
-    "How much of the time in which no reply is being written. Less keeps the machine cooler and quieter; more learns "
-    "sooner. A reply never waits for it.",
+    "More learns sooner; less keeps the computer cooler and quieter. A reply never waits for it.",
 )
 _ABOUT_INCOGNITO = QT_TRANSLATE_NOOP(
     "LearningPage",
-    "Incognito chats teach nothing: they are not kept, remembered or learned from, and are gone when Slipstream "
-    "is closed.",
+    "Nothing is learned from incognito chats.",
 )
-_ABOUT_BATTERY = QT_TRANSLATE_NOOP(
-    "LearningPage", "Learning takes power. Without this it pauses until the machine is plugged in."
-)
+_ABOUT_BATTERY = QT_TRANSLATE_NOOP("LearningPage", "Otherwise, learning pauses until the computer is plugged in.")
 
 
 class LearningPage(QWidget):
@@ -56,10 +51,10 @@ class LearningPage(QWidget):
         self.enabled = set_up(QCheckBox(self.tr("Learn from my chats"), self), tip=self.tr(_ABOUT_ENABLED))
         self.enabled.setChecked(settings.enabled)
         about = self.tr(_ABOUT_SHARE)
-        self.share_label = set_up(QLabel(self.tr("While nobody waits for a reply, learn"), self), tip=about)
+        self.share_label = set_up(QLabel(self.tr("While no reply is being written, learn"), self), tip=about)
         self.share = set_up(
             QSlider(Qt.Orientation.Horizontal, self),
-            name=self.tr("Percent of the time that nobody waits for a reply, for learning"),
+            name=self.tr("Percent of the time without a reply, for learning"),
             tip=about,
             about=about,
         )

@@ -5,23 +5,82 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QEvent, QSize, Qt, Signal, SignalInstance, Slot
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QCheckBox, QFrame, QMessageBox, QWidget
+from PySide6.QtGui import QHideEvent, QResizeEvent
+from PySide6.QtWidgets import QCheckBox, QDialog, QFrame, QMessageBox, QWidget
 
 from app.text.translation import translate
-from app.theme import ThemeKeeper
-from app.widgets.layouts import Part, ScrollArea, Stretch, in_column, in_row
+from app.theme import text_px
+from app.widgets.layouts import Part, Placed, ScrollArea, Stretch, in_column, in_row
 from app.widgets.parts import button, words
+from app.widgets.window_sizes import WindowSizes, hold_on_screen, room_for
 
 _MARGINS_PX = (18, 16, 18, 14)
-_SCREEN_SHARE = 0.9
-_CONTENTS_SHARE = 0.75  # of the height of the screen, for all but the buttons
+_LEAST_LINES = 5  # of the contents, which scroll where there is no room for all of them
 
 
-def fit_to_screen(dialog: QWidget, keeper: ThemeKeeper, size_px: tuple[int, int]) -> None:
-    """Gives it this size, grown with the text as far as the screen goes."""
-    room = dialog.screen().availableSize() * _SCREEN_SHARE
-    dialog.resize(min(keeper.px(size_px[0]), room.width()), min(keeper.px(size_px[1]), room.height()))
+class Dialog(QDialog):
+    """Fits on its screen. It opens as large as the user left it there, else in its usual size, which grows with the
+    text."""
+
+    def __init__(
+        self,
+        usual_px: tuple[int, int],
+        parent: QWidget | None = None,
+        flags: Qt.WindowType = Qt.WindowType.Dialog,
+    ) -> None:
+        """`usual_px`: width and height; a height of 0 is that of the contents, also while they grow."""
+        super().__init__(parent, flags)
+        self._usual_px = usual_px
+        self._given = QSize()  # the size that it has by itself
+
+    # Qt's own
+
+    def setVisible(self, visible: bool) -> None:
+        if visible and not self.isVisible():
+            self._give(self._fitting())
+            sizes = WindowSizes.of(self)
+            kept = None if sizes is None else sizes.kept(self)
+            if kept is not None:
+                self.resize(kept.boundedTo(room_for(self)))
+        super().setVisible(visible)
+        if visible:
+            hold_on_screen(self)
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        sizes = WindowSizes.of(self)
+        if sizes is not None and not event.spontaneous() and self.size() != self._given:
+            sizes.keep(self)
+        super().hideEvent(event)
+
+    def event(self, event: QEvent) -> bool:
+        handled = super().event(event)
+        if event.type() != QEvent.Type.LayoutRequest or self._usual_px[1]:
+            return handled  # after which there may be no dialog any more
+        if self.isVisible() and self.size() == self._given:
+            self._give(self._fitting().expandedTo(self.size()))
+        return handled
+
+    def _give(self, size: QSize) -> None:
+        self.resize(size)
+        self._given = self.size()  # which has not become less than its parts need
+        if self.isVisible():
+            hold_on_screen(self)
+
+    def _fitting(self) -> QSize:
+        self.ensurePolished()  # else its parts have other sizes
+        for part in reversed(self.findChildren(QWidget)):  # and what they hold has changed since they were made
+            inner = part.layout()
+            if inner is not None:
+                inner.activate()
+        room, layout = room_for(self), self.layout()
+        usual = QSize(*map(text_px, self._usual_px)).boundedTo(room)
+        if self._usual_px[1] or layout is None:
+            return usual
+        width = min(max(usual.width(), layout.totalMinimumSize().width()), room.width())
+        self.resize(width, max(1, self.height()))
+        layout.activate()  # the contents have their width now, and so their height
+        height = layout.totalHeightForWidth(width) if layout.hasHeightForWidth() else layout.totalSizeHint().height()
+        return QSize(width, min(height, room.height()))
 
 
 def show_in_front(window: QWidget) -> None:
@@ -30,39 +89,41 @@ def show_in_front(window: QWidget) -> None:
     window.activateWindow()
 
 
-def fill_dialog(dialog: QWidget, parts: Sequence[Part], buttons: Sequence[Part], spacing: int) -> None:
-    """The parts from top to bottom, and below them the buttons in a row."""
-    in_column([*parts, in_row(buttons)], inside=dialog, margins=_MARGINS_PX, spacing=spacing)
+def fill_dialog(
+    dialog: QWidget, contents: Sequence[Part], buttons: Sequence[Part], spacing: int, below: Sequence[Part] = ()
+) -> None:
+    """From top to bottom: the contents, which scroll in a low window; what is `below` them, and the buttons in a row,
+    which always stay in sight."""
+    parts = [*below, in_row(buttons)]
+    if contents:
+        inside = QWidget(dialog)
+        inside.setObjectName("inside")
+        in_column(contents, inside=inside, margins=(0, 0, 2, 0), spacing=spacing)
+        parts.insert(0, Placed(_Contents(inside, dialog), 1))
+    in_column(parts, inside=dialog, margins=_MARGINS_PX, spacing=spacing)
 
 
-class FittingContents(ScrollArea):
-    """As high as what is inside, as far as the screen goes."""
+class _Contents(ScrollArea):
+    """Wants to be as high as what is inside."""
 
-    def __init__(self, inside: QWidget, width_px: int, parent: QWidget) -> None:
-        """`width_px` is the least width."""
+    def __init__(self, inside: QWidget, parent: QWidget) -> None:
         super().__init__("plain", parent)
         self._inside = inside
-        self._width_px = width_px
         self.setWidget(inside)
 
     def minimumSizeHint(self) -> QSize:
-        beside = self.verticalScrollBar().sizeHint().width()
-        least = max(self._inside.minimumSizeHint().width() + beside, self._width_px)
-        wanted = self._inside.heightForWidth(max(self.viewport().width(), least - beside))
-        room = self.screen().availableSize().height() * _CONTENTS_SHARE
-        return QSize(least, min(wanted, int(room)))
+        height = min(self.sizeHint().height(), _LEAST_LINES * self.fontMetrics().lineSpacing())
+        return QSize(super().minimumSizeHint().width(), height)
 
     def sizeHint(self) -> QSize:
-        return self.minimumSizeHint()
-
-    def event(self, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.LayoutRequest:
-            self.updateGeometry()  # there is more or less inside
-        return super().event(event)
+        width = self.viewport().width()
+        if self._inside.hasHeightForWidth():
+            return QSize(width, self._inside.heightForWidth(width))
+        return QSize(width, self._inside.sizeHint().height())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self.updateGeometry()
+        self.updateGeometry()  # lines are broken at other words
 
 
 class Question(QFrame):

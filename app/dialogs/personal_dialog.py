@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QDialog, QFrame, QWidget
+from PySide6.QtWidgets import QFrame, QWidget
 
 from app.dialogs.forget_page import ForgetPage
 from app.dialogs.learned_page import LearnedPage
 from app.dialogs.learning_page import LearningPage
+from app.dialogs.parts import Dialog
 from app.dialogs.profile_page import ProfilePage
 from app.widgets.appearance import restyle
 from app.widgets.dropped_files import DroppedFiles
@@ -16,11 +17,10 @@ from app.widgets.layouts import Placed, ScrollingPage, Stretch, in_column, in_ro
 from app.widgets.parts import Tabs, button, set_up, words
 from engine import LearningSettings
 
-_WIDTH_PX = 600
-_HEIGHT_PX = 560
+_SIZE_PX = (600, 560)
 
 
-class PersonalDialog(QDialog):
+class PersonalDialog(Dialog):
     """Pages for the user's choices; below them, what is being done or its result.
 
     Signals:
@@ -32,9 +32,8 @@ class PersonalDialog(QDialog):
     profile_dropped = Signal(str)
 
     def __init__(self, settings: LearningSettings, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(_SIZE_PX, parent)
         self.setWindowTitle(self.tr("Personalization"))
-        self.resize(_WIDTH_PX, _HEIGHT_PX)
         self.setAcceptDrops(True)
         self.learned = LearnedPage(self)
         self.learning = LearningPage(settings, self)

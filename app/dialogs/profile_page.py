@@ -18,18 +18,18 @@ from app.widgets.parts import button, line, set_up, words
 _INDENT_PX = 24
 _ABOUT_EXPORT = QT_TRANSLATE_NOOP(
     "ProfilePage",
-    "All that was learned, in one file: for another machine of yours, or to come back to. Chats are not in it.",
+    "All that was learned, in one file: for another computer, or as a backup. Your chats are not in it.",
 )
 _ABOUT_RECALL = QT_TRANSLATE_NOOP(
     "ProfilePage",
-    "These are texts that you typed, and replies. Give such a file only to whom you would show your chats.",
+    "This is text that you typed, and replies. Give such a file only to people who may read your chats.",
 )
 _ABOUT_IMPORT = QT_TRANSLATE_NOOP(
     "ProfilePage", "Choose a file, or drop one here. You see what is inside before anything changes."
 )
 _ABOUT_MERGE = QT_TRANSLATE_NOOP(
     "ProfilePage",
-    "Adds what is not known here. An adapter that is in use already stays in use: your own chats judged it.",
+    "Adds what is new. A snapshot that is in use stays in use.",
 )
 
 
@@ -48,7 +48,7 @@ class ProfilePage(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.with_recall = QCheckBox(self.tr("Include what recall remembers"), self)
+        self.with_recall = QCheckBox(self.tr("Include text to reuse"), self)
         self.export_button = button(self.tr("Export…"), "outlined", self, self._choose_export)
         self.import_button = button(self.tr("Import…"), "outlined", self, self._choose_import)
         self.preview = set_up(QFrame(self), kind="card")
@@ -57,7 +57,7 @@ class ProfilePage(QWidget):
         self.headline = words("", self.preview, kind="quiet")
         self.contents = words("", self.preview)
         self.misfits = words("", self.preview, kind="quiet")
-        merges, replaces = self.tr(_ABOUT_MERGE), self.tr("Puts it in the place of what was learned here.")
+        merges, replaces = self.tr(_ABOUT_MERGE), self.tr("Replaces what was learned here.")
         self.about_merge = words(merges, self.preview, kind="faint")
         self.merge_button = button(
             self.tr("Merge"), "outlined", self.preview, lambda: self.import_requested.emit(False), tip=merges

@@ -7,9 +7,9 @@ from functools import partial
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QCloseEvent
-from PySide6.QtWidgets import QDialog, QLabel, QListWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QListWidget, QVBoxLayout, QWidget
 
-from app.dialogs.parts import ask, fill_dialog, fit_to_screen, question_box
+from app.dialogs.parts import Dialog, ask, fill_dialog, question_box
 from app.settings.declaration import Group, Setting, SettingValue
 from app.settings.shortcuts import KeyProblem, Shortcut
 from app.text.translation import translate
@@ -23,7 +23,7 @@ _PAGES_PX = 150
 _MOST_PAGES_PX = 240
 
 
-class SettingsDialog(QDialog):
+class SettingsDialog(Dialog):
     """Shows settings and takes other values; every change takes effect at once. The controller decides what follows.
 
     Signals:
@@ -41,7 +41,7 @@ class SettingsDialog(QDialog):
     load_requested = Signal()
 
     def __init__(self, keeper: ThemeKeeper, settings: Sequence[Setting], parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(_SIZE_PX, parent)
         self.setWindowTitle(self.tr("Settings"))
         self._keeper = keeper
         self.rows: dict[str, SettingRow] = {}
@@ -57,7 +57,7 @@ class SettingsDialog(QDialog):
         self.nothing = words("", self, kind="quiet")
         self.num_found = words("", self, kind="quiet")
         self.loading = QWidget(self)
-        self.load_button = button(self.tr("Load again now"), "outlined", self.loading, self.load_requested)
+        self.load_button = button(self.tr("Reload now"), "outlined", self.loading, self.load_requested)
         self.reset_all_button = button(self.tr("Reset all…"), "outlined", self, self._ask_reset)
         self.close_button = button(self.tr("Close"), "outlined", self, self.close)
         self._arrange()
@@ -67,7 +67,6 @@ class SettingsDialog(QDialog):
         self.show_page(Group.GENERAL)
         keeper.changed.connect(self._fit)
         self._fit()
-        fit_to_screen(self, keeper, _SIZE_PX)
 
     def show_values(self, values: Mapping[str, SettingValue]) -> None:
         for name, row in self.rows.items():
@@ -128,12 +127,12 @@ class SettingsDialog(QDialog):
         in_column([*parts, self.nothing, Stretch()], inside=inside, margins=(4, 0, 12, 8), spacing=0)
         self.area = ScrollArea("plain", self)
         self.area.setWidget(inside)
-        later = words(self.tr("Some of this holds from the next loading of a model on."), self.loading, "quiet")
+        later = words(self.tr("Some changes apply when the model is reloaded."), self.loading, "quiet")
         in_row([Placed(later, 1), self.load_button], inside=self.loading)
         left = in_column([self.search, self.num_found, Placed(self.pages, 1)], spacing=8)
         sides = in_row([left, Placed(self.area, 1)], spacing=18)
         buttons: list[Part] = [self.reset_all_button, Stretch(), self.close_button]
-        fill_dialog(self, [Placed(sides, 1), self.loading], buttons, spacing=12)
+        fill_dialog(self, [], buttons, spacing=12, below=[Placed(sides, 1), self.loading])
 
     def _add(self, row: OptionRow) -> None:
         self._all.append(row)
@@ -191,5 +190,5 @@ class SettingsDialog(QDialog):
 
     @Slot()
     def _ask_reset(self) -> None:
-        text = self.tr("Reset all settings and shortcuts to the usual ones? Chats and models stay as they are.")
+        text = self.tr("Reset all settings and shortcuts to their defaults? Chats and models are not changed.")
         ask(question_box(self, self.tr("Reset all settings"), text), self.tr("Reset all"), self.all_reset.emit)

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QDialog, QLabel, QWidget
+from PySide6.QtWidgets import QLabel, QWidget
 
-from app.dialogs.parts import fill_dialog, fit_to_screen
+from app.dialogs.parts import Dialog, fill_dialog
 from app.settings.shortcuts import Shortcut, native
-from app.theme import ThemeKeeper
 from app.widgets.layouts import Part, Placed, ScrollingPage, Stretch, add_row, in_grid
 from app.widgets.parts import button, set_up
 
 _SIZE_PX = (520, 560)
 
 
-class ShortcutsDialog(QDialog):
+class ShortcutsDialog(Dialog):
     """Lists the actions that have keys.
 
     Signals:
@@ -27,12 +26,11 @@ class ShortcutsDialog(QDialog):
 
     def __init__(
         self,
-        keeper: ThemeKeeper,
         shortcuts: Sequence[Shortcut],
         fixed: Sequence[tuple[str, str]],
         parent: QWidget | None = None,
     ) -> None:
-        super().__init__(parent)
+        super().__init__(_SIZE_PX, parent)
         self.setWindowTitle(self.tr("Keyboard shortcuts"))
         lines = [*fixed, *((shortcut.keys, shortcut.words) for shortcut in shortcuts if shortcut.keys)]
         self.lines = [(native(keys), words) for keys, words in lines]  # as they are shown
@@ -47,8 +45,7 @@ class ShortcutsDialog(QDialog):
         self.change_button = button(self.tr("Change…"), "outlined", self, self._on_change)
         self.close_button = button(self.tr("Close"), "outlined", self, self.close)
         buttons: list[Part] = [self.change_button, Stretch(), self.close_button]
-        fill_dialog(self, [Placed(area, 1)], buttons, spacing=12)
-        fit_to_screen(self, keeper, _SIZE_PX)
+        fill_dialog(self, [], buttons, spacing=12, below=[Placed(area, 1)])
         self.close_button.setFocus()
 
     @Slot()

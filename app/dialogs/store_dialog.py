@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QDialog, QLabel, QWidget
+from PySide6.QtWidgets import QLabel, QWidget
 
-from app.dialogs.parts import fill_dialog
+from app.dialogs.parts import Dialog, fill_dialog
 from app.widgets.layouts import Part, Stretch
 from app.widgets.parts import button, set_up, words
 
 _WIDTH_PX = 520
 
 
-class StoreDialog(QDialog):
+class StoreDialog(Dialog):
     """Says what is wrong, and stays until it works or the user gives up.
 
     Signals:
@@ -26,12 +26,10 @@ class StoreDialog(QDialog):
     quit_requested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__((_WIDTH_PX, 0), parent)
         self.setWindowTitle(self.tr("Your chats cannot be opened"))
-        self.setMinimumWidth(_WIDTH_PX)
         heading = set_up(QLabel(self.windowTitle(), self), kind="title")
         self.sentence = words("", self)
-        self.sentence.setMinimumWidth(_WIDTH_PX - 40)
         calm = words(self.tr("Nothing was changed or deleted."), self, kind="quiet")
         self.retry_button = button(self.tr("Try again"), "outlined", self, self._on_retry)
         self.retry_button.setDefault(True)

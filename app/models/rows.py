@@ -25,6 +25,11 @@ class Row:
     tooltip: str = ""
 
     @property
+    def about(self) -> str:
+        """Its lines, which may be shortened where there is no room, and its tooltip."""
+        return "\n".join(dict.fromkeys(filter(None, (self.title, self.subtitle, *self.tooltip.split("\n")))))
+
+    @property
     def spoken(self) -> str:
         """All of it, for a screen reader."""
         return ", ".join(filter(None, (self.title, self.tag, self.subtitle)))
@@ -64,7 +69,7 @@ class RowsModel(QAbstractListModel):
             case Qt.ItemDataRole.DisplayRole:
                 return row.title
             case Qt.ItemDataRole.ToolTipRole:
-                return row.tooltip or None
+                return row.about
             case Qt.ItemDataRole.AccessibleTextRole:
                 return row.spoken
             case self.RowRole:

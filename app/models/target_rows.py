@@ -8,14 +8,15 @@ from pathlib import Path
 from app.models.rows import Row
 from app.text.amounts import count_words, day_words, size_words
 from app.text.hub_files import FileAdvice, Fit
+from app.text.suggestions import PURPOSES, SuggestionAdvice, speed_words
 from app.text.translation import QT_TRANSLATE_NOOP, Words, translate
 from engine.messages.targets import HubModel, LibraryTarget
 
-_ABOUT = {
-    Fit.FITS: QT_TRANSLATE_NOOP("Hub", "It fits into this machine's memory with room to spare."),
-    Fit.TIGHT: QT_TRANSLATE_NOOP("Hub", "It fits into this machine's memory, but leaves little for other programs."),
-    Fit.TOO_LARGE: QT_TRANSLATE_NOOP("Hub", "It needs more memory than this machine can give it."),
-    Fit.NO_ROOM: QT_TRANSLATE_NOOP("Hub", "There is not enough room for it on the disk."),
+ABOUT_FIT = {
+    Fit.FITS: QT_TRANSLATE_NOOP("Hub", "Fits into the memory of this computer with room to spare."),
+    Fit.TIGHT: QT_TRANSLATE_NOOP("Hub", "Fits into the memory of this computer, but leaves little for other programs."),
+    Fit.TOO_LARGE: QT_TRANSLATE_NOOP("Hub", "Needs more memory than this computer has."),
+    Fit.NO_ROOM: QT_TRANSLATE_NOOP("Hub", "There is not enough disk space for it."),
 }
 _RECOMMENDED = {
     Fit.FITS: QT_TRANSLATE_NOOP("Hub", "recommended, fits"),
@@ -88,24 +89,52 @@ def hub_file_row(advice: FileAdvice) -> Row:
     file = advice.file
     parts = Hub.tr("%n parts", "", file.num_parts) if file.num_parts > 1 else ""
     fit = _RECOMMENDED[advice.fit] if advice.is_recommended else advice.fit.value
-    how = Hub.tr("Estimated from the size of the file and the memory of this machine.")
+    how = Hub.tr("Estimated from the size of the file and the memory of this computer.")
     return Row(
         key=file,
         title=" · ".join(filter(None, (file.quantization or file.name, size_words(file.size_bytes), parts))),
         subtitle=file.name,
         tag=Hub.tr("fast here, {fit}", fit=translate("Hub", fit)) if advice.is_fast else translate("Hub", fit),
         tag_token="accent" if advice.is_recommended and advice.fit is Fit.FITS else _TOKENS[advice.fit],
-        tooltip="\n".join(filter(None, (file.name, translate("Hub", _ABOUT[advice.fit]), how, _speed(advice)))),
+        tooltip="\n".join(filter(None, (file.name, translate("Hub", ABOUT_FIT[advice.fit]), how, _speed(advice)))),
     )
+
+
+def suggestion_row(advice: SuggestionAdvice) -> Row:
+    suggestion = advice.suggestion
+    size = size_words((advice.file or suggestion.file).size_bytes)
+    parts = translate("Suggestions", PURPOSES[suggestion.purpose]), speed_words(suggestion.tokens_per_s), size
+    tag, token = _suggestion_tag(advice)
+    return Row(
+        key=suggestion.file,
+        title=suggestion.name,
+        subtitle=" · ".join(filter(None, parts)),
+        tag=tag,
+        tag_token=token,
+        dimmed=advice.file is None,
+        tooltip=suggestion.file.name,
+    )
+
+
+def _suggestion_tag(advice: SuggestionAdvice) -> tuple[str, str]:
+    """Words, and the theme's colour of them."""
+    if advice.file is None:
+        return Hub.tr("no longer offered"), "error"
+    if advice.has_changed:
+        return Hub.tr("another file by now"), "warning"
+    if advice.is_best:
+        return Hub.tr("best here"), "accent"
+    if advice.fit is Fit.FITS and advice.is_slow:
+        return Hub.tr("slow here"), "warning"
+    return translate("Hub", advice.fit.value), _TOKENS[advice.fit]
 
 
 def _speed(advice: FileAdvice) -> str:
     if not advice.speed:
         return ""
     if advice.is_fast:
-        return Hub.tr("Fast on this computer: it was, with another model in this form that was measured here.")
+        return Hub.tr("Fast on this computer, judging by another model in this form that was measured.")
     return Hub.tr(
-        "Expected to write {speed} times as fast as the fastest form on this computer, by another model that was "
-        "measured here.",
+        "Expected to write {speed} times as fast as the fastest form, judging by another model that was measured.",
         speed=f"{advice.speed:.2f}",
     )

@@ -43,6 +43,10 @@ class AppSettings(BaseModel):
     target: str = Field(default=STARTER, min_length=1)  # `starter`, or the path of the model to open at start
     target_identity: str = ""  # what that model is, to find it after its file has moved
     drafter: str = Field(default=AUTOMATIC, min_length=1)  # a choice in words, see `engine/drafter/choice.py`
+    speed_up: Annotated[
+        bool,
+        Shown(Group.MODELS, "Speed-up", "Parts of a reply are guessed ahead and checked: the same words, sooner."),
+    ] = ReplySettings().speculate
     drafters_offered: tuple[str, ...] = ()  # identities of the models that a small one was offered for, once each
     learning: bool = LearningSettings().enabled
     learning_share: Annotated[float, parameter(LearningSettings, "share")] = LearningSettings().share
@@ -54,13 +58,20 @@ class AppSettings(BaseModel):
         bool,
         Shown(
             Group.GENERAL,
-            "Tell me when a long reply is ready",
-            "With a message of the system, and only while you work in another window.",
+            "Notify me when a long reply is ready",
+            "Shows a system notification while you work in another window.",
         ),
     ] = True
     notify_after_s: Annotated[
         int,
-        Parameter("A reply is long after", 1, 3600, step=5, about="From your message to the reply's end.", unit="s"),
+        Parameter(
+            "A reply is long after",
+            1,
+            3600,
+            step=5,
+            about="Counted from your message to the end of the reply.",
+            unit="s",
+        ),
         Shown(Group.GENERAL),
     ] = 15
     check_updates: Annotated[
@@ -68,7 +79,7 @@ class AppSettings(BaseModel):
         Shown(
             Group.GENERAL,
             "Check for updates",
-            "Once a day, the site of this build is asked for the newest version. Off, nobody is asked.",
+            "Asks once a day for the newest version. Off, nothing is asked.",
         ),
     ] = False
     theme: Annotated[
@@ -76,8 +87,8 @@ class AppSettings(BaseModel):
         Shown(
             Group.APPEARANCE,
             "Theme",
-            "Colours of all windows of Slipstream.",
-            (("system", "As the system"), ("light", "Light"), ("dark", "Dark")),
+            "Colours of all windows.",
+            (("system", "Like the system"), ("light", "Light"), ("dark", "Dark")),
         ),
     ] = Look().theme
     text_size: Annotated[int, TEXT_SIZE, Shown(Group.APPEARANCE)] = Look().text_size
@@ -86,7 +97,7 @@ class AppSettings(BaseModel):
         Shown(
             Group.CHAT,
             "Send messages with",
-            "Shift+Enter breaks the line, and so does Enter where it does not send.",
+            "Shift+Enter starts a new line, and so does Enter if it does not send.",
             (("enter", "Enter"), ("ctrl+enter", "Ctrl+Enter")),
         ),
     ] = "enter"
@@ -95,7 +106,7 @@ class AppSettings(BaseModel):
         Shown(
             Group.CHAT,
             "System prompt for new chats",
-            "What every new chat tells the model first; chats that have begun keep their own.",
+            "Told to the model first in every new chat. Existing chats keep their own.",
         ),
     ] = ""
     sampling: Annotated[SamplingSettings, Shown(Group.CHAT)] = SamplingSettings()
@@ -104,6 +115,7 @@ class AppSettings(BaseModel):
     threads: Annotated[int | None, parameter(TargetSettings, "threads"), Shown(Group.MODELS)] = None
     shortcuts: dict[str, str] = {}  # keys that differ from the usual ones, by the name of their action
     has_chatted: bool = Look().has_chatted  # until then the app says hello
+    nudge_dismissed: bool = False  # whoever has only the starter is not told any more where bigger models are
     colour_origins: bool = False  # whether replies show who guessed which part of them
     draft: str = ""  # what was typed in a new chat and not sent
     update_checked_at: float = Field(default=0, ge=0)  # Unix time
@@ -140,7 +152,7 @@ class AppSettings(BaseModel):
         return type(self).model_validate(self.model_dump() | values)
 
     def reply_settings(self) -> ReplySettings:
-        return ReplySettings(self.sampling, self.reply_length)
+        return ReplySettings(self.sampling, self.reply_length, speculate=self.speed_up)
 
     def target_settings(self) -> TargetSettings:
         return TargetSettings(context_size=self.context_size, threads=self.threads)
@@ -162,7 +174,7 @@ class SettingsFile:
         except FileNotFoundError:
             return AppSettings(), ""
         except OSError as error:
-            sentence = translate("Settings", "{file} cannot be read ({reason}); the usual settings are used.")
+            sentence = translate("Settings", "{file} cannot be read ({reason}); default settings are used.")
             return AppSettings(), sentence.format(file=self._path, reason=error.strerror)
         try:
             return AppSettings.model_validate_json(content), ""
@@ -178,13 +190,14 @@ class SettingsFile:
         wrong = {str(place[1] if place[0] == "sampling" else place[0]) for place in places}
         if not wrong:
             sentence = translate(
-                "Settings", "The settings make no sense and are the usual ones now; the file is kept as {file}."
+                "Settings",
+                "The settings file is damaged, so default settings are used. The damaged file was kept as {file}.",
             )
             return AppSettings(), sentence.format(file=aside.name)
         fields = {name: value for name, value in json.loads(content).items() if name not in wrong}
         sentence = translate(
             "Settings",
-            "In the settings these make no sense and are the usual ones now: {names}; the file is kept as {file}.",
+            "These settings were not valid and are back to their defaults: {names}. The old file was kept as {file}.",
         ).format(names=", ".join(sorted(wrong)), file=aside.name)
         return AppSettings.model_validate_json(json.dumps(fields)), sentence
 

@@ -105,7 +105,7 @@ class Shortcuts:
             if actions[name].shortcuts() != sequences:
                 actions[name].setShortcuts(sequences)
         sentence = translate(
-            "Shortcuts", "The keys of these actions made no sense and are the usual ones now: {names}."
+            "Shortcuts", "The keys of these actions were not valid and are back to their defaults: {names}."
         )
         return sentence.format(names=", ".join(wrong)) if wrong else ""
 
@@ -114,12 +114,12 @@ class Shortcuts:
         sequences = _sequences(keys)
         if any(_is_needed(sequence) for sequence in sequences):
             sentence = translate(
-                "Shortcuts", "{keys} is needed for writing; choose other keys, such as Ctrl and a letter."
+                "Shortcuts", "{keys} is needed for typing; choose other keys, such as Ctrl and a letter."
             )
             return KeyProblem(sentence.format(keys=native(keys)))
         for other, action in self._actions().items():
             if other != name and any(sequence in action.shortcuts() for sequence in sequences):
-                sentence = translate("Shortcuts", "{keys} already stands for “{action}”.")
+                sentence = translate("Shortcuts", "{keys} is already used for “{action}”.")
                 return KeyProblem(sentence.format(keys=native(keys), action=_words(action)), other)
         return None
 
@@ -149,10 +149,10 @@ def fixed_keys(sends_with_ctrl: bool) -> tuple[tuple[str, str], ...]:
     send, break_line = ("Ctrl+Enter", "Enter; Shift+Enter") if sends_with_ctrl else ("Enter", "Shift+Enter")
     return (
         (send, translate("Shortcuts", "Send the message")),
-        (break_line, translate("Shortcuts", "Break the line")),
+        (break_line, translate("Shortcuts", "New line")),
         ("Up", translate("Shortcuts", "In the empty message box: edit the last message")),
         ("F2; Del", translate("Shortcuts", "In the list: rename or delete the chat")),
-        ("Shift+Del", translate("Shortcuts", "In the list: forget the chat at once")),
+        ("Shift+Del", translate("Shortcuts", "In the list: delete the chat permanently")),
         ("PgUp; PgDown", translate("Shortcuts", "Scroll the chat")),
     )
 

@@ -10,20 +10,25 @@ from engine import AUTOMATIC, BUILT_IN, STARTER, STARTER_TORCH
 from engine.messages.drafters import DrafterChoice, DrafterOffer, DrafterProspect, capitalized
 
 COLUMNS = (
-    (QT_TRANSLATE_NOOP("Drafters", "Drafter"), QT_TRANSLATE_NOOP("Drafters", "Who could guess for this model")),
+    (
+        QT_TRANSLATE_NOOP("Drafters", "Drafter"),
+        QT_TRANSLATE_NOOP("Drafters", "The small models that could guess ahead for this one"),
+    ),
     (
         QT_TRANSLATE_NOOP("Drafters", "Expected speed"),
-        QT_TRANSLATE_NOOP("Drafters", "Times as fast as without guesses, by what is known on this machine"),
+        QT_TRANSLATE_NOOP(
+            "Drafters", "How many times as fast as without speed-up, from what was measured on this computer"
+        ),
     ),
     (
         QT_TRANSLATE_NOOP("Drafters", "First guesses right"),
-        QT_TRANSLATE_NOOP("Drafters", "How often its first guess stands, and how many guesses that is known from"),
+        QT_TRANSLATE_NOOP("Drafters", "How often its first guess is right, and how many guesses were seen"),
     ),
     (
-        QT_TRANSLATE_NOOP("Drafters", "One guess takes"),
-        QT_TRANSLATE_NOOP("Drafters", "Measured on this machine; “about” is estimated from its size"),
+        QT_TRANSLATE_NOOP("Drafters", "Time per guess"),
+        QT_TRANSLATE_NOOP("Drafters", "Measured on this computer; “about” is estimated from its size"),
     ),
-    (QT_TRANSLATE_NOOP("Drafters", "Memory"), QT_TRANSLATE_NOOP("Drafters", "What it takes beside the model")),
+    (QT_TRANSLATE_NOOP("Drafters", "Memory"), QT_TRANSLATE_NOOP("Drafters", "In addition to the model")),
 )
 NAMES = {
     AUTOMATIC: QT_TRANSLATE_NOOP("Drafters", "Automatic"),
@@ -60,11 +65,11 @@ def cells(prospect: DrafterProspect, is_chosen: bool) -> tuple[str, ...]:
 def heading(choice: DrafterChoice | None, model: str, is_drafting: bool, awaits: bool) -> str:
     """Who drafts for the model in use, in a sentence."""
     if choice is None or choice.chosen is None or not (is_drafting or awaits):
-        return Drafters.tr("Nobody drafts for {model}.", model=model)
+        return Drafters.tr("{model} has no drafter now.", model=model)
     label = capitalized(choice.label)
     if awaits:
         return Drafters.tr("{drafter} is being loaded for {model}.", drafter=label, model=model)
-    return Drafters.tr("{drafter} drafts for {model}.", drafter=label, model=model)
+    return Drafters.tr("{drafter} guesses ahead for {model}.", drafter=label, model=model)
 
 
 def drafted_by(own: str | None, choice: DrafterChoice | None) -> str:
@@ -72,9 +77,9 @@ def drafted_by(own: str | None, choice: DrafterChoice | None) -> str:
     if own is not None and own != AUTOMATIC:
         return Drafters.tr("{drafter}, chosen for this model", drafter=choice_words(own))
     if choice is None:
-        return Drafters.tr("automatic, for this model") if own else Drafters.tr("as for all models")
+        return Drafters.tr("automatic, for this model") if own else Drafters.tr("default")
     if choice.chosen is None:
-        return Drafters.tr("nobody") if choice.is_fixed else Drafters.tr("automatic (nobody)")
+        return Drafters.tr("none") if choice.is_fixed else Drafters.tr("automatic (none)")
     if choice.is_fixed:
         return Drafters.tr("{drafter}, chosen for all models", drafter=choice.label)
     return Drafters.tr("automatic ({drafter})", drafter=choice.label)
@@ -83,8 +88,8 @@ def drafted_by(own: str | None, choice: DrafterChoice | None) -> str:
 def sibling_words(name: str, size_bytes: int) -> str:
     """Beside the files of a large model whose family has a small one."""
     return Drafters.tr(
-        "{name} ({size}) belongs to this family and can guess ahead for it. Where that pays on this machine, it is "
-        "offered when this model is in use.",
+        "{name} ({size}) is a small model of this family that can guess ahead for it. If that pays on this "
+        "computer, it is offered when you use this model.",
         name=name,
         size=size_words(size_bytes),
     )
@@ -93,13 +98,13 @@ def sibling_words(name: str, size_bytes: int) -> str:
 def offer_words(offer: DrafterOffer, model: str) -> str:
     """What a small model of the family would bring."""
     now = (
-        Drafters.tr("now it is {now} times", now=f"{offer.speedup_now:.1f}")
+        Drafters.tr("now it is {now}×", now=f"{offer.speedup_now:.1f}")
         if offer.speedup_now > 1
-        else Drafters.tr("now nobody guesses for it")
+        else Drafters.tr("now it has no drafter")
     )
     return Drafters.tr(
-        "With {name} to guess for it, {model} is expected to write {speedup} times as fast as without guesses; {now}. "
-        "It is a download of {size}, from the hub.",
+        "With {name} as its drafter, {model} is expected to be {speedup}× as fast as without speed-up; {now}. "
+        "The download takes {size}.",
         name=offer.name,
         model=model,
         speedup=f"{offer.speedup:.1f}",

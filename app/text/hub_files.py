@@ -29,7 +29,7 @@ class Fit(StrEnum):
     FITS = QT_TRANSLATE_NOOP("Hub", "fits")
     TIGHT = QT_TRANSLATE_NOOP("Hub", "tight")
     TOO_LARGE = QT_TRANSLATE_NOOP("Hub", "too large")
-    NO_ROOM = QT_TRANSLATE_NOOP("Hub", "no room on the disk")
+    NO_ROOM = QT_TRANSLATE_NOOP("Hub", "not enough disk space")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def advise(
     """`memory`: all of this machine; `disk`: free where models are stored; both in bytes. `speeds`: of those forms that
     were measured here. At most one is recommended:
     of those that fit, or else of the tight ones, the one whose quantization is proven best."""
-    fits = {file: _fit(file.size_bytes, memory, disk) for file in files}
+    fits = {file: fit_of(file.size_bytes, memory, disk) for file in files}
     best: HubFile | None = None
     for wanted in (Fit.FITS, Fit.TIGHT):
         ranked = [file for file in files if fits[file] is wanted and file.quantization.upper() in _PREFERRED]
@@ -59,7 +59,8 @@ def advise(
     return tuple(FileAdvice(file, fits[file], file is best, known.get(file.quantization, 0.0)) for file in files)
 
 
-def _fit(size: int, memory: int, disk: int) -> Fit:
+def fit_of(size: int, memory: int, disk: int) -> Fit:
+    """Whether a file of that size suits this machine; as `advise`."""
     if size + _SPARE_DISK > disk:
         return Fit.NO_ROOM
     needed = size * _BESIDES + _WORK
@@ -100,9 +101,9 @@ class Download:
         so_far = Downloads.tr("{done} of {whole}", done=size_words(self.num_bytes), whole=whole)
         match self.state:
             case DownloadState.WAITING if not self.num_bytes:
-                return Downloads.tr("Waiting to begin, {whole}", whole=whole)
+                return Downloads.tr("Waiting to start, {whole}", whole=whole)
             case DownloadState.WAITING:
-                return Downloads.tr("Waiting to go on, {so_far}", so_far=so_far)
+                return Downloads.tr("Waiting to continue, {so_far}", so_far=so_far)
             case DownloadState.RUNNING if not self.bytes_per_s:
                 return so_far
             case DownloadState.RUNNING:

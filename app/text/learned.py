@@ -72,12 +72,14 @@ def profile_view(
     if learned.statistics:
         names = _joined([each.name for each in learned.statistics])
         contents.append(
-            Learned.tr("Figures of replies by {names}, to be read only: they tell of another machine.", names=names)
+            Learned.tr(
+                "Speed of replies by {names}, for reading only: it was measured on another computer.", names=names
+            )
         )
     made = day_words(profile.created_at)
     return ProfileView(
         Learned.tr("Made on {day} with Slipstream {version}.", day=made, version=profile.program),
-        tuple(contents) or (Learned.tr("Nothing was learned when it was made."),),
+        tuple(contents) or (Learned.tr("Nothing had been learned when it was made."),),
         tuple(_misfits(learned, here, in_use)),
         _replaced(here),
     )
@@ -92,11 +94,11 @@ def ordinal_of(learned: LearnedSummary, number: int) -> int:
 def outcome_words(outcome: ImportOutcome) -> str:
     """The result of an import, in a sentence."""
     if not (outcome.num_ngrams or outcome.num_adapters or outcome.num_published or outcome.num_texts):
-        return Learned.tr("All of this was known already.")
+        return Learned.tr("All of it was here already.")
     adapters = _adapters(outcome.num_adapters)
     if outcome.num_published:
-        adapters = Learned.tr("{adapters} (%n now in use)", "", outcome.num_published, adapters=adapters)
-    texts = Learned.tr("{number} text(s) to recall", "", outcome.num_texts)
+        adapters = Learned.tr("{snapshots} (%n now in use)", "", outcome.num_published, snapshots=adapters)
+    texts = Learned.tr("{number} text(s) to reuse", "", outcome.num_texts)
     return Learned.tr("New: {amounts}.", amounts=", ".join((_ngrams(outcome.num_ngrams), adapters, texts)))
 
 
@@ -114,7 +116,7 @@ def _name(summary: LearnedSummary, vocabulary: str, in_use: FingerprintPair | No
 
 
 def _unknown() -> str:
-    return Learned.tr("A model that was not used here yet")
+    return Learned.tr("A model that has not been used here")
 
 
 def _model_view(summary: LearnedSummary, vocabulary: str, in_use: FingerprintPair | None, loaded: str) -> ModelView:
@@ -150,22 +152,22 @@ def _which(drafter: str, in_use: FingerprintPair | None) -> str:
 def _adapter_views(adapters: Sequence[AdapterSummary]) -> Iterator[AdapterView]:
     for each in adapters:
         judged = Learned.tr(
-            "Guesses that stand in each round, before it learned and with this adapter, on {number} repl(y|ies) that "
-            "it did not learn from.",
+            "Right guesses in a row, before learning and with this snapshot, in {number} repl(y|ies) that it did "
+            "not learn from.",
             "",
             each.num_replies,
         )
         made = Learned.tr("It had learned from {number} repl(y|ies).", "", each.num_learned)
         yield AdapterView(
             each.number,
-            Learned.tr("Adapter {number}", number=str(each.ordinal)),
+            Learned.tr("Snapshot {number}", number=str(each.ordinal)),
             day_words(each.created_at),
             f"{each.before:.2f} → {each.after:.2f}",
             f"{judged} {made}",
             each.is_published,
         )
     is_original = not any(each.is_published for each in adapters)
-    name, about = Learned.tr("Original drafter"), Learned.tr("Without anything that it learned.")
+    name, about = Learned.tr("Original drafter"), Learned.tr("As it was before it learned anything.")
     yield AdapterView(None, name, "", "", about, is_original)
 
 
@@ -173,23 +175,23 @@ def _sentences(summary: LearnedSummary, vocabulary: str, adapters: Sequence[Adap
     used = _published(adapters)
     if used is not None:
         yield Learned.tr(
-            "From {number} repl(y|ies) the drafter learned to guess {after} tokens right per round; before it learned, "
-            "{before}.",
+            "After learning from {number} repl(y|ies), the drafter guesses {after} tokens right in a row; "
+            "before, {before}.",
             "",
             used.num_learned,
             after=f"{used.after:.2f}",
             before=f"{used.before:.2f}",
         )
     elif adapters:
-        yield Learned.tr("The original drafter is used.")
+        yield Learned.tr("The original drafter is in use.")
     elif summary.lessons.get(vocabulary):
-        yield Learned.tr("The drafter has nothing better to show yet; a first result comes after some tens of replies.")
+        yield Learned.tr("The drafter is no better yet; a first result takes a few dozen replies.")
     if since := summary.since.get(vocabulary):
         yield Learned.tr("Learning since {day}.", day=day_words(since))
     if recalled := summary.recall.get(vocabulary):
         num_words = _rounded(recalled.num_tokens * _WORDS_PER_TOKEN)
         yield Learned.tr(
-            "It remembers about {number} word(s) of your chats, to guess what is said again.", "", num_words
+            "About {number} word(s) of your chats are remembered, to reuse what comes up again.", "", num_words
         )
 
 
@@ -221,10 +223,10 @@ def _amounts(learned: LearnedSummary, vocabulary: str) -> Iterator[str]:
     used = _published(adapters)
     if used is not None:
         yield Learned.tr(
-            "{adapters} ({before} → {after} right guesses per round, from {number} repl(y|ies))",
+            "{snapshots} ({before} → {after} right guesses in a row, from {number} repl(y|ies))",
             "",
             used.num_learned,
-            adapters=_adapters(len(adapters)),
+            snapshots=_adapters(len(adapters)),
             before=f"{used.before:.2f}",
             after=f"{used.after:.2f}",
         )
@@ -234,7 +236,7 @@ def _amounts(learned: LearnedSummary, vocabulary: str) -> Iterator[str]:
         yield _ngrams(num_ngrams)
     if texts := learned.recall.get(vocabulary):
         tokens = Learned.tr("{number} token(s)", "", texts.num_tokens)
-        yield Learned.tr("{number} text(s) to recall, of {tokens}", "", texts.num_texts, tokens=tokens)
+        yield Learned.tr("{number} text(s) to reuse, of {tokens}", "", texts.num_texts, tokens=tokens)
 
 
 def _misfits(learned: LearnedSummary, here: LearnedSummary, in_use: FingerprintPair | None) -> Iterator[str]:
@@ -242,13 +244,13 @@ def _misfits(learned: LearnedSummary, here: LearnedSummary, in_use: FingerprintP
     if unknown := [vocabulary for vocabulary in learned.vocabularies if vocabulary not in known]:
         if len(unknown) == 1:
             yield Learned.tr(
-                "One model is not known here; what was learned for such a model waits until one with its vocabulary is "
-                "loaded."
+                "One of the models is not known here; what was learned for it is used once a model with its "
+                "vocabulary is loaded."
             )
         else:
             yield Learned.tr(
-                "%n models are not known here; what was learned for such a model waits until one with its vocabulary "
-                "is loaded.",
+                "%n of the models are not known here; what was learned for them is used once models with their "
+                "vocabularies are loaded.",
                 "",
                 len(unknown),
             )
@@ -256,8 +258,8 @@ def _misfits(learned: LearnedSummary, here: LearnedSummary, in_use: FingerprintP
         num_others = sum(len(found) for (_, drafter), found in learned.adapters.items() if drafter != in_use[1])
         if num_others:
             yield Learned.tr(
-                "%n adapter(s) (was|were) learned by another drafter than the one in use, and can only be used with "
-                "that one.",
+                "%n snapshot(s) (belongs|belong) to another drafter than the one in use, and can only be used "
+                "with that one.",
                 "",
                 num_others,
             )
@@ -268,21 +270,21 @@ def _replaced(here: LearnedSummary) -> str:
     gone = [
         *([_adapters(num_adapters)] if num_adapters else []),
         *([_ngrams(sum(here.ngrams.values()))] if here.ngrams else []),
-        Learned.tr("texts that came with an earlier profile"),
+        Learned.tr("texts from an earlier profile"),
     ]
     return Learned.tr(
-        "These go, of all models: {amounts}. Your chats stay, with what is recalled of them and the replies that are "
-        "kept to learn from.",
+        "This deletes, for all models: {amounts}. Your chats stay, with the text to reuse and the replies to "
+        "learn from.",
         amounts=_joined(gone),
     )
 
 
 def _adapters(number: int) -> str:
-    return Learned.tr("{number} adapter(s)", "", number)
+    return Learned.tr("{number} snapshot(s)", "", number)
 
 
 def _ngrams(number: int) -> str:
-    return Learned.tr("{number} n-gram(s)", "", number)
+    return Learned.tr("{number} word pattern(s)", "", number)
 
 
 def _joined(words: Sequence[str]) -> str:

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from PySide6.QtCore import Qt, Signal, SignalInstance
+from PySide6.QtCore import QEvent, QSize, Qt, Signal, SignalInstance
 from PySide6.QtWidgets import QLabel, QWidget
 
 from app.text.translation import QT_TRANSLATE_NOOP, Words, translate
 from app.theme import ThemeKeeper
+from app.widgets.fitting_label import FittingLabel, shorter
 from app.widgets.icon_button import CopyButton, IconButton
 from app.widgets.layouts import Gap, Placed, Stretch, in_row
-from app.widgets.meter_text import error_words, ratio_number, speed_words
-from app.widgets.parts import ElidedLabel, set_up
+from app.widgets.meter_text import error_words, faster, ratio_number, speed_words
+from app.widgets.parts import set_up
 from engine.messages.conversations import Message
 from engine.messages.replies import ReplyStatistics, StopReason
 
 _ENDINGS = {
-    StopReason.LENGTH: QT_TRANSLATE_NOOP("Facts", "reached its length"),
+    StopReason.LENGTH: QT_TRANSLATE_NOOP("Facts", "length limit reached"),
     StopReason.CONTEXT_FULL: QT_TRANSLATE_NOOP("Facts", "context full"),
     StopReason.STOPPED: QT_TRANSLATE_NOOP("Facts", "stopped"),
-    StopReason.FAILED: QT_TRANSLATE_NOOP("Facts", "broken off by an error"),
+    StopReason.FAILED: QT_TRANSLATE_NOOP("Facts", "ended by an error"),
 }
 Facts = Words("Facts")
 
@@ -54,9 +55,9 @@ class BranchFlipper(QWidget):
         self.words.setText(f"{number} / {count}")
         where = self.tr("Version {number} of {count} is shown")
         self.words.setToolTip(where.format(number=number, count=count))
-        before = self.tr("Show the version before (version {number} of {count} is shown)")
+        before = self.tr("Previous version ({number} of {count} is shown)")
         self.earlier_button.set_name(before.format(number=number, count=count))
-        after = self.tr("Show the next version (version {number} of {count} is shown)")
+        after = self.tr("Next version ({number} of {count} is shown)")
         self.later_button.set_name(after.format(number=number, count=count))
         self.setVisible(len(self._siblings) > 1)
         self._update()
@@ -89,19 +90,42 @@ class ReplyFooter(QWidget):
         super().__init__(parent)
         self.copy_button = CopyButton(keeper, self.tr("Copy reply"), self)
         self.copy_button.pressed_for_text.connect(self.copy_requested)
-        again = self.tr("Write this reply again")
+        again = self.tr("Regenerate")
         self.regenerate_button = _tool(keeper, "regenerate", again, self.regenerate_requested, self)
-        on = self.tr("Let this reply go on where it ended")
+        on = self.tr("Continue this reply")
         self.continue_button = _tool(keeper, "continue", on, self.continue_requested, self, self.tr("Continue"))
         self.regenerate_button.hide()
         self.continue_button.hide()
         self.flipper = BranchFlipper(keeper, self)
-        self.facts = set_up(ElidedLabel(self), kind="faint")
+        self.facts = set_up(FittingLabel(self), kind="faint")
         buttons = (self.copy_button, self.regenerate_button, self.continue_button)
-        in_row([*buttons, self.flipper, Gap(6), Placed(self.facts, 1)], inside=self, spacing=2)
+        self._row = in_row([*buttons, self.flipper, Gap(6), Placed(self.facts, 1)], inside=self, spacing=2)
+        self._words_px = 0  # that left
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() in (QEvent.Type.Resize, QEvent.Type.LayoutRequest):
+            self._fit()
+        return super().event(event)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, super().minimumSizeHint().height())
+
+    def _fit(self) -> None:
+        """Where there is no room for them, the words beside icons leave."""
+        needed_px = self._row.minimumSize().width()
+        if not self._words_px and needed_px > self.width():
+            self._show_words(Qt.ToolButtonStyle.ToolButtonIconOnly)
+            self._words_px = needed_px - self._row.minimumSize().width()
+        elif self._words_px and needed_px + self._words_px <= self.width():
+            self._show_words(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+            self._words_px = 0
+
+    def _show_words(self, style: Qt.ToolButtonStyle) -> None:
+        self.copy_button.setToolButtonStyle(style)
+        self.continue_button.setToolButtonStyle(style)
 
     def set_message(self, message: Message) -> None:
-        self.facts.set_words(facts(message))
+        self.facts.set_words(*facts(message))
         if message.statistics is not None:
             about = details(message.statistics)
             set_up(self.facts, tip=about, about=about)
@@ -128,7 +152,7 @@ class PromptFooter(QWidget):
         super().__init__(parent)
         self.copy_button = CopyButton(keeper, self.tr("Copy this message"), self)
         self.copy_button.pressed_for_text.connect(self.copy_requested)
-        edit = self.tr("Edit this message and ask again")
+        edit = self.tr("Edit this message")
         self.edit_button = _tool(keeper, "edit", edit, self.edit_requested, self)
         self.flipper = BranchFlipper(keeper, self)
         in_row([Stretch(), self.copy_button, self.edit_button, self.flipper], inside=self, spacing=2)
@@ -144,21 +168,20 @@ class PromptFooter(QWidget):
         self.flipper.set_possible(editable)
 
 
-def facts(message: Message) -> str:
-    """`SmolLM2 · 214 tokens · 31.4 tok/s · stopped`, as far as it is known."""
-    parts = [message.target_name] if message.target_name else []
+def facts(message: Message) -> tuple[str, ...]:
+    """`SmolLM2 · 214 tokens · 31.4 tok/s · 1.5× faster · stopped`, as far as it is known, and then ever shorter:
+    numbers leave first, then the name, and why the reply ended never."""
+    parts = [(message.target_name, 1)] if message.target_name else []
     statistics = message.statistics
     if statistics is not None:
-        parts.append(Facts.tr("{number} token(s)", "", statistics.reply_tokens))
+        parts.append((Facts.tr("{number} token(s)", "", statistics.reply_tokens), 4))
         if statistics.tokens_per_s:
-            parts.append(speed_words(statistics.tokens_per_s))
-        if statistics.shown_speedup is not None:
-            parts.append(Facts.tr("{ratio}× of plain", ratio=f"{statistics.shown_speedup.value:.1f}"))
-        if statistics.num_drafted:
-            parts.append(Facts.tr("{tokens} per round", tokens=f"{statistics.tokens_per_round:.1f}"))
+            parts.append((speed_words(statistics.tokens_per_s), 3))
+        if statistics.shown_speedup is not None and statistics.shown_speedup.is_gain:
+            parts.append((faster(statistics.shown_speedup), 2))
         if statistics.stop_reason in _ENDINGS:
-            parts.append(translate("Facts", _ENDINGS[statistics.stop_reason]))
-    return "  ·  ".join(parts)
+            parts.append((translate("Facts", _ENDINGS[statistics.stop_reason]), 0))
+    return shorter(parts, "  ·  ")
 
 
 def details(statistics: ReplyStatistics) -> str:
@@ -167,7 +190,7 @@ def details(statistics: ReplyStatistics) -> str:
 
 def _details(statistics: ReplyStatistics) -> Iterator[str]:
     yield Facts.tr(
-        "Prompt: {prompt} tokens, of which {read} were read now and {known} were still known from before",
+        "Prompt: {prompt} tokens, {read} of them read for this reply, {known} known from before",
         prompt=statistics.prompt_tokens,
         read=statistics.evaluated_tokens,
         known=statistics.prompt_tokens - statistics.evaluated_tokens,
@@ -178,7 +201,7 @@ def _details(statistics: ReplyStatistics) -> Iterator[str]:
     yield Facts.tr("Context: {used} of {size} tokens", used=statistics.context_used, size=statistics.context_size)
     if statistics.num_drafted:
         yield Facts.tr(
-            "Drafted ahead: {drafted} tokens, of which {accepted} stood; {number} round(s)",
+            "Guessed ahead: {drafted} tokens, {accepted} of them accepted, in {number} round(s)",
             "",
             statistics.num_rounds,
             drafted=statistics.num_drafted,
@@ -186,16 +209,16 @@ def _details(statistics: ReplyStatistics) -> Iterator[str]:
         )
     if statistics.plain_tokens_per_s:
         yield Facts.tr(
-            "Without drafts this machine writes about {speed} (± {error}), measured in rounds without one",
+            "Without speed-up: about {speed} (± {error}), measured on this computer",
             speed=speed_words(statistics.plain_tokens_per_s),
             error=error_words(statistics.plain_error),
         )
     if statistics.shown_speedup is not None:
-        yield Facts.tr("This reply: {ratio} of that", ratio=ratio_number(statistics.shown_speedup))
+        yield Facts.tr("Against that: {ratio} as fast", ratio=ratio_number(statistics.shown_speedup))
     if statistics.left_out_messages == 1:
-        yield Facts.tr("Not read any more: the oldest message")
+        yield Facts.tr("No longer read: the oldest message")
     elif statistics.left_out_messages:
-        yield Facts.tr("Not read any more: the %n oldest messages", "", statistics.left_out_messages)
+        yield Facts.tr("No longer read: the %n oldest messages", "", statistics.left_out_messages)
 
 
 def _tool(

@@ -115,7 +115,8 @@ def _add(layout: QBoxLayout, part: QWidget | QLayout, stretch: int) -> None:
 
 
 class ScrollArea(QScrollArea):
-    """Scrolls from top to bottom, without a frame of its own."""
+    """Scrolls from top to bottom, without a frame of its own. It is never narrower than its contents, as nothing
+    scrolls sideways."""
 
     def __init__(self, kind: str, parent: QWidget | None = None) -> None:
         """`kind` is the theme's."""
@@ -124,19 +125,6 @@ class ScrollArea(QScrollArea):
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the keyboard goes to its contents
-
-
-class ScrollingPage(KeyboardFrame, ScrollArea):
-    """A page that scrolls from top to bottom, also by the keyboard. It is never narrower than its contents, as nothing
-    scrolls sideways."""
-
-    def __init__(self, name: str, inside: QWidget | None = None, parent: QWidget | None = None) -> None:
-        """`name` is what a screen reader says."""
-        super().__init__("page", parent)
-        self.setAccessibleName(name)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        if inside is not None:
-            self.setWidget(inside)
 
     def minimumSizeHint(self) -> QSize:
         hint, inside = super().minimumSizeHint(), self.widget()
@@ -152,3 +140,15 @@ class ScrollingPage(KeyboardFrame, ScrollArea):
         if event.type() == QEvent.Type.LayoutRequest:
             self.updateGeometry()  # the contents have another width
         return super().event(event)
+
+
+class ScrollingPage(KeyboardFrame, ScrollArea):
+    """A page that scrolls from top to bottom, also by the keyboard."""
+
+    def __init__(self, name: str, inside: QWidget | None = None, parent: QWidget | None = None) -> None:
+        """`name` is what a screen reader says."""
+        super().__init__("page", parent)
+        self.setAccessibleName(name)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        if inside is not None:
+            self.setWidget(inside)

@@ -169,8 +169,8 @@ class PromptView(RowView):
     @Slot()
     def _on_revision_edited(self) -> None:
         if self.revision is not None:
-            self.revision_changed.emit(self.revision.text)
             self.height_changed.emit()
+            self.revision_changed.emit(self.revision.text)
 
     @Slot()
     def _on_revision_cancelled(self) -> None:

@@ -1,69 +1,246 @@
-"""The words of the meter: short where they are always in sight, whole sentences in its tooltips."""
+"""The words of the meter: one thing in sight, all else in rows beside it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from html import escape
 
 from app.text.amounts import percent_words
+from app.text.origin_marks import label_of, proposers, shares_of
 from app.text.translation import Words
-from engine.messages.replies import ReplyStatistics
-from engine.messages.speed import LiveFigures, Speedup
+from engine.messages.replies import OriginRun, ReplyStatistics
+from engine.messages.speed import FASTER, FEWEST_TOKENS, SLOWER, LiveFigures, Speedup
 
-_SHOWN_ERROR = 0.5  # the largest error of a ratio that was shown before, and so stays
+_LATELY = 240  # characters
+_REUSED = 0.5  # of the text: then it is told
+_LEAST_SHARE = 0.005  # that is named
+_MUCH_SLOWER = 0.9
+_PREDICTED = 0.05  # of the tokens: with no more right guesses there was nothing to predict
+_RECALL = "recall"  # the key of the origin that quotes earlier text
 
 UNKNOWN = "—"
 Meter = Words("Meter")
 
 
+class Readiness(Enum):
+    """Whether replies to come can be sped up."""
+
+    UNKNOWN = "unknown"  # no model is loaded
+    READY = "ready"
+    AWAITED = "awaited"  # a drafter is being loaded
+    IMPOSSIBLE = "impossible"  # with this model
+    OFF = "off"  # the user has switched it off
+
+
 @dataclass(frozen=True, slots=True)
 class MeterFigures:
-    """What the meter shows of one reply, under way or finished. 0 means not known."""
+    """What is known of one reply, under way or finished. 0 means not known."""
 
-    tokens_per_s: float  # now, or of the whole reply once it is finished
-    mean_tokens_per_s: float
-    num_tokens: int
-    speedup: Speedup | None
-    plain_tokens_per_s: float
-    plain_error: float
-    num_rounds: int
-    num_drafted: int
-    num_accepted: int
-    tokens_per_round: float
-    is_compared: bool  # whether a ratio may still come
+    tokens_per_s: float = 0.0  # of the reply, so far
+    num_tokens: int = 0
+    speedup: Speedup | None = None
+    plain_tokens_per_s: float = 0.0
+    plain_error: float = 0.0
+    num_drafted: int = 0
+    num_accepted: int = 0
+    context_used: int = 0
+    context_size: int = 0
+    shares: dict[str, float] = field(default_factory=dict)  # of its text, by the keys of origins
+    reused: float = 0.0  # share of earlier text; lately, while it is written
+    is_live: bool = False
 
     @classmethod
-    def of_live(cls, live: LiveFigures, had_ratio: bool = False) -> MeterFigures:
-        """`had_ratio`: a ratio of this reply was shown before. It then stays, with its error, also when it is known
-        less well for a while: words that come and go are worse."""
-        speedup = live.speedup_within(_SHOWN_ERROR) if had_ratio else live.speedup
-        return cls._of(live, live.mean_tokens_per_s, live.num_tokens, speedup, live.is_compared)
+    def of_live(cls, live: LiveFigures, context_size: int, origins: Sequence[OriginRun]) -> MeterFigures:
+        """`origins`: of all text so far."""
+        return cls(
+            live.mean_tokens_per_s or live.tokens_per_s,
+            live.num_tokens,
+            live.speedup,
+            live.plain_tokens_per_s if live.is_compared else 0.0,
+            live.plain_error,
+            live.num_drafted,
+            live.num_accepted,
+            live.context_used,
+            context_size,
+            shares_of(origins),
+            shares_of(_last(origins)).get(_RECALL, 0.0),
+            is_live=True,
+        )
 
     @classmethod
     def of_reply(cls, reply: ReplyStatistics) -> MeterFigures:
-        return cls._of(reply, reply.tokens_per_s, reply.reply_tokens, reply.shown_speedup, is_compared=False)
-
-    @classmethod
-    def _of(
-        cls,
-        source: LiveFigures | ReplyStatistics,
-        mean_tokens_per_s: float,
-        num_tokens: int,
-        speedup: Speedup | None,
-        is_compared: bool,
-    ) -> MeterFigures:
+        shares = shares_of(reply.origins)
         return cls(
-            source.tokens_per_s,
-            mean_tokens_per_s,
-            num_tokens,
-            speedup,
-            source.plain_tokens_per_s,
-            source.plain_error,
-            source.num_rounds,
-            source.num_drafted,
-            source.num_accepted,
-            source.tokens_per_round,
-            is_compared,
+            reply.tokens_per_s,
+            reply.reply_tokens,
+            reply.shown_speedup,
+            reply.plain_tokens_per_s,
+            reply.plain_error,
+            reply.num_drafted,
+            reply.num_accepted,
+            reply.context_used,
+            reply.context_size,
+            shares,
+            shares.get(_RECALL, 0.0),
         )
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether so little was guessed that its speed is the plain one; then a measured ratio, unlike one by counts,
+        which has no error, tells of what else the machine did."""
+        is_measured = self.speedup is None or self.speedup.error > 0
+        return self.num_drafted <= (_PREDICTED * self.num_tokens if is_measured else 0)
+
+    @property
+    def found_nothing(self) -> bool:
+        """Whether hardly any guess was right."""
+        return self.num_accepted <= _PREDICTED * self.num_tokens
+
+
+def _last(origins: Sequence[OriginRun]) -> Iterator[OriginRun]:
+    left = _LATELY
+    for run in reversed(origins):
+        if left <= 0:
+            return
+        yield OriginRun(min(left, run.num_characters), run.origin)
+        left -= run.num_characters
+
+
+def headline(figures: MeterFigures | None, readiness: Readiness) -> tuple[str, str]:
+    """The one thing to say, and why, which may be empty. Without figures, whether the next reply can be sped up."""
+    is_begun_with_it = figures is not None and figures.is_live and figures.num_drafted > 0
+    if readiness is Readiness.OFF and not is_begun_with_it:
+        return Meter.tr("Speed-up off"), ""
+    if figures is None or (figures.is_live and not figures.plain_tokens_per_s):
+        return _ready(readiness), ""
+    if not figures.num_tokens:
+        return Meter.tr("Speed not known"), ""
+    if figures.num_tokens <= FEWEST_TOKENS:
+        return (Meter.tr("Measuring…") if figures.is_live else Meter.tr("Too short to compare")), ""
+    if figures.is_plain:
+        return Meter.tr("Normal speed"), _why_normal(figures, readiness)
+    if figures.speedup is not None:
+        return _compared(figures, figures.speedup)
+    if figures.is_live and figures.reused > _REUSED:
+        return Meter.tr("Reusing earlier text"), ""
+    return (Meter.tr("Measuring…") if figures.is_live else _written(figures)), ""
+
+
+def _ready(readiness: Readiness) -> str:
+    return {
+        Readiness.UNKNOWN: "",
+        Readiness.READY: Meter.tr("Speed-up ready"),
+        Readiness.AWAITED: Meter.tr("Getting ready…"),
+        Readiness.IMPOSSIBLE: Meter.tr("No speed-up with this model"),
+        Readiness.OFF: Meter.tr("Speed-up off"),
+    }[readiness]
+
+
+def _compared(figures: MeterFigures, speedup: Speedup) -> tuple[str, str]:
+    if speedup.is_gain:
+        return faster(speedup), Meter.tr("reusing earlier text") if figures.reused > _REUSED else ""
+    if speedup.is_loss:
+        return Meter.tr("No speed-up here"), ""
+    if figures.found_nothing:
+        return Meter.tr("Normal speed"), Meter.tr("nothing to predict here")
+    if SLOWER <= speedup.value <= FASTER:
+        return Meter.tr("Normal speed"), ""
+    return (Meter.tr("Measuring…") if figures.is_live else Meter.tr("About normal speed")), ""
+
+
+def _why_normal(figures: MeterFigures, readiness: Readiness) -> str:
+    """Of a reply in which hardly anything was guessed."""
+    if not figures.plain_tokens_per_s:  # so nobody was there to guess
+        return ""
+    if figures.is_live and readiness is Readiness.AWAITED:
+        return Meter.tr("getting ready")
+    return Meter.tr("nothing to predict here")
+
+
+def _written(figures: MeterFigures) -> str:
+    return Meter.tr("{number} tokens a second", number=speed_number(figures.tokens_per_s))
+
+
+def faster(speedup: Speedup) -> str:
+    return Meter.tr(
+        "{ratio}× faster", ratio=f"{speedup.value:.1f}" if speedup.value < 99.5 else f"{speedup.value:,.0f}"
+    )
+
+
+def rows(figures: MeterFigures) -> Iterator[tuple[str, str]]:
+    """All else that is known of the reply: names, and what they stand for."""
+    if figures.speedup is not None and not figures.is_plain:
+        ratio = Meter.tr("{ratio} as fast", ratio=ratio_number(figures.speedup))
+        if figures.speedup.value < _MUCH_SLOWER:
+            ratio += "\n" + Meter.tr("Slower than plain: guesses cost more than they brought")
+        elif figures.speedup.value < SLOWER:
+            ratio += "\n" + Meter.tr("Slightly slower than plain: guesses cost more than they brought")
+        yield Meter.tr("Against plain"), ratio
+    if figures.tokens_per_s:
+        yield Meter.tr("Speed"), _written(figures)
+    if figures.plain_tokens_per_s:
+        plain = Meter.tr(
+            "{number} tokens a second, ± {error}",
+            number=speed_number(figures.plain_tokens_per_s),
+            error=error_words(figures.plain_error),
+        )
+        yield Meter.tr("Plain speed here"), plain
+    if figures.num_drafted:
+        accepted = Meter.tr(
+            "{accepted} of {number} token(s) ({share})",
+            "",
+            figures.num_drafted,
+            accepted=figures.num_accepted,
+            share=percent_words(figures.num_accepted / figures.num_drafted),
+        )
+        yield Meter.tr("Guesses accepted"), accepted
+    elif figures.plain_tokens_per_s:
+        yield Meter.tr("Guesses accepted"), Meter.tr("none: nothing was guessed")
+    known = {origin.key: label_of(origin) for origin in proposers(figures.shares)}
+    guessed = [
+        Meter.tr("{share} by {proposer}", share=percent_words(figures.shares[key]), proposer=label)
+        for key, label in known.items()
+        if figures.shares.get(key, 0.0) >= _LEAST_SHARE
+    ]
+    if guessed:
+        yield Meter.tr("Text guessed"), ", ".join(guessed)
+    if figures.context_size:
+        yield Meter.tr("Context in use"), context_words(figures.context_used, figures.context_size)
+
+
+def context_words(used: int, size: int) -> str:
+    share = percent_words(used / size if size else 0.0)
+    return Meter.tr("{used} of {size} tokens ({share})", used=used, size=size, share=share)
+
+
+def note(figures: MeterFigures | None, readiness: Readiness, sentence: str) -> str:
+    """What the headline means, where rows do not say; `sentence` is the engine's own of who drafts, or why nobody."""
+    match readiness:
+        case Readiness.OFF:
+            return Meter.tr("Replies are written at the model's normal speed. The switch turns speed-up on again.")
+        case Readiness.AWAITED | Readiness.IMPOSSIBLE if figures is None or figures.is_live:
+            return sentence
+        case Readiness.READY if figures is None:
+            return Meter.tr(
+                "Parts of the next reply are guessed ahead, and the model checks every guess: its own words, sooner."
+            )
+    if figures is not None and not figures.num_tokens:
+        return Meter.tr("How fast this reply was written is not known.")
+    return ""
+
+
+def as_html(title: str, note: str, rows: Sequence[tuple[str, str]], quiet: str) -> str:
+    """The same for a tooltip and a popup; `quiet` is the colour of names."""
+    lines = "".join(
+        f'<tr><td style="color:{quiet}; padding-right:14px">{escape(name)}</td>'
+        f"<td>{'<br>'.join(map(escape, value.splitlines()))}</td></tr>"
+        for name, value in rows
+    )
+    table = f'<table cellspacing="0" cellpadding="2" style="margin-top:6px; margin-left:-2px">{lines}</table>'
+    table = table if lines else ""
+    return f"<b>{escape(title)}</b>{f'<br>{escape(note)}' if note else ''}{table}"
 
 
 def speed_number(tokens_per_s: float) -> str:
@@ -75,130 +252,18 @@ def speed_number(tokens_per_s: float) -> str:
     return f"{tokens_per_s:.1f}" if tokens_per_s < 99.95 else f"{tokens_per_s:,.0f}"
 
 
-def speed(figures: MeterFigures) -> str:
-    return speed_words(figures.tokens_per_s)
-
-
 def speed_words(tokens_per_s: float) -> str:
     return Meter.tr("{number} tok/s", number=speed_number(tokens_per_s))
 
 
-def ratio(figures: MeterFigures) -> str:
-    if _is_plain(figures):
-        return _of_plain("1.0×")
-    if figures.speedup is not None:
-        return _of_plain(ratio_number(figures.speedup))
-    return Meter.tr("measuring…") if figures.is_compared else UNKNOWN
-
-
 def ratio_number(speedup: Speedup) -> str:
-    """`1.6× ± 0.1`; one decimal promises no more than a tenth."""
+    """`1.6× ± 0.1`, and near 1, where a tenth says little, `0.96× ± 0.04`: no more decimals than are known."""
     if speedup.value >= 99.5:
         return f"{speedup.value:,.0f}×"
-    return f"{speedup.value:.1f}× ± {max(0.1, speedup.error):.1f}"
-
-
-def rounds(figures: MeterFigures) -> str:
-    return _a_round(f"{figures.tokens_per_round:.1f}" if figures.num_rounds else UNKNOWN)
-
-
-def accepted(figures: MeterFigures) -> str:
-    if not figures.num_drafted:
-        return Meter.tr("none guessed")
-    return _accepted(figures.num_accepted / figures.num_drafted)
-
-
-def widest() -> tuple[str, str, str, str]:
-    """The widest words of speed, ratio, rounds and acceptance: their parts are made for these, so that nothing moves
-    while figures change."""
-    return speed_words(10_000), _of_plain("88.8× ± 8.8"), _a_round("88.8"), _accepted(1.0)
-
-
-def about_speed(figures: MeterFigures) -> str:
-    return Meter.tr(
-        "Tokens written per second, over about the last second.\nThe whole reply so far: {number} token(s) at {speed} "
-        "per second. Reading the prompt does not count.",
-        "",
-        figures.num_tokens,
-        speed=speed_number(figures.mean_tokens_per_s),
-    )
-
-
-def about_stored_speed(figures: MeterFigures) -> str:
-    return Meter.tr(
-        "Tokens written per second in the last reply of this chat, over all its {number} token(s).\n"
-        "Reading the prompt does not count.",
-        "",
-        figures.num_tokens,
-    )
-
-
-def about_ratio(figures: MeterFigures) -> str:
-    if _is_plain(figures):
-        return Meter.tr("Nothing was guessed ahead in this reply, so it is written at the model's plain speed.")
-    if figures.speedup is not None:
-        return Meter.tr(
-            "This reply is written {ratio} as fast as the model would write it here without guesses:\n"
-            "about {speed} tokens per second (± {error}), measured now and then in rounds without a guess.\n"
-            "The ± says how far off this may well be: two times in three the true value lies within it.",
-            ratio=ratio_number(figures.speedup),
-            speed=speed_number(figures.plain_tokens_per_s),
-            error=error_words(figures.plain_error),
-        )
-    if figures.is_compared:
-        return Meter.tr(
-            "How this compares with writing without guesses is still being measured.\nIt is shown once enough tokens "
-            "are written, and the time in which the drafter is being loaded does not count."
-        )
-    return Meter.tr(
-        "No comparison with writing without guesses: nobody guesses ahead, the reply is too short, or the plain speed "
-        "was not measured well enough."
-    )
+    digits = 1 if speedup.value >= 1.1 else 2
+    return f"{speedup.value:.{digits}f}× ± {max(10**-digits, speedup.error):.{digits}f}"
 
 
 def error_words(error: float) -> str:
     """Of a speed, as a share of it; it is never known better than to a hundredth."""
     return percent_words(max(0.01, error))
-
-
-def about_rounds(figures: MeterFigures) -> str:
-    return Meter.tr(
-        "Tokens written in a round. In each round the model checks a guess of several tokens in one pass,\nkeeps what "
-        "it would have written itself, and adds one token. Without guesses this is 1.0. {number} round(s).",
-        "",
-        figures.num_rounds,
-    )
-
-
-def about_accepted(figures: MeterFigures) -> str:
-    if not figures.num_drafted:
-        return Meter.tr("No token was guessed ahead in this reply.")
-    return Meter.tr(
-        "Of {number} token(s) that (was|were) guessed ahead, {accepted} were what the model would have written.\n"
-        "The others cost a little time and are never shown.",
-        "",
-        figures.num_drafted,
-        accepted=figures.num_accepted,
-    )
-
-
-def spoken(figures: MeterFigures) -> str:
-    """All of it in one sentence, for a screen reader."""
-    return ", ".join((speed(figures), ratio(figures), rounds(figures), accepted(figures)))
-
-
-def _is_plain(figures: MeterFigures) -> bool:
-    """Whether the speed of this reply is the plain one."""
-    return not figures.num_drafted and figures.plain_tokens_per_s > 0
-
-
-def _of_plain(ratio: str) -> str:
-    return Meter.tr("{ratio} of plain", ratio=ratio)
-
-
-def _a_round(tokens: str) -> str:
-    return Meter.tr("{tokens} / round", tokens=tokens)
-
-
-def _accepted(share: float) -> str:
-    return Meter.tr("{share} accepted", share=percent_words(share))

@@ -17,7 +17,6 @@ from app.widgets.number_field import NumberField
 from app.widgets.parts import button, keep_place, set_up
 
 FIELD_PX = 150
-ROOM_SCALE = 1.3  # up to which a control is placed beside its name
 TEXT_LINES = 4
 TYPING_PAUSE_MS = 400
 
@@ -44,22 +43,19 @@ class OptionRow(QWidget):
         self._about.setVisible(bool(description))
         self.problem = set_up(QLabel(self, wordWrap=True), kind="problem")
         self.problem.hide()
-        reset = self.tr("Reset “{name}” to the usual").format(name=name)
+        reset = self.tr("Reset “{name}” to its default").format(name=name)
         self.reset_button = keep_place(
             IconButton(keeper, "reset", reset, self.reset_requested, icon_px=15, parent=self)
         )
-        self._holder = QWidget(self)
-        self._control = in_row([Stretch()], inside=self._holder, spacing=6)
+        self._control = in_row([Stretch()], spacing=6)
         self._grid = in_grid(
-            [[label, None, self.reset_button], [Placed(self._about, columns=2)]],
+            [[label, self._control, self.reset_button], [Placed(self._about, columns=2)]],
             inside=self,
             margins=(0, 7, 0, 7),
             spacing=(10, 2),
             stretches=(3, 2),
         )
         self._grid.addWidget(self.problem, 3, 0, 1, 2)
-        keeper.changed.connect(self._place)
-        self._place()
 
     def is_about(self, words: str) -> bool:
         """Whether the name, the description and the page contain all of these words."""
@@ -76,14 +72,6 @@ class OptionRow(QWidget):
     def show_problem(self, sentence: str) -> None:
         self.problem.setText(sentence)
         self.problem.setVisible(bool(sentence))
-
-    @Slot()
-    def _place(self) -> None:
-        """Beside the name, or below it where large text leaves no room."""
-        if self._keeper.scale > ROOM_SCALE:
-            self._grid.addWidget(self._holder, 2, 0, 1, 2)
-        else:
-            self._grid.addWidget(self._holder, 0, 1)
 
 
 class SettingRow(OptionRow):
@@ -104,7 +92,6 @@ class SettingRow(OptionRow):
         self.control = set_up(self._make_control(), name=name, about=about)
         if setting.kind is Kind.TEXT:
             self._grid.addWidget(self.control, 2, 0, 1, 2)
-            self._holder.hide()
         else:
             self._control.addWidget(self.control)
         self._fit()
@@ -189,16 +176,15 @@ class ShortcutRow(OptionRow):
         super().__init__(keeper, Group.SHORTCUTS, shortcut.words, "", parent)
         self._wanted = ""
         self._owner = ""
-        tip = self.tr("Press it, and then the keys; Backspace for none, Esc to leave it as it is")
+        tip = self.tr("Press this, then the new keys. Backspace: no keys. Esc: cancel.")
         self.field = set_up(KeyField(self), tip=tip)
         self.field.chosen.connect(self.chosen)
         self._control.addWidget(self.field)
-        swap = self.tr("Swap them")
+        swap = self.tr("Swap")
         self.swap_button = button(swap, "link", self, lambda: self.swap_requested.emit(self._wanted, self._owner))
         self.swap_button.hide()
         self._grid.addWidget(self.swap_button, 4, 0, Qt.AlignmentFlag.AlignLeft)
         keeper.changed.connect(self._fit)
-        self._fit()
         self.show_shortcut(shortcut)
 
     def show_shortcut(self, shortcut: Shortcut) -> None:
@@ -206,6 +192,7 @@ class ShortcutRow(OptionRow):
         self.field.set_keys(shortcut.keys)
         self.field.setAccessibleName(f"{shortcut.words}: {self.field.text()}")
         self.reset_button.setVisible(shortcut.keys != shortcut.usual_keys)
+        self._fit()
         self.show_problem("")
         self.swap_button.hide()
 
@@ -217,7 +204,7 @@ class ShortcutRow(OptionRow):
 
     @Slot()
     def _fit(self) -> None:
-        self.field.setMinimumWidth(self._keeper.px(FIELD_PX))
+        self.field.setMinimumWidth(max(self._keeper.px(FIELD_PX), self.field.sizeHint().width()))
 
 
 class LinkRow(OptionRow):

@@ -23,12 +23,12 @@ class OriginLegend(QWidget):
         super().__init__(parent)
         self._keeper = keeper
         self._parts: list[tuple[Origin, str]] = []
-        self._unknown = self.tr("It is not known who guessed what in this reply.")
+        self._unknown = self.tr("It is not known which parts of this reply were guessed.")
         self.setToolTip(
             self.tr(
-                "Who thought of the text first, as a share of its characters. The model checks every guess and keeps "
-                "only what it would have written itself;\nthe rest it wrote without a guess. Drafter: the small model "
-                "that runs ahead. Recall: found in this chat or an earlier one."
+                "Where the text came from first, as a share of its characters. The model checks every guess and "
+                "keeps only what it would have written itself.\nDrafter: the small model that guesses ahead. "
+                "Earlier text: found in this chat or an earlier one."
             )
         )
         self.set_origins(())
@@ -42,7 +42,7 @@ class OriginLegend(QWidget):
         shares = shares_of(origins)
         shown = (*proposers(shares), TARGET) if shares else ()
         self._parts = [(origin, self._named(origin, shares.get(origin.key, 0.0))) for origin in shown]
-        named = self.tr("Who guessed it first: {shares}").format(shares=self.words)
+        named = self.tr("Where the text came from: {shares}").format(shares=self.words)
         self.setAccessibleName(named if shares else self._unknown)
         self.update()
 

@@ -108,12 +108,18 @@ class Tabs(QTabWidget):
 
 
 class ElidedLabel(QLabel):
-    """A line of plain text that is shortened where there is no room for it; a screen reader says all of it."""
+    """A line of plain text that is shortened where there is no room for it. All of it is in its tooltip then, and said
+    by a screen reader."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent, textFormat=Qt.TextFormat.PlainText)
         self.words = ""
+        self._tip = ""
         self.setMinimumWidth(20)
+
+    def setToolTip(self, tip: str) -> None:
+        self._tip = tip
+        self._elide()
 
     def set_words(self, words: str) -> None:
         self.words = words
@@ -129,6 +135,8 @@ class ElidedLabel(QLabel):
 
     def _elide(self) -> None:
         self.setText(self.fontMetrics().elidedText(self.words, Qt.TextElideMode.ElideRight, self.width()))
+        whole = self.words if self.text() != self.words and self.words not in self._tip else ""
+        super().setToolTip("\n".join(filter(None, (whole, self._tip))))
 
 
 class Sign(QLabel):

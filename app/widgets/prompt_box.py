@@ -61,14 +61,12 @@ class PromptBox(QWidget):
         self.button = IconButton(keeper, "send", "", self._on_button, token="on_accent", kind="send", parent=self.frame)
         attach = self.tr("Attach a text file  (Ctrl+Shift+A)")
         self.attach_button = IconButton(keeper, "attach", attach, self.attach_requested, parent=self.frame)
-        self.attach_button.setFixedSize(BUTTON_PX, BUTTON_PX)
         self.chips = AttachmentChips(keeper, self.frame)
         self.chips.changed.connect(self._on_text_changed)
         self.hint = set_up(QLabel(self, alignment=Qt.AlignmentFlag.AlignCenter), kind="quiet")
         self.hint.hide()
         self.count = set_up(QLabel(self.frame), kind="count")
         self.count.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        self.count.setFixedSize(self.count.fontMetrics().horizontalAdvance(self._words_of_count(COUNT_ROOM)), BUTTON_PX)
         bottom = Qt.AlignmentFlag.AlignBottom
         attach_button, count, send = (
             Placed(part, alignment=bottom) for part in (self.attach_button, self.count, self.button)
@@ -111,8 +109,7 @@ class PromptBox(QWidget):
 
     def set_target_name(self, name: str) -> None:
         words = self.tr("Message {name}…").format(name=name) if name else self.tr("Write a message…")
-        self.editor.setPlaceholderText(words)
-        self.editor.viewport().update()  # which Qt forgets
+        self.editor.set_hint(words)
 
     @property
     def sends_with_ctrl(self) -> bool:
@@ -155,7 +152,7 @@ class PromptBox(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self.count.setVisible(self.width() >= COUNT_FROM_PX)
+        self.count.setVisible(self.width() >= self._keeper.px(COUNT_FROM_PX))
         self._fit()
 
     def _words_of_count(self, num_tokens: int) -> str:
@@ -200,7 +197,9 @@ class PromptBox(QWidget):
     @Slot()
     def _draw_again(self) -> None:
         button_px = self._keeper.px(BUTTON_PX)
-        self.button.setFixedSize(button_px, button_px)
+        for button in (self.button, self.attach_button):
+            button.setFixedSize(button_px, button_px)
+        self.count.setFixedSize(self.count.fontMetrics().horizontalAdvance(self._words_of_count(COUNT_ROOM)), button_px)
         self.editor.setFont(reading_font())
         self.editor.viewport().setFont(reading_font())  # for the placeholder, which a style sheet keeps as it was
         self.editor.set_least_height(button_px)

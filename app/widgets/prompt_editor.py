@@ -37,6 +37,7 @@ class PromptEditor(QPlainTextEdit):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self._scrolls = False
+        self._hint = ""
         self.sends_with_ctrl = False
         self._least_px = BUTTON_PX
         self._composing = False  # with an input method, whose Enter chooses a character
@@ -61,6 +62,11 @@ class PromptEditor(QPlainTextEdit):
             else self.tr("Enter sends, Shift and Enter break the line")
         )
 
+    def set_hint(self, words: str) -> None:
+        """Shown while there is no text, in one line."""
+        self._hint = words
+        self._show_hint()
+
     def set_least_height(self, height_px: int) -> None:
         self._least_px = height_px
 
@@ -78,9 +84,11 @@ class PromptEditor(QPlainTextEdit):
         policy = Qt.ScrollBarPolicy.ScrollBarAsNeeded if self._scrolls else Qt.ScrollBarPolicy.ScrollBarAlwaysOff
         self.setVerticalScrollBarPolicy(policy)
         self.setFixedHeight(max(self._least_px, min(wanted, highest)))
+        self._show_hint()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        self._show_hint()
         if not self._scrolls:  # it scrolled to its cursor before it grew
             self.verticalScrollBar().setValue(0)
 
@@ -104,6 +112,12 @@ class PromptEditor(QPlainTextEdit):
             self.pages_requested.emit(-1 if event.key() == Qt.Key.Key_PageUp else 1)
         else:
             super().keyPressEvent(event)
+
+    def _show_hint(self) -> None:
+        """Shortened where there is no room for all of it."""
+        room = self.viewport().width() - 2
+        self.setPlaceholderText(self.fontMetrics().elidedText(self._hint, Qt.TextElideMode.ElideRight, room))
+        self.viewport().update()  # which Qt forgets
 
     def _is_sending(self, modifiers: Qt.KeyboardModifier) -> bool:
         """Ctrl+Enter always does."""

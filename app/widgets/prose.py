@@ -61,7 +61,7 @@ class Prose(JoinedText, QTextBrowser):
         self.setFont(reading_font())
         self.document().setDocumentMargin(0)
         self.document().setIndentWidth(keeper.px(_INDENT_PX))
-        self.document().setDefaultStyleSheet(_style_sheet(keeper.theme))
+        self.document().setDefaultStyleSheet(style_sheet(keeper.theme))
         self.anchorClicked.connect(self._open)
         keeper.changed.connect(self._on_look_changed)
 
@@ -167,7 +167,7 @@ class Prose(JoinedText, QTextBrowser):
         self._is_stale = False
         self.setFont(reading_font())
         self.document().setIndentWidth(self._keeper.px(_INDENT_PX))
-        self.document().setDefaultStyleSheet(_style_sheet(self._keeper.theme))
+        self.document().setDefaultStyleSheet(style_sheet(self._keeper.theme))
         self.set_html(self._html)
 
 
@@ -178,7 +178,7 @@ def _quote_level(block: QTextBlock) -> int:
     return round(block.blockFormat().leftMargin() / _QUOTE_INDENT)
 
 
-def _style_sheet(theme: Theme) -> str:
+def style_sheet(theme: Theme) -> str:
     points = reading_font().pointSizeF()
     mono = code_font()
     return f"""

@@ -21,7 +21,8 @@ from PySide6.QtWidgets import (
 from app.models.rows import Index, Row, RowsModel
 from app.theme import Theme, ThemeKeeper
 from app.widgets.appearance import KeyboardFrame
-from app.widgets.parts import set_up
+from app.widgets.layouts import Placed, Stretch, in_column
+from app.widgets.parts import button, set_up
 
 _MARGIN_PX = 12
 _GAP_PX = 10
@@ -193,16 +194,26 @@ def draw_line(
 
 
 class RowsOrWords(QStackedWidget):
-    """A list, or a sentence in its place while there is nothing to list."""
+    """A list, or a sentence in its place while there is nothing to list.
+
+    Signals:
+        retry_requested(): what failed is to be tried again.
+    """
+
+    retry_requested = Signal()
 
     def __init__(self, view: RowsView, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.view = view
-        label = QLabel(self, textFormat=Qt.TextFormat.PlainText, wordWrap=True, margin=16)
+        page = QWidget(self)
+        label = QLabel(page, textFormat=Qt.TextFormat.PlainText, wordWrap=True, margin=16)
         self.words = set_up(label, kind="quiet")
         self.words.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.retry_button = button(self.tr("Retry"), "outlined", page, self.retry_requested)
+        middle = Qt.AlignmentFlag.AlignHCenter
+        in_column([Stretch(), self.words, Placed(self.retry_button, 0, middle), Stretch()], inside=page)
         self.addWidget(view)
-        self.addWidget(self.words)
+        self.addWidget(page)
 
     def show_rows(self, rows: Sequence[Row], words_without: str) -> None:
         self.view.set_rows(rows)
@@ -211,6 +222,7 @@ class RowsOrWords(QStackedWidget):
         else:
             self.show_words(words_without)
 
-    def show_words(self, words: str) -> None:
+    def show_words(self, words: str, can_retry: bool = False) -> None:
         self.words.setText(words)
-        self.setCurrentWidget(self.words)
+        self.retry_button.setVisible(can_retry)
+        self.setCurrentIndex(1)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QTimer, Signal, Slot
-from PySide6.QtGui import QAction, QKeyEvent, QKeySequence, Qt
+from PySide6.QtGui import QKeyEvent, QKeySequence, QResizeEvent, Qt
 from PySide6.QtWidgets import QLineEdit, QWidget
 
 from app.theme import ThemeKeeper
-from app.widgets.parts import set_up
+from app.widgets.parts import Sign, set_up
 
+_SIGN_PX = 16
+_GAP_PX = 6
 REST_MS = 150  # from the last key to the search
 _MOST_CHARACTERS = 200
 
@@ -33,13 +35,12 @@ class SearchField(QLineEdit):
         self.setPlaceholderText(self.tr("Search chats"))
         tip = self.tr("Search titles and messages  (Ctrl+F)")
         set_up(self, kind="search", name=self.tr("Search chats"), tip=tip)
-        self._sign = QAction(self)
-        self.addAction(self._sign, QLineEdit.ActionPosition.LeadingPosition)
+        self._sign = Sign(keeper, "search", "faint", self, _SIGN_PX, _SIGN_PX)  # Qt's own icons do not grow
         self._timer = QTimer(self, singleShot=True, interval=REST_MS)
         self._timer.timeout.connect(self._search)
         self.textChanged.connect(self._on_text_changed)
-        keeper.changed.connect(self._draw)
-        self._draw()
+        keeper.changed.connect(self._fit)
+        self._fit()
 
     def leave(self) -> None:
         self.clear()
@@ -64,6 +65,10 @@ class SearchField(QLineEdit):
             case _:
                 super().keyPressEvent(event)
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
     @Slot()
     def _on_text_changed(self) -> None:
         if self.text().strip():
@@ -77,5 +82,8 @@ class SearchField(QLineEdit):
         self.searched.emit(self.text().strip())
 
     @Slot()
-    def _draw(self) -> None:
-        self._sign.setIcon(self._keeper.icon("search", "faint"))
+    def _fit(self) -> None:
+        """The sign before the words."""
+        gap = self._keeper.px(_GAP_PX)
+        self.setTextMargins(self._sign.width() + gap, 0, 0, 0)
+        self._sign.setGeometry(gap, 0, self._sign.width(), self.height())

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QPoint, QRectF, QSize, Qt, Slot
-from PySide6.QtGui import QColor, QHelpEvent, QPainter, QPaintEvent, QPalette
+from PySide6.QtCore import QEvent, QPoint, QRect, QRectF, QSize, Qt, Slot
+from PySide6.QtGui import QColor, QHelpEvent, QPainter, QPaintEvent, QPalette, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app.theme import Theme, ThemeKeeper
@@ -40,7 +40,9 @@ class ShareBars(QWidget):
         self.bars: tuple[Bar, ...] = ()
         self._theme = keeper.theme
         keeper.changed.connect(self._on_theme)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
 
     def show_bars(self, bars: Sequence[Bar]) -> None:
         self.bars = tuple(bars)
@@ -49,21 +51,30 @@ class ShareBars(QWidget):
         self.update()
 
     def sizeHint(self) -> QSize:
-        widest = max(map(self._words_px, self.bars), default=0)
-        return QSize(widest, max(0, len(self.bars) * self._row_px - _BETWEEN_PX))
+        widest = max((self._flow(bar, None)[-1].right() for bar in self.bars), default=0)
+        return QSize(widest, self.heightForWidth(widest))
 
     def minimumSizeHint(self) -> QSize:
-        return self.sizeHint()
+        widest = max((words.width() for bar in self.bars for words in self._flow(bar, None)), default=0)
+        return QSize(widest, self.heightForWidth(self.width()))
+
+    def heightForWidth(self, width: int) -> int:
+        return max(0, sum(self._height(bar, width) for bar in self.bars) - _BETWEEN_PX)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.updateGeometry()
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         longest = max((sum(part.size for part in bar.parts) for bar in self.bars), default=0.0)
-        for number, bar in enumerate(self.bars):
-            top = number * self._row_px
+        top = 0
+        for bar in self.bars:
             self._paint_words(painter, bar, top)
+            top += self._height(bar, self.width())
             if longest > 0:
-                self._paint_bar(painter, bar, top + self._line_px + _GAP_PX, self.width() / longest)
+                self._paint_bar(painter, bar, top - _BETWEEN_PX - _BAR_PX, self.width() / longest)
 
     def event(self, event: QEvent) -> bool:
         if isinstance(event, QHelpEvent):
@@ -71,33 +82,35 @@ class ShareBars(QWidget):
             return True
         return super().event(event)
 
-    @property
-    def _line_px(self) -> int:
-        return self.fontMetrics().height()
+    def _flow(self, bar: Bar, room_px: int | None) -> list[QRect]:
+        """The places of its name and of its parts' words, each with its dot, in as many lines as they need."""
+        metrics, places = self.fontMetrics(), [QRect(0, 0, 0, 0)]
+        for words in (bar.name, *(part.words for part in bar.parts)):
+            dot_px = 0 if len(places) == 1 else _DOT_PX + _GAP_PX
+            place = QRect(places[-1].right() + 1, places[-1].top(), metrics.horizontalAdvance(words) + dot_px + 1, 0)
+            place.setHeight(metrics.height())
+            if dot_px:
+                place.translate(3 * _GAP_PX, 0)
+                if room_px is not None and place.right() > room_px:
+                    place.moveTo(0, place.bottom() + 1)
+            places.append(place)
+        return places[1:]
 
-    @property
-    def _row_px(self) -> int:
-        return self._line_px + _GAP_PX + _BAR_PX + _BETWEEN_PX
+    def _height(self, bar: Bar, width: int) -> int:
+        return self._flow(bar, width)[-1].bottom() + 1 + _GAP_PX + _BAR_PX + _BETWEEN_PX
 
-    def _words_px(self, bar: Bar) -> int:
-        metrics = self.fontMetrics()
-        parts = sum(3 * _GAP_PX + _DOT_PX + _GAP_PX + metrics.horizontalAdvance(part.words) for part in bar.parts)
-        return metrics.horizontalAdvance(bar.name) + parts + 1
-
-    def _paint_words(self, painter: QPainter, bar: Bar, top: float) -> None:
-        metrics = self.fontMetrics()
+    def _paint_words(self, painter: QPainter, bar: Bar, top: int) -> None:
+        name, *places = (place.translated(0, top) for place in self._flow(bar, self.width()))
         painter.setPen(self.palette().color(QPalette.ColorRole.WindowText))
-        painter.drawText(QRectF(0, top, self.width(), self._line_px), Qt.AlignmentFlag.AlignVCenter, bar.name)
-        left = float(metrics.horizontalAdvance(bar.name) + 3 * _GAP_PX)
-        for part in bar.parts:
+        painter.drawText(name, Qt.AlignmentFlag.AlignVCenter, bar.name)
+        for part, place in zip(bar.parts, places, strict=True):
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(QColor(getattr(self._theme, part.colour)))
-            painter.drawEllipse(QRectF(left, top + (self._line_px - _DOT_PX) / 2, _DOT_PX, _DOT_PX))
-            left += _DOT_PX + _GAP_PX
+            dot = QRectF(place.left(), place.top() + (place.height() - _DOT_PX) / 2, _DOT_PX, _DOT_PX)
+            painter.drawEllipse(dot)
             painter.setPen(QColor(self._theme.quiet))
-            width = metrics.horizontalAdvance(part.words)
-            painter.drawText(QRectF(left, top, width + 1, self._line_px), Qt.AlignmentFlag.AlignVCenter, part.words)
-            left += width + 3 * _GAP_PX
+            beside = place.adjusted(_DOT_PX + _GAP_PX, 0, 0, 0)
+            painter.drawText(beside, Qt.AlignmentFlag.AlignVCenter, part.words)
 
     def _paint_bar(self, painter: QPainter, bar: Bar, top: float, px_per_size: float) -> None:
         left = 0.0
@@ -110,9 +123,12 @@ class ShareBars(QWidget):
                 left += width
 
     def _show_tip(self, place: QPoint, on_screen: QPoint) -> None:
-        number = place.y() // self._row_px
-        if 0 <= number < len(self.bars):
-            QToolTip.showText(on_screen, self.bars[number].about, self)
+        bottom = 0
+        for bar in self.bars:
+            bottom += self._height(bar, self.width())
+            if place.y() < bottom:
+                QToolTip.showText(on_screen, bar.about, self)
+                return
 
     @Slot(Theme)
     def _on_theme(self, theme: Theme) -> None:

@@ -1,167 +1,190 @@
-"""The line below the prompt box: how fast the reply is written, what drafts gain, and how full the context is."""
+"""The line below the prompt box: what speed-up brings to the reply shown, a switch for it, and how full the context
+is."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QSize, Qt, Signal
-from PySide6.QtGui import QFont, QKeyEvent, QMouseEvent, QResizeEvent, QShowEvent
+from collections.abc import Sequence
+
+from PySide6.QtCore import QEvent, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy, QWidget
 
 from app.text.amounts import percent_words
 from app.theme import ThemeKeeper
 from app.widgets import meter_text
-from app.widgets.appearance import repolish, restyle
+from app.widgets.appearance import restyle
+from app.widgets.icon_button import IconButton
 from app.widgets.layouts import Placed, Stretch, in_row
-from app.widgets.meter_text import MeterFigures
-from app.widgets.parts import ElidedLabel, ProgressLine, set_up
-from app.widgets.sparkline import Sparkline
+from app.widgets.meter_text import MeterFigures, Readiness
+from app.widgets.parts import ProgressLine, button, set_up
+from app.widgets.speed_details import SpeedDetails
+from app.widgets.switch import Switch
 from app.widgets.throttle import Throttle
-from engine.messages.replies import ReplyStatistics
+from engine.messages.replies import OriginRun, ReplyStatistics
 from engine.messages.speed import LiveFigures
 
 HIGH = 0.80  # of the context
 FULL = 0.95
 INTERVAL_MS = 100  # between two updates
-_SPACING_PX = 14
-_MARGIN_PX = 6
-_FEWEST_WORDS_PX = 120  # of the sentence; in less room it is hidden
+_SPACING_PX = 8
+_GAUGE_PX = 40
+# From the fullest to the shortest: the wordings of the headline and of learning by their places, and the gauge.
+_WAYS = ((0, 0, True), (0, 1, True), (0, 1, False), (-1, 1, False), (-1, 2, False))
 
 
 class SpeedMeter(QFrame):
-    """Shows a reply that is being written or, dimmed, the last one of the chat. Where there is little room, parts leave
-    one after the other, speed and ratio never.
+    """Says one thing of the reply shown, being written or finished, and in a new chat whether speed-up is ready; a
+    click on it shows all else. Where there is little room, what matters less leaves or is said shorter; nothing is cut.
 
     Signals:
-        history_requested(): show how the speed developed: a click, or Enter while it has the focus.
+        switched(bool): the user wants speed-up on or off.
+        learning_paused(bool): the user wants learning to rest, or to go on.
+        history_requested(): show the figures of all replies.
     """
 
+    switched = Signal(bool)
+    learning_paused = Signal(bool)
     history_requested = Signal()
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setProperty("kind", "meter")
-        self.setProperty("live", False)
-        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.setCursor(Qt.CursorShape.PointingHandCursor)
-        self.setAccessibleName(self.tr("Speed"))
-        self._latest: LiveFigures | None = None
-        self._context_size = 0
+        self._keeper = keeper
+        self._figures: MeterFigures | None = None  # of the reply shown; None: there is none
+        self._latest: tuple[LiveFigures, int, Sequence[OriginRun]] | None = None
+        self._readiness, self._sentence = Readiness.UNKNOWN, ""
+        self._is_on = True
+        self._wordings: tuple[str, ...] = ("",)  # of the headline
+        self._learning = ("", "", "")
+        self._has_learning = self._has_context = self._is_paused = False
         self._repaint = Throttle(self._show_latest, INTERVAL_MS, parent=self)
-        speed, ratio, rounds, accepted = meter_text.widest()
-        self.speed = _Figure(speed, self)
-        self.ratio = set_up(_Figure(ratio, self, Qt.AlignmentFlag.AlignLeft), kind="figure")
-        self.sparkline = set_up(
-            Sparkline(keeper, self),
-            name=self.tr("Speed of the reply as it changes"),
-            tip=self.tr(
-                "The speed of this reply from its beginning to now; the dotted line is the speed without guesses."
-            ),
-        )
-        self.rounds = _Figure(rounds, self)
-        self.accepted = _Figure(accepted, self)
-        self._figures = (self.speed, self.ratio, self.rounds, self.accepted)
-        self.words = ElidedLabel(self)
-        self.gauge = ProgressLine(self.tr("Context used"), self)
-        self.gauge.setFixedWidth(40)
-        self.context = _Figure("", self)
-        self._has_context = False
-        self._has_ratio = False  # of the reply under way
+        self.switch = Switch(keeper, self.tr("Speed-up"), self)
+        self.switch.clicked.connect(self.switched)
+        self.headline = button("", "meter", self, self.show_details, has_hand=True)
+        self.headline.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.details: SpeedDetails | None = None  # once it was asked for
+        self.learning = set_up(QLabel(self, textFormat=Qt.TextFormat.PlainText), kind="faint")
+        self.pause_button = IconButton(keeper, "pause", "", self._on_pause, icon_px=15, kind="footer", parent=self)
+        self.gauge = ProgressLine(self.tr("Context in use"), self)
+        self.gauge.setFixedWidth(_GAUGE_PX)
         gauge = Placed(self.gauge, alignment=Qt.AlignmentFlag.AlignVCenter)
-        speed_parts = (self.speed, self.ratio, self.sparkline, self.rounds, self.accepted)
         in_row(
-            [*speed_parts, Placed(self.words, 1), Stretch(0), gauge, self.context],
+            [self.switch, self.headline, Stretch(), self.learning, self.pause_button, gauge],
             inside=self,
-            margins=(_MARGIN_PX, 1, _MARGIN_PX, 1),
             spacing=_SPACING_PX,
         )
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        self.clear()
+        self.set_speed_up(True)
+        keeper.changed.connect(self._show)
 
-    def show_live(self, figures: LiveFigures, context_size: int) -> None:
-        """Of a reply that is being written; may be called at any rate."""
-        self._latest = figures
-        self._context_size = context_size
+    # Of the reply
+
+    def show_live(self, figures: LiveFigures, context_size: int, origins: Sequence[OriginRun]) -> None:
+        """Of a reply that is being written, with the origins of all its text; may be called at any rate."""
+        self._latest = figures, context_size, origins
         self._repaint.request()
 
-    def show_reply(self, statistics: ReplyStatistics) -> None:
-        """Of a reply that is finished. Its sparkline stays, if it was shown while the reply was written."""
-        self.rest()
-        figures = MeterFigures.of_reply(statistics)
-        self._show(figures, meter_text.about_stored_speed(figures))
-        self.set_context(statistics.context_used, statistics.context_size)
-        self._fit()
+    def show_reply(self, statistics: ReplyStatistics | None) -> None:
+        """Of a reply that is finished; None: of which nothing is known, such as an imported one."""
+        self._end_live()
+        self._figures = MeterFigures() if statistics is None else MeterFigures.of_reply(statistics)
+        self._show()
 
-    def rest(self) -> None:
-        """No reply is under way any more."""
-        self._repaint.cancel()
-        self._latest = None
-        self._set_live(False)
-
-    def set_words(self, words: str) -> None:
-        """What drafts ahead of the model, or why nothing does; may be empty."""
-        self.words.set_words(words)
-        self.words.setToolTip(words)
-        self._fit()
-
-    def set_context(self, used: int, size: int) -> None:
-        """`used` of `size` tokens are held by the target."""
-        share = used / size if size else 0.0
-        self.gauge.show_share(share)
-        is_other_size = self.context.set_widest(f"{size:,} / {size:,}" if size else "")
-        self.context.set_words(f"{used:,} / {size:,}" if size else "")
-        restyle(self.gauge, level="full" if share >= FULL else "high" if share >= HIGH else "calm")
-        words = self.tr(
-            "The chat takes {used} of the {size} tokens ({share}) that the model can see at once.\n"
-            "Counted by the model's own tokens; when it is full, the oldest messages are left out."
-        ).format(used=f"{used:,}", size=f"{size:,}", share=percent_words(share))
-        self.gauge.setToolTip(words)
-        self.context.setToolTip(words)
-        self._has_context = size > 0
-        if is_other_size:
-            self._fit()
+    def begin_reply(self) -> None:
+        """One is under way, of which nothing is known yet."""
+        self._end_live()
+        self._figures = None
+        self._show()
 
     def clear(self) -> None:
-        """No figures; the sentence stays."""
-        self.rest()
-        self.sparkline.clear()
-        for part in self._figures:
-            part.set_words("")
-        self.setAccessibleDescription("")
-        self.set_context(0, 0)
-        self._fit()
+        """No reply is shown, nor under way."""
+        self._has_context = False
+        self.begin_reply()
+
+    def _end_live(self) -> None:
+        self._repaint.cancel()
+        self._latest = None
 
     def _show_latest(self) -> None:
-        latest = self._latest
-        if latest is None or latest.num_tokens < 2:  # one token has no speed yet
-            return
-        if not self.property("live"):
-            self.sparkline.clear()
-            self._set_live(True)
-            self._has_ratio = False
-        figures = MeterFigures.of_live(latest, self._has_ratio)
-        self._has_ratio = figures.speedup is not None
-        self._show(figures, meter_text.about_speed(figures))
-        self.sparkline.add(latest.tokens_per_s, latest.plain_tokens_per_s)
-        self.set_context(latest.context_used, self._context_size)
+        if self._latest is not None:
+            self._figures = MeterFigures.of_live(*self._latest)
+            self._show()
 
-    def _show(self, figures: MeterFigures, about_speed: str) -> None:
-        had_figures = bool(self.speed.text())
-        self.speed.set_words(meter_text.speed(figures), about_speed)
-        self.ratio.set_words(meter_text.ratio(figures), meter_text.about_ratio(figures))
-        self.rounds.set_words(meter_text.rounds(figures), meter_text.about_rounds(figures))
-        self.accepted.set_words(meter_text.accepted(figures), meter_text.about_accepted(figures))
-        self.setAccessibleDescription(meter_text.spoken(figures))
-        if not had_figures:
-            self._fit()
+    # Of speed-up and learning
 
-    def _set_live(self, live: bool) -> None:
-        if live != self.property("live"):
-            self.setProperty("live", live)
-            self.sparkline.set_live(live)
-            for part in (self, *self._figures, self.words, self.context):
-                repolish(part)
-            for figure in (*self._figures, self.context):
-                figure.set_steady(live)
-            self._fit()
+    def show_readiness(self, readiness: Readiness, sentence: str) -> None:
+        """Whether replies can be sped up while it is on; `sentence`: who drafts, or why nobody does."""
+        self._readiness, self._sentence = readiness, sentence
+        self._show()
+
+    @Slot(bool)
+    def set_speed_up(self, is_on: bool) -> None:
+        self._is_on = is_on
+        self.switch.setChecked(is_on)
+        off, on = self.tr("Turn speed-up off"), self.tr("Turn speed-up on")
+        self.switch.setToolTip(off if is_on else on)
+        self._show()
+
+    def show_learning(self, is_learning: bool, is_paused: bool, share: float) -> None:
+        """`share`: of the processor's time, the most that learning takes."""
+        self._is_paused = is_paused
+        paused, learning = self.tr("Learning paused"), self.tr("Learning…")
+        announced = self.tr("Learning… (up to {share} of the processor)").format(share=percent_words(share))
+        self._learning = (paused, paused, "") if is_paused else (announced, learning, "")
+        about = self.tr(
+            "The drafter learns from your replies while nobody waits for one. It then uses up to {share} of the "
+            "processor's time, and stops as soon as you send a message."
+        ).format(share=percent_words(share))
+        self.learning.setToolTip(about)
+        self.pause_button.set_icon("resume" if is_paused else "pause")
+        self.pause_button.set_name(
+            self.tr("Resume learning")
+            if is_paused
+            else self.tr("Pause learning until you resume it or restart Slipstream")
+        )
+        self._has_learning = is_learning or is_paused
+        self._fit()
+
+    @Slot()
+    def _on_pause(self) -> None:
+        self.learning_paused.emit(not self._is_paused)
+
+    # What is shown
+
+    @Slot()
+    def _show(self) -> None:
+        figures, readiness = self._figures, self._readiness if self._is_on else Readiness.OFF
+        told, why = meter_text.headline(figures, readiness)
+        self._wordings = (f"{told}: {why}", told) if why else (told,)
+        restyle(self.headline, live=figures is not None and figures.is_live)
+        note = meter_text.note(figures, readiness, self._sentence)
+        rows = list(meter_text.rows(figures)) if figures is not None else []
+        html = meter_text.as_html(self._wordings[0], note, rows, self._keeper.theme.quiet)
+        said = [note, *(f"{name}: {value}" for name, value in rows)]
+        set_up(self.headline, tip=html, about=". ".join(filter(None, said)))
+        if self.details is not None:
+            self.details.show_html(html)
+        if figures is not None:
+            self._show_context(figures.context_used, figures.context_size)
+        self._fit()
+
+    def _show_context(self, used: int, size: int) -> None:
+        share = used / size if size else 0.0
+        self.gauge.show_share(share)
+        restyle(self.gauge, level="full" if share >= FULL else "high" if share >= HIGH else "calm")
+        about = self.tr(
+            "This chat takes {amount} of what the model can see at once. When that is full, the oldest messages are "
+            "left out."
+        )
+        self.gauge.setToolTip(about.format(amount=meter_text.context_words(used, size)))
+        self._has_context = size > 0
+
+    @Slot()
+    def show_details(self) -> None:
+        if self.details is None:
+            self.details = SpeedDetails(self)
+            self.details.more_button.clicked.connect(self.history_requested)
+        self.details.show_html(self.headline.toolTip())
+        self.details.open_above(self.headline)
 
     # Arrangement
 
@@ -172,92 +195,30 @@ class SpeedMeter(QFrame):
         super().resizeEvent(event)
         self._fit()
 
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
-        self._fit()
-
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
             self._fit()
 
     def _fit(self) -> None:
-        """Shows as many parts as there is room for; the least important are hidden first."""
-        figures, context = bool(self.speed.text()), self._has_context
-        room = self.width() - 2 * _MARGIN_PX
-        has_line = figures and (self.property("live") or len(self.sparkline.points) > 1)
-        words_px = min(self.words.sizeHint().width(), _FEWEST_WORDS_PX) if self.words.words else 0
-        wanted = (
-            (self.speed, figures, self.speed.width()),
-            (self.ratio, figures, self.ratio.width()),
-            (self.gauge, context, self.gauge.width()),
-            (self.words, words_px > 0, words_px),
-            (self.sparkline, has_line, self.sparkline.width()),
-            (self.rounds, figures, self.rounds.width()),
-            (self.context, context, self.context.width()),
-            (self.accepted, figures, self.accepted.width()),
-        )
-        full = False
-        for part, is_there, width in wanted:
-            if is_there and part not in (self.speed, self.ratio):
-                full = full or width + _SPACING_PX > room
-            shown = is_there and not full
-            part.setVisible(shown)
-            room -= (width + _SPACING_PX) if shown else 0
+        """The most that there is room for. What matters least leaves first."""
+        for said, learned, has_gauge in _WAYS:
+            told, learning = self._wordings[said], self._learning[learned]
+            if self._px(told, learning, has_gauge) <= self.width():
+                break
+        self.headline.setText(told)
+        self.headline.setVisible(bool(told))
+        self.learning.setText(learning)
+        self.learning.setVisible(self._has_learning and bool(learning))
+        self.pause_button.setVisible(self._has_learning)
+        self.gauge.setVisible(has_gauge and self._has_context)
 
-    # Clicks and keys
-
-    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        if event.button() == Qt.MouseButton.LeftButton and self.rect().contains(event.position().toPoint()):
-            self.history_requested.emit()
-        super().mouseReleaseEvent(event)
-
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        event.accept()  # else the release does not come here
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):
-            self.history_requested.emit()
-        else:
-            super().keyPressEvent(event)
-
-
-class _Figure(QLabel):
-    """Short words. While they change often, the label is as wide as the widest of them, else as wide as they are."""
-
-    def __init__(self, widest: str, parent: QWidget, side: Qt.AlignmentFlag = Qt.AlignmentFlag.AlignRight) -> None:
-        alignment = side | Qt.AlignmentFlag.AlignVCenter
-        super().__init__(parent, textFormat=Qt.TextFormat.PlainText, alignment=alignment)
-        self._widest = widest
-        self._steady = False
-        font = QFont(self.font())
-        font.setFeature(QFont.Tag("tnum"), 1)  # digits of one width
-        self.setFont(font)
-        self._fix_width()
-
-    def set_widest(self, widest: str) -> bool:
-        """Whether that changes anything."""
-        if widest == self._widest:
-            return False
-        self._widest = widest
-        self._fix_width()
-        return True
-
-    def set_steady(self, steady: bool) -> None:
-        self._steady = steady
-        self._fix_width()
-
-    def set_words(self, words: str, about: str = "") -> None:
-        if words != self.text():
-            self.setText(words)
-            self._fix_width()
-        self.setToolTip(about)
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.FontChange:
-            self._fix_width()
-
-    def _fix_width(self) -> None:
-        words = self._widest if self._steady else self.text()
-        self.setFixedWidth(self.fontMetrics().horizontalAdvance(words) + 2)
+    def _px(self, told: str, learning: str, has_gauge: bool) -> int:
+        metrics, hint = self.fontMetrics().horizontalAdvance, self.headline.sizeHint().width()
+        around = hint - metrics(self.headline.text())
+        widths = [self.switch.sizeHint().width(), metrics(told) + around]
+        if self._has_learning:
+            widths += [metrics(learning), self.pause_button.sizeHint().width()]
+        if has_gauge and self._has_context:
+            widths.append(_GAUGE_PX)
+        return sum(widths) + _SPACING_PX * (len(widths) + 1)

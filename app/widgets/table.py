@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QStyle, QTableWidget, QTableWidgetItem, QWidget
 
 from app.widgets.appearance import KeyboardFrame
 
@@ -24,13 +25,21 @@ class Table(KeyboardFrame, QTableWidget):
     """As high as its rows, up to a number of them."""
 
     def __init__(
-        self, headings: Sequence[Heading], most_rows: int, least_letters: int = 0, parent: QWidget | None = None
+        self,
+        headings: Sequence[Heading],
+        most_rows: int,
+        least_letters: int = 0,
+        parent: QWidget | None = None,
+        *,
+        first_grows: bool = False,
     ) -> None:
-        """`least_letters`: how many of them a column has room for, where its contents are shorter."""
+        """`least_letters`: how many of them a column has room for, where its contents are shorter. `first_grows`: room
+        that is left is the first column's."""
         super().__init__(0, len(headings), parent)
         self._headings = tuple(headings)
         self._most_rows = most_rows
         self._least_letters = least_letters
+        self._first_grows = first_grows
         self.setProperty("kind", "figures")
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
@@ -42,6 +51,8 @@ class Table(KeyboardFrame, QTableWidget):
         columns, rows = self.horizontalHeader(), self.verticalHeader()
         columns.setHighlightSections(False)
         columns.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        if first_grows:
+            columns.setSectionResizeMode(0, QHeaderView.ResizeMode.Fixed)
         columns.geometriesChanged.connect(self._fit)
         rows.hide()
         rows.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)  # also where text grows
@@ -59,9 +70,21 @@ class Table(KeyboardFrame, QTableWidget):
                 item.setFont(font)
             self.setItem(number, column, item)
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _first_px(self) -> int:
+        """What the first column takes, with a box to tick."""
+        box_px = self.style().pixelMetric(QStyle.PixelMetric.PM_IndicatorWidth)
+        return max(self.sizeHintForColumn(0) + box_px, self.horizontalHeader().sectionSizeHint(0))
+
     @Slot()
     def _fit(self) -> None:
         columns = self.horizontalHeader()
+        if self._first_grows:
+            others_px = columns.length() - columns.sectionSize(0)
+            columns.resizeSection(0, max(self._first_px(), self.viewport().width() - others_px))
         if self._least_letters:  # else as narrow as the style allows
             columns.setMinimumSectionSize(self._least_letters * self.fontMetrics().averageCharWidth())
         height = columns.sizeHint().height() + 2 * self.frameWidth()

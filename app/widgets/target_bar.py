@@ -19,9 +19,10 @@ from PySide6.QtWidgets import (
 from app.text.amounts import percent_words, size_words
 from app.text.translation import translate
 from app.theme import ThemeKeeper
+from app.widgets.fitting_label import FittingLabel
 from app.widgets.icon_button import IconButton
 from app.widgets.layouts import Placed, in_column, in_row
-from app.widgets.parts import ElidedLabel, ProgressLine, button, keep_place, set_up
+from app.widgets.parts import ProgressLine, button, keep_place, set_up
 from app.widgets.target_picker import TargetPicker
 
 if TYPE_CHECKING:  # needed only once there is a target
@@ -34,7 +35,7 @@ _LEAST_PX = 90
 
 
 class TargetBar(QWidget):
-    """Name and kind of the target, and the progress while one is loading. The name opens `picker`, which has signals of
+    """The name of the target, and the progress while one is loading. The name opens `picker`, which has signals of
     its own.
 
     Signals:
@@ -56,14 +57,14 @@ class TargetBar(QWidget):
         self.picker = TargetPicker(keeper, self)
         self.name = set_up(NameButton(keeper, self), about=self.tr("Chooses another model"))
         self.name.clicked.connect(self.open_picker)
-        self.description = set_up(ElidedLabel(self), kind="quiet")
+        self.state = set_up(FittingLabel(self), kind="quiet")
         self.cancel_button = button(self.tr("Cancel"), "link", self, self.cancel_requested)
         self.cancel_button.setAccessibleDescription(self.tr("Stops loading the model"))
         self.menu_button = IconButton(keeper, "menu", self.tr("Menu"), parent=self)
         self.menu_button.setPopupMode(self.menu_button.ToolButtonPopupMode.InstantPopup)
         self.progress = keep_place(ProgressLine(self.tr("Loading the model"), self, height_px=3))
         row = in_row(
-            [self.sidebar_button, self.name, Placed(self.description, 1), self.cancel_button, self.menu_button],
+            [self.sidebar_button, self.name, Placed(self.state, 1), self.cancel_button, self.menu_button],
             margins=(10, 7, 10, 4),
             spacing=8,
         )
@@ -76,19 +77,19 @@ class TargetBar(QWidget):
         self.cancel_button.hide()
         if target is None:
             self._set_name(self.tr("No model"), "")
-            self.description.set_words(self.tr("Choose a model to begin"))
+            self.state.set_words(self.tr("Choose a model to begin"), "")
         else:
-            facts = f"{target.path}\n{self._facts(target)}"
+            facts = f"{target.path}\n{target.description}\n{self._facts(target)}"
             if target.num_gpu_layers:
                 on_card = self.tr("Layers on {card}: {number}")
                 facts += "\n" + on_card.format(card=target.gpu, number=target.num_gpu_layers)
             self._set_name(target.name, facts)
-            self.description.set_words(target.description)
+            self.state.set_words("")
 
     def show_loading(self, name: str, progress: float) -> None:
         """Shows that a target is being loaded; `progress` runs from 0 to 1."""
         self._set_name(name, "")
-        self.description.set_words(self.tr("Loading… {share}").format(share=percent_words(progress)))
+        self.state.set_words(self.tr("Loading… {share}").format(share=percent_words(progress)), "")
         self.progress.show_share(progress)
         self.progress.show()
         self.cancel_button.show()
@@ -96,7 +97,7 @@ class TargetBar(QWidget):
     def show_waiting(self, name: str) -> None:
         """Shows that a target will be loaded when the reply under way is finished."""
         self.show_loading(name, 0.0)
-        self.description.set_words(self.tr("Loads when the reply is finished"))
+        self.state.set_words(self.tr("Loads when the reply is finished"), self.tr("Loads after this reply"), "")
 
     @Slot()
     def open_picker(self) -> None:

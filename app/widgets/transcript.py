@@ -223,6 +223,7 @@ class Transcript(QWidget):
         view = self.column.show_row(row)
         if isinstance(view, PromptView):
             view.revise(row.revision)
+            self.column.show_row(row)  # it takes more room than the prompt did
             view.setFocus()
             if view.revision is not None:
                 view.revision.setFocus()
@@ -281,6 +282,11 @@ class Transcript(QWidget):
             return PromptRow(self._stage, message, siblings)
         return ReplyRow(self._stage, message, siblings, self._colouring)
 
+    def _on_revision(self, row: PromptRow, text: str | None) -> None:
+        row.revision = text
+        if text is not None:  # it takes more room than the prompt did
+            self.column.show_row(row)
+
     def _prompt_row(self, message_id: int) -> PromptRow | None:
         found = (row for row in self._rows if isinstance(row, PromptRow) and row.message.id == message_id)
         return next(found, None)
@@ -295,7 +301,7 @@ class Transcript(QWidget):
         elif isinstance(view, PromptView) and isinstance(row, PromptRow):
             view.copied.connect(self.copied)
             view.branch_chosen.connect(self.branch_chosen)
-            view.revision_changed.connect(partial(_keep_revision, row))
+            view.revision_changed.connect(partial(self._on_revision, row))
             view.revision_submitted.connect(partial(self.revision_submitted.emit, row.message.id))
         self._update_view(row, view)
 
@@ -387,7 +393,3 @@ def _is_shown(message: Message) -> bool:
 
 def _is_cut_short(message: Message) -> bool:
     return message.statistics is not None and message.statistics.stop_reason in _CUT_SHORT
-
-
-def _keep_revision(row: PromptRow, text: str | None) -> None:
-    row.revision = text

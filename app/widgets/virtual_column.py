@@ -351,7 +351,8 @@ class VirtualColumn(KeyboardFrame, QAbstractScrollArea):
         return list(accumulate([slot.height for slot in self._slots], initial=0))
 
     def _column_width(self) -> int:
-        return max(120, min(self._widest_px, self.width() - 2 * MARGIN_PX))
+        beside = max(MARGIN_PX, self.verticalScrollBar().sizeHint().width() + 1)
+        return max(120, min(self._widest_px, self.width() - 2 * beside))
 
     def _index(self, row: Row) -> int:
         for index in range(len(self._slots) - 1, -1, -1):

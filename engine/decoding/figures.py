@@ -25,6 +25,7 @@ class DecodingFigures:
     num_written: int = 0
     num_drafted: int = 0  # tokens that were checked
     num_accepted: int = 0  # of these
+    num_changes: int = 0  # passes over another number of rows than the one before
     num_steps: int = 0  # passes of a drafter
     draft_s: float = 0.0  # in the drafter's passes
     reading_s: float = 0.0  # of these, in passes over many tokens at once
@@ -64,6 +65,7 @@ class Recorder:
     def __init__(self) -> None:
         self.figures = DecodingFigures()
         self._times: list[float] = []  # when it began, was drafted, verified, accepted, committed
+        self._num_rows = 0  # of the round before
         self._since = 0.0  # when the round before was committed, or the first began
 
     def start(self) -> None:
@@ -87,6 +89,8 @@ class Recorder:
         figures, draft, num_rows = self.figures, verdict.draft, len(verdict.draft.tokens) + 1
         figures.num_rounds += 1
         figures.num_written += len(verdict.tokens)
+        figures.num_changes += self._num_rows not in (0, num_rows)
+        self._num_rows = num_rows
         figures.passes[num_rows] += 1
         figures.pass_s[num_rows] += verified - drafted
         if draft.tokens or draft.num_steps:

@@ -12,6 +12,7 @@ from engine.messages.drafters import capitalized
 from engine.messages.origins import Origin
 from engine.messages.pace import KnownPace
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
+from engine.numerics.draft_length import PassCosts
 from engine.numerics.estimates import Baseline
 from engine.proposers.candidate import ProposerFailed
 from engine.proposers.catalogue import Listed
@@ -23,14 +24,14 @@ from engine.target.interface import TargetFeature
 
 _logger = logging.getLogger("slipstream.speculation")
 
-_CANNOT_ROLL_BACK = "Off: this model cannot take back what it has read, so nothing can be drafted for it."
+_CANNOT_ROLL_BACK = "No speed-up: this model cannot take back what it has read."
 _LOADING = "{} is being loaded."
-_READY = "{} is ready: it guesses ahead while replies are written, and the ratio is measured."
+_READY = "{} is ready."
 _FAILED = "{} failed ({}); replies are written without it."
 _NOT_LOADED = "{} could not be loaded ({}); replies are written without it."
 _UNMET = "{} is off: this model offers no {}."
-_PAUSED = "Paused: this text is unpredictable."
-_TOO_EXPENSIVE = "Paused: on this machine, checking guesses would cost this model more time than it saves."
+_PAUSED = "Normal speed: nothing to predict here."
+_TOO_EXPENSIVE = "Normal speed: on this computer, checking guesses would take this model longer than they save."
 _DRAFTING_SHARE = 0.1  # of the rounds: less is no drafting to speak of
 _ROUNDS_BETWEEN_SENTENCES = 32
 _REPLIES_BETWEEN_TIMINGS = 8
@@ -87,9 +88,19 @@ class Speculation:
         return bool(self._loading)
 
     @property
+    def can_draft(self) -> bool:
+        """Whether anybody may draft, now or later."""
+        return self._chooser is not None
+
+    @property
     def baseline(self) -> Baseline | None:
         """How fast this machine writes without drafts."""
         return None if self._chooser is None else self._chooser.baseline
+
+    @property
+    def passes(self) -> PassCosts | None:
+        """What passes of the target cost on this machine."""
+        return None if self._chooser is None else self._chooser.passes
 
     @property
     def known_pace(self) -> KnownPace | None:
@@ -146,6 +157,7 @@ class Speculation:
     def stop_drafting(self) -> None:
         """The target could not take back a draft, though it had seemed to: nobody guesses for it any more."""
         self._loading.clear()
+        self._chooser = None
         self._report(_CANNOT_ROLL_BACK)
         self.close()
 
@@ -212,8 +224,7 @@ class Speculation:
         self._rounds_until_sentence = _ROUNDS_BETWEEN_SENTENCES
         words = max(activity.shares, key=activity.shares.__getitem__, default="")
         if sum(activity.shares.values()) >= _DRAFTING_SHARE:
-            guess = "guess" if " and " in words else "guesses"
-            state = f"{capitalized(words)} {guess} {max(1, round(activity.length))} ahead."
+            state = f"Guessing {max(1, round(activity.length))} ahead: {words}."
         elif self._trouble:
             state = self._trouble
         elif self.is_loading:

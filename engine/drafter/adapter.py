@@ -64,7 +64,7 @@ class Adapter:
         try:
             tensors = load(data)
         except (SafetensorError, ValueError, OverflowError, MemoryError) as error:
-            raise AdapterUnusable("What a drafter had learned is damaged; it starts from the beginning.") from error
+            raise AdapterUnusable("What the drafter had learned is damaged; it learns anew.") from error
         first = tensors.get(_HEAD + _DOWN)
         rank = first.shape[0] if first is not None and first.ndim else 0
         sizes = matrix_sizes(shape)
@@ -74,9 +74,9 @@ class Adapter:
         if has_head:
             expected |= {_OF_STATE: (shape.hidden,), _OF_PROBABILITY: (3,)}
         if not 0 < rank <= _MAX_RANK or {name: tuple(tensor.shape) for name, tensor in tensors.items()} != expected:
-            raise AdapterUnusable("What a drafter had learned is of another drafter; it starts from the beginning.")
+            raise AdapterUnusable("What was learned belongs to another drafter; this one learns anew.")
         if not all(tensor.is_floating_point() and torch.isfinite(tensor).all() for tensor in tensors.values()):
-            raise AdapterUnusable("What a drafter had learned is no numbers any more; it starts from the beginning.")
+            raise AdapterUnusable("What the drafter had learned is damaged (it holds no numbers); it learns anew.")
         numbers = {name: tensor.to(torch.float32) for name, tensor in tensors.items()}
         parts = {name: LowRank(numbers[name + _DOWN], numbers[name + _UP]) for name in sizes}
         return cls(parts, AcceptanceHead(numbers[_OF_STATE], numbers[_OF_PROBABILITY]) if has_head else None)

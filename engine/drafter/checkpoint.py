@@ -26,7 +26,7 @@ def choose_device(wanted: str | None = None) -> str:
     if wanted in available or (_is_cuda_index(wanted) and "cuda" in available):
         return wanted
     offered = " or ".join(available)
-    raise DrafterUnusable(f"The drafter cannot run on “{wanted}” on this machine; choose {offered}.")
+    raise DrafterUnusable(f"The drafter cannot run on “{wanted}” on this computer; choose {offered}.")
 
 
 def number_type(device: str) -> torch.dtype:

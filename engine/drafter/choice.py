@@ -110,7 +110,7 @@ def drafter_source(choice: str, data_dir: Path, library: Callable[[], Sequence[T
         )
     fetched = None if hub_file(choice) else fetched_folder(choice, data_dir)
     if fetched is None or not is_fetched(fetched):
-        raise DrafterUnusable(f"The drafter {choice} is not on this machine; choose it again to download it.")
+        raise DrafterUnusable(f"The drafter {choice} is not on this computer; choose it again to download it.")
     return replace(folder_source(fetched), name=choice)
 
 

@@ -193,7 +193,7 @@ def _opened(gguf: Path) -> GgufWeights:
     if len(part_paths(gguf)) > 1:
         raise _not_possible(gguf, "is in several parts")
     if header.num_weights > psutil.virtual_memory().available // 2:  # a byte each, and the pages of the file
-        raise _not_possible(gguf, f"has {header.num_weights / 1e9:.1f} billion weights, too many for this machine,")
+        raise _not_possible(gguf, f"has {header.num_weights / 1e9:.1f} billion weights, too many for this computer,")
     try:
         weights = GgufWeights(gguf)
     except Exception as error:  # transformers may raise anything
@@ -209,7 +209,7 @@ def _write(folder: Path, weights: GgufWeights, is_cancelled: Callable[[], bool])
     tensors: dict[str, torch.Tensor] = {}
     for stored in weights.stored():
         if is_cancelled():
-            raise Cancelled("The making of the drafter was cancelled.")
+            raise Cancelled("Making the drafter was cancelled.")
         tensors |= stored
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
     weights.tokenizer.save_pretrained(folder)

@@ -34,6 +34,6 @@ def check_room(folder: Path, shape: LlamaShape, form: WeightForm, max_held: int 
     needed, total = num_weights * _BYTES[form] + cache, psutil.virtual_memory().total
     if needed > total:
         raise DrafterUnusable(
-            f"{folder.name} takes {needed / 2**30:.1f} GiB as a drafter, but this machine has {total / 2**30:.1f} GiB "
+            f"{folder.name} takes {needed / 2**30:.1f} GiB as a drafter, but this computer has {total / 2**30:.1f} GiB "
             "of memory; choose a smaller drafter."
         )

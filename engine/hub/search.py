@@ -6,7 +6,8 @@ from datetime import datetime
 from pathlib import PurePosixPath
 
 from huggingface_hub import get_session
-from huggingface_hub.hf_api import RepoSibling
+from huggingface_hub.errors import RepositoryNotFoundError
+from huggingface_hub.hf_api import ModelInfo, RepoSibling
 
 # Documented, but not marked as exported.
 from huggingface_hub.utils import build_hf_headers, hf_raise_for_status  # type: ignore[attr-defined]
@@ -36,11 +37,25 @@ def list_files(repository: str) -> tuple[HubFile, ...]:
         raise FetchFailed(f"“{repository}” is no name on the hub; it must have the form owner/name.")
     with explained(repository, _INSTEAD, is_download=False):
         info = look_up(repository)
-    sizes = {sibling.rfilename: _size(sibling) for sibling in info.siblings or ()}
-    files = [file for name in sizes if (file := _file(repository, name, sizes)) is not None]
+    files = _files(repository, info)
     if not files:
         raise FetchFailed(f"{repository} holds no model in the GGUF format; choose another one, often named …-GGUF.")
     return tuple(sorted(files, key=lambda file: (file.size_bytes, file.name)))
+
+
+def find_file(file: HubFile) -> HubFile | None:
+    """As the hub has it now; None where it offers it no more. Raises FetchFailed."""
+    with explained(file.repository, _INSTEAD, is_download=False):
+        try:
+            info = look_up(file.repository)
+        except RepositoryNotFoundError:  # or it is gated
+            return None
+    return next((each for each in _files(file.repository, info) if each.name == file.name), None)
+
+
+def _files(repository: str, info: ModelInfo) -> list[HubFile]:
+    sizes = {sibling.rfilename: _size(sibling) for sibling in info.siblings or ()}
+    return [file for name in sizes if (file := _file(repository, name, sizes)) is not None]
 
 
 def _found(words: str) -> list[dict[str, object]]:

@@ -70,14 +70,14 @@ def speculation_of(header: GgufHeader) -> tuple[bool, str]:
     """Whether anything can draft ahead of it, and why, in a sentence. Loading tries it out and has the last word."""
     architecture = header.text("general.architecture")
     if no_chat(header, ""):
-        return False, "Nothing can be drafted ahead of it, as it writes no text."
+        return False, "No speed-up: it writes no text."
     begins = tuple(f"{architecture}.{state}" for state in _STATES)
     has_state = any(key.startswith(begins) for key in header.values)
     if architecture in _KEEPING_STATES:
-        return True, "It can take back the last tokens that it has read, so replies can be drafted ahead of it."
+        return True, "Supports speed-up, within limits."
     if architecture in (*_RECURRENT, *_HYBRID) or has_state:
-        return False, "It cannot take back what it has read, so nothing can be drafted ahead of it."
-    return True, "It can take back what it has read, so replies can be drafted ahead of it."
+        return False, "No speed-up: it cannot take back what it has read."
+    return True, "Supports speed-up."
 
 
 def memory_of(header: GgufHeader) -> Memory | None:

@@ -129,6 +129,12 @@ class UseLearning(Command):
     settings: LearningSettings
 
 
+class PauseLearning(Command):
+    """Let the drafter rest until it is told to go on, or the app starts anew. Answered with `LearningChanged`."""
+
+    is_paused: bool
+
+
 class ListConversations(StoreCommand):
     pass
 
@@ -294,6 +300,10 @@ class ListHubFiles(HubCommand):
     repository: str
 
 
+class CheckSuggestions(HubCommand):
+    """Answered with `SuggestionsChecked`."""
+
+
 class DownloadTarget(HubCommand):
     """Downloads a model file into the folder of models and adds it to the library. Stopping pauses: the next download
     of the file resumes."""
@@ -305,6 +315,10 @@ class DiscardDownload(LibraryCommand):
     """Deletes the partial file of a paused download. Answered with `DownloadsListed`."""
 
     file: HubFile
+
+
+class ListSuggestions(LibraryCommand):
+    """Answered with `SuggestionsListed`; uses no network."""
 
 
 class ListDownloads(LibraryCommand):

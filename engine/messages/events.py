@@ -26,7 +26,7 @@ from engine.messages.history import History
 from engine.messages.learned import FingerprintPair, ImportOutcome, LearnedSummary, ProfileSummary
 from engine.messages.replies import OriginRun
 from engine.messages.speed import LiveFigures
-from engine.messages.targets import HubFile, HubModel, LibraryTarget, MemoryEstimate, Runtime
+from engine.messages.targets import HubFile, HubModel, LibraryTarget, MemoryEstimate, Runtime, Suggestion
 
 
 @dataclass_transform(frozen_default=True)
@@ -61,6 +61,7 @@ class TargetInfo:
     notice: str = ""  # what the user should know about this target, in sentences; usually empty
     speculation: str = ""  # what drafts for it, or why nothing does, in a sentence
     awaits_drafter: bool = False  # it is still being loaded; `SpeculationChanged` follows
+    can_draft: bool = True  # whether anybody may draft for it, now or later
     num_gpu_layers: int = 0  # on graphics cards
     gpu: str = ""  # names of these; empty if there are none
     identity: str = ""  # as in `TargetSource`
@@ -83,6 +84,7 @@ class SpeculationChanged(Event):
     sentence: str
     is_drafting: bool
     awaits_drafter: bool = False  # it is still being loaded; another event follows
+    can_draft: bool = True  # whether anybody may draft, now or later
     has_failed: bool = False  # it could not be loaded, or failed in a reply; the sentence says why
 
 
@@ -165,6 +167,14 @@ class HubFilesListed(Event):
     repository: str
     files: tuple[HubFile, ...]  # smallest first
     speeds: tuple[FormSpeed, ...] = ()  # of their quantizations on this machine, fastest first; those measured here
+
+
+class SuggestionsListed(Event):
+    suggestions: tuple[Suggestion, ...]  # the more capable first
+
+
+class SuggestionsChecked(Event):
+    found: tuple[tuple[HubFile, HubFile | None], ...]  # each suggested file, and what the hub has in its place now
 
 
 class TargetDownloading(Event):
@@ -263,6 +273,12 @@ class ReplyText(Event):
     origins: tuple[OriginRun, ...] = ()  # of `text`, in order
 
 
+class ReplyRepeats(Event):
+    """The reply that is being written has begun to repeat itself without end; told once for each reply."""
+
+    conversation_id: int
+
+
 class ContextTrimmed(Event):
     """The context filled up in the middle of a reply, and the oldest messages were left out."""
 
@@ -289,6 +305,13 @@ class DrafterLearned(Event):
     before: float  # tokens accepted per round on replies that it did not learn from, by the original drafter
     after: float  # and with the adapter
     num_learned: int  # replies learned from so far
+
+
+class LearningChanged(Event):
+    """The drafter began to learn, while nobody waits for a reply, or ended."""
+
+    is_learning: bool
+    is_paused: bool = False  # by `PauseLearning`
 
 
 class HistoryRead(Event):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from datetime import date, datetime
+from itertools import chain
 from operator import attrgetter
+from statistics import median
 from typing import Any
 
 from engine.messages.replies import ProposerCounts, TextKind, joined_counts
@@ -14,20 +16,25 @@ from engine.messages.replies import ProposerCounts, TextKind, joined_counts
 
 @dataclass(frozen=True, slots=True)
 class TotalSpeedup:
-    """Over plain decoding on this machine: the time that the same tokens would have taken without drafts, divided by
-    the time they took."""
+    """Over plain decoding on this machine, of a typical reply: the median of the replies' ratios.
+
+    Half of all replies may be as odd as they like without moving it far (Huber 1981, a breakdown point of one half),
+    so that no single long reply earns the figure; and it is the same for ratios as for their logarithms, which a mean
+    of ratios is not (Fleming and Wallace 1986). Benchmarks print the same median.
+    """
 
     ratio: float
     error: float  # its standard error
     num_replies: int  # that were compared
-    saved_s: float  # negative: drafting cost time
+    saved_s: float  # by all of them together; negative: drafting cost time
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
     """Sums over replies. Tokens are the target's, times are wall-clock seconds of writing, without the prompt.
 
-    *Compared* replies are those whose time without drafts is known.
+    *Compared* replies are those whose time without drafts is known. Replies that repeated themselves without end are
+    counted, and left out of all other figures.
     """
 
     num_replies: int = 0
@@ -41,13 +48,10 @@ class Tally:
     parted_s: float = 0.0  # of replies whose time was split; parts of it are `draft_s` and `check_s`
     draft_s: float = 0.0
     check_s: float = 0.0
-    num_compared: int = 0
-    plain_s: float = 0.0  # that compared replies would have taken without drafts
-    compared_s: float = 0.0  # that they took
-    plain_squares: float = 0.0  # sums over compared replies, for the spread between them
-    compared_squares: float = 0.0
-    products: float = 0.0
-    plain_variance: float = 0.0  # from the standard errors of plain speeds
+    saved_s: float = 0.0  # over plain decoding, by all compared replies
+    num_slow: int = 0  # of these, slower than plain by counts
+    num_repeating: int = 0  # that repeated themselves
+    ratios: tuple[float, ...] = ()  # of compared replies to plain decoding, in any order
     proposers: tuple[ProposerCounts, ...] = ()  # by key
 
     @property
@@ -70,15 +74,19 @@ class Tally:
 
     @property
     def speedup(self) -> TotalSpeedup | None:
-        """None if no reply was compared. A ratio of sums, so that longer replies weigh more; its error comes from the
-        spread of the replies and from the errors of the plain speeds."""
-        if not self.num_compared or self.compared_s <= 0:
+        """None if no reply was compared."""
+        if not self.ratios:
             return None
-        ratio = self.plain_s / self.compared_s
-        squares = self.plain_squares - 2 * ratio * self.products + ratio**2 * self.compared_squares
-        spread = max(0.0, squares) * self.num_compared / (self.num_compared - 1) if self.num_compared > 1 else 0.0
-        error = math.sqrt(spread + self.plain_variance) / self.compared_s
-        return TotalSpeedup(ratio, error, self.num_compared, self.plain_s - self.compared_s)
+        ordered = sorted(self.ratios)
+        return TotalSpeedup(median(ordered), _error_of_median(ordered), len(ordered), self.saved_s)
+
+
+def _error_of_median(ordered: Sequence[float]) -> float:
+    """Half of what lies within √n / 2 ranks of the middle: whatever the distribution, the true median is as likely
+    between these as within one standard error (David and Nagaraja 2003, section 7.1)."""
+    middle, reach = (len(ordered) - 1) / 2, math.sqrt(len(ordered)) / 2
+    low, high = max(0, math.floor(middle - reach)), min(len(ordered) - 1, math.ceil(middle + reach))
+    return (ordered[high] - ordered[low]) / 2
 
 
 def total(tallies: Iterable[Tally]) -> Tally:
@@ -86,10 +94,13 @@ def total(tallies: Iterable[Tally]) -> Tally:
     if len(found) == 1:
         return found[0]
     sums: dict[str, Any] = {name: sum(map(attrgetter(name), found)) for name in NUMBERS}
-    return Tally(**sums, proposers=joined_counts(counts for tally in found for counts in tally.proposers))
+    ratios = tuple(chain.from_iterable(tally.ratios for tally in found))
+    return Tally(
+        **sums, ratios=ratios, proposers=joined_counts(counts for tally in found for counts in tally.proposers)
+    )
 
 
-NUMBERS = tuple(field.name for field in fields(Tally) if field.name != "proposers")
+NUMBERS = tuple(field.name for field in fields(Tally) if field.name not in ("ratios", "proposers"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ class KnownChances:
 
 
 @dataclass(frozen=True, slots=True)
-class KnownForm:
+class KnownStanding:
     """How a costly proposer was doing."""
 
     num_askings: Annotated[int, Field(ge=0, le=10**12)]
@@ -59,4 +59,4 @@ class KnownPace:
 
     costs: KnownCosts
     chances: Annotated[Mapping[str, KnownChances], Field(max_length=_MOST)] = field(default_factory=dict)
-    forms: Annotated[Mapping[str, KnownForm], Field(max_length=_MOST)] = field(default_factory=dict)
+    standings: Annotated[Mapping[str, KnownStanding], Field(max_length=_MOST)] = field(default_factory=dict)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from engine.messages.speed import LiveFigures, Speedup, speedup_of
+from engine.messages.speed import SLOWER, LiveFigures, Speedup, speedup_of
 
 
 class StopReason(StrEnum):
@@ -82,21 +82,31 @@ class ReplyStatistics:
     check_s: float = 0.0  # of `reply_s`, in the target's passes and the acceptance
     kind: TextKind = TextKind.PROSE
     origins: tuple[OriginRun, ...] = ()  # of the reply's text, in order; empty: not known
+    ratio: float = 0.0  # to plain decoding, by counts; 0 = not known
+    repeats: bool = False  # it repeated itself without end, so that its speed tells nothing
     proposers: tuple[ProposerCounts, ...] = ()  # those that drafted, by key; empty: none did, or not known
 
     @property
     def speedup(self) -> float | None:
-        """Over plain decoding, by this machine's own measure; None where that is not known."""
-        if not self.plain_tokens_per_s or not self.tokens_per_s:
-            return None
+        """Over plain decoding: by counts, or, where these are not known, by this machine's clock; None where neither
+        is."""
+        if self.ratio or not self.plain_tokens_per_s or not self.tokens_per_s:
+            return self.ratio or None
         return self.tokens_per_s / self.plain_tokens_per_s
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether plain decoding would have been faster, by counts."""
+        return 0 < self.ratio < SLOWER
 
     @property
     def shown_speedup(self) -> Speedup | None:
         """The ratio to show to a user: None also where nothing was drafted, the reply is short, or the plain speed is
-        not known well. The error is that of the plain speed alone."""
+        not known well. The error is that of the plain speed alone; by counts there is none."""
         if not self.num_drafted:
             return None
+        if self.ratio:
+            return speedup_of(self.ratio, 0.0, 1.0, 0.0, self.reply_tokens)
         return speedup_of(self.tokens_per_s, 0.0, self.plain_tokens_per_s, self.plain_error, self.reply_tokens)
 
     @property
@@ -122,6 +132,9 @@ class ReplyListener:
 
     def on_text(self, text: str, figures: LiveFigures, origins: tuple[OriginRun, ...]) -> None:
         """The next piece of text, with the origins of its characters."""
+
+    def on_repeating(self) -> None:
+        """It has begun to repeat itself without end; told once."""
 
     def on_trimmed(self, num_left_out: int) -> None:
         """The context filled up during the reply; this many of the oldest turns are left out from now on."""

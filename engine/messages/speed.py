@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 FEWEST_TOKENS = 24  # a reply must be longer, before its ratio is shown
 LARGEST_ERROR = 0.25  # as a share of a ratio that is shown
+SLOWER = 0.97  # below it, a ratio is that of a reply which drafting slowed down
+FASTER = 1.05  # above it, of one which it sped up; between the two, the speed is the plain one
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +17,16 @@ class Speedup:
 
     value: float
     error: float  # its standard error
+
+    @property
+    def is_gain(self) -> bool:
+        """Whether drafting has sped it up, by more than the error."""
+        return self.value > max(FASTER, 1 + self.error)
+
+    @property
+    def is_loss(self) -> bool:
+        """Whether drafting has slowed it down, by more than the error."""
+        return self.value < min(SLOWER, 1 - self.error)
 
 
 def speedup_of(
@@ -52,6 +64,7 @@ class LiveFigures:
     num_accepted: int = 0
     context_used: int = 0
     is_compared: bool = False  # whether plain decoding is measured: not if nobody may draft
+    ratio: float = 0.0  # to plain decoding, by counts; 0 = not known
 
     @property
     def speedup(self) -> Speedup | None:
@@ -59,7 +72,9 @@ class LiveFigures:
         return self.speedup_within(LARGEST_ERROR)
 
     def speedup_within(self, largest_error: float) -> Speedup | None:
-        """None if its error may be larger than that, as a share of it."""
+        """None if its error may be larger than that, as a share of it. By counts it has none."""
+        if self.ratio and self.plain_tokens_per_s:
+            return speedup_of(self.ratio, 0.0, 1.0, 0.0, self.num_measured, largest_error)
         return speedup_of(
             self.mean_tokens_per_s,
             self.mean_error,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from enum import StrEnum
 from pathlib import Path
 
@@ -157,6 +157,30 @@ class HubFile:
     size_bytes: int
     quantization: str  # from its name; empty if that has none
     num_parts: int = 1
+
+
+class Purpose(StrEnum):
+    """What a suggested model is best at."""
+
+    CHAT = "chat"
+    LANGUAGES = "languages"
+    SMALL = "small"
+    REASONING = "reasoning"
+    CODE = "code"
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A model on the hub that the app itself lists, as public catalogues showed it."""
+
+    name: str  # for people
+    purpose: Purpose
+    file: HubFile
+    licence: str
+    read_share: float  # of the file that a pass over one token reads: less than 1 for a mixture of experts
+    seen_in: tuple[str, ...]  # addresses of those catalogues
+    seen_on: date
+    tokens_per_s: float = 0.0  # expected on this machine, without drafts; 0: nothing was measured here
 
 
 @dataclass(frozen=True, slots=True)

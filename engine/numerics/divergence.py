@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from engine.numerics.likeliest import Ids, LogitRow, check_finite, largest
+from engine.numerics.likeliest import Ids, LogitRow, RowScan, check_finite
 
 Logs = npt.NDArray[np.float64]
 
@@ -33,7 +33,7 @@ def log_probabilities(logits: LogitRow) -> Logs:
 
 def likeliest_logs(logits: LogitRow, count: int) -> LikeliestLogs:
     """The `count` likeliest tokens of a row. Raises TargetUnusable."""
-    ids, _ = largest(logits, min(count, len(logits)))
+    ids, _ = RowScan(logits).largest(count)
     logs = log_probabilities(logits)
     return LikeliestLogs(ids, logs[ids], _log_rest(logs, ids))
 

@@ -20,6 +20,9 @@ from engine.numerics.likeliest import Ids, LogitRow, RowScan, descending
 
 Probabilities = npt.NDArray[np.float64]
 
+_CERTAIN: Probabilities = np.ones(1)
+_CERTAIN.flags.writeable = False
+
 
 class Dice(Protocol):
     """All randomness, as two verbs, so that a test can go through every outcome instead."""
@@ -75,7 +78,7 @@ def distribution_of(row: RowScan, settings: SamplingSettings, history: Sequence[
     if _penalises(settings) and history:
         row = RowScan(_penalised(row.logits, settings, history))
     if settings.temperature == 0:
-        return Distribution(np.array([row.best()[0]]), np.ones(1))
+        return Distribution(np.array([row.best()[0]]), _CERTAIN)
     if settings.top_k == 0 and settings.top_p == 1 and settings.min_p == 0:
         weights = row.logits.astype(np.float64)
         weights -= row.best()[1]

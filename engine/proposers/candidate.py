@@ -12,8 +12,8 @@ from typing import ParamSpec, TypeVar
 from engine.messages.origins import Origin
 from engine.numerics.draft import NO_DRAFT, Draft
 from engine.numerics.draft_length import USUAL_LENGTH, PassCosts, best_gain
-from engine.proposers.form import Form, StepCosts
 from engine.proposers.interface import Context, Proposer, Worth, label_of
+from engine.proposers.standing import Standing, StepCosts
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -93,31 +93,31 @@ class Candidate:
         self._passes = passes
         expected_s = proposer.step_s or proposer.measure_cost() if step_s is None else step_s
         self.costs = StepCosts(passes, expected_s, step_s is not None)
-        self.form = Form()
+        self.standing = Standing()
 
     def may_be_asked(self, context: Context, rate: float) -> bool:
         """Whether asking can pay, and is worth what it has to read first over the rest of the reply."""
-        form, costs = self.form, self.costs
-        if not costs.can_pay or form.is_resting:
+        standing, costs = self.standing, self.costs
+        if not costs.can_pay or standing.is_resting:
             return False
         unread_s = costs.read_s * call(self.proposer, self.proposer.num_unread, context)
         if unread_s <= costs.step_s:
             return True
-        hoped = max(form.gain(rate), _HOPE if form.num_askings else _FIRST_HOPE)
-        return hoped * _HORIZON / (1 + form.tokens) > rate * unread_s
+        hoped = max(standing.gain(rate), _HOPE if standing.num_askings else _FIRST_HOPE)
+        return hoped * _HORIZON / (1 + standing.tokens) > rate * unread_s
 
     def wants_a_try(self, rate: float) -> bool:
         """Whether its expected gain says too little to be compared with that of others."""
-        return not self.form.is_known or self.form.is_stale or self.form.gain(rate) <= 0
+        return not self.standing.is_known or self.standing.is_stale or self.standing.gain(rate) <= 0
 
     def may_be_tried(self, free_gain: float) -> bool:
         """Whether now is the time: a free guess that gains much is not given up for a try."""
-        return not self.form.is_known or free_gain < _MOST_FORGONE
+        return not self.standing.is_known or free_gain < _MOST_FORGONE
 
     def best_start(self, guesses: Iterable[Draft], rate: float, longest: int, bar: float) -> tuple[Draft, float] | None:
         """The tokens of a free guess (often none) that it should go on from, and the tokens gained by both together;
         None where that does not exceed `bar`."""
-        asking, single_s = self.form.gain(rate), self._passes.of(1)
+        asking, single_s = self.standing.gain(rate), self._passes.of(1)
         best, gain = (NO_DRAFT, asking) if asking > bar else (None, bar)
         for guess in guesses if self.proposer.continues else ():
             accepted, gained, length = 1.0, 0.0, 0
@@ -125,7 +125,7 @@ class Candidate:
                 accepted *= chance
                 gained += accepted
                 # Asking costs as much where the tokens ahead are rejected, but gains nothing.
-                lost = (1 - accepted) * self.form.tokens
+                lost = (1 - accepted) * self.standing.tokens
                 total = gained - rate * (self._passes.of(1 + ahead) - single_s) + asking - lost
                 if total > gain:
                     length, gain = ahead, total
@@ -138,7 +138,7 @@ class Candidate:
         if not start.tokens:
             draft, seconds = self.draft(context, longest, self.worth(rate))
             seconds = seconds + self._passes.of(1 + len(draft.tokens)) - self._passes.of(1)
-            self.form.note(expected_tokens(draft.chances), seconds, draft.chances, rate)
+            self.standing.note(expected_tokens(draft.chances), seconds, draft.chances, rate)
             return draft
         # Nothing is concluded from this one: it had less room than it would have filled.
         context = replace(context, ahead=start.tokens)
@@ -156,7 +156,7 @@ class Candidate:
         self.costs.expect(call(self.proposer, self.proposer.measure_cost))
 
     def worth(self, rate: float, before: tuple[float, ...] = (), always: Always | None = None) -> GoingRate:
-        return GoingRate(self._passes, rate, self.costs.step_s, self.form.next_chance, before, always)
+        return GoingRate(self._passes, rate, self.costs.step_s, self.standing.next_chance, before, always)
 
 
 def expected_tokens(chances: Sequence[float]) -> float:

@@ -31,7 +31,7 @@ PROPOSERS = (
     LISTED_DRAFTER := Listed(
         DRAFTER := Origin("drafter", "Drafter", "#d9f0ea", "#15423f"), "engine.proposers.drafted.DrafterProposer"
     ),
-    Listed(RECALL := Origin("recall", "Recall", "#fbeccb", "#45361a"), "engine.proposers.recall.RecallProposer"),
+    Listed(RECALL := Origin("recall", "Earlier text", "#fbeccb", "#45361a"), "engine.proposers.recall.RecallProposer"),
 )
 
 

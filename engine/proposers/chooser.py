@@ -67,8 +67,8 @@ class Chooser:
         key, label = proposer.origin.key, label_of(proposer)
         if proposer.calibration is not None and label in self._known.chances:
             proposer.calibration.know(self._known.chances[label])
-        if candidate is not None and label in self._known.forms:
-            candidate.form.know(self._known.forms[label])
+        if candidate is not None and label in self._known.standings:
+            candidate.standing.know(self._known.standings[label])
         with self._joining:
             self._labels[key] = label
             self._remove(key)
@@ -94,11 +94,16 @@ class Chooser:
         return self._costs.baseline
 
     @property
+    def passes(self) -> PassCosts:
+        """What passes of the target cost."""
+        return self._passes
+
+    @property
     def known(self) -> KnownPace:
         """All that is worth keeping, also of proposers that are not there now."""
         chances = {label_of(each): each.calibration.known for each in self._all() if each.calibration is not None}
-        forms = {label_of(each.proposer): each.form.known for each in self._costly}
-        return KnownPace(self._passes.known, {**self._known.chances, **chances}, {**self._known.forms, **forms})
+        standings = {label_of(each.proposer): each.standing.known for each in self._costly}
+        return KnownPace(self._passes.known, {**self._known.chances, **chances}, {**self._known.standings, **standings})
 
     @property
     def has_costly(self) -> bool:
@@ -162,7 +167,9 @@ class Chooser:
             if not candidate.may_be_asked(context, rate):
                 continue
             if not candidate.wants_a_try(rate):
-                found = candidate.best_start(guesses, rate, longest, gain + self._price(candidate.form.seconds, rate))
+                found = candidate.best_start(
+                    guesses, rate, longest, gain + self._price(candidate.standing.seconds, rate)
+                )
                 if found is not None:
                     asked, (start, gain) = candidate, found
             elif candidate.may_be_tried(free_gain):  # from the beginning, to see how it does alone
@@ -170,7 +177,7 @@ class Chooser:
                 break
         for candidate in self._costly:
             if candidate is not asked:
-                candidate.form.pause(passed_over=asked is not None)
+                candidate.standing.pause(passed_over=asked is not None)
         if asked is None:
             return best
         return self._with_more(context, asked.ask(context, start, longest, rate), longest, rate)

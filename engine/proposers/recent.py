@@ -12,7 +12,7 @@ _MEMORY = 0.97  # of who drafted how far
 class Activity:
     """What was done recently, as running means over some thirty rounds."""
 
-    shares: dict[str, float]  # of the rounds, by the labels of those who drafted, like “recall and drafter”
+    shares: dict[str, float]  # of the rounds, by the labels of those who drafted, like “earlier text and drafter”
     length: float  # tokens of a draft
     can_pay: bool  # whether a costly proposer would, if nearly every guess was accepted
 

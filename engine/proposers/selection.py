@@ -168,14 +168,14 @@ def _chance(usual: float, num: float, right: float) -> float:
 def _why(best: DrafterProspect) -> str:
     return (
         f"With {best.source.label}, this model is expected to write {best.speedup:.1f} times as fast as without "
-        f"guesses: {best.chance_first:.0%} of its first guesses are right, and one takes {best.step_s * 1e3:.1f} ms."
+        f"speed-up: {best.chance_first:.0%} of its first guesses are right, and one takes {best.step_s * 1e3:.1f} ms."
     )
 
 
 def _why_nobody(best: DrafterProspect | None) -> str:
     if best is None:
-        return "No drafter is there for this model."
+        return "There is no drafter for this model."
     return (
-        f"No drafter pays for this model on this machine, so none is loaded: the best of them, {best.source.label}, is "
-        f"expected to make it write {best.speedup:.2f} times as fast as without guesses."
+        f"No drafter pays for this model on this computer, so none is loaded. With the best, {best.source.label}, it "
+        f"is expected to write {best.speedup:.2f} times as fast as without speed-up."
     )

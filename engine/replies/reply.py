@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 
+from engine.clock import now
 from engine.config import ReplySettings
 from engine.decoding.figures import DecodingFigures
 from engine.decoding.loop import Decoder
@@ -18,11 +20,14 @@ from engine.messages.origins import TARGET
 from engine.messages.replies import ProposerCounts, ReplyListener, ReplyStatistics, StopReason
 from engine.messages.speed import LiveFigures
 from engine.numerics.likeliest import DistributionNotes
+from engine.numerics.repetition import LOOK_EVERY, repeats
 from engine.replies.prompt import Prompt, PromptBuilder
-from engine.replies.speed import ReplyClock
+from engine.replies.speed import ReplyClock, ratio_by_counts
 from engine.replies.text import TextOrigins, TextStream, num_whole, origin_of, text_kind
 from engine.stop_signal import StopSignal
 from engine.target.interface import FloatRows, Interrupted, Target
+
+_FIGURES_S = 0.05  # for which the figures of a reply in progress stay: nobody sees more of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +141,12 @@ class _Run:
         self._stream = TextStream(settings.stop_strings)
         self._origins = TextOrigins()
         self._clock = ReplyClock(speculation)
+        self._figures, self._figures_until = LiveFigures(), -math.inf
         self._pieces: list[str] = []
         self._tokens: list[int] = []
+        self._speculation = speculation
         self._num_evaluated = 0
+        self._repeats = False
 
     def finish(self) -> Reply:
         self._listener.on_prompt(len(self._prompt.tokens), self._prompt.num_left_out)
@@ -193,7 +201,7 @@ class _Run:
         for place, token in enumerate(tokens):
             if token in vocabulary.end_of_generation:
                 return text, StopReason.END
-            self._tokens.append(token)
+            self._add(token)
             if token not in vocabulary.special:  # marks of the chat template are not text
                 num_before = stream.num_decoded
                 text += stream.push(vocabulary.pieces[token])
@@ -204,6 +212,12 @@ class _Run:
             if self._settings.max_tokens is not None and len(self._tokens) >= self._settings.max_tokens:
                 return text, StopReason.LENGTH
         return text, None
+
+    def _add(self, token: int) -> None:
+        self._tokens.append(token)
+        if not self._repeats and len(self._tokens) % LOOK_EVERY == 0 and repeats(self._tokens):
+            self._repeats = True
+            self._listener.on_repeating()
 
     def _make_room(self) -> FloatRows | None:
         """Leaves out the oldest turns, and reads the others and the reply so far again; None if nothing can leave."""
@@ -228,7 +242,14 @@ class _Run:
     def _show(self, text: str) -> None:
         if text:
             self._pieces.append(text)
-            self._listener.on_text(text, self._live_figures(), self._origins.release(len(text)))
+            if now() >= self._figures_until:
+                self._figures, self._figures_until = self._live_figures(), now() + _FIGURES_S
+            self._listener.on_text(text, self._figures, self._origins.release(len(text)))
+
+    @property
+    def _ratio(self) -> float:
+        passes = None if self._speculation is None else self._speculation.passes
+        return 0.0 if passes is None else ratio_by_counts(self._decoder.figures, passes)
 
     def _live_figures(self) -> LiveFigures:
         figures, pace = self._decoder.figures, self._clock.pace
@@ -246,6 +267,7 @@ class _Run:
             num_accepted=figures.num_accepted,
             context_used=len(self._session.tokens),
             is_compared=self._clock.is_compared,
+            ratio=self._ratio,
         )
 
     def _statistics(self, reason: StopReason) -> ReplyStatistics:
@@ -274,4 +296,6 @@ class _Run:
                 ProposerCounts(key, counts.num_rounds, counts.num_drafted, counts.num_accepted)
                 for key, counts in sorted(figures.by_proposer.items())
             ),
+            ratio=self._ratio,
+            repeats=self._repeats,
         )

@@ -8,12 +8,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from engine import clock
+from engine.decoding.figures import DecodingFigures
 from engine.decoding.speculation import Speculation
+from engine.numerics.draft_length import PassCosts
 
 _WINDOW_S = 1.0  # of the present speed
 _MIN_WINDOW_ROUNDS = 4  # however long they take
 _MIN_PLAIN_ROUNDS = 4  # without a draft, before the speed of plain decoding counts as known
 _MAX_LOADING_SHARE = 0.1  # of a reply; when the drafter was loading for longer, the ratio to plain decoding is unknown
+
+
+def ratio_by_counts(figures: DecodingFigures, passes: PassCosts) -> float:
+    """How many times as fast as plain decoding a reply was written, every pass taking what such passes are known to
+    take by now, this reply's among them: so a hiccup of the machine is no fault of the drafts, and no gain. 0 where
+    nothing was written."""
+    drafting_s = passes.change_s * figures.num_changes + figures.draft_s
+    spent_s = sum(passes.of(num_rows) * count for num_rows, count in figures.passes.items()) + drafting_s
+    return figures.num_written * passes.of(1) / spent_s if spent_s > 0 else 0.0
 
 
 class ReplyPace:

@@ -31,6 +31,7 @@ from engine.messages.events import (
     PromptProgress,
     PromptStored,
     ReplyFinished,
+    ReplyRepeats,
     ReplyStarted,
     ReplyText,
 )
@@ -109,7 +110,7 @@ class ChatService:
         conversation = self._repository.open_branch(command.conversation_id, command.message_id)
         *branch, prompt = conversation.messages
         if prompt.role is not Role.USER:
-            raise ConversationMissing("Only a message of yours can be edited; choose one.")
+            raise ConversationMissing("Only your own messages can be edited.")
         self._ask(conversation, branch, command.prompt, command.settings, stop)
 
     def _ask(
@@ -146,7 +147,7 @@ class ChatService:
         while branch and not _is_prompt(branch[-1]):
             branch.pop()
         if not branch:
-            raise ConversationMissing("There is nothing to answer in this conversation yet; write a message first.")
+            raise ConversationMissing("There is nothing to answer in this chat yet; write a message first.")
         turns = _turns(conversation.system_prompt, branch)
         prepared = self._writer.prepare(turns, command.conversation_id)
         self._reply(prepared, branch[-1], conversation, command.settings, stop)
@@ -154,10 +155,12 @@ class ChatService:
     def _continue(self, command: ContinueReply, stop: StopSignal) -> None:
         conversation = self._repository.open_conversation(command.conversation_id)
         if len(conversation.messages) < 2 or conversation.messages[-1].role is not Role.ASSISTANT:
-            raise NotPossible("There is no reply to go on with at the end of this conversation; write a message first.")
+            raise NotPossible("There is no reply to continue in this chat; write a message first.")
         *branch, before = conversation.messages
         if not any(map(_is_prompt, branch)):  # in a chat that came from a file
-            raise NotPossible("This reply answers no message of yours, so it cannot go on; write a message first.")
+            raise NotPossible(
+                "This reply answers no message of yours, so it cannot be continued; write a message first."
+            )
         turns = _turns(conversation.system_prompt, branch)
         prepared = self._writer.prepare(turns, command.conversation_id, before.text)
         self._reply(prepared, branch[-1], conversation, command.settings, stop, before)
@@ -192,6 +195,8 @@ class ChatService:
         )
         self._emit(ReplyFinished(message, self._repository.find_siblings(message)))
         self._announce(conversation.summary.id)
+        if reply.statistics.is_slow and not conversation.summary.incognito:
+            _logger.warning("reply %d was slower than without drafts: %s", message.id, _why_slow(reply))
         if learns:
             self._recall_reply(prepared, prompt, message, reply, before)
             if before is None:
@@ -233,9 +238,11 @@ class ChatService:
         if reply.failure is not None:
             raise reply.failure
         if reply.statistics.stop_reason is StopReason.CONTEXT_FULL:
-            raise NotPossible("The context of this model is full; load it with a bigger one to let the reply go on.")
+            raise NotPossible(
+                "The context of this model is full; load it with a bigger context size to continue the reply."
+            )
         if reply.statistics.stop_reason is not StopReason.STOPPED:
-            raise NotPossible("The model has nothing to add to this reply; ask it for more in a message.")
+            raise NotPossible("The model has nothing to add to this reply; ask for more in a message.")
         self._emit(ReplyFinished(before, self._repository.find_siblings(before)))
 
     def _sampled(self, settings: ReplySettings, own: OwnSampling) -> ReplySettings:
@@ -268,6 +275,9 @@ class _ReplyEvents(ReplyListener):
     def on_text(self, text: str, figures: LiveFigures, origins: tuple[OriginRun, ...]) -> None:
         self.emit(ReplyText(self.prompt.conversation_id, text, figures, origins))
 
+    def on_repeating(self) -> None:
+        self.emit(ReplyRepeats(self.prompt.conversation_id))
+
     def on_trimmed(self, num_left_out: int) -> None:
         self.emit(ContextTrimmed(self.prompt.conversation_id, num_left_out))
 
@@ -284,6 +294,16 @@ def _is_prompt(message: Message) -> bool:
 def _before_last_prompt(branch: Sequence[Message]) -> Sequence[Message]:
     places = [place for place, message in enumerate(branch) if message.role is Role.USER]
     return branch[: places[-1]] if places else ()
+
+
+def _why_slow(reply: Reply) -> str:
+    figures = reply.figures
+    passes = ", ".join(f"{count} over {num_rows}" for num_rows, count in sorted(figures.passes.items()))
+    accepted = ", ".join(f"{each.key} {each.num_accepted} of {each.num_drafted}" for each in reply.statistics.proposers)
+    return (
+        f"{reply.statistics.ratio:.3f} by counts, {figures.num_written} tokens in passes by rows: {passes} "
+        f"({figures.num_changes} changes); guesses accepted: {accepted or 'none'}; {figures.draft_s:.2f} s of drafting"
+    )
 
 
 def _joined(before: Message, reply: Reply) -> Reply:

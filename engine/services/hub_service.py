@@ -15,13 +15,23 @@ from typing import TYPE_CHECKING
 from engine.config import EngineConfig, update_url
 from engine.drafter.choice import downloaded_file, fetched_folder, hub_file, is_fetched
 from engine.errors import FetchFailed
-from engine.messages.commands import CheckForUpdate, DownloadTarget, FetchDrafter, HubCommand, ListHubFiles, SearchHub
+from engine.library.suggestions import read_suggestions
+from engine.messages.commands import (
+    CheckForUpdate,
+    CheckSuggestions,
+    DownloadTarget,
+    FetchDrafter,
+    HubCommand,
+    ListHubFiles,
+    SearchHub,
+)
 from engine.messages.events import (
     DrafterFetched,
     DrafterFetching,
     HubFilesListed,
     HubSearched,
     Listener,
+    SuggestionsChecked,
     TargetDownloaded,
     TargetDownloading,
     UpdateChecked,
@@ -46,9 +56,9 @@ class HubService:
 
     def handle(self, command: HubCommand, stop: StopSignal) -> None:
         match command:
-            case SearchHub() | ListHubFiles():
+            case SearchHub() | ListHubFiles() | CheckSuggestions():
                 if not stop.is_set():  # otherwise a newer search replaces it
-                    self._search(command)
+                    self._search(command, stop)
             case DownloadTarget(file):
                 self.download(file, stop)
             case FetchDrafter(name):
@@ -81,14 +91,20 @@ class HubService:
                 self._library().report_downloads()
         self._emit(DrafterFetched(name))
 
-    def _search(self, command: SearchHub | ListHubFiles) -> None:
-        from engine.hub.search import list_files, search_models
+    def _search(self, command: SearchHub | ListHubFiles | CheckSuggestions, stop: StopSignal) -> None:
+        from engine.hub.search import find_file, list_files, search_models
 
-        if isinstance(command, SearchHub):
-            self._emit(HubSearched(command.words, search_models(command.words)))
-        else:
-            files = list_files(command.repository)
-            self._emit(HubFilesListed(command.repository, files, self._library().form_speeds(files)))
+        match command:
+            case SearchHub(words):
+                self._emit(HubSearched(words, search_models(words)))
+            case ListHubFiles(repository):
+                listed = list_files(repository)
+                self._emit(HubFilesListed(repository, listed, self._library().form_speeds(listed)))
+            case CheckSuggestions():
+                suggested = [each.file for each in read_suggestions()]
+                self._emit(
+                    SuggestionsChecked(tuple((file, find_file(file)) for file in suggested if not stop.is_set()))
+                )
 
 
 def fetch_drafter(

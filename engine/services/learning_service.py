@@ -17,7 +17,7 @@ import psutil
 from engine.config import LearningSettings
 from engine.errors import ConversationMissing, MendableError
 from engine.messages.conversations import ChatTurn, Message, Role
-from engine.messages.events import DrafterLearned, Listener
+from engine.messages.events import DrafterLearned, LearningChanged, Listener
 from engine.messages.learned import AdapterRecord, FingerprintPair, Lesson, VerifiedReply
 from engine.services.era import Era
 from engine.services.pupil import Forgotten, Outdated, Pupil
@@ -96,6 +96,8 @@ class LearningService:
         self._pupil: Pupil | None = None  # of the learner's thread
         self._time = LearningTime(open_repository)  # of the learner's thread
         self._num_waiting = 0
+        self._is_held = False
+        self._told = LearningChanged(is_learning=False)
         self._closed = False
         self._thread: threading.Thread | None = None
 
@@ -171,9 +173,12 @@ class LearningService:
     def take(
         self, message: Message, turns: Sequence[ChatTurn], reply: VerifiedReply | None, vocabulary: Vocabulary
     ) -> None:
-        """A stored reply to learn from, the turns it answers, and the vocabulary it was written in."""
+        """A stored reply to learn from, unless it repeated itself without end; the turns it answers, and the vocabulary
+        it was written in."""
         drafting, era = self._drafting, self.era.number
         if reply is None or drafting is None or drafting.vocabulary != vocabulary:
+            return
+        if message.statistics is not None and message.statistics.repeats:
             return
         try:
             system_prompt = next((turn.text for turn in turns if turn.role is Role.SYSTEM), "")
@@ -215,6 +220,13 @@ class LearningService:
                 self._num_waiting -= 1
                 self._changed.notify()
 
+    def hold(self, is_held: bool) -> None:
+        """The user's own pause: nothing is learned, as while somebody waits, until it is ended."""
+        with self._changed:
+            self._is_held = is_held
+            self._tell(is_learning=False)
+            self._changed.notify()
+
     def close(self) -> None:
         with self._changed:
             self._closed = True
@@ -236,11 +248,13 @@ class LearningService:
         _lower_priority()
         while True:
             with self._changed:
+                self._tell(self._is_due and self._has_work)
                 self._changed.wait_for(lambda: self._closed or self._is_due, _LOOK_AGAIN_S)
                 if self._closed:
                     break
                 if not self._is_due:
                     continue
+                self._tell(self._has_work)
                 drafting, settings, era = _pupil_of(self._drafting), self._settings, self.era.number
                 changes, self._changes = self._changes, []
             assert drafting is not None
@@ -255,9 +269,17 @@ class LearningService:
                 _logger.exception("learning failed; it begins again with the next reply")
                 self._pupil = None
                 with self._changed:
+                    self._tell(is_learning=False)
                     self._changed.wait_for(lambda: self._closed or bool(self._changes))
             self._time.save(is_resting=not (self._changes or self._has_work))
         self._time.save()
+
+    def _tell(self, is_learning: bool) -> None:
+        """Where that has changed; with the lock, so that nothing is told out of order."""
+        now = LearningChanged(is_learning, self._is_held)
+        if now != self._told:
+            self._told = now
+            self._emit(now)
 
     def _learn(self, drafting: Teachable, era: int, changes: Sequence[Callable[[Pupil], None]]) -> None:
         """One step."""
@@ -271,13 +293,17 @@ class LearningService:
 
     @property
     def _is_due(self) -> bool:
-        if _pupil_of(self._drafting) is None or self._num_waiting or not self._settings.enabled:
+        if _pupil_of(self._drafting) is None or self._must_wait or not self._settings.enabled:
             return False
         pupil = self._pupil
         is_current = pupil is not None and pupil.drafting is _pupil_of(self._drafting) and pupil.era == self.era.number
         if is_current and not (self._changes or self._has_work):
             return False
         return self._settings.on_battery or not self._on_battery()
+
+    @property
+    def _must_wait(self) -> bool:
+        return self._is_held or self._num_waiting > 0
 
     @property
     def _has_work(self) -> bool:
@@ -306,7 +332,7 @@ class LearningService:
             _logger.warning("n-grams were not loaded: %s", error)
 
     def _check(self) -> None:
-        if self._num_waiting or self._closed or not self._settings.enabled:
+        if self._must_wait or self._closed or not self._settings.enabled:
             raise _Preempted
 
     def _rest(self, settings: LearningSettings) -> None:

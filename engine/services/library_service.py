@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from engine.config import TargetOptions, TargetSettings
@@ -14,6 +14,7 @@ from engine.library.estimate import estimate
 from engine.library.facts import TargetFacts, encode, facts_of
 from engine.library.form_speeds import form_speeds
 from engine.library.scanning import find_models
+from engine.library.suggestions import expected_speed, read_suggestions
 from engine.messages.commands import (
     AddTargets,
     ChangeTargetOptions,
@@ -21,12 +22,28 @@ from engine.messages.commands import (
     EstimateMemory,
     LibraryCommand,
     ListDownloads,
+    ListSuggestions,
     ListTargets,
     RemoveTarget,
 )
-from engine.messages.events import DownloadsListed, Listener, MemoryEstimated, TargetInfo, TargetsListed
+from engine.messages.events import (
+    DownloadsListed,
+    Listener,
+    MemoryEstimated,
+    SuggestionsListed,
+    TargetInfo,
+    TargetsListed,
+)
 from engine.messages.forms import FormSpeed, TuneReport
-from engine.messages.targets import GpuSupport, HubFile, LibraryTarget, MemoryEstimate, TargetRecord, TargetSource
+from engine.messages.targets import (
+    GpuSupport,
+    HubFile,
+    LibraryTarget,
+    MemoryEstimate,
+    Suggestion,
+    TargetRecord,
+    TargetSource,
+)
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.target.model_files import is_gguf, model_name, part_paths
@@ -70,6 +87,8 @@ class LibraryService:
                 self._change_options(path, options)
             case EstimateMemory(path, settings):
                 self._emit(MemoryEstimated(command, self.estimate(path, settings)))
+            case ListSuggestions():
+                self._emit(SuggestionsListed(self.suggestions()))
             case ListDownloads():
                 self.report_downloads()
             case DiscardDownload(file):
@@ -137,6 +156,19 @@ class LibraryService:
         """Of the quantizations of one model on the hub, fastest here first; empty where nothing like it was
         measured."""
         return form_speeds(self._repository.tune_reports(self._build()).values(), files)
+
+    def suggestions(self) -> tuple[Suggestion, ...]:
+        """With the speeds that are expected here, from what was measured of targets and of their forms."""
+        build = self._build()
+        seconds = self._repository.single_passes(build)
+        records = self._repository.list_targets()
+        measured = [(each.size_bytes, seconds[each.identity]) for each in records if each.identity in seconds]
+        for report in self._repository.tune_reports(build).values():
+            measured += [(each.size_bytes, each.passes[0][1]) for each in (report.original, *report.forms)]
+        return tuple(
+            replace(each, tokens_per_s=expected_speed(each.read_share * each.file.size_bytes, measured))
+            for each in read_suggestions()
+        )
 
     def report_downloads(self) -> None:
         self._emit(DownloadsListed(self.downloads.list()))

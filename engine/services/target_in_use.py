@@ -183,7 +183,7 @@ class TargetInUse:
 
 def speculation_changed(name: str, now: Speculation) -> SpeculationChanged:
     """`name`: of the target."""
-    return SpeculationChanged(name, now.state, now.is_drafting, now.is_loading, has_failed=now.has_failed)
+    return SpeculationChanged(name, now.state, now.is_drafting, now.is_loading, now.can_draft, now.has_failed)
 
 
 def _in_percents(name: str, emit: Listener) -> Callable[[float], None]:
@@ -216,6 +216,7 @@ def _describe(source: TargetSource, target: Target, speculation: Speculation, se
         notice=" ".join(_notices(target, settings)),
         speculation=speculation.state,
         awaits_drafter=speculation.is_loading,
+        can_draft=speculation.can_draft,
         num_gpu_layers=description.num_gpu_layers,
         gpu=description.gpu,
         identity=source.identity,
@@ -231,7 +232,7 @@ def _notices(target: Target, settings: TargetSettings) -> Iterator[str]:
             "computed by the CPU, which takes longer. A smaller context size or quantization leaves room for more."
         )
     if not description.chat_template:
-        yield "This model brings no chat template; ChatML is used, which may not suit it."
+        yield "This model has no chat template; ChatML is used, which may not suit it."
     if TargetFeature.ROLLBACK in target.features and not target.limits.rolls_back_freely:
         yield (
             f"This model can take back only the last {target.limits.max_rollback} tokens that it has read: writing a "
@@ -239,6 +240,6 @@ def _notices(target: Target, settings: TargetSettings) -> Iterator[str]:
         )
     if TargetFeature.ROLLBACK not in target.features:
         yield (
-            "This model cannot take back what it has read: writing a reply again reads the whole chat anew, and "
-            "nothing can be drafted ahead of it."
+            "This model cannot take back what it has read, so it gets no speed-up, and regenerating a reply "
+            "reads the whole chat again."
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import fields, replace
@@ -14,6 +15,7 @@ from sqlalchemy.dialects.sqlite import insert
 from engine.messages.history import NUMBERS, AdapterNote, History, LearningDay, Portion, Tally, total
 from engine.messages.learned import TargetStatistics
 from engine.messages.replies import ProposerCounts, TextKind
+from engine.messages.speed import SLOWER
 from engine.storage import adapters, ngrams, recall
 from engine.storage.connections import raw_rows
 from engine.storage.schema import LearningDayRow, read_time
@@ -32,38 +34,38 @@ _SUMS = {
     "parted_s": "total(iif(check_s > 0, reply_s, 0))",
     "draft_s": "total(iif(check_s > 0, draft_s, 0))",
     "check_s": "total(check_s)",
-    "num_compared": "count(plain_s)",
-    "plain_s": "total(plain_s)",
-    "compared_s": "total(iif(plain_s > 0, reply_s, 0))",
-    "plain_squares": "total(plain_s * plain_s)",
-    "compared_squares": "total(iif(plain_s > 0, reply_s * reply_s, 0))",
-    "products": "total(plain_s * reply_s)",
-    "plain_variance": "total(plain_s * plain_error * plain_s * plain_error)",
+    "saved_s": "total(reply_s * (over_plain - 1))",
+    "num_slow": f"total(0 < ratio AND ratio < {SLOWER})",
 }
+_SUMS = {name: f"{added} FILTER (WHERE NOT repeats)" for name, added in _SUMS.items()}
+_SUMS["num_repeating"] = "count(*) FILTER (WHERE repeats)"
 # Who wrote a reply: an identity, which may be empty and has no blank, a blank and a name.
 _WRITER = "iif(typeof(target_identity) = 'text', target_identity, '') || ' ' || target_name"
-# SQLite adds up faster than the rows can be read. `timed`: see `ReplyStatistics.tokens_per_s`.
+# SQLite adds up faster than the rows can be read. `timed`: see `ReplyStatistics.tokens_per_s`; `over_plain`: see
+# `ReplyStatistics.speedup`.
 _REPLIES = f"""
 WITH replies AS (
     SELECT messages.id AS id, messages.conversation_id AS chat, messages.created_at AS at,
     date(messages.created_at, 'localtime') AS day, {_WRITER} AS target, kind,
     max(0, reply_tokens - (stop_reason <> 'end')) AS timed, reply_tokens, reply_s, num_rounds, num_drafted,
-    num_accepted, draft_s, check_s, plain_tokens_per_s, plain_error
+    num_accepted, draft_s, check_s, plain_tokens_per_s, ratio, repeats
     FROM reply_statistics JOIN messages ON messages.id = reply_statistics.message_id
     JOIN conversations ON conversations.id = messages.conversation_id
     WHERE conversations.deleted_at IS NULL AND typeof(messages.target_name) = 'text' AND day IS NOT NULL
 )"""
 _PORTIONS = f"""{_REPLIES}, compared AS MATERIALIZED (
-    SELECT *, iif(timed > 0 AND reply_s > 0 AND plain_tokens_per_s > 0, timed / plain_tokens_per_s, NULL) AS plain_s
+    SELECT *, CASE WHEN typeof(ratio) = 'real' AND ratio > 0 THEN ratio
+    WHEN min(timed, reply_s, plain_tokens_per_s) > 0 THEN timed / plain_tokens_per_s / reply_s END AS over_plain
     FROM replies
 )
-SELECT chat, day, target, kind, min(at), {", ".join(_SUMS[name] for name in NUMBERS)}
+SELECT chat, day, target, kind, min(at), json_group_array(over_plain) FILTER (WHERE NOT repeats AND over_plain > 0),
+{", ".join(_SUMS[name] for name in NUMBERS)}
 FROM compared GROUP BY chat, day, target, kind ORDER BY min(at)
 """
 _PROPOSERS = f"""{_REPLIES}
 SELECT chat, day, target, kind, key, total(reply_proposers.num_rounds), total(reply_proposers.num_drafted),
 total(reply_proposers.num_accepted) FROM replies JOIN reply_proposers ON message_id = id
-WHERE typeof(key) = 'text' GROUP BY chat, day, target, kind, key ORDER BY key
+WHERE typeof(key) = 'text' AND NOT repeats GROUP BY chat, day, target, kind, key ORDER BY key
 """
 _TAUGHT = f"""
 SELECT DISTINCT fingerprint, {_WRITER} FROM lessons JOIN vocabularies ON vocabularies.id = vocabulary_id
@@ -125,10 +127,10 @@ def _read_portions(connection: Connection) -> tuple[list[Portion], dict[str, str
     proposers: dict[tuple[object, ...], list[ProposerCounts]] = defaultdict(list)
     for *group, key, num_rounds, num_drafted, num_accepted in raw_rows(connection, _PROPOSERS):
         proposers[tuple(group)].append(ProposerCounts(key, int(num_rounds), int(num_drafted), int(num_accepted)))
-    for chat, day, target, kind, at, *sums in raw_rows(connection, _PORTIONS):
+    for chat, day, target, kind, at, ratios, *sums in raw_rows(connection, _PORTIONS):
         began_at = read_time(at)
         if began_at is not None and kind in _KINDS:
-            tally = _tally(sums, proposers.get((chat, day, target, kind), ()))
+            tally = _tally(sums, json.loads(ratios), proposers.get((chat, day, target, kind), ()))
             portions.append(Portion(chat, began_at, date.fromisoformat(day), target, _KINDS[kind], tally))
     names = _names([portion.target_name for portion in portions])
     return [replace(portion, target_name=names[portion.target_name]) for portion in portions], names
@@ -168,11 +170,11 @@ def _sum(portions: Sequence[Portion]) -> Portion:
     return replace(portions[0], tally=total(portion.tally for portion in portions))
 
 
-def _tally(sums: Sequence[float], proposers: Sequence[ProposerCounts]) -> Tally:
+def _tally(sums: Sequence[float], ratios: Sequence[float], proposers: Sequence[ProposerCounts]) -> Tally:
     values: dict[str, Any] = {
         name: int(value) if name in _COUNTS else value for name, value in zip(NUMBERS, sums, strict=True)
     }
-    return Tally(**values, proposers=tuple(proposers))
+    return Tally(**values, ratios=tuple(ratios), proposers=tuple(proposers))
 
 
 def _read_adapters(connection: Connection, names: dict[str, str]) -> tuple[AdapterNote, ...]:

@@ -29,17 +29,33 @@ class PaceRepository(Transactions):
         """None where nothing is known, or what is there is damaged."""
         wanted = PaceRow.target_identity == target_identity, PaceRow.build == build, PaceRow.threads == threads
         with self._reading() as connection:
-            text = connection.execute(select(PaceRow.pace).where(*wanted)).scalar()
-        if not isinstance(text, str) or len(text) > _MOST_BYTES:
-            return None
-        try:
-            return _PACE.validate_json(text)
-        except ValidationError as error:
-            _logger.warning("what was known of a pace is damaged, and is learned anew: %s", error)
-            return None
+            return _read(connection.execute(select(PaceRow.pace).where(*wanted)).scalar())
+
+    def single_passes(self, build: str) -> dict[str, float]:
+        """V(1) in seconds of each target while it holds least, by its identity: with the threads that are fastest."""
+        with self._reading() as connection:
+            rows = connection.execute(select(PaceRow.target_identity, PaceRow.pace).where(PaceRow.build == build)).all()
+        found: dict[str, float] = {}
+        for identity, text in rows:
+            pace = _read(text)
+            if pace is not None and pace.costs.spans:
+                seconds = pace.costs.spans[min(pace.costs.spans)].single_s
+                found[identity] = min(seconds, found.get(identity, seconds))
+        return found
 
     def save_pace(self, target_identity: str, build: str, threads: int, pace: KnownPace) -> None:
         """In place of what is there."""
         values = {"target_identity": target_identity, "build": build, "threads": threads}
         with self._writing() as connection:
             connection.execute(_SAVE.values(**values, pace=_PACE.dump_json(pace).decode()))
+
+
+def _read(text: object) -> KnownPace | None:
+    """None for what is damaged or not there."""
+    if not isinstance(text, str) or len(text) > _MOST_BYTES:
+        return None
+    try:
+        return _PACE.validate_json(text)
+    except ValidationError as error:
+        _logger.warning("what was known of a pace is damaged, and is learned anew: %s", error)
+        return None

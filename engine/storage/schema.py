@@ -225,6 +225,8 @@ class ReplyStatisticsRow(Base, holds=Holds.CHATS):
     check_s: Mapped[float] = mapped_column(server_default=text("0"))
     kind: Mapped[TextKind] = mapped_column(server_default=text("'prose'"))
     origins: Mapped[tuple[OriginRun, ...]] = mapped_column(server_default=text("'[]'"))
+    ratio: Mapped[float] = mapped_column(server_default=text("0"))
+    repeats: Mapped[bool] = mapped_column(server_default=text("0"))
 
 
 class ReplyProposerRow(Base, holds=Holds.CHATS):

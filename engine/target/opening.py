@@ -33,7 +33,7 @@ def check_file(path: Path) -> None:
     size, total = path.stat().st_size, psutil.virtual_memory().total
     if size > total and not gpu_support().devices:
         raise TargetUnusable(
-            f"{path.name} takes {size / 2**30:.1f} GiB, but this machine has {total / 2**30:.1f} GiB of memory; "
+            f"{path.name} takes {size / 2**30:.1f} GiB, but this computer has {total / 2**30:.1f} GiB of memory; "
             "choose a smaller model or quantization."
         )
 

@@ -80,7 +80,9 @@ def use_adapter(config: EngineConfig, number: int | None) -> None:
                 repository.publish_adapter(*pair, number)
                 found = True
         if number is not None and not found:
-            raise AdapterUnusable(f"There is no adapter {number}; `slipstream profile show` lists those that are kept.")
+            raise AdapterUnusable(
+                f"There is no snapshot {number}; `slipstream profile show` lists those that are kept."
+            )
 
 
 def forget_learned(config: EngineConfig) -> None:

@@ -110,7 +110,7 @@ class Writer(QObject):
         for number in range(self._num_written, due):
             self._window.transcript.append_reply_text(self._pieces[number])
             figures = LiveFigures(number + 1, PIECES_PER_S, PIECES_PER_S, context_used=1000 + number)
-            self._window.meter.show_live(figures, 8192)
+            self._window.meter.show_live(figures, 8192, ())
         self._num_written = due
         if due == len(self._pieces):
             self._timer.stop()

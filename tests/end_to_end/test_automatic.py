@@ -83,7 +83,7 @@ def replies(folder: Path, drafter: str) -> dict[str, Any]:
 def test_on_the_starter_replies_are_written_without_torch_and_without_a_second_context(tmp_path: Path) -> None:
     told = replies(tmp_path, "automatic")
     assert told["chosen"] is None
-    assert told["why"].startswith("No drafter pays for this model on this machine, so none is loaded")
+    assert told["why"].startswith("No drafter pays for this model on this computer, so none is loaded")
     assert told["sentence"] == told["why"]
     assert not told["awaits_drafter"]
     assert {"ReplyStarted", "ReplyText", "ReplyFinished"} <= set(told["kinds"])

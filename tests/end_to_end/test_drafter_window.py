@@ -74,7 +74,7 @@ def test_a_stored_choice_that_is_gone_is_told_and_nothing_else_fails(open_desk: 
     desk = open_desk("somebody/gone")
     desk.window.drafter_action.trigger()
     desk.until(lambda: desk.dialog.heading.text().startswith("Nobody drafts for"))
-    sentence = "The drafter somebody/gone is not on this machine; choose it again to download it."
+    sentence = "The drafter somebody/gone is not on this computer; choose it again to download it."
     desk.until(lambda: desk.dialog.state.text() == sentence)
     assert desk.dialog.form.from_hub.isChecked()
     desk.window.prompt_box.submitted.emit("Count to three.")

@@ -51,7 +51,7 @@ def test_the_drafter_is_changed_under_a_loaded_target(server: FakeHub, tmp_path:
     try:
         engine.post(UseDrafter(NAME))
         engine.post(LoadTarget("starter"))
-        assert "not on this machine" in events.wait_for(TargetReady).target.speculation
+        assert "not on this computer" in events.wait_for(TargetReady).target.speculation
         engine.post(FetchDrafter(NAME))
         assert events.wait_for(DrafterFetched) == DrafterFetched(NAME)
         engine.post(UseDrafter(NAME))

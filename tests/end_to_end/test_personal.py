@@ -166,7 +166,7 @@ def test_what_was_learned_is_gone_back_on_carried_forgotten_and_brought_back(
     desk.press(card.use_buttons[0], AdapterUsed, LearnedRead)
     first = desk.weights_of_the_next_reply()
     assert first is not own, "without a restart"
-    assert dialog.words.text() == "Adapter 1 is used from the next reply on."
+    assert dialog.words.text() == "Snapshot 1 is used from the next reply on."
     desk.ask("Name three colours.")
     desk.press(dialog.undo_button, AdapterUsed, LearnedRead)
     second = desk.weights_of_the_next_reply()
@@ -186,7 +186,7 @@ def test_what_was_learned_is_gone_back_on_carried_forgotten_and_brought_back(
 
     with desk.waiting_for(ProfileShown):
         dialog.profile_dropped.emit(str(profile))
-    assert "2 adapters (0.90 → 1.20 right guesses per round, from 60 replies)" in dialog.profile.contents.text()
+    assert "2 snapshots (0.90 → 1.20 right guesses in a row, from 60 replies)" in dialog.profile.contents.text()
     desk.press(dialog.profile.merge_button, ProfileImported, LearnedRead)
     assert desk.weights_of_the_next_reply() is not own
     after = desk.told(LearnedRead).summary

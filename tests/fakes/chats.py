@@ -6,6 +6,7 @@ from pathlib import Path
 
 from app.controllers.chat import ChatController
 from app.controllers.conversations import ConversationsController
+from app.controllers.speed_up import SpeedUpController
 from app.controllers.target import TargetController
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
@@ -49,6 +50,7 @@ class Chats:
         self.conversations = ConversationsController(window, bridge)
         self.target = TargetController(window, bridge, self.keeper)
         self.chat = ChatController(window, bridge, self.conversations, self.target, self.keeper)
+        SpeedUpController(window, bridge, self.keeper)
 
     def start(self, target: str) -> None:
         self.conversations.list_all()

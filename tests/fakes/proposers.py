@@ -176,8 +176,8 @@ class KnowingChooser(Chooser):
     def join(self, proposer: Proposer) -> None:
         super().join(proposer)
         for candidate in self._costly:
-            while not candidate.form.is_known:
-                candidate.form.note(0.1, 0.0, (0.5, 0.5), rate=1.0)
+            while not candidate.standing.is_known:
+                candidate.standing.note(0.1, 0.0, (0.5, 0.5), rate=1.0)
 
 
 def choosing(*proposers: Proposer) -> Speculation:

@@ -1,7 +1,9 @@
-"""Takes the pictures of the guide: `python -m tests.pictures [FOLDER] [--only NAME]`.
+"""Takes the pictures of README and guide: `python -m tests.pictures [FOLDER] [--real | --only NAME]`.
 
-Every page of the window as users get it, in light and dark, with the real engine and the starter model on made-up chats
-in a temporary folder. No network is used. `--only` takes the pictures whose names begin with NAME.
+Every page of the window as users get it, in light and dark, in a temporary folder and without a network. Three are of
+a real reply of the starter model: the animation `reply`, `chat` and `origins`. README and guide get a caption with what
+was measured of it, so take these (`--real`, half a minute) on a quiet machine. All others are illustrations: the real
+engine on made-up chats and figures.
 """
 
 from __future__ import annotations
@@ -38,6 +40,8 @@ from tests.pictures.content import (
     fill_store,
     keep_adapters,
 )
+from tests.pictures.real import NAMES as REAL
+from tests.pictures.real import take_real, write_caption
 from tests.pictures.studio import Studio
 
 _PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
@@ -47,6 +51,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.pictures", description="Takes the pictures of the guide.")
     parser.add_argument("folder", type=Path, nargs="?", default=_PICTURES)
     parser.add_argument("--only", default="", metavar="NAME", help="take the pictures whose names begin with NAME")
+    parser.add_argument("--real", action="store_true", help="take only those of a real reply")
     chosen = parser.parse_args()
     chosen.folder.mkdir(parents=True, exist_ok=True)
     qInstallMessageHandler(lambda *_message: None)  # the offscreen platform reports what it cannot do
@@ -55,6 +60,13 @@ def main() -> None:
     install_translations(application)
     with tempfile.TemporaryDirectory(prefix="slipstream-pictures-") as name:
         folder = Path(name)
+        if any(each.startswith(chosen.only) for each in REAL):
+            caption = take_real(application, folder / "real", chosen.folder, chosen.only)
+            print(caption)
+            if chosen.folder == _PICTURES:
+                write_caption(caption, _PICTURES.parents[1])
+        if chosen.real:
+            return
         if "first-start".startswith(chosen.only):
             with closing(Studio(application, folder / "new", chosen.folder, chosen.only)) as studio:
                 _first_start(studio)
@@ -89,14 +101,6 @@ def _open(studio: Studio, chat: Chat) -> None:
     studio.window.conversations.chosen.emit(wanted)
     studio.until(lambda: any(message.conversation_id == wanted for message in studio.window.transcript.messages))
     studio.rest()
-
-
-def _chat(studio: Studio, _folder: Path) -> None:
-    _open(studio, CODE_CHAT)
-    studio.shoot("chat", studio.window)
-    studio.window.origins_action.setChecked(True)
-    studio.shoot("origins", studio.window)
-    studio.window.origins_action.setChecked(False)
 
 
 def _menu(studio: Studio, _folder: Path) -> None:
@@ -254,7 +258,7 @@ def _settings(studio: Studio, _folder: Path) -> None:
 
 
 _TAKES: tuple[Callable[[Studio, Path], None], ...] = (
-    _chat, _menu, _picker, _branches, _search, _attached, _incognito, _error, _library, _speed, _personal, _settings,
+    _menu, _picker, _branches, _search, _attached, _incognito, _error, _library, _speed, _personal, _settings,
 )  # fmt: skip
 
 

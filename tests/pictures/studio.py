@@ -26,11 +26,11 @@ from engine.messages.events import (
     HubFilesListed,
     HubSearched,
 )
+from tests.pictures.animation import in_few_colours
 from tests.pictures.content import COMPARED_TEXT, HUB_FILES, HUB_MODELS, HUB_SPEEDS, form_offers
 
 _PATIENCE_S = 120.0
 _SETTLING_S = 0.3
-_MOST_COLOURS = 256
 SCHEMES = ("light", "dark")
 
 
@@ -52,14 +52,20 @@ class Studio:
     """One open window. Closes with `close`."""
 
     def __init__(
-        self, application: QApplication, folder: Path, out: Path, wanted: str, drafter: str = AUTOMATIC
+        self,
+        application: QApplication,
+        folder: Path,
+        out: Path,
+        wanted: str,
+        drafter: str = AUTOMATIC,
+        make_bridge: type[EngineBridge] = PictureBridge,
     ) -> None:
         """Saves only the pictures whose names begin with `wanted`. `drafter` drafts as long as none is chosen."""
         self._application = application
         self._out = out
         self._wanted = wanted
         self.app = WiredWindow(
-            open_window(application, folder), folder, SpeculationSettings(drafter=drafter), make_bridge=PictureBridge
+            open_window(application, folder), folder, SpeculationSettings(drafter=drafter), make_bridge=make_bridge
         )
         self.window = self.app.window
         self.events: list[Event] = []
@@ -79,8 +85,14 @@ class Studio:
 
     def rest(self) -> None:
         """Waits until what is on its way to the screen is there."""
-        end = time.monotonic() + _SETTLING_S
+        self.pass_time(_SETTLING_S)
+
+    def pass_time(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
         self.until(lambda: time.monotonic() > end)
+
+    def process(self) -> None:
+        self._application.processEvents()
 
     def wants(self, name: str) -> bool:
         return name.startswith(self._wanted)
@@ -111,19 +123,10 @@ class Studio:
 
 
 def _with_few_colours(image: QImage) -> QImage:
-    """The most frequent colours, and for others the nearest of these: a third of the size."""
-    image = image.convertToFormat(QImage.Format.Format_RGB32)
-    pixels = np.frombuffer(image.constBits(), np.uint32).reshape(image.height(), image.width())
-    colours, places, counts = np.unique(pixels, return_inverse=True, return_counts=True)
-    kept = colours[np.argsort(counts)[::-1][:_MOST_COLOURS]]
-
-    def parts(values: np.ndarray) -> np.ndarray:
-        return np.stack([(values >> shift) & 0xFF for shift in (16, 8, 0)], axis=1).astype(np.int32)
-
-    distances = np.abs(parts(colours)[:, None] - parts(kept)[None]).sum(axis=2)
-    indices = distances.argmin(axis=1).astype(np.uint8)[places].reshape(pixels.shape)
+    """A third of the size."""
+    (indices,), palette = in_few_colours([image])
     few = QImage(image.width(), image.height(), QImage.Format.Format_Indexed8)
-    few.setColorTable([int(colour) | 0xFF000000 for colour in kept])
+    few.setColorTable([int(colour) | 0xFF000000 for colour in palette])
     rows = np.frombuffer(few.bits(), np.uint8).reshape(few.height(), few.bytesPerLine())
     rows[:, : few.width()] = indices
     return few

@@ -60,13 +60,13 @@ def _tokens_per_round(tally: Tally) -> float | None:
 
 def _ratio(row: Row) -> Figures:
     speedup = row.tally.speedup
-    if speedup is None:
-        return {"ratio": None, "ratio_error": None, "compared_replies": 0, "saved_s": None}
     return {
-        "ratio": speedup.ratio,
-        "ratio_error": speedup.error,
-        "compared_replies": speedup.num_replies,
-        "saved_s": speedup.saved_s,
+        "ratio": None if speedup is None else speedup.ratio,
+        "ratio_error": None if speedup is None else speedup.error,
+        "compared_replies": len(row.tally.ratios),
+        "slow_replies": row.tally.num_slow,
+        "repeating_replies": row.tally.num_repeating,
+        "saved_s": None if speedup is None else speedup.saved_s,
     }
 
 

@@ -6,7 +6,7 @@ from datetime import date, datetime
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QComboBox, QDialog, QFileDialog, QLabel, QStackedLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QFileDialog, QLabel, QStackedLayout, QWidget
 
 from app.dialogs.history import figures
 from app.dialogs.history.columns import csv_text
@@ -19,6 +19,7 @@ from app.dialogs.history.wording import (
     HOW_TIME_IS_PARTED,
     KINDS,
     duration,
+    exceptions_words,
     headline,
     kind_words,
     learned_words,
@@ -27,6 +28,7 @@ from app.dialogs.history.wording import (
     point_words,
     tool_tip,
 )
+from app.dialogs.parts import Dialog
 from app.text.amounts import day_words, percent_words
 from app.text.translation import QT_TRANSLATE_NOOP, translate
 from app.theme import ThemeKeeper
@@ -38,7 +40,6 @@ from engine.messages.history import History, Portion, Tally, total
 from engine.messages.replies import TextKind
 
 _SIZE_PX = (900, 820)
-_LEAST_TABLE_PX = 712
 _PLOT_PX = 240
 _RECENT_DAYS = 7
 _CSV_NAME = "slipstream-speed.csv"
@@ -50,7 +51,7 @@ _MONTHS = (
 )
 
 
-class HistoryPage(QDialog):
+class HistoryPage(Dialog):
     """Shows the part of a history that the user chooses: a headline, a plot, where the time went, a table of figures
     (`columns.py`), and what was learned.
 
@@ -63,15 +64,15 @@ class HistoryPage(QDialog):
     export_requested = Signal(str, str)
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
-        super().__init__(parent, Qt.WindowType.Window)
+        super().__init__(_SIZE_PX, parent, Qt.WindowType.Window)
         self.setWindowTitle(self.tr("Speed"))
-        self.resize(*_SIZE_PX)
         self._history = History()
         self._rows: tuple[figures.Row, ...] = ()
         compared = tool_tip(HOW_COMPARED)
         self.headline = set_up(words("", self), kind="heading", tip=compared)
         self.before = set_up(words("", self), kind="quiet", tip=compared)
-        prove = self.tr("Have one prompt answered with guesses and without, side by side")
+        self.exceptions = words("", self, kind="quiet")  # replies that were slow, or are left out
+        prove = self.tr("Have one prompt answered with speed-up and without, side by side")
         self.prove_button = button(self.tr("Prove it…"), "outlined", self, self.compare_requested, tip=prove)
         self.targets = _combo(self.tr("Model"), self)
         self.kinds = _combo(self.tr("Kind of text"), self)
@@ -84,13 +85,12 @@ class HistoryPage(QDialog):
         self.plot.setFixedHeight(_PLOT_PX)
         self.plot_words = words("", self, kind="faint")
         self.no_points = words(
-            self.tr("None of these replies could be compared with writing without guesses."), self, "quiet"
+            self.tr("None of these replies could be compared with writing without speed-up."), self, "quiet"
         )
         self.no_points.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.bars = ShareBars(keeper, self)
         self.no_bars = words(self.tr("Of these replies it is not known where the time went."), self, "quiet")
         self.table = FiguresTable(self)
-        self.table.setMinimumWidth(_LEAST_TABLE_PX)
         self.learned = words("", self)
         self.notice = words("", self, kind="quiet")  # the result of an export
         self.notice.hide()
@@ -130,16 +130,16 @@ class HistoryPage(QDialog):
         self.notice.show()
 
     def _arrange(self) -> None:
-        sentences = in_column([self.headline, self.before], spacing=4)
+        sentences = in_column([self.headline, self.before, self.exceptions], spacing=4)
         prove = Placed(self.prove_button, alignment=Qt.AlignmentFlag.AlignTop)
         shown, nothing = QWidget(self), QWidget(self)
         in_column(
             [
                 in_row([Placed(sentences, 1), prove], spacing=18),
                 Gap(4),
-                in_row([self.targets, self.kinds, self.groupings, Stretch(), self.export_button], spacing=10),
+                in_row([self.targets, self.kinds, self.groupings, Stretch()], spacing=10),
                 self.notice,
-                _title(self.tr("How many times as fast as without guesses"), self),
+                _title(self.tr("How many times as fast as without speed-up"), self),
                 self.plot,
                 self.no_points,
                 self.plot_words,
@@ -148,7 +148,7 @@ class HistoryPage(QDialog):
                 self.bars,
                 self.no_bars,
                 Gap(8),
-                _title(self.tr("By model and kind of text"), self),
+                in_row([_title(self.tr("By model and kind of text"), self), Stretch(), self.export_button]),
                 self.table,
                 Gap(8),
                 _title(self.tr("What was learned"), self),
@@ -185,6 +185,8 @@ class HistoryPage(QDialog):
             headline(whole.speedup, self.tr("Since {day}").format(day=day_words(days[0].day))) if older else ""
         )
         self.before.setVisible(older)
+        self.exceptions.setText(exceptions_words(whole))
+        self.exceptions.setVisible(bool(self.exceptions.text()))
 
     def _show_plot(self, choice: Choice) -> None:
         of_days = choice.grouping is Grouping.DAY
@@ -202,7 +204,7 @@ class HistoryPage(QDialog):
         self.plot.setAccessibleName("; ".join(point_words(point, choice.grouping) for point in points[-_RECENT_DAYS:]))
         self.plot.setVisible(bool(points))
         self.no_points.setVisible(not points)
-        sentences = [plot_words(points, choice.grouping), self.tr("At 1, guesses bring nothing.")]
+        sentences = [plot_words(points, choice.grouping), self.tr("At 1, speed-up brings nothing.")]
         if marks:
             sentences.append(self.tr("A dashed line: the drafter learned something new."))
         self.plot_words.setText(" ".join(sentences))

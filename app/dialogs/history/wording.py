@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from app.dialogs.history.figures import Grouping, Point
 from app.text.amounts import day_words
 from app.text.translation import QT_TRANSLATE_NOOP, Words, translate
-from engine.messages.history import AdapterNote, History, TotalSpeedup
+from engine.messages.history import AdapterNote, History, Tally, TotalSpeedup
 from engine.messages.replies import TextKind
 
 Speed = Words("Speed")
@@ -21,15 +21,15 @@ KINDS = {
 EMPTY = QT_TRANSLATE_NOOP(
     "Speed",
     "No reply has been kept yet. Write a message in a chat; how fast its reply came will be shown here, and how fast "
-    "it would have come without guesses.",
+    "it would have come without speed-up.",
 )
 HOW_COMPARED = QT_TRANSLATE_NOOP(
     "Speed",
-    "While a reply is written, some passes are made without guesses; they tell how fast this machine writes without "
-    "them. The ratio is what the same words would have taken at that speed, divided by what they took. A long reply "
-    "counts for more than a short one.\n"
-    "± is the standard error: it comes from how far the replies are from one another, and from how well the plain "
-    "speed is known. Reading the prompt is not counted.",
+    "While replies are written, this machine's passes with guesses and without are timed. The ratio of a reply is what "
+    "its words would have taken without guesses, divided by what its passes take on average here. Shown is the median: "
+    "half of the replies were faster, half slower, and no single one counts for more. Replies that repeated themselves "
+    "without end are left out.\n"
+    "± is the standard error, from how far the replies are from one another. Reading the prompt is not counted.",
 )
 HOW_TIME_IS_PARTED = QT_TRANSLATE_NOOP(
     "Speed",
@@ -50,23 +50,45 @@ def tool_tip(text: str) -> str:
 def headline(speedup: TotalSpeedup | None, when: str) -> str:
     """`when`: as in `Over the last 7 days`."""
     if speedup is None:
-        return Speed.tr("{when} no reply could be compared with writing without guesses.", when=when)
+        return Speed.tr("{when} no reply could be compared with writing without speed-up.", when=when)
+    ratio, replies = ratio_words(speedup), _replies(speedup.num_replies)
     if abs(speedup.ratio - 1) <= speedup.error > _SURE:
-        words = Speed.tr("{when} too little was written to tell whether guesses help: {ratio} ({replies}).")
-    elif abs(speedup.ratio - 1) <= max(speedup.error, 0.005):
-        words = Speed.tr("{when} replies came about as fast as without guesses: {ratio} ({replies}).")
-    elif speedup.saved_s >= 0:
-        words = Speed.tr("{when} replies came {ratio} as fast as without guesses ({replies}); about {duration} saved.")
-    else:
-        words = Speed.tr(
-            "{when} replies came {ratio} as fast as without guesses ({replies}); guessing cost about {duration}."
+        words = Speed.tr("{when} too little was written to tell whether speed-up helps: {ratio} ({replies}).")
+        return words.format(when=when, ratio=ratio, replies=replies)
+    words = Speed.tr("{when} a typical reply came {ratio} as fast as without speed-up ({replies}).")
+    if abs(speedup.ratio - 1) <= max(speedup.error, 0.005):
+        words = Speed.tr("{when} a typical reply came at normal speed: {ratio} ({replies}).")
+    return f"{words.format(when=when, ratio=ratio, replies=replies)} {_saved(speedup.saved_s)}".rstrip()
+
+
+def _saved(seconds: float) -> str:
+    """Nothing where it is less than a second."""
+    if abs(seconds) < 1:
+        return ""
+    words = Speed.tr("Together, speed-up saved about {duration}.")
+    if seconds < 0:
+        words = Speed.tr("Together, speed-up cost about {duration}.")
+    return words.format(duration=duration(abs(seconds)))
+
+
+def exceptions_words(tally: Tally) -> str:
+    """Of replies that were slower than they should be, or are left out; empty where there is none."""
+    slow, repeating = tally.num_slow, tally.num_repeating
+    sentences = []
+    if slow:
+        sentences.append(
+            Speed.tr(
+                "{number} of {replies} (was|were) slower than without speed-up; the log says why.",
+                "",
+                slow,
+                replies=_replies(len(tally.ratios)),
+            )
         )
-    return words.format(
-        when=when,
-        ratio=ratio_words(speedup),
-        replies=_replies(speedup.num_replies),
-        duration=duration(abs(speedup.saved_s)),
-    )
+    if repeating:
+        sentences.append(
+            Speed.tr("{number} repl(y|ies) that repeated (itself|themselves) (is|are) left out.", "", repeating)
+        )
+    return " ".join(sentences)
 
 
 def ratio_words(speedup: TotalSpeedup) -> str:

@@ -96,6 +96,7 @@ class DownloadRow(QFrame):
         self.progress.setAccessibleName(self.tr("Downloading {file}").format(file=download.file.name))
         self.pause_button.setVisible(state in _ACTIVE)
         self.resume_button.setVisible(state in _RESTING)
+        self.resume_button.setText(self.tr("Retry") if state is DownloadState.FAILED else self.tr("Resume"))
         self.discard_button.setVisible(state in _RESTING or state is DownloadState.PAUSING)
         self.discard_button.setEnabled(state is not DownloadState.PAUSING)
         self.use_button.setVisible(state is DownloadState.FINISHED)

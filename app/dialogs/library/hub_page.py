@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QLabel, QLineEdit, QSplitter, QWidget
+from PySide6.QtWidgets import QLabel, QLineEdit, QSplitter, QStackedWidget, QWidget
 
 from app.dialogs.library.downloads_panel import DownloadsPanel
+from app.dialogs.library.suggestions_view import SuggestionsView
 from app.models.target_rows import hub_file_row, hub_model_row
 from app.text.amounts import size_words
 from app.text.hub_files import FileAdvice
@@ -18,30 +19,30 @@ from app.widgets.parts import button, set_up, words
 from app.widgets.rows_view import RowsOrWords, RowsView
 from engine.messages.targets import HubFile, HubModel
 
-_BEGIN = QT_TRANSLATE_NOOP(
-    "HubPage", "Search for a model by its name, or press Search without words to see what is used most."
-)
 _NO_REPOSITORY = QT_TRANSLATE_NOOP("HubPage", "Press a model on the left to see its files.")
 
 
 class HubPage(QWidget):
-    """Models that match a search on the left, the files of one of them on the right, downloads below.
+    """What the app suggests; after a search, the models that match on the left and the files of one of them on the
+    right. Downloads are below.
 
     Signals:
         search_requested(str): ask the hub for models by these words.
         files_requested(str): list the files of this repository.
         download_requested(HubFile): download this file.
+        check_requested(): ask the hub about the suggested files.
     """
 
     search_requested = Signal(str)
     files_requested = Signal(str)
     download_requested = Signal(HubFile)
+    check_requested = Signal()
 
     def __init__(self, keeper: ThemeKeeper, host: str, parent: QWidget | None = None) -> None:
         """`host` is the hub's, such as `huggingface.co`."""
         super().__init__(parent)
         note = self.tr(
-            "This page asks {host}, and only when you press Search, a model, Download or Resume. It learns what you "
+            "This page asks {host}, and only when you press a button or a model that was found. It learns what you "
             "search for and which files you want, and nothing of your chats."
         )
         self.note = words(note.format(host=host), self, kind="quiet")
@@ -49,16 +50,21 @@ class HubPage(QWidget):
         self.search = set_up(QLineEdit(self, placeholderText=example), name=self.tr("Search the hub for models"))
         self.search.returnPressed.connect(self._on_search)
         self.search_button = button(self.tr("Search"), "outlined", self, self._on_search)
+        self.back_button = button(self.tr("Best for this computer"), "link", self, self.show_suggestions)
+        self.suggestions = SuggestionsView(keeper, host, self)
+        self.suggestions.download_requested.connect(self.download_requested)
+        self.suggestions.check_requested.connect(self.check_requested)
         self.models_view = RowsView(keeper, self.tr("Models on the hub"), parent=self)
         self.models_view.used.connect(self.files_requested.emit)
         self.models = RowsOrWords(self.models_view, self)
-        self.models.show_words(self.tr(_BEGIN))
+        self.models.retry_requested.connect(self._on_search)
         label = QLabel(self, textFormat=Qt.TextFormat.PlainText, wordWrap=True)
         self.repository = set_up(label, kind="title")
         self.files_view = RowsView(keeper, self.tr("Files of the model"), uses_on_click=False, parent=self)
         self.files_view.pointed_at.connect(self._on_file)
         self.files_view.used.connect(self._on_download)
         self.files = RowsOrWords(self.files_view, self)
+        self.files.retry_requested.connect(lambda: self.files_requested.emit(self.repository.text()))
         self.files.show_words(self.tr(_NO_REPOSITORY))
         self.hint = words("", self, kind="quiet")
         self.download_button = button(self.tr("Download"), "primary", self, self.files_view.use_current)
@@ -67,8 +73,23 @@ class HubPage(QWidget):
         self._arrange()
         self.show_hint("")
         self._on_file(None)
+        self.show_suggestions()
+
+    @Slot()
+    def show_suggestions(self) -> None:
+        """In place of what was found."""
+        self.back_button.hide()
+        self._stack.setCurrentWidget(self.suggestions)
+        self.focus_list()
+
+    def focus_list(self) -> None:
+        """The keyboard chooses from what is shown."""
+        view = self.suggestions.view if self._stack.currentWidget() is self.suggestions else self.models_view
+        view.setFocus()
 
     def show_searching(self) -> None:
+        self.back_button.show()
+        self._stack.setCurrentIndex(1)
         self.models.show_words(self.tr("Searching…"))
         self.show_no_repository()
 
@@ -84,7 +105,7 @@ class HubPage(QWidget):
             self.models_view.setFocus()
 
     def show_search_failed(self, sentence: str) -> None:
-        self.models.show_words(sentence)
+        self.models.show_words(sentence, can_retry=True)
 
     def show_no_repository(self) -> None:
         self.show_hint("")
@@ -110,7 +131,7 @@ class HubPage(QWidget):
 
     def show_files_failed(self, sentence: str) -> None:
         self.files_view.set_rows(())
-        self.files.show_words(sentence)
+        self.files.show_words(sentence, can_retry=True)
 
     def show_hint(self, text: str) -> None:
         """What is to know of this model besides its files; a sentence, or none."""
@@ -120,10 +141,11 @@ class HubPage(QWidget):
     def set_busy_files(self, files: frozenset[HubFile]) -> None:
         """Those that need no download: they are here, or are being downloaded."""
         self._busy = files
+        self.suggestions.set_busy_files(files)
         self._on_file(self.files_view.current_key)
 
     def _arrange(self) -> None:
-        search = in_row([Placed(self.search, 1), self.search_button], spacing=8)
+        search = in_row([self.back_button, Placed(self.search, 1), self.search_button], spacing=8)
         right = QWidget(self)
         below = in_row([Stretch(), self.download_button])
         in_column(
@@ -138,7 +160,10 @@ class HubPage(QWidget):
         splitter.addWidget(left)
         splitter.addWidget(right)
         splitter.setSizes([1000, 1000])
-        in_column([self.note, search, Placed(splitter, 1), self.downloads], inside=self, spacing=10)
+        self._stack = QStackedWidget(self)
+        self._stack.addWidget(self.suggestions)
+        self._stack.addWidget(splitter)
+        in_column([self.note, search, Placed(self._stack, 1), self.downloads], inside=self, spacing=10)
 
     @Slot()
     def _on_search(self) -> None:

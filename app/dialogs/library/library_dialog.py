@@ -6,18 +6,20 @@ from pathlib import Path
 
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QHideEvent
-from PySide6.QtWidgets import QDialog, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.dialogs.library.hub_page import HubPage
 from app.dialogs.library.library_page import LibraryPage
-from app.dialogs.parts import show_in_front
+from app.dialogs.parts import Dialog, show_in_front
 from app.theme import ThemeKeeper
-from app.widgets.layouts import Placed, in_column, in_row
+from app.widgets.layouts import Placed, ScrollArea, in_column, in_row
 from app.widgets.parts import Tabs, button, words
 from engine import SamplingSettings
 
+_SIZE_PX = (920, 640)
 
-class LibraryDialog(QDialog):
+
+class LibraryDialog(Dialog):
     """Two pages: the models that are here, and those on the hub. Files and folders can be dropped on it.
 
     Signals:
@@ -31,18 +33,18 @@ class LibraryDialog(QDialog):
     def __init__(
         self, keeper: ThemeKeeper, sampling_for_all: SamplingSettings, host: str, parent: QWidget | None = None
     ) -> None:
-        super().__init__(parent)
+        super().__init__(_SIZE_PX, parent)
         self.setWindowTitle(self.tr("Library"))
-        self.setMinimumHeight(440)
-        self.resize(920, 640)
         self.setAcceptDrops(True)
         self.library = LibraryPage(keeper, sampling_for_all, self)
         self.library.find_requested.connect(self.show_hub)
         self.hub = HubPage(keeper, host, self)
         self.tabs = Tabs(self)
         for page, name in ((self.library, self.tr("Your models")), (self.hub, self.tr("Find models"))):
-            frame = QWidget(self)
-            in_column([page], inside=frame, margins=(0, 12, 0, 0))
+            frame, area = QWidget(self), ScrollArea("plain", self)
+            page.setObjectName("inside")
+            area.setWidget(page)
+            in_column([area], inside=frame, margins=(0, 12, 0, 0))
             self.tabs.addTab(frame, name)
         self.words = words("", self, kind="quiet")
         self.tabs.currentChanged.connect(lambda: self.show_words(""))  # what was said concerns the page that is left
@@ -68,7 +70,7 @@ class LibraryDialog(QDialog):
     @Slot()
     def show_hub(self) -> None:
         self.tabs.setCurrentIndex(1)
-        self.hub.search.setFocus()
+        self.hub.focus_list()
 
     # Qt's own
 

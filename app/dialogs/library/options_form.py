@@ -26,7 +26,7 @@ _MOST_CONTEXT = 1_048_576  # where a model does not say what it was trained for
 _FIELD_PX = 130
 _PROMPT_PX = 84
 _ABOUT_PROMPT = QT_TRANSLATE_NOOP(
-    "OptionsForm", "Told to the model first, in every new chat with it, instead of what is told in all chats."
+    "OptionsForm", "Told to the model first in every new chat with it, instead of the default."
 )
 
 
@@ -50,18 +50,18 @@ class OptionsForm(QWidget):
         estimated = self.tr("Estimated from the file's header and the context size; free is what programs may take now")
         self.memory = set_up(words("", self), kind="quiet", tip=estimated)
         self.gpu = GpuNote(self)
-        self.when = words(self.tr("These three hold from the next loading on."), self, kind="faint")
-        self.load_again_button = button(self.tr("Load again now"), "outlined", self, self._on_load_again)
+        self.when = words(self.tr("Applies when the model is reloaded."), self, kind="faint")
+        self.load_again_button = button(self.tr("Reload now"), "outlined", self, self._on_load_again)
         self.sampling = SamplingFields(sampling_for_all, self)
         self.sampling.changed.connect(self._on_changed)
         about_prompt = self.tr(_ABOUT_PROMPT)
-        self.has_prompt = set_up(QCheckBox(self.tr("Its own system prompt, for new chats"), self), tip=about_prompt)
+        self.has_prompt = set_up(QCheckBox(self.tr("Own system prompt for new chats"), self), tip=about_prompt)
         self.has_prompt.toggled.connect(self._on_prompt_toggled)
         example = self.tr("You are a helpful assistant who answers briefly.")
         prompt = QPlainTextEdit(self, placeholderText=example, tabChangesFocus=True)
         self.prompt = set_up(prompt, kind="field", name=self.tr("System prompt"), tip=about_prompt)
         self.prompt.setFixedHeight(_PROMPT_PX)
-        self.reset_button = button(self.tr("Reset to what holds for all"), "link", self, self._on_reset)
+        self.reset_button = button(self.tr("Reset to defaults"), "link", self, self._on_reset)
         self._rest = QTimer(self, singleShot=True, interval=_REST_MS)
         self._rest.timeout.connect(self._on_changed)
         self.prompt.textChanged.connect(self._on_typed)
@@ -103,7 +103,7 @@ class OptionsForm(QWidget):
         self.when.setText(
             self.tr("The model in use was loaded with other settings.")
             if is_in_use and differs
-            else self.tr("These three hold from the next loading on.")
+            else self.tr("Applies when the model is reloaded.")
         )
 
     def flush(self) -> None:

@@ -40,10 +40,10 @@ class SamplingFields(QWidget):
         self._for_all = for_all
         self.sampling: SamplingSettings | None = None  # None: as for all chats
         self._is_filling = False
-        tip = self.tr("How freely words are chosen. It holds from the next reply on.")
+        tip = self.tr("How freely words are chosen. Applies from the next reply on.")
         self.preset = set_up(QComboBox(self), name=self.tr("Sampling"), tip=tip)
         presets = (translate("Sampling", name) for name, _ in PRESETS)
-        self.preset.addItems([self.tr("As for all chats"), *presets, self.tr("Own figures")])
+        self.preset.addItems([self.tr("Defaults"), *presets, self.tr("Custom")])
         self.preset.activated.connect(self._on_preset)
         declared = parameters(SamplingSettings, Scope.TARGET)
         self.fields = {each.name: number_box(each, _FIELD_PX, self) for each in declared}
@@ -72,9 +72,8 @@ class SamplingFields(QWidget):
         self.preset.setCurrentIndex(_AS_FOR_ALL if sampling is None else next(named, _OWN))
 
     def _arrange(self) -> None:
-        parts = [part for field in self.fields.values() for part in (label_of(field, self), field)]
-        rows = [parts[place : place + 4] for place in range(0, len(parts), 4)]  # two fields in each
-        in_grid([[Placed(self.preset, columns=2)], *rows], inside=self, spacing=(10, 8), stretches=(0, 0, 0, 0, 1))
+        rows = [[label_of(field, self), field] for field in self.fields.values()]
+        in_grid([[Placed(self.preset, columns=2)], *rows], inside=self, spacing=(10, 8), stretches=(0, 0, 1))
 
     @Slot(int)
     def _on_preset(self, number: int) -> None:

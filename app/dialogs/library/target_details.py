@@ -21,7 +21,7 @@ from app.text.amounts import count_words, day_words, size_words
 from app.text.drafters import drafted_by
 from app.text.translation import QT_TRANSLATE_NOOP, translate
 from app.widgets.appearance import restyle
-from app.widgets.layouts import ScrollingPage, Stretch, in_column, in_row
+from app.widgets.layouts import Placed, ScrollingPage, Stretch, in_column, in_row
 from app.widgets.parts import button, line, set_up, words
 from engine import SamplingSettings
 from engine.messages.drafters import DrafterChoice
@@ -64,12 +64,13 @@ class TargetDetailsView(ScrollingPage):
         self.values = [words("", inside) for _ in _NAMES]
         self.file = set_up(PathField(inside), name=self.tr("File"))
         self.drafter = words("", inside)
-        self.drafter_button = button(self.tr("Who drafts for it…"), "link", inside)
+        self.drafter_button = button(self.tr("Drafter…"), "link", inside)
         self.forms_button = button(self.tr("Measure and compare forms…"), "link", inside)
         self.facts = self._make_facts(inside)
         self.form = OptionsForm(sampling_for_all, inside)
         self.line = line(inside)
-        links = in_row([self.drafter_button, self.forms_button, Stretch()], spacing=8)
+        left = Qt.AlignmentFlag.AlignLeft
+        links = in_column([Placed(each, alignment=left) for each in (self.drafter_button, self.forms_button)])
         in_column(
             [self.title, self.state, buttons, self.facts, links, self.line, self.form, Stretch()],
             inside=inside,
@@ -127,7 +128,7 @@ class TargetDetailsView(ScrollingPage):
             facts.addRow(label, value)
         facts.addRow(words(self.tr("File"), inside, kind="quiet"), self.file)
         self._drafter_row = facts.rowCount()
-        facts.addRow(words(self.tr("Drafted for by"), inside, kind="quiet"), self.drafter)
+        facts.addRow(words(self.tr("Drafter"), inside, kind="quiet"), self.drafter)
         return facts
 
     def _show_facts(self, target: LibraryTarget) -> None:
@@ -162,7 +163,7 @@ def _state(target: LibraryTarget, is_in_use: bool) -> str:
     if target.problem:
         return target.problem
     about = target.details.speculation if target.details else ""
-    answers = Library.tr("This model answers now.") if is_in_use else ""
+    answers = Library.tr("Loaded.") if is_in_use else ""
     return " ".join(filter(None, (answers, about)))
 
 
@@ -173,7 +174,7 @@ def _facts(target: LibraryTarget) -> dict[str, str]:
     details = target.details
     if details is None:
         return file
-    unknown = Library.tr("not told by the file")
+    unknown = Library.tr("not stated in the file")
     in_file = Library.tr("in the file")
     vocabulary = _tokens(details.vocabulary_size) if details.vocabulary_size else ""
     return {

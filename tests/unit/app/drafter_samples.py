@@ -14,7 +14,7 @@ OFFER = DrafterOffer(
 )
 CHOICE = DrafterChoice(
     STARTER,
-    "With the starter, this model is expected to write 1.8 times as fast as without guesses: 54% of its first guesses "
+    "With the starter, this model is expected to write 1.8 times as fast as without speed-up: 54% of its first guesses "
     "are right, and one takes 4.6 ms.",
     (
         DrafterProspect(STARTER, 0.54, 0.68, 1204, 0.0046, True, 1.83, 197_000_000),

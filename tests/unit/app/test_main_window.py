@@ -70,7 +70,7 @@ def test_other_files_are_refused(window: MainWindow, paths: tuple[str, ...]) -> 
 
 
 def test_state_is_restored(qtbot: QtBot, keeper: ThemeKeeper, window: MainWindow) -> None:
-    window.resize(700, 500)
+    window.resize(780, 500)
     window.toggle_sidebar()
     other = MainWindow(keeper)
     qtbot.addWidget(other)
@@ -156,7 +156,8 @@ def test_the_menu_is_short_and_leads_to_everything(window: MainWindow) -> None:
     first = [action.text() for action in menu.actions() if not action.isSeparator()]
     assert first == [
         *("New chat", "New incognito chat", "Search chats"),
-        *("Library…", "Speed…", "Personalization…", "Settings…"),
+        *("Speed-up", "Speed…"),
+        *("Library…", "Personalization…", "Settings…"),
         *("&Chat", "&Model", "&View", "&Help", "Quit"),
     ]
     assert {action.text() for action in window.actions()} - {action.text() for action in leaves(menu)} == {

@@ -14,6 +14,7 @@ from app.dialogs.conversation_dialog import ConversationDialog
 from app.dialogs.drafter_dialog import DrafterDialog
 from app.dialogs.form_wording import FormRow, form_rows
 from app.dialogs.forms_dialog import FormsDialog
+from app.dialogs.guide_dialog import GuideDialog
 from app.dialogs.history.page import HistoryPage
 from app.dialogs.library.library_dialog import LibraryDialog
 from app.dialogs.personal_dialog import PersonalDialog
@@ -24,10 +25,11 @@ from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings
 from app.settings.declaration import Group, shown_settings
 from app.settings.shortcuts import KeyProblem, Shortcuts, fixed_keys
+from app.text.guide import read_guide
 from app.text.learned import model_views
 from app.theme import ThemeKeeper
 from app.widgets.option_row import LinkRow
-from engine import LearningSettings, SamplingSettings
+from engine import LearningSettings, OwnSampling, ReplySettings, SamplingSettings
 from engine.messages.conversations import ConversationSummary
 from engine.messages.events import TargetInfo
 from engine.messages.speed import LiveFigures
@@ -49,8 +51,8 @@ def main_window(keeper: ThemeKeeper) -> MainWindow:
     window.conversations.set_conversations(tuple(ConversationSummary(n, f"Chat {n}", now) for n in range(3)))
     window.target_bar.set_target(TargetInfo("SmolLM2-135M-Instruct", "/x.gguf", "llama 135M Q4_1", 8192, 10, 2))
     window.prompt_box.set_ready(True)
-    window.meter.set_words("The built-in drafter guesses ahead.")
-    window.meter.show_live(FIGURES, 8192)
+    window.meter.show_live(FIGURES, 8192, ())
+    window.meter.show_learning(True, False, 0.5)
     return window
 
 
@@ -66,7 +68,7 @@ def _notices(keeper: ThemeKeeper) -> QWidget:
     window = main_window(keeper)
     window.notices.show_notice(
         "crash",
-        "Slipstream ended unexpectedly last time. A report was saved on this machine; nothing was sent.",
+        "Slipstream ended unexpectedly last time. A report was saved on this computer; nothing was sent.",
         (("Show folder", window.close),),
     )
     window.notices.show_notice(
@@ -81,10 +83,10 @@ def _about(keeper: ThemeKeeper) -> QWidget:
     dialog = AboutDialog(keeper, "1.2.3")
     dialog.show_facts(
         (
-            ("Models run with", "llama-cpp-python 0.3.36"),
+            ("Runs models with", "llama-cpp-python 0.3.36"),
             ("Features in use", "CPU, SSE3, SSSE3, AVX, AVX2, F16C, FMA, BMI2, LLAMAFILE, OPENMP, REPACK"),
             ("Built on", "Python 3.11.7, Qt 6.11.3"),
-            ("Everything is kept in", "/home/somebody/.local/share/slipstream"),
+            ("Data folder", "/home/somebody/.local/share/slipstream"),
         )
     )
     return dialog
@@ -112,14 +114,14 @@ def _settings(keeper: ThemeKeeper, group: Group) -> SettingsDialog:
     dialog.show_values(changed.model_dump())
     dialog.show_shortcuts(Shortcuts(window).shown())
     dialog.show_loading_needed(True)
-    dialog.refuse_keys("new", "Ctrl+B", KeyProblem("Ctrl+B already stands for “Show or hide the sidebar”.", "sidebar"))
+    dialog.refuse_keys("new", "Ctrl+B", KeyProblem("Ctrl+B is already used for “Show or hide the sidebar”.", "sidebar"))
     dialog.show_page(group)
     return dialog
 
 
 def _shortcuts(keeper: ThemeKeeper) -> QWidget:
     window = MainWindow(keeper)
-    dialog = ShortcutsDialog(keeper, Shortcuts(window).shown(), fixed_keys(False))
+    dialog = ShortcutsDialog(Shortcuts(window).shown(), fixed_keys(False))
     window.setParent(dialog)
     window.hide()
     return dialog
@@ -145,6 +147,12 @@ def _speed(keeper: ThemeKeeper) -> QWidget:
     return page
 
 
+def _this_chat(keeper: ThemeKeeper) -> QWidget:  # noqa: ARG001
+    dialog = ConversationDialog()
+    dialog.show_values("“Chat”", "This holds for one chat alone.", "", OwnSampling(), ReplySettings(), "")
+    return dialog
+
+
 def _store(keeper: ThemeKeeper) -> QWidget:  # noqa: ARG001
     dialog = StoreDialog()
     dialog.show_sentence(SENTENCE)
@@ -153,7 +161,7 @@ def _store(keeper: ThemeKeeper) -> QWidget:  # noqa: ARG001
 
 def _drafter(keeper: ThemeKeeper) -> QWidget:  # noqa: ARG001
     dialog = DrafterDialog(("JackFram/llama-68m",))
-    dialog.show_state("The starter drafts for qwen2.5-7b.", CHOICE.why)
+    dialog.show_state("The starter guesses ahead for qwen2.5-7b.", CHOICE.why)
     dialog.show_choice(CHOICE, "qwen2.5-7b")
     dialog.form.show_models(TARGETS[1:2])
     dialog.form.show_scope("qwen2.5-7b", False)
@@ -183,11 +191,12 @@ TOP_LEVELS: dict[str, Callable[[ThemeKeeper], QWidget]] = {
     "forms": _forms,
     "personalization": _personalization,
     "library": _library,
-    "this chat": lambda _keeper: ConversationDialog(),
+    "this chat": _this_chat,
     "comparison": lambda _keeper: CompareDialog(),
     "speed": _speed,
     "shortcuts": _shortcuts,
     "store": _store,
+    "user guide": lambda keeper: GuideDialog(keeper, read_guide()),
     "settings, chat": lambda keeper: _settings(keeper, Group.CHAT),
     "settings, shortcuts": lambda keeper: _settings(keeper, Group.SHORTCUTS),
 }

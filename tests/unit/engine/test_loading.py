@@ -34,7 +34,7 @@ from tests.fakes.supply import FAKE_STARTER, TEXT, FakeSupply, large_target
 STEEP = FixedCosts({1: 1.0, 16: 16.0})
 GENTLE = FixedCosts({1: 1.0, 2: 1.2, 16: 4.0})
 WRONG = Guesses(2000, 0, 0, 0)
-STARTER_READY = "The starter is ready: it guesses ahead while replies are written, and the ratio is measured."
+STARTER_READY = "The starter is ready."
 
 pytestmark = pytest.mark.usefixtures("drafter_and_recall")
 
@@ -106,7 +106,7 @@ def test_the_chosen_drafter_joins_and_is_named(tmp_path: Path) -> None:
     assert start.told == ["The starter is being loaded.", STARTER_READY]
     reply = start.write()
     assert reply.figures.by_proposer["drafter"].num_accepted > 10
-    assert start.state.startswith("The starter guesses ")
+    assert start.state.endswith(" ahead: the starter.")
     assert start.supply.opened == ["starter"]
 
 
@@ -159,7 +159,7 @@ def test_where_nobody_pays_nothing_is_loaded_and_the_state_says_so(
 ) -> None:
     passes(STEEP)
     start = Start(FakeSupply(tmp_path))
-    assert start.state.startswith("No drafter pays for this model on this machine, so none is loaded")
+    assert start.state.startswith("No drafter pays for this model on this computer, so none is loaded")
     assert not start.speculation.is_loading
     start.write()
     assert not start.speculation.is_drafting
@@ -183,7 +183,7 @@ def test_a_drafter_is_exchanged_between_replies(tmp_path: Path) -> None:
     ]
     assert [drafting and drafting.key for drafting in start.supply.told] == ["starter", None, BUILT_IN]
     assert start.write().figures.by_proposer["drafter"].num_accepted > 10
-    assert start.state.startswith("The built-in drafter guesses ")
+    assert start.state.endswith(" ahead: the built-in drafter.")
 
 
 def test_a_drafter_that_does_not_pay_is_dropped_between_replies(
@@ -286,17 +286,19 @@ class Notebook:
 def test_a_second_start_goes_on_from_the_chances_of_the_first(tmp_path: Path) -> None:
     notebook = Notebook()
     first = Start(FakeSupply(tmp_path), at_once=True, memory=notebook)
+    assert notebook.pace is not None, "how fast the machine is counts before the first reply"
+    assert notebook.pace.costs.spans
     for _ in range(3):
         first.write()
     known = notebook.pace
     assert known is not None
-    assert known.forms["the starter"].num_askings > 4
+    assert known.standings["the starter"].num_askings > 4
     second = Start(FakeSupply(tmp_path), at_once=True, memory=notebook)
     assert second.speculation.known_pace is None, "nothing new is known yet"
     second.write()
     assert notebook.pace is not None
-    assert notebook.pace.forms["the starter"].num_askings > known.forms["the starter"].num_askings
-    assert sum(notebook.pace.chances["recall"].tried) >= sum(known.chances["recall"].tried)
+    assert notebook.pace.standings["the starter"].num_askings > known.standings["the starter"].num_askings
+    assert sum(notebook.pace.chances["earlier text"].tried) >= sum(known.chances["earlier text"].tried)
 
 
 def test_of_a_target_whose_costs_are_known_only_plain_passes_are_timed(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import plistlib
 import re
 import shutil
 import subprocess
+import tomllib
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,6 +50,14 @@ def test_files_that_recipes_name_are_there() -> None:
     }
     assert len(named) > 10
     assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
+
+
+def test_the_guide_in_the_window_travels_with_bundle_and_wheel() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
+    assert "docs" in project["packages"]["find"]["include"]
+    assert project["package-data"]["docs"] == ["guide.md", "pictures/*.png"]
+    assert '(str(ROOT / "docs" / "guide.md"), "docs")' in SPEC
+    assert '(str(ROOT / "docs" / "pictures"), "docs/pictures")' in SPEC
 
 
 def test_the_installer_takes_what_the_spec_makes() -> None:

@@ -64,7 +64,7 @@ def profile(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
 
 
 def test_an_empty_store_says_so(profile: Profile) -> None:
-    assert profile("show") == (0, "Nothing is learned yet.\n")
+    assert profile("show") == (0, "Nothing has been learned yet.\n")
 
 
 def test_show_tells_what_is_learned_in_words_and_numbers(repository: Repository, profile: Profile) -> None:
@@ -73,12 +73,12 @@ def test_show_tells_what_is_learned_in_words_and_numbers(repository: Repository,
     assert code == 0
     assert output.splitlines() == [
         "Models with the vocabulary 7a7a7a7a7a7a (tiny)",
-        "  1 n-gram of the drafter vocabulary d0d0d0d0d0d0",
-        "  1 adapter of the drafter f1f1f1f1f1f1",
+        "  1 word pattern of the drafter vocabulary d0d0d0d0d0d0",
+        "  1 snapshot of the drafter f1f1f1f1f1f1",
         "    1: 2.00 -> 2.50 tokens accepted per round on 30 replies, learned from 200, "
         f"{adapter.created_at.astimezone():%Y-%m-%d %H:%M}, in use",
         "  1 reply to learn from",
-        "  1 text to recall, of 2 tokens",
+        "  1 text to reuse, of 2 tokens",
         "Replies",
         "  tiny: 1 reply, 41 tokens, 2.00 tokens per round, 2.00x as fast as without drafts",
     ]
@@ -98,7 +98,7 @@ def test_an_earlier_adapter_is_put_in_use_again(repository: Repository, profile:
     assert in_use() == []
     code, output = profile("use", "7")
     assert (code, in_use()) == (2, [])
-    assert output == "There is no adapter 7; `slipstream profile show` lists those that are kept.\n"
+    assert output == "There is no snapshot 7; `slipstream profile show` lists those that are kept.\n"
 
 
 def test_a_profile_is_exported_shown_and_imported(repository: Repository, profile: Profile, tmp_path: Path) -> None:
@@ -107,24 +107,24 @@ def test_a_profile_is_exported_shown_and_imported(repository: Repository, profil
     assert code == 0
     assert output.startswith(f"{file}: written by Slipstream 0.")
     assert profile("show", str(file)) == (0, output)
-    assert "to recall" in output
+    assert "to reuse" in output
     assert "to learn from" not in output
 
     repository.forget_learned()
     with closing(sqlite3.connect(data_dir() / "slipstream.sqlite3")) as connection:
         assert connection.execute("SELECT count(*) FROM ngrams").fetchone() == (0,)
     code, again = profile("import", str(file))
-    assert (code, again) == (0, f"{output}New: 1 n-gram, 1 adapter (1 now in use), 1 text to recall.\n")
-    assert profile("import", str(file)) == (0, f"{output}All of this was known already.\n")
+    assert (code, again) == (0, f"{output}New: 1 word pattern, 1 snapshot (1 now in use), 1 text to reuse.\n")
+    assert profile("import", str(file)) == (0, f"{output}All of it was here already.\n")
     assert profile("import", str(file), "--replace")[1].endswith(
-        "New: 1 n-gram, 1 adapter (1 now in use), 1 text to recall.\n"
+        "New: 1 word pattern, 1 snapshot (1 now in use), 1 text to reuse.\n"
     )
 
 
 def test_recall_stays_here_unless_it_is_asked_for(repository: Repository, profile: Profile, tmp_path: Path) -> None:  # noqa: ARG001
     code, output = profile("export", str(tmp_path / "me.slipstream"))
     assert code == 0
-    assert "to recall" not in output
+    assert "to reuse" not in output
 
 
 def test_a_file_that_is_there_is_not_overwritten_without_force(profile: Profile, tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_what_is_no_profile_is_one_sentence(
 @pytest.mark.parametrize(("answer", "forgets"), [("y\n", True), ("n\n", False), ("\n", False), ("", False)])
 def test_reset_asks_first(repository: Repository, answer: str, forgets: bool) -> None:
     result = CliRunner().invoke(cli.application, ["profile", "reset"], input=answer)
-    assert "Forget all n-grams, adapters, lessons and recall for good? Chats stay." in result.output
+    assert "Forget all that was learned for good? Chats stay." in result.output
     assert result.exit_code == (0 if forgets else 1)
     assert bool(repository.summarize_learned().vocabularies) != forgets
     assert len(repository.list_conversations()) == 1
@@ -192,12 +192,14 @@ def test_large_numbers_can_be_read_and_several_of_a_kind_are_told_apart() -> Non
         "Replies",
     ]
     assert [line.endswith("in use") for line in lines[2:4]] == [False, True]
-    assert "  50,000 n-grams of the drafter vocabulary d1" in lines
-    assert "  1,000 texts to recall, of 1,000,000 tokens" in lines
+    assert "  50,000 word patterns of the drafter vocabulary d1" in lines
+    assert "  1,000 texts to reuse, of 1,000,000 tokens" in lines
     assert "  2 replies to learn from" in lines
     assert lines[-1] == "  plain: 2 replies, 10 tokens"
 
 
 def test_an_outcome_is_one_line() -> None:
-    assert outcome_line(ImportOutcome(0, 0, 1, 0)) == "New: 0 n-grams, 0 adapters (1 now in use), 0 texts to recall."
-    assert outcome_line(ImportOutcome(1_000, 2, 0, 1)) == "New: 1,000 n-grams, 2 adapters, 1 text to recall."
+    assert (
+        outcome_line(ImportOutcome(0, 0, 1, 0)) == "New: 0 word patterns, 0 snapshots (1 now in use), 0 texts to reuse."
+    )
+    assert outcome_line(ImportOutcome(1_000, 2, 0, 1)) == "New: 1,000 word patterns, 2 snapshots, 1 text to reuse."

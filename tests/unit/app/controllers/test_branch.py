@@ -219,7 +219,7 @@ def test_a_reply_that_was_stopped_goes_on(desk: Desk) -> None:
 def test_a_reply_that_cannot_go_on_is_shown_as_it_was(desk: Desk) -> None:
     desk.window.continue_action.trigger()
     (command,) = desk.take()
-    desk.tell(Failed("The model has nothing to add to this reply; ask it for more in a message.", command))
+    desk.tell(Failed("The model has nothing to add to this reply; ask for more in a message.", command))
     assert desk.take() == [OpenConversation(7)]
     desk.show(ALL)
     assert desk.shown == ["One", "First", "Two", "Sec"]

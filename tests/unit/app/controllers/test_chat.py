@@ -6,6 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -24,6 +26,7 @@ from engine import (
     LoadTarget,
     OpenConversation,
     OwnSampling,
+    PauseLearning,
     Regenerate,
     RenameConversation,
     ReplySettings,
@@ -42,6 +45,7 @@ from engine.messages.events import (
     Event,
     EverythingForgotten,
     Failed,
+    LearningChanged,
     PromptStored,
     ReplyFinished,
     ReplyStarted,
@@ -487,37 +491,97 @@ def test_a_notice_about_the_target_is_shown(desk: Desk) -> None:
     assert [toast.words.text() for toast in desk.window.toasts.shown] == ["No template; ChatML is used."]
 
 
-def test_what_drafts_ahead_or_why_nothing_does_is_shown(desk: Desk) -> None:
-    target = TargetInfo("b", "/b.gguf", "", 1000, 10, 2, speculation="The drafter is being loaded.")
-    words = desk.window.meter.words
+def test_the_meter_tells_of_the_reply_shown(ready: Desk) -> None:
+    """Whatever the engine did last: in this chat, in another, of another version, in a new one and an imported one."""
+    headline = ready.window.meter.headline
+    drafted = replace(STATISTICS, reply_tokens=214, reply_s=6.9, num_rounds=100, num_drafted=180, num_accepted=114)
+    fast, normal = (replace(drafted, plain_tokens_per_s=plain, plain_error=0.04) for plain in (20.0, 30.5))
+    asked = prompt(70, 7)
+    first = replace(reply(71, asked), statistics=fast)
+    second = replace(reply(72, asked), statistics=normal)
+    imported = replace(reply(12, prompt(11, 1)), statistics=None)
+
+    def open_chat(number: int, *messages: Message) -> str:
+        ready.window.conversations.chosen.emit(number)
+        ready.tell(ConversationOpened(Conversation(summary(number), "", messages)))
+        return headline.text()
+
+    ready.write("Hi")
+    ready.tell(ConversationChanged(summary(7)), PromptStored(asked), ReplyFinished(first))
+    assert headline.text() == "1.6× faster"
+    ready.tell(SpeculationChanged("Tiny", "Paused: this text is unpredictable.", True))
+    assert headline.text() == "1.6× faster"
+    ready.window.new_action.trigger()
+    assert headline.text() == "Speed-up ready"
+    assert ready.window.meter.gauge.isHidden()
+    assert open_chat(1, prompt(11, 1), imported) == "Speed not known"
+    assert open_chat(7, asked, second) == "Normal speed"
+    ready.window.regenerate_action.trigger()
+    assert headline.text() == "Speed-up ready", "the version before is not this reply"
+    assert not ready.window.meter.gauge.isHidden(), "the chat takes about as much as before"
+    ready.tell(ReplyText(7, "Hel", replace(figures(40, 50.0, 60), plain_tokens_per_s=20.0, is_compared=True)))
+    assert headline.property("live") is True
+    assert headline.text() == "Normal speed: nothing to predict here"
+    assert open_chat(1, prompt(11, 1), imported) == "Speed not known"
+    ready.tell(ReplyText(7, "lo", figures(41, 99.0, 61)))
+    assert headline.text() == "Speed not known"
+    assert headline.property("live") is False
+    ready.tell(ReplyFinished(first))
+    assert headline.text() == "Speed not known"
+
+
+def test_the_meter_tells_whether_replies_can_be_sped_up(desk: Desk) -> None:
+    target = replace(TARGET, name="b", speculation="The starter is being loaded.", awaits_drafter=True)
+    headline = desk.window.meter.headline
+    assert headline.text() == ""
     desk.tell(TargetReady(target, desk.bridge.loads[-1]))
-    assert words.words == "The drafter is being loaded."
-    desk.tell(SpeculationChanged("another", "Of a target that is gone.", False))
-    assert words.words == "The drafter is being loaded."
-    desk.tell(SpeculationChanged("b", "Drafter guesses 3 ahead.", True))
-    assert words.words == "Drafter guesses 3 ahead."
+    assert headline.text() == "Getting ready…"
+    assert "The starter is being loaded." in headline.toolTip()
+    desk.tell(SpeculationChanged("another", "Of a target that is gone.", True))
+    assert headline.text() == "Getting ready…"
+    desk.tell(SpeculationChanged("b", "The starter is ready.", True))
+    assert headline.text() == "Speed-up ready"
+    desk.tell(SpeculationChanged("b", "It cannot take back what it read.", False, can_draft=False))
+    assert headline.text() == "No speed-up with this model"
+    assert "It cannot take back what it read." in headline.toolTip()
 
 
-def test_the_meter_tells_of_the_open_chat_alone(ready: Desk) -> None:
+def test_speed_up_is_switched_for_the_replies_that_follow(ready: Desk) -> None:
+    window = ready.window
+    QTest.mouseClick(window.meter.switch, Qt.MouseButton.LeftButton)
+    assert window.meter.headline.text() == "Speed-up off"
+    assert not window.speed_up_action.isChecked()
+    assert ready.chats.keeper.settings.speed_up is False, "it is remembered"
+    ready.write("Hi")
+    (sent,) = ready.take()
+    assert isinstance(sent, Send)
+    assert not sent.settings.speculate
+    ready.tell(PromptStored(prompt(70, 7)), ReplyFinished(reply(71, prompt(70, 7))))
+    assert window.meter.headline.text() == "Speed-up off"
+    window.speed_up_action.trigger()
+    assert window.meter.switch.isChecked()
+    assert window.meter.headline.text() == "Too short to compare"
+    assert window.focusWidget() is window.prompt_box.editor
+    ready.chats.keeper.change("speed_up", False)
+    assert not window.meter.switch.isChecked()
+
+
+def test_learning_is_paused_until_it_is_resumed(ready: Desk) -> None:
     meter = ready.window.meter
-    answered(ready)
-    assert meter.speed.text() == "6.0 tok/s"
-    assert meter.property("live") is False
-    ready.write("And?")
-    ready.tell(PromptStored(prompt(72, 7)), ReplyText(7, "Hel", figures(40, 50.0, 60)))
-    assert meter.property("live") is True
-    assert (meter.speed.text(), meter.context.text()) == ("50.0 tok/s", "60 / 1,000")
-    ready.window.conversations.chosen.emit(1)
-    ready.tell(ConversationOpened(Conversation(summary(1), "", ())), ReplyText(7, "lo", figures(41, 99.0, 61)))
-    assert meter.speed.isHidden()
-    assert meter.property("live") is False
+    for is_learning, is_paused, words in ((True, False, "Learning…"), (False, True, "Learning paused")):
+        ready.tell(LearningChanged(is_learning, is_paused))
+        assert meter.learning.text().startswith(words)
+        QTest.mouseClick(meter.pause_button, Qt.MouseButton.LeftButton)
+        assert ready.take() == [PauseLearning(not is_paused)]
+    ready.tell(LearningChanged(is_learning=False))
+    assert meter.learning.isHidden()
 
 
 def test_a_reply_that_fails_leaves_the_meter_at_rest(ready: Desk) -> None:
     ready.write("Hi")
     ready.tell(PromptStored(prompt(70, 7)), ReplyText(7, "Hel", figures(40, 50.0, 60)))
     ready.tell(Failed("It broke.", Send("Hi", None, ready.settings, "Be kind.")))
-    assert ready.window.meter.property("live") is False
+    assert ready.window.meter.headline.property("live") is False
 
 
 @pytest.mark.usefixtures("drafter_and_recall")

@@ -76,8 +76,8 @@ def test_it_shows_what_holds_and_keeps_what_is_changed(desk: Desk) -> None:
     rows = desk.dialog.rows
     assert [name for name, row in rows.items() if row.own.isChecked()] == ["top_k", "seed"]
     assert rows["temperature"].value.value() == 0.5
-    assert rows["temperature"].usual.text() == "as for all chats"
-    assert rows["max_tokens"].usual.text() == "as for all chats: no limit"
+    assert rows["temperature"].usual.text() == "default"
+    assert rows["max_tokens"].usual.text() == "default: no limit"
     assert rows["max_tokens"].value.isHidden()
     rows["seed"].own.setChecked(False)
     rows["temperature"].own.setChecked(True)

@@ -54,7 +54,7 @@ def test_after_a_crash_the_next_start_offers_the_report(qtbot: QtBot, window: Ma
     desk = Desk(window, tmp_path)
     qtbot.waitUntil(lambda: bool(desk.told))
     assert desk.told == (
-        "Slipstream ended unexpectedly last time. A report was saved on this machine; nothing was sent."
+        "Slipstream ended unexpectedly last time. A report was saved on this computer; nothing was sent."
     )
     bar = window.notices.shown[SUBJECT]
     assert [button.text() for button in bar.buttons] == ["Show folder"]
@@ -75,7 +75,7 @@ def test_what_goes_wrong_now_is_offered_at_once(qtbot: QtBot, window: MainWindow
     desk = Desk(window, tmp_path)
     desk.fail()
     qtbot.waitUntil(lambda: bool(desk.told))
-    assert desk.told.startswith("Something went wrong inside Slipstream. A report was saved on this machine;")
+    assert desk.told.startswith("Something went wrong inside Slipstream. A report was saved on this computer;")
     (report,) = (tmp_path / "crashes").iterdir()
     assert "theme = dark" in report.read_text()
     with Browser("file") as browser:

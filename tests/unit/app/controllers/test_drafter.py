@@ -99,16 +99,16 @@ def test_the_dialog_follows_who_drafts_and_why(desk: Desk, bridge: FakeBridge) -
     assert desk.heading == f"The starter is being loaded for {QWEN.name}."
     assert desk.dialog.state.text() == f"{CHOICE.why} The starter is being loaded."
     bridge.tell(SpeculationChanged(QWEN.name, "The starter guesses 3 ahead.", True))
-    assert desk.heading == f"The starter drafts for {QWEN.name}."
+    assert desk.heading == f"The starter guesses ahead for {QWEN.name}."
     assert desk.dialog.table.rowCount() == 3
     another = replace(PLAIN, chosen=BUILT_IN, why="With the built-in drafter it is faster.")
     bridge.tell(DrafterChosen(QWEN.name, another))
-    assert desk.heading == f"The built-in drafter drafts for {QWEN.name}."
+    assert desk.heading == f"The built-in drafter guesses ahead for {QWEN.name}."
     nobody = DrafterChoice(None, "No drafter pays.", PLAIN.prospects)
     bridge.tell(DrafterChosen(QWEN.name, nobody), SpeculationChanged(QWEN.name, "No drafter pays.", False))
-    assert (desk.heading, desk.dialog.state.text()) == (f"Nobody drafts for {QWEN.name}.", "No drafter pays.")
+    assert (desk.heading, desk.dialog.state.text()) == (f"{QWEN.name} has no drafter now.", "No drafter pays.")
     bridge.tell(DrafterChosen("another", PLAIN), SpeculationChanged("another", "It is ready.", True))
-    assert desk.heading == f"Nobody drafts for {QWEN.name}."
+    assert desk.heading == f"{QWEN.name} has no drafter now."
 
 
 def test_a_chosen_drafter_that_fails_is_in_use_no_more(used: Desk, bridge: FakeBridge) -> None:
@@ -116,7 +116,7 @@ def test_a_chosen_drafter_that_fails_is_in_use_no_more(used: Desk, bridge: FakeB
     bridge.tell(DrafterChosen(QWEN.name, fixed), SpeculationChanged(QWEN.name, "It is being loaded.", False, True))
     assert used.heading.startswith("qwen2.5-1.5b-instruct-q4_k_m is being loaded")
     bridge.tell(SpeculationChanged(QWEN.name, "x.gguf is damaged; download it again.", False))
-    assert used.heading == f"Nobody drafts for {QWEN.name}."
+    assert used.heading == f"{QWEN.name} has no drafter now."
     assert "x.gguf is damaged; download it again." in used.dialog.state.text()
 
 

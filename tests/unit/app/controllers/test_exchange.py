@@ -220,7 +220,7 @@ def test_a_file_alone_can_be_sent(window: MainWindow, bridge: FakeBridge) -> Non
 def test_no_more_than_ten_files_go_along(window: MainWindow, bridge: FakeBridge) -> None:
     window.texts_dropped.emit([f"/{number}.txt" for number in range(12)])
     assert len(bridge.posted) == 10
-    assert toasts(window) == ["At most 10 files go along with a message."]
+    assert toasts(window) == ["At most 10 files can be attached to a message."]
 
 
 def test_files_are_chosen_by_the_button(window: MainWindow, bridge: FakeBridge) -> None:

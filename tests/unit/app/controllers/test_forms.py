@@ -106,7 +106,7 @@ def ready(bridge: FakeBridge, target: LibraryTarget) -> None:
 def test_opened_it_asks_which_forms_can_be_made(desk: Desk, bridge: FakeBridge) -> None:
     desk.open(MEASURED)
     assert desk.dialog.isVisible()
-    assert desk.words == "Looking which forms can be made…"
+    assert desk.words == "Checking which forms can be made…"
     assert bridge.posted == [ListForms(QWEN.path)]
     bridge.tell(FormsListed(ListForms(Path("/models/another.gguf")), OFFERS))
     assert [row.form for row in desk.dialog.table.rows] == ["Q4_K_M"]
@@ -208,18 +208,18 @@ def test_a_kept_form_is_offered_in_a_toast_while_the_dialog_is_closed(desk: Desk
 
 
 def test_the_starter_is_used_in_its_fastest_form_and_as_it_came_again(starter: Desk, bridge: FakeBridge) -> None:
-    assert starter.dialog.starter_words.text() == "The starter is used as it came, in Q4_1."
+    assert starter.dialog.starter_words.text() == "The starter is used in its original form, Q4_1."
     starter.dialog.starter_tune_requested.emit()
     assert bridge.posted == [TuneStarter()]
     bridge.tell(TargetsListed((STARTER_IN_Q8, QWEN)), StarterTuned("Q8_0", STARTER_REPORT), Finished(TuneStarter()))
     assert starter.words == "The starter is used in Q8_0 from now on."
-    assert "writes 1.24 times as fast as in Q4_1" in starter.dialog.starter_words.text()
+    assert "1.24 times as fast as its original form, Q4_1" in starter.dialog.starter_words.text()
     assert starter.used == [STARTER_IN_Q8.path], "it was in use"
     ready(bridge, STARTER_IN_Q8)
     assert starter.dialog.reset_button.isVisible()
     starter.dialog.starter_reset_requested.emit()
     bridge.tell(TargetsListed((STARTER_MEASURED, QWEN)), StarterTuned("", None), Finished(ResetStarter()))
-    assert starter.words == "The starter is used as it came from now on."
+    assert starter.words == "The starter is used in its original form from now on."
     assert starter.used[1:] == [STARTER_TARGET.path]
     assert not starter.dialog.reset_button.isVisible()
 
@@ -229,7 +229,7 @@ def test_a_starter_that_stays_as_it_is_and_one_that_is_not_in_use_are_not_loaded
 ) -> None:
     starter.dialog.starter_tune_requested.emit()
     bridge.tell(TargetsListed((STARTER_MEASURED, QWEN)), StarterTuned("", STARTER_REPORT), Finished(TuneStarter()))
-    assert starter.words.startswith("The starter stays as it came")
+    assert starter.words.startswith("The starter keeps its original form")
     ready(bridge, QWEN)
     starter.dialog.starter_tune_requested.emit()
     bridge.tell(TargetsListed((STARTER_IN_Q8, QWEN)), StarterTuned("Q8_0", STARTER_REPORT), Finished(TuneStarter()))

@@ -1,15 +1,19 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QCoreApplication
+from PySide6.QtCore import QCoreApplication, Qt, QUrl
 from PySide6.QtGui import QGuiApplication
+from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from app.controllers.help import HelpController
+from app.dialogs.guide_dialog import GuideDialog
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
+from app.text.guide import FILE
 from app.theme import ThemeKeeper
 from engine import EngineConfig, ReadRuntime
 from engine.messages.events import Failed, RuntimeRead
@@ -36,12 +40,12 @@ def test_about_tells_what_runs_the_models(window: MainWindow, keeper: ThemeKeepe
     assert dialog is not None
     assert dialog.heading.text() == "Slipstream 1.2.3"
     assert bridge.posted == [ReadRuntime()]
-    assert ("Models run with", "Being asked…") in dialog.facts
+    assert ("Runs models with", "Loading…") in dialog.facts
     bridge.tell(RuntimeRead(Runtime("llama-cpp-python 9.9", ("AVX2", "FMA"))))
     QCoreApplication.processEvents()
-    assert dict(dialog.facts)["Models run with"] == "llama-cpp-python 9.9"
+    assert dict(dialog.facts)["Runs models with"] == "llama-cpp-python 9.9"
     assert dict(dialog.facts)["Features in use"] == "AVX2, FMA"
-    assert dict(dialog.facts)["Everything is kept in"] == str(tmp_path)
+    assert dict(dialog.facts)["Data folder"] == str(tmp_path)
     dialog.copy_button.click()
     assert "Slipstream 1.2.3\n" in QGuiApplication.clipboard().text()
     assert "Features in use: AVX2, FMA" in QGuiApplication.clipboard().text()
@@ -58,7 +62,7 @@ def test_a_runtime_that_cannot_be_read_is_told_of(window: MainWindow, keeper: Th
     bridge.tell(Failed("llama.cpp is missing.", ReadRuntime()))
     QCoreApplication.processEvents()
     assert controller.dialog is not None
-    assert ("Models run with", "llama.cpp is missing.") in controller.dialog.facts
+    assert ("Runs models with", "llama.cpp is missing.") in controller.dialog.facts
 
 
 def test_the_log_folder_is_opened_where_there_is_one(window: MainWindow, keeper: ThemeKeeper, tmp_path: Path) -> None:
@@ -82,3 +86,70 @@ def test_the_real_engine_tells_what_it_runs_on(qtbot: QtBot, tmp_path: Path) -> 
     assert event.runtime.features
     assert all(feature.strip() == feature and "=" not in feature for feature in event.runtime.features)
     assert bridge.close()
+
+
+@pytest.fixture
+def guide(window: MainWindow, keeper: ThemeKeeper, tmp_path: Path) -> GuideDialog:
+    controller = HelpController(window, keeper, FakeBridge(), tmp_path)
+    assert window.guide_action.shortcut().toString() == "F1"
+    window.guide_action.trigger()
+    assert controller.guide is not None
+    QCoreApplication.processEvents()
+    return controller.guide
+
+
+def place(guide: GuideDialog) -> int:
+    return guide.page.verticalScrollBar().value()
+
+
+def test_the_guide_is_that_of_the_docs_and_its_contents_and_links_lead_to_their_places(guide: GuideDialog) -> None:
+    titles = [line.removeprefix("## ") for line in FILE.read_text("utf-8").splitlines() if line.startswith("## ")]
+    contents = guide.contents
+    assert [contents.item(row).text() for row in range(contents.count())] == titles
+    tops = []
+    for row in range(contents.count()):
+        contents.setCurrentRow(row)
+        tops.append(place(guide))
+    assert len(set(tops[:-1])) == len(titles) - 1, "each leads to a place of its own"
+    assert sorted(tops) == tops
+    contents.setCurrentRow(0)
+    QTest.mouseClick(
+        contents.viewport(), Qt.MouseButton.LeftButton, pos=contents.visualItemRect(contents.item(4)).center()
+    )
+    assert place(guide) == tops[4]
+
+
+def test_every_link_and_picture_of_the_guide_is_there(guide: GuideDialog) -> None:
+    html = guide.page.document().toHtml()
+    links = {link for link in re.findall(r'href="([^"]+)"', html) if not link.startswith("https://")}
+    assert links
+    for link in sorted(links):
+        guide.page.verticalScrollBar().setValue(1)
+        guide.page.anchorClicked.emit(QUrl(link))
+        assert place(guide) != 1, link
+    pictures = re.findall(r'<img src="([^"]+)"', html)
+    assert len(pictures) > 20
+    for picture in pictures:
+        assert not guide.page.document().resource(2, QUrl(picture)).isNull(), picture
+
+
+def test_words_of_the_guide_are_found_one_after_the_other(guide: GuideDialog) -> None:
+    QTest.keyClick(guide.page, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)
+    assert guide.search.hasFocus()
+    QTest.keyClicks(guide.search, "incognito")
+    marks = guide.page.extraSelections()
+    assert len(marks) > 2
+    assert guide.found.text() == f"Found {len(marks)} times"
+    places = []
+    for _ in marks:
+        places.append(guide.page.textCursor().position())
+        QTest.keyClick(guide.search, Qt.Key.Key_Return)
+    assert len(set(places)) == len(marks)
+    assert guide.page.textCursor().position() == places[0], "it goes round"
+    QTest.keyClick(guide.search, Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
+    assert guide.page.textCursor().position() == places[-1]
+    QTest.keyClicks(guide.search, "zzz")
+    assert guide.found.text() == "Not found"
+    QTest.keyClick(guide.search, Qt.Key.Key_Escape)
+    assert guide.isVisible()
+    assert not guide.page.extraSelections()

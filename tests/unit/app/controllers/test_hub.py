@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -16,11 +18,14 @@ from app.dialogs.library.library_dialog import LibraryDialog
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
 from engine import (
+    CheckSuggestions,
     Command,
     DiscardDownload,
     DownloadTarget,
     ListDownloads,
     ListHubFiles,
+    ListSuggestions,
+    LoadTarget,
     SamplingSettings,
     SearchHub,
 )
@@ -30,16 +35,26 @@ from engine.messages.events import (
     Failed,
     HubFilesListed,
     HubSearched,
+    SuggestionsChecked,
+    SuggestionsListed,
     TargetDownloaded,
     TargetDownloading,
+    TargetInfo,
+    TargetReady,
 )
 from engine.messages.forms import FormSpeed
-from engine.messages.targets import HubFile, HubModel
+from engine.messages.targets import HubFile, HubModel, Purpose, Suggestion
 from tests.fakes.bridge import FakeBridge
 from tests.unit.app.library_samples import Q4, Q8
 
 MODELS = (HubModel("owner/model", 12_345, 67, None), HubModel("other/thing", 1, 1, None))
 PATH = Path("/models/model-Q4_K_M.gguf")
+SEEN = ("https://example.org/list",), date(2026, 10, 7)
+SUGGESTIONS = (
+    Suggestion("Slow", Purpose.CHAT, Q8, "Apache 2.0", 1.0, *SEEN, tokens_per_s=3.0),
+    Suggestion("Quick", Purpose.SMALL, Q4, "MIT", 1.0, *SEEN, tokens_per_s=20.0),
+)
+MEMORY = 32_000_000_000
 
 
 class Desk:
@@ -73,7 +88,8 @@ class Desk:
 
 
 @pytest.fixture
-def desk(qtbot: QtBot, keeper: ThemeKeeper, tmp_path: Path) -> Desk:
+def desk(qtbot: QtBot, keeper: ThemeKeeper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    monkeypatch.setattr(HubController, "_room", lambda _self: (MEMORY, 10 * MEMORY))
     window = MainWindow(keeper)
     qtbot.addWidget(window)
     window.show()
@@ -89,11 +105,13 @@ def downloading(desk: Desk) -> Desk:
 
 
 def test_nothing_is_asked_of_the_network_until_something_is_pressed(desk: Desk) -> None:
-    assert desk.bridge.posted == [ListDownloads()], "which is about this machine"
+    about_this_machine = [ListSuggestions(), ListDownloads()]
+    assert desk.bridge.posted == about_this_machine
     assert "hub.example" in desk.page.note.text()
     desk.dialog.close()
     desk.dialog.open_hub()
-    assert desk.bridge.posted == [ListDownloads()]
+    desk.tell(SuggestionsListed(SUGGESTIONS))
+    assert desk.bridge.posted == [*about_this_machine, ListSuggestions()]
 
 
 def test_a_search_leads_to_files_and_one_of_them_to_a_download(desk: Desk) -> None:
@@ -148,7 +166,7 @@ def test_failures_stand_where_the_answer_was_awaited(desk: Desk) -> None:
 
 
 def test_progress_speed_and_time_left_are_told(downloading: Desk) -> None:
-    assert downloading.row.words.words == "Waiting to begin, 4.0 GB"
+    assert downloading.row.words.words == "Waiting to start, 4.0 GB"
     downloading.tell(TargetDownloading(Q4, 1_000_000_000, 10_000_000.0))
     assert downloading.row.words.words == "1.0 GB of 4.0 GB, 10.0 MB per second, about 5 min left"
     assert downloading.row.progress.value() == 250
@@ -165,7 +183,7 @@ def test_a_download_is_paused_and_resumed(downloading: Desk) -> None:
     assert desk.row.words.words == "Paused, 1.0 GB of 4.0 GB"
     desk.press(desk.row.resume_button)
     assert desk.latest() == DownloadTarget(Q4)
-    assert desk.row.words.words == "Waiting to go on, 1.0 GB of 4.0 GB"
+    assert desk.row.words.words == "Waiting to continue, 1.0 GB of 4.0 GB"
 
 
 def test_one_that_waits_is_paused_at_once_and_its_late_end_changes_nothing(downloading: Desk) -> None:
@@ -175,13 +193,14 @@ def test_one_that_waits_is_paused_at_once_and_its_late_end_changes_nothing(downl
     assert desk.row.words.words.startswith("Paused")
     desk.press(desk.row.resume_button)
     desk.tell(Failed("The download was stopped.", command))
-    assert desk.row.words.words == "Waiting to begin, 4.0 GB"
+    assert desk.row.words.words == "Waiting to start, 4.0 GB"
 
 
 def test_a_failure_is_told_and_can_be_tried_again(downloading: Desk) -> None:
     desk = downloading
     desk.tell(Failed("The disk is full.", desk.latest()))
     assert desk.row.words.words == "The disk is full."
+    assert desk.row.resume_button.text() == "Retry"
     desk.press(desk.row.resume_button)
     assert desk.latest() == DownloadTarget(Q4)
 
@@ -219,12 +238,90 @@ def test_the_end_is_told_in_the_window_while_the_library_is_closed(qtbot: QtBot,
         QTest.mouseClick(toast.action_button, Qt.MouseButton.LeftButton)
 
 
+def test_the_best_suggestion_is_the_first_and_one_key_or_click_from_its_download(desk: Desk) -> None:
+    view = desk.page.suggestions
+    desk.tell(SuggestionsListed(SUGGESTIONS))
+    assert [(row.title, row.tag) for row in view.view.rows.rows] == [("Quick", "best here"), ("Slow", "slow here")]
+    assert view.view.hasFocus()
+    assert view.download_button.text() == "Download 4.0 GB"
+    told = view.details.text()
+    for word in ("about 20 tok/s", "estimate", "MIT", "owner/model", "model-Q4_K_M.gguf", "7 October 2026"):
+        assert word in told
+    QTest.keyClick(view.view, Qt.Key.Key_Down)
+    assert "slower than most people read" in view.details.text()
+    desk.press(view.download_button)
+    assert desk.latest() == DownloadTarget(Q8)
+    assert not view.download_button.isEnabled(), "once is enough"
+    view.view.point_at(Q4)
+    QTest.keyClick(view.view, Qt.Key.Key_Return)
+    assert desk.latest() == DownloadTarget(Q4)
+
+
+def test_speeds_are_estimated_again_when_a_model_was_loaded(desk: Desk) -> None:
+    unknown = tuple(replace(each, tokens_per_s=0.0) for each in SUGGESTIONS)
+    desk.tell(SuggestionsListed(unknown))
+    view = desk.page.suggestions
+    assert [row.title for row in view.view.rows.rows] == ["Slow", "Quick"], "as they are suggested"
+    assert not any("tok/s" in row.subtitle for row in view.view.rows.rows)
+    desk.tell(TargetReady(TargetInfo("S", "/s.gguf", "llama", 1000, 10, 2), LoadTarget("starter")))
+    assert desk.latest() == ListSuggestions()
+    desk.dialog.close()
+    desk.bridge.posted.clear()
+    desk.tell(TargetReady(TargetInfo("S", "/s.gguf", "llama", 1000, 10, 2), LoadTarget("starter")))
+    assert desk.bridge.posted == [], "nobody looks"
+
+
+def test_a_stale_suggestion_says_so_on_its_row_after_a_check(desk: Desk) -> None:
+    view = desk.page.suggestions
+    desk.tell(SuggestionsListed(SUGGESTIONS))
+    desk.press(view.check_button)
+    assert desk.latest() == CheckSuggestions()
+    assert not view.check_button.isEnabled()
+    desk.tell(Failed("hub.example cannot be reached.", desk.latest()))
+    assert (view.state.text(), view.check_button.text()) == ("hub.example cannot be reached.", "Retry")
+    desk.press(view.check_button)
+    larger = replace(Q8, size_bytes=9_000_000_000)
+    desk.tell(SuggestionsChecked(((Q4, None), (Q8, larger))))
+    assert [(row.title, row.tag) for row in view.view.rows.rows] == [
+        ("Slow", "another file by now"),
+        ("Quick", "no longer offered"),
+    ]
+    view.view.point_at(Q4)
+    assert "offers this file no more" in view.details.text()
+    assert view.download_button.isHidden()
+    view.view.point_at(Q8)
+    assert "of 9.0 GB" in view.details.text()
+    desk.press(view.download_button)
+    assert desk.latest() == DownloadTarget(larger)
+    desk.tell(SuggestionsChecked(((Q4, Q4), (Q8, Q8))))
+    assert [row.tag for row in view.view.rows.rows] == ["best here", "slow here"]
+    assert view.state.text() == "The list was checked."
+
+
+def test_without_a_network_what_was_wanted_can_be_tried_again(desk: Desk) -> None:
+    desk.search("qwen")
+    assert not desk.page.models.retry_button.isVisible()
+    desk.tell(Failed("hub.example cannot be reached.", desk.latest()))
+    desk.press(desk.page.models.retry_button)
+    assert desk.latest() == SearchHub("qwen")
+    assert not desk.page.models.retry_button.isVisible()
+    desk.tell(HubSearched("qwen", MODELS))
+    QTest.keyClick(desk.page.models_view, Qt.Key.Key_Return)
+    desk.tell(Failed("hub.example cannot be reached.", desk.latest()))
+    desk.press(desk.page.files.retry_button)
+    assert desk.latest() == ListHubFiles("owner/model")
+    desk.press(desk.page.back_button)
+    assert desk.page.suggestions.isVisible()
+    assert not desk.page.back_button.isVisible()
+
+
 def test_beside_a_large_model_the_small_one_of_its_family_is_named(desk: Desk) -> None:
     large = HubFile("Qwen/Qwen2.5-7B-Instruct-GGUF", "q4.gguf", 4_430_000_000, "Q4_0")
+    desk.search("")
     desk.page.files_requested.emit(large.repository)
     desk.tell(HubFilesListed(large.repository, (large,)))
     assert desk.page.hint.isVisible()
-    assert desk.page.hint.text().startswith("Qwen 2.5 0.5B (429 MB) belongs to this family")
+    assert desk.page.hint.text().startswith("Qwen 2.5 0.5B (429 MB) is a small model of this family")
     desk.page.files_requested.emit("owner/model")
     assert not desk.page.hint.isVisible()
     desk.tell(HubFilesListed("owner/model", (Q4,)))

@@ -207,7 +207,7 @@ def test_a_choice_during_a_reply_waits_for_it_and_can_be_taken_back(desk: Desk) 
     desk.window.prompt_box.submitted.emit("Hi")
     desk.window.target_bar.picker.chosen.emit(QWEN.path)
     desk.estimated(QWEN.path, SMALL)
-    assert desk.window.target_bar.description.words == "Loads when the reply is finished"
+    assert desk.window.target_bar.state.words == "Loads when the reply is finished"
     QTest.mouseClick(desk.window.target_bar.cancel_button, Qt.MouseButton.LeftButton)
     assert desk.bridge.stops[-1].is_set()
     assert desk.window.target_bar.name.text() == "smol"
@@ -384,7 +384,7 @@ def test_what_holds_for_all_may_change_meanwhile(desk: Desk) -> None:
     desk.dialog.library.set_for_all(SamplingSettings(temperature=1.5))
     assert form.sampling.fields["temperature"].value() == 1.5
     assert desk.bridge.posted[-1] == EstimateMemory(STARTER_TARGET.path, TargetSettings(threads=5))
-    form.sampling.preset.setCurrentText("Own figures")
+    form.sampling.preset.setCurrentText("Custom")
     form.sampling.preset.activated.emit(form.sampling.preset.currentIndex())
     assert form.sampling.sampling == SamplingSettings(temperature=1.5)
 
@@ -400,16 +400,16 @@ def test_a_model_that_is_still_looked_at_gives_way_to_the_one_in_use(desk: Desk)
 def test_it_says_who_drafts_for_each_model(desk: Desk) -> None:
     desk.window.library_action.trigger()
     details = desk.dialog.library.details
-    assert details.drafter.text() == "as for all models"
+    assert details.drafter.text() == "default"
     desk.tell(DrafterChosen(STARTER_TARGET.name, CHOICE))
     assert details.drafter.text() == "automatic (the starter)"
     fixed = replace(CHOICE, is_fixed=True)
     desk.tell(DrafterChosen(STARTER_TARGET.name, fixed))
     assert details.drafter.text() == "the starter, chosen for all models"
     desk.tell(DrafterChosen(STARTER_TARGET.name, DrafterChoice(None, "No drafter pays.")))
-    assert details.drafter.text() == "automatic (nobody)"
+    assert details.drafter.text() == "automatic (none)"
     desk.dialog.library.view.point_at(QWEN.path)
-    assert details.drafter.text() == "as for all models"
+    assert details.drafter.text() == "default"
     assert not details.drafter_button.isVisible()
     own = replace(QWEN, options=replace(QWEN.options, drafter="/d/owner--tiny"))
     desk.tell(TargetsListed((STARTER_TARGET, own)))

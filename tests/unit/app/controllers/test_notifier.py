@@ -131,7 +131,7 @@ def test_a_reply_that_broke_off_is_told_as_such(desk: Desk) -> None:
     desk.tell(PromptStored(prompt(1)))
     desk.now_s += 60
     desk.tell(ReplyFinished(replace(reply(2), statistics=replace(STATISTICS, stop_reason=StopReason.FAILED))))
-    assert desk.notice.shown == [("A reply was broken off", "Rainbows")]
+    assert desk.notice.shown == [("A reply was interrupted", "Rainbows")]
 
 
 @pytest.mark.qt_log_ignore("systemTrayWindowChanged")

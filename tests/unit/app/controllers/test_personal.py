@@ -99,9 +99,9 @@ def test_the_menu_opens_the_dialog_and_asks_what_is_learned(desk: Desk) -> None:
     QTest.keyClick(desk.window, Qt.Key.Key_P, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier)
     assert desk.dialog.isVisible()
     assert desk.posted == [ReadLearned()]
-    assert desk.dialog.learned.notice.text() == "Looking at what is learned…"
+    assert desk.dialog.learned.notice.text() == "Loading…"
     desk.tell(LearnedRead(NOTHING, None))
-    assert desk.dialog.learned.notice.text().startswith("Nothing is learned yet.")
+    assert desk.dialog.learned.notice.text().startswith("Nothing has been learned yet.")
     desk.tell(LearnedRead(learned(), IN_USE))
     assert not desk.dialog.learned.notice.isVisible()
     assert len(desk.dialog.learned.cards) == 1
@@ -125,7 +125,7 @@ def test_another_adapter_is_used_and_that_can_be_taken_back(desk: Desk) -> None:
     (card,) = desk.dialog.learned.cards
     one, as_it_came = card.use_buttons
     assert (one.accessibleName(), as_it_came.accessibleName()) == (
-        "Use for Tiny, Model v0: Adapter 1",
+        "Use for Tiny, Model v0: Snapshot 1",
         "Use for Tiny, Model v0: Original drafter",
     )
     QTest.mouseDClick(one, Qt.MouseButton.LeftButton)
@@ -134,7 +134,7 @@ def test_another_adapter_is_used_and_that_can_be_taken_back(desk: Desk) -> None:
     wanted = UseAdapter(*IN_USE, 1)
     assert desk.posted == [wanted], "one at a time"
     desk.tell(AdapterUsed(wanted, 2), LearnedRead(learned(used=1), IN_USE))
-    assert desk.words == "Adapter 1 is used from the next reply on."
+    assert desk.words == "Snapshot 1 is used from the next reply on."
     desk.dialog.undo_button.click()
     back = UseAdapter(*IN_USE, 2)
     assert desk.posted == [wanted, back]
@@ -152,7 +152,7 @@ def test_an_adapter_of_a_model_that_is_not_loaded_waits_for_it(desk: Desk) -> No
     desk.open()
     desk.dialog.learned.adapter_chosen.emit("v9", "d", 1)
     desk.tell(AdapterUsed(UseAdapter("v9", "d", 1), 1))
-    assert desk.words == "Adapter 1 is used when its model and drafter are loaded."
+    assert desk.words == "Snapshot 1 is used when its model and drafter are loaded."
     assert not desk.dialog.undo_button.isVisible(), "nothing changed"
 
 
@@ -172,12 +172,12 @@ def test_a_profile_is_exported_where_the_user_says(desk: Desk, qtbot: QtBot) -> 
     assert desk.words == "Exporting to me.slipstream…"
     assert not page.export_button.isEnabled()
     desk.tell(ProfileExported(PROFILE, 2_300_000, False))
-    assert desk.words == "Exported to me.slipstream (2.3 MB). No text that was typed is in it."
+    assert desk.words == "Exported to me.slipstream (2.3 MB). It holds no text that you typed."
     page.with_recall.click()
     page.export_requested.emit(str(PROFILE), page.with_recall.isChecked())
     assert desk.posted[-1] == ExportProfile(PROFILE, with_recall=True)
     desk.tell(ProfileExported(PROFILE, 2_300_000, True))
-    assert "It holds texts that were typed" in desk.words
+    assert "It holds text that you typed" in desk.words
 
 
 def show_profile(desk: Desk) -> None:
@@ -193,14 +193,14 @@ def test_a_profile_is_looked_at_before_it_is_merged(desk: Desk) -> None:
     page = desk.dialog.profile
     assert page.preview.isVisible()
     assert page.name.text() == "me.slipstream"
-    assert "Tiny, Model v0: 2 adapters" in page.contents.text()
-    assert "One model is not known here" in page.misfits.text()
+    assert "Tiny, Model v0: 2 snapshots" in page.contents.text()
+    assert "One of the models is not known here" in page.misfits.text()
     assert desk.words == ""
     page.merge_button.click()
     page.merge_button.click()
     assert desk.posted == [ImportProfile(PROFILE)]
     desk.tell(ProfileImported(PROFILE, ImportOutcome(3, 2, 1, 0), False))
-    assert desk.words == "Imported me.slipstream. New: 3 n-grams, 2 adapters (1 now in use), 0 texts to recall."
+    assert desk.words == "Imported me.slipstream. New: 3 word patterns, 2 snapshots (1 now in use), 0 texts to reuse."
     assert not page.preview.isVisible()
     assert page.import_button.isVisible()
 
@@ -211,14 +211,14 @@ def test_replacing_says_first_what_goes(desk: Desk) -> None:
     page = desk.dialog.profile
     page.replace_button.click()
     assert desk.posted == []
-    assert "2 adapters, 1,234 n-grams" in page.question.words.text()
+    assert "2 snapshots, 1,234 word patterns" in page.question.words.text()
     page.question.no_button.click()
     assert page.merge_button.isVisible()
     page.replace_button.click()
     page.question.yes_button.click()
     assert desk.posted == [ImportProfile(PROFILE, replace=True)]
     desk.tell(ProfileImported(PROFILE, ImportOutcome(0, 0, 0, 0), True))
-    assert desk.words.startswith("Imported me.slipstream. What was learned here was replaced by it.")
+    assert desk.words.startswith("Imported me.slipstream. It replaced what was learned here.")
 
 
 def test_a_profile_may_be_dropped_on_the_dialog_and_on_the_window(desk: Desk) -> None:
@@ -255,7 +255,7 @@ def test_what_was_learned_is_forgotten_after_a_second_word(desk: Desk) -> None:
     page.forget_learned.emit()
     assert desk.posted == [ForgetLearned()]
     desk.tell(LearnedForgotten(), LearnedRead(NOTHING, IN_USE))
-    assert desk.words.startswith("What was learned is forgotten, and erased from the files.")
+    assert desk.words.startswith("What was learned is forgotten and erased.")
     assert desk.dialog.learned.cards == ()
 
 
@@ -272,7 +272,7 @@ def test_everything_is_forgotten_after_two_steps_and_the_reply_is_stopped(desk: 
         question.yes_button.click()
     assert desk.posted == [ForgetEverything()]
     desk.tell(EverythingForgotten(12))
-    assert desk.words == "Everything is forgotten, and erased from the files: 12 chats, and all that was learned."
+    assert desk.words == "Everything is forgotten and erased: 12 chats, and all that was learned."
     page.everything_button.click()
     assert not question.condition.isChecked()
     assert not question.yes_button.isEnabled()
@@ -300,14 +300,14 @@ def test_what_ends_while_the_dialog_is_closed_is_told_in_the_window(desk: Desk) 
     desk.controller._begin(ForgetLearned(), "…")
     desk.dialog.close()
     desk.tell(LearnedForgotten())
-    assert desk.toasts == ["What was learned is forgotten, and erased from the files. Your chats are all there."]
+    assert desk.toasts == ["What was learned is forgotten and erased. Your chats are still here."]
 
 
 def test_what_cannot_be_read_is_told(desk: Desk) -> None:
     desk.window.personal_action.trigger()
     desk.tell(Failed("The disk is full.", ReadLearned()))
     assert desk.words == "The disk is full."
-    assert desk.dialog.learned.notice.text() == "What is learned cannot be read."
+    assert desk.dialog.learned.notice.text() == "What was learned cannot be read."
 
 
 def test_what_is_shown_follows_what_is_learned_and_loaded(desk: Desk) -> None:
@@ -339,7 +339,7 @@ def test_cards_stay_open_and_focused_where_they_were(desk: Desk, qtbot: QtBot) -
     desk.tell(LearnedRead(learned(2, used=1), IN_USE))
     first, second = desk.dialog.learned.cards
     assert (first.toggle.isChecked(), second.toggle.isChecked()) == (False, True)
-    assert second.toggle.text() == "Hide 2 adapters"
+    assert second.toggle.text() == "Hide 2 snapshots"
     assert desk.dialog.learned.focusWidget() is second.toggle
     desk.tell(LearnedRead(learned(2, used=1), IN_USE))
     assert desk.dialog.learned.cards == (first, second), "nothing new"

@@ -267,7 +267,7 @@ def test_keys_of_another_action_can_be_swapped(desk: Desk) -> None:
     desk.window.shortcut_settings_requested.emit()
     press(desk, "new", Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier)
     row = desk.controller.dialog.shortcut_rows["new"]
-    assert row.problem.text() == "Ctrl+B already stands for “Show or hide the sidebar”."
+    assert row.problem.text() == "Ctrl+B is already used for “Show or hide the sidebar”."
     assert desk.keeper.settings.shortcuts == {}
     row.swap_button.click()
     assert desk.keeper.settings.shortcuts == {"new": "Ctrl+B", "sidebar": "Ctrl+N"}
@@ -278,7 +278,7 @@ def test_keys_that_write_are_refused_without_a_swap(desk: Desk) -> None:
     desk.window.shortcut_settings_requested.emit()
     press(desk, "new", Qt.Key.Key_X, Qt.KeyboardModifier.NoModifier)
     row = desk.controller.dialog.shortcut_rows["new"]
-    assert "is needed for writing" in row.problem.text()
+    assert "is needed for typing" in row.problem.text()
     assert row.swap_button.isHidden()
 
 

@@ -83,10 +83,16 @@ def test_the_ways_to_a_model(qtbot: QtBot, sit_down: Callable[..., Desk], monkey
     desk = sit_down()
     welcome, window = desk.window.transcript.welcome, desk.window
     with qtbot.waitSignal(window.starter_action.triggered):
-        welcome.starter_button.click()
+        QTest.mouseClick(welcome.starter_button, Qt.MouseButton.LeftButton)
+    assert not desk.is_introduced, "a new chat took its place"
+    assert welcome.isVisible()
+    assert window.focusWidget() is window.prompt_box.editor
+    assert not desk.keeper.settings.has_chatted, "the next start says hello again"
+    welcome.show_introduction(True)
     desk.tell(TargetReady(TargetInfo("S", "/s.gguf", "llama", 1000, 10, 2), LoadTarget("starter")))
     with qtbot.assertNotEmitted(window.starter_action.triggered):
         QTest.mouseClick(welcome.starter_button, Qt.MouseButton.LeftButton)
+    assert not desk.is_introduced
     assert window.focusWidget() is window.prompt_box.editor, "it is there: one can write"
     with qtbot.waitSignal(welcome.file_requested), monkeypatch.context() as context:
         context.setattr("app.widgets.target_bar.QFileDialog.getOpenFileName", lambda *_: ("", ""))

@@ -114,8 +114,8 @@ def test_a_build_without_an_address_says_so(window: MainWindow, tmp_path: Path) 
     window.update_action.trigger()
     assert desk.bridge.posted == []
     assert not window.update_action.isVisible()
-    assert "no address to ask" in update_description("")
-    assert "api.example.org is asked" in update_description(URL)
+    assert "cannot check for updates" in update_description("")
+    assert "Asks api.example.org" in update_description(URL)
 
 
 def test_the_real_engine_asks_the_site_of_the_build(

@@ -131,7 +131,7 @@ def test_all_who_could_draft_are_side_by_side(dialog: DrafterDialog) -> None:
     ]
     bold = [item.font().bold() for row in range(3) if (item := dialog.table.item(row, 0)) is not None]
     assert bold == [True, False, False]
-    dialog.show_choice(DrafterChoice(None, "No drafter is there for this model."), "qwen")
+    dialog.show_choice(DrafterChoice(None, "There is no drafter for this model."), "qwen")
     assert not dialog.table.isVisible()
 
 
@@ -139,7 +139,7 @@ def test_an_offer_is_taken_with_one_click(qtbot: QtBot, dialog: DrafterDialog) -
     dialog.show_choice(replace(CHOICE, offer=None), "qwen")
     assert not dialog.offer.isVisible()
     dialog.show_choice(CHOICE, "qwen")
-    assert "With Qwen 2.5 0.5B to guess for it, qwen is expected to write 2.1 times" in dialog.offer_words.text()
+    assert "With Qwen 2.5 0.5B as its drafter, qwen is expected to be 2.1×" in dialog.offer_words.text()
     assert "429 MB" in dialog.offer_words.text()
     with qtbot.waitSignal(dialog.offer_taken) as taken:
         QTest.mouseClick(dialog.offer_button, Qt.MouseButton.LeftButton)

@@ -27,7 +27,7 @@ FAST_Q8 = replace(Q8, passes=tuple((number, seconds / 2) for number, seconds in 
 
 
 def test_passes_are_told_as_multiples_of_one_token() -> None:
-    assert speed_here(ORIGINAL) == "9.4 tok/s without guesses"
+    assert speed_here(ORIGINAL) == "9.4 tok/s without speed-up"
     assert checking(ORIGINAL) == "4 tokens at once take 1.6 times as long as one, 8 take 3.0 times"
     assert checking(replace(ORIGINAL, passes=ORIGINAL.passes[:3])) == "4 tokens at once take 1.6 times as long as one"
     assert checking(replace(ORIGINAL, passes=ORIGINAL.passes[:1])) == ""
@@ -45,13 +45,13 @@ def test_passes_are_told_as_multiples_of_one_token() -> None:
 def test_advice_says_what_is_gained_and_how_far_the_words_are(equal: float, kl: float, nearness: str) -> None:
     form = replace(Q4_0, distance=Distance(kl, 0.001, equal, 380))
     words = advice_words(replace(REPORT, forms=(form, Q8)))
-    assert words == f"Q4_0 would write 1.32 times as fast, with guesses 1.32 times; {nearness}"
+    assert words == f"Q4_0 would write 1.32 times as fast, with speed-up 1.32 times; {nearness}"
 
 
 def test_a_form_that_says_the_same_comes_first_and_the_fastest_of_all_after_it() -> None:
     near = replace(FAST_Q8, passes=tuple((number, seconds / 1.1) for number, seconds in ORIGINAL.passes))
     words = advice_words(replace(REPORT, forms=(near, Q4_0)))
-    assert words.startswith("Q8_0 would write 1.10 times as fast, with guesses 1.10 times; its words are practically")
+    assert words.startswith("Q8_0 would write 1.10 times as fast, with speed-up 1.10 times; its words are practically")
     assert "Q4_0 would write 1.32 times" in words
 
 
@@ -59,7 +59,7 @@ def test_gains_that_come_with_guesses_only_are_told_so() -> None:
     flat = replace(
         Q4_0, passes=tuple((number, 0.106 * share) for number, share in ((1, 1), (2, 1.1), (4, 1.2), (8, 2)))
     )
-    assert advice_words(replace(REPORT, forms=(flat,))).startswith("Q4_0 would write 1.37 times as fast with guesses;")
+    assert advice_words(replace(REPORT, forms=(flat,))).startswith("Q4_0 would write 1.37 times as fast with speed-up;")
     steep = replace(Q4_0, passes=tuple((n, 0.106 * t) for n, t in ((1, 0.8), (2, 1.4), (4, 2.4), (8, 4.0))))
     words = advice_words(replace(REPORT, original=replace(ORIGINAL, passes=ORIGINAL.passes[:1]), forms=(steep,)))
     assert words.startswith("Q4_0 would write 1.25 times as fast")
@@ -78,10 +78,10 @@ def test_speeds_of_a_busy_computer_are_told_to_be_uncertain() -> None:
 
 
 def test_the_starters_form_is_told_with_its_gain() -> None:
-    assert used_words("", "Q4_1", None) == "The starter is used as it came, in Q4_1."
+    assert used_words("", "Q4_1", None) == "The starter is used in its original form, Q4_1."
     assert used_words("Q8_0", "", None) == "The starter is used in Q8_0."
     assert used_words("Q8_0", "Q4_1", STARTER_REPORT).startswith(
-        "The starter is used in Q8_0, where it writes 1.24 times as fast as in Q4_1, in which it came"
+        "The starter is used in Q8_0: 1.24 times as fast as its original form, Q4_1"
     )
     assert figures_of("Q8_0", STARTER_REPORT) == STARTER_REPORT.forms[0]
     assert figures_of("", STARTER_REPORT) == STARTER_REPORT.original
@@ -105,8 +105,10 @@ def test_rows_join_what_is_offered_with_what_was_measured_and_what_is_here() -> 
 def test_slow_forms_take_longer() -> None:
     own = FormRow("Q4_K_M", QWEN.size_bytes, is_original=True)
     rows = {row.form: row for row in form_rows(own, OFFERS, None, ())}
-    assert needs_words((rows["Q4_0"],), own, None).startswith("Measuring 1 form takes about 5 min while nothing else")
-    assert "up to 4.5 GB of the disk" in needs_words((rows["IQ4_NL"], rows["Q4_0"]), own, None)
+    assert needs_words((rows["Q4_0"],), own, None).startswith(
+        "Measuring 1 form takes about 5 min if the computer is idle"
+    )
+    assert "up to 4.5 GB of disk space" in needs_words((rows["IQ4_NL"], rows["Q4_0"]), own, None)
     assert "about 33 min" in needs_words((rows["IQ4_NL"],), own, None)
 
 

@@ -89,7 +89,7 @@ def test_without_a_tick_nothing_is_measured(qtbot: QtBot, dialog: FormsDialog) -
     for form in ("Q8_0", "Q4_0"):
         point_at(dialog, form)
         QTest.keyClick(dialog.table, Qt.Key.Key_Space)
-    assert dialog.needs.text() == "Tick the forms that are to be measured."
+    assert dialog.needs.text() == "Tick the forms to measure."
     with qtbot.assertNotEmitted(dialog.measure_requested):
         QTest.mouseClick(dialog.measure_button, LEFT)
     point_at(dialog, "F16")  # which cannot be made
@@ -142,7 +142,7 @@ def test_closing_does_not_cancel(qtbot: QtBot, dialog: FormsDialog) -> None:
 
 def test_the_starters_form_can_be_undone(qtbot: QtBot, dialog: FormsDialog) -> None:
     assert not dialog.starter.isVisible()
-    dialog.show_model("smol (starter)", "The starter is used as it came, in Q4_1.", False)
+    dialog.show_model("smol (starter)", "The starter is used in its original form, Q4_1.", False)
     assert dialog.starter.isVisible()
     assert not dialog.reset_button.isVisible()
     QApplication.processEvents()  # which puts the button into its place

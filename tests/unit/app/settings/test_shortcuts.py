@@ -72,7 +72,7 @@ def test_only_what_differs_is_kept(shortcuts: Shortcuts) -> None:
 def test_keys_of_another_action_are_refused_or_swapped(shortcuts: Shortcuts) -> None:
     problem = shortcuts.problem("about", "Ctrl+N")
     assert problem is not None
-    assert problem.sentence == "Ctrl+N already stands for “New chat”."
+    assert problem.sentence == "Ctrl+N is already used for “New chat”."
     assert problem.owner == "new"
     shortcuts.use(shortcuts.swapped("about", "Ctrl+N", problem.owner))
     assert keys(shortcuts) == {"new": "", "stop": "Esc; Ctrl+.", "about": "Ctrl+N"}
@@ -93,7 +93,7 @@ def test_other_keys_may_be_had(shortcuts: Shortcuts, wanted: str) -> None:
 
 def test_kept_keys_that_make_no_sense_are_told_and_ignored(shortcuts: Shortcuts) -> None:
     complaint = shortcuts.use({"new": "Nonsense+Key+", "stop": "x", "gone": "Ctrl+G", "about": "Ctrl+G"})
-    assert complaint == "The keys of these actions made no sense and are the usual ones now: New chat, Stop."
+    assert complaint == "The keys of these actions were not valid and are back to their defaults: New chat, Stop."
     assert shortcuts.chosen() == {"about": "Ctrl+G"}
     assert keys(shortcuts) == {"new": "Ctrl+N", "stop": "Esc; Ctrl+.", "about": "Ctrl+G"}
 

@@ -16,10 +16,10 @@ def test_a_model_is_told_in_plain_words_and_numbers() -> None:
     assert view.name == "Tiny, Model v0"
     assert view.is_loaded
     assert view.sentences == (
-        "From 80 replies the drafter learned to guess 1.20 tokens right per round; before it learned, 0.98. Learning "
-        "since 3 March 2026. It remembers about 48,000 words of your chats, to guess what is said again."
+        "After learning from 80 replies, the drafter guesses 1.20 tokens right in a row; before, 0.98. Learning since "
+        "3 March 2026. About 48,000 words of your chats are remembered, to reuse what comes up again."
     )
-    assert view.details == "1,234 n-grams · 212 replies to learn from · 24.3 MB"
+    assert view.details == "1,234 word patterns · 212 replies to learn from · 24.3 MB"
     (pair,) = view.pairs
     assert pair.words == ""
     assert [(each.number, each.made, each.gain, each.is_used) for each in pair.adapters] == [
@@ -27,25 +27,25 @@ def test_a_model_is_told_in_plain_words_and_numbers() -> None:
         (1, day_words(WHEN + timedelta(days=1)), "0.98 → 1.10", False),
         (None, "", "", False),
     ]
-    assert "on 24 replies that it did not learn from" in pair.adapters[0].about
+    assert "in 24 replies that it did not learn from" in pair.adapters[0].about
 
 
 def test_the_first_adapter_of_a_model_is_its_first_whatever_its_number_in_the_store() -> None:
     summary = replace(learned(), adapters={("v0", "d"): adapters(2, 8, first=7)})
     (view,) = model_views(summary, IN_USE, "Tiny")
-    assert [each.name for each in view.pairs[0].adapters] == ["Adapter 2", "Adapter 1", "Original drafter"]
+    assert [each.name for each in view.pairs[0].adapters] == ["Snapshot 2", "Snapshot 1", "Original drafter"]
     assert ordinal_of(summary, 7) == 1
     assert ordinal_of(summary, 99) == 99, "not known any more"
 
 
 def test_the_drafter_as_it_came_is_in_use_where_no_adapter_is() -> None:
     (view,) = model_views(learned(used=None), IN_USE, "Tiny")
-    assert view.sentences.startswith("The original drafter is used. ")
+    assert view.sentences.startswith("The original drafter is in use. ")
     assert [each.is_used for each in view.pairs[0].adapters] == [False, False, True]
 
 
 @pytest.mark.parametrize(
-    ("lessons", "words"), [({"v0": 1}, "The drafter has nothing better to show yet"), ({}, "It remembers about")]
+    ("lessons", "words"), [({"v0": 1}, "The drafter is no better yet"), ({}, "About 48,000 words of your chats")]
 )
 def test_what_is_only_begun_is_told_too(lessons: dict[str, int], words: str) -> None:
     begun = replace(learned(num_adapters=0), lessons=lessons, since={}, ngrams={}, num_bytes={})
@@ -60,7 +60,7 @@ def test_the_loaded_model_comes_first_and_strangers_last() -> None:
     names = {vocabulary: name for vocabulary, name in four.target_names.items() if vocabulary != "v1"}
     views = model_views(replace(four, target_names=names), ("v3", "d"), "Tiny")
     assert [view.vocabulary for view in views] == ["v3", "v0", "v2", "v1"]
-    assert views[-1].name == "A model that was not used here yet"
+    assert views[-1].name == "A model that has not been used here"
     assert [view.is_loaded for view in views] == [True, False, False, False]
 
 
@@ -85,16 +85,16 @@ def test_a_profile_is_told_with_what_does_not_fit_here() -> None:
     view = profile_view(ProfileSummary(WHEN, "0.1.0", inside), learned(), IN_USE, "Tiny")
     assert view.headline == "Made on 3 March 2026 with Slipstream 0.1.0."
     assert view.contents[0] == (
-        "Tiny, Model v0: 2 adapters (0.98 → 1.20 right guesses per round, from 80 replies), 1,234 n-grams and 300 "
-        "texts to recall, of 64,000 tokens."
+        "Tiny, Model v0: 2 snapshots (0.98 → 1.20 right guesses in a row, from 80 replies), 1,234 word patterns and "
+        "300 texts to reuse, of 64,000 tokens."
     )
-    assert view.contents[1].startswith("A model that was not used here yet: 3 adapters")
-    assert view.contents[2].startswith("Figures of replies by Tiny")
+    assert view.contents[1].startswith("A model that has not been used here: 3 snapshots")
+    assert view.contents[2].startswith("Speed of replies by Tiny")
     assert [sentence.split(";")[0].split(",")[0] for sentence in view.misfits] == [
-        "One model is not known here",
-        "1 adapter was learned by another drafter than the one in use",
+        "One of the models is not known here",
+        "1 snapshot belongs to another drafter than the one in use",
     ]
-    assert "2 adapters, 1,234 n-grams and texts that came with an earlier profile" in view.replaced
+    assert "2 snapshots, 1,234 word patterns and texts from an earlier profile" in view.replaced
     assert "Your chats stay" in view.replaced
 
 
@@ -102,16 +102,19 @@ def test_a_profile_that_fits_has_no_misfits_and_an_empty_one_says_so() -> None:
     fits = profile_view(ProfileSummary(WHEN, "0.1.0", learned()), NOTHING, IN_USE, "Tiny")
     assert fits.misfits == ()
     empty = profile_view(ProfileSummary(WHEN, "0.1.0", NOTHING), NOTHING, None, "")
-    assert empty.contents == ("Nothing was learned when it was made.",)
+    assert empty.contents == ("Nothing had been learned when it was made.",)
 
 
 def test_sizes_and_counts_are_short() -> None:
     assert (size(3), size(52_400), size(2_300_000)) == ("1 kB", "52 kB", "2.3 MB")
     texts = replace(learned(), recall={"v0": RecallSize(1, 2)})
-    assert "about 2 words" in model_views(texts, None, "")[0].sentences
+    assert "About 2 words" in model_views(texts, None, "")[0].sentences
 
 
 def test_an_outcome_is_a_sentence() -> None:
-    assert outcome_words(ImportOutcome(0, 0, 0, 0)) == "All of this was known already."
-    assert outcome_words(ImportOutcome(0, 0, 1, 0)) == "New: 0 n-grams, 0 adapters (1 now in use), 0 texts to recall."
-    assert outcome_words(ImportOutcome(1_000, 2, 0, 1)) == "New: 1,000 n-grams, 2 adapters, 1 text to recall."
+    assert outcome_words(ImportOutcome(0, 0, 0, 0)) == "All of it was here already."
+    assert (
+        outcome_words(ImportOutcome(0, 0, 1, 0))
+        == "New: 0 word patterns, 0 snapshots (1 now in use), 0 texts to reuse."
+    )
+    assert outcome_words(ImportOutcome(1_000, 2, 0, 1)) == "New: 1,000 word patterns, 2 snapshots, 1 text to reuse."

@@ -83,7 +83,7 @@ def test_the_window_comes_up_translated(
     assert dialog.pages.item(1).text() == "«Appearance»"
     row = dialog.rows["temperature"]
     assert row.name == "«Temperature»"
-    assert row.reset_button.accessibleName() == "«Reset “«Temperature»” to the usual»", "words of a base class"
+    assert row.reset_button.accessibleName() == "«Reset “«Temperature»” to its default»", "words of a base class"
     dialog.search.setText("«Temperature»")
     assert dialog.num_found.text() == "«one 1»"
     buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)

@@ -5,10 +5,11 @@ from dataclasses import replace
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.theme import ThemeKeeper
-from app.widgets.footers import details, facts
+from app.widgets.footers import ReplyFooter, details, facts
 from app.widgets.message_view import PromptView
 from engine.messages.replies import ReplyStatistics
 from tests.unit.app.widgets.messages import STATISTICS, prompt, reply
@@ -39,19 +40,44 @@ def test_long_prompts_are_shortened_until_asked_for(qtbot: QtBot, keeper: ThemeK
 
 
 def test_facts_name_only_what_is_known() -> None:
-    assert facts(reply(1)) == "SmolLM2  ·  214 tokens  ·  30.9 tok/s  ·  stopped"
-    assert facts(prompt(1)) == ""
+    assert facts(reply(1))[0] == "SmolLM2  ·  214 tokens  ·  30.9 tok/s  ·  stopped"
+    assert facts(prompt(1)) == ("",)
+
+
+def test_numbers_leave_a_replys_line_first_and_why_it_ended_never(qtbot: QtBot, keeper: ThemeKeeper) -> None:
+    footer = ReplyFooter(keeper)
+    qtbot.addWidget(footer)
+    footer.set_message(replace(reply(1), statistics=replace(DRAFTED, plain_error=0.04)))
+    with qtbot.waitExposed(footer):
+        footer.show()
+    footer.set_continue(True)
+    footer.flipper.set_siblings((1, 2), 1)
+    told = []
+    for width in (*range(900, 200, -4), *range(200, 900, 4)):
+        footer.resize(width, footer.height())
+        QApplication.processEvents()
+        for part in (footer.copy_button, footer.continue_button, footer.flipper):
+            assert part.width() >= part.sizeHint().width()
+        told.append(footer.facts.text())
+        assert footer.facts.px(told[-1]) <= footer.facts.width()
+    assert list(dict.fromkeys(told)) == [
+        "SmolLM2  ·  214 tokens  ·  30.9 tok/s  ·  1.5× faster  ·  stopped",
+        "SmolLM2  ·  30.9 tok/s  ·  1.5× faster  ·  stopped",
+        "SmolLM2  ·  1.5× faster  ·  stopped",
+        "SmolLM2  ·  stopped",
+        "stopped",
+    ]
+    assert told[0] == told[-1]
 
 
 def test_details_tell_what_was_reused() -> None:
-    assert "412 tokens, of which 38 were read now and 374 were still known" in details(STATISTICS)
+    assert "412 tokens, 38 of them read for this reply, 374 known from before" in details(STATISTICS)
 
 
 def test_a_reply_that_was_drafted_for_tells_how_it_went() -> None:
     statistics = replace(STATISTICS, num_rounds=100, num_drafted=180, num_accepted=60)
-    assert "1.6 per round" in facts(replace(reply(1), statistics=statistics))
-    assert "×" not in facts(replace(reply(1), statistics=statistics)), "how fast plain decoding is, nobody knows"
-    assert "180 tokens, of which 60 stood; 100 rounds" in details(statistics)
+    assert "×" not in facts(replace(reply(1), statistics=statistics))[0], "how fast plain decoding is, nobody knows"
+    assert "180 tokens, 60 of them accepted, in 100 rounds" in details(statistics)
 
 
 DRAFTED = replace(STATISTICS, num_rounds=100, num_drafted=180, num_accepted=114, plain_tokens_per_s=20.0)
@@ -60,18 +86,19 @@ DRAFTED = replace(STATISTICS, num_rounds=100, num_drafted=180, num_accepted=114,
 @pytest.mark.parametrize(
     ("statistics", "claim"),
     [
-        (replace(DRAFTED, plain_error=0.04), "1.5× of plain"),
+        (replace(DRAFTED, plain_error=0.04), "1.5× faster"),
+        (replace(DRAFTED, plain_error=0.04, plain_tokens_per_s=30.0), ""),  # normal speed
         (replace(DRAFTED, plain_error=0.3), ""),  # hardly known
         (replace(DRAFTED, plain_error=0.04, reply_tokens=20), ""),  # too short
         (replace(DRAFTED, num_drafted=0, num_accepted=0), ""),
     ],
 )
 def test_a_ratio_is_claimed_where_it_means_something(statistics: ReplyStatistics, claim: str) -> None:
-    told = facts(replace(reply(1), statistics=statistics))
+    told = facts(replace(reply(1), statistics=statistics))[0]
     assert (claim in told) if claim else ("×" not in told)
 
 
 def test_details_say_how_sure_a_ratio_is() -> None:
     told = details(replace(DRAFTED, plain_error=0.04))
-    assert "writes about 20.0 tok/s (± 4\u00a0%)" in told
-    assert "This reply: 1.5× ± 0.1 of that" in told
+    assert "Without speed-up: about 20.0 tok/s (± 4\u00a0%)" in told
+    assert "Against that: 1.5× ± 0.1 as fast" in told

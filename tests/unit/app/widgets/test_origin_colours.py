@@ -93,7 +93,7 @@ def test_a_kept_reply_is_coloured_and_plain_again(transcript: Transcript, keeper
     transcript.set_colouring(True)
     assert tinted(view, keeper) == EXPECTED
     assert view.legend is not None
-    assert view.legend.words == "Drafter 9\u00a0%, Recall 17\u00a0%, Model itself 74\u00a0%"
+    assert view.legend.words == "Drafter 9\u00a0%, Earlier text 17\u00a0%, Model itself 74\u00a0%"
     transcript.set_colouring(True)
     transcript.set_colouring(False)
     assert tinted(view, keeper) == {"drafter": "", "recall": ""}
@@ -163,7 +163,7 @@ def test_of_older_replies_it_is_not_known(transcript: Transcript, keeper: ThemeK
     view = last_view(transcript)
     assert tinted(view, keeper) == {"drafter": "", "recall": ""}
     assert view.legend is not None
-    assert view.legend.words == "It is not known who guessed what in this reply."
+    assert view.legend.words == "It is not known which parts of this reply were guessed."
     view.grab()
 
 
@@ -171,8 +171,8 @@ def test_a_legend_takes_more_lines_where_it_is_narrow(qtbot: QtBot, keeper: Them
     legend = OriginLegend(keeper)
     qtbot.addWidget(legend)
     legend.set_origins((OriginRun(1, "drafter"), OriginRun(999, "target")))
-    assert legend.words == "Drafter under 1\u00a0%, Recall 0\u00a0%, Model itself 100\u00a0%"
-    assert legend.accessibleName().startswith("Who guessed it first: Drafter")
+    assert legend.words == "Drafter under 1\u00a0%, Earlier text 0\u00a0%, Model itself 100\u00a0%"
+    assert legend.accessibleName().startswith("Where the text came from: Drafter")
     assert legend.heightForWidth(700) < legend.heightForWidth(120)
     legend.resize(120, legend.heightForWidth(120))
     legend.grab()

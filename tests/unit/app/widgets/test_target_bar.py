@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QFileDialog
+from PySide6.QtWidgets import QApplication, QFileDialog
 from pytestqt.qtbot import QtBot
 
 from app.theme import ThemeKeeper
@@ -23,11 +23,11 @@ def bar(qtbot: QtBot, keeper: ThemeKeeper) -> TargetBar:
     return bar
 
 
-def test_a_target_is_named_and_described(bar: TargetBar) -> None:
+def test_a_target_is_named_and_its_kind_told_on_hover(bar: TargetBar) -> None:
     bar.set_target(TARGET)
     assert bar.name.text() == "SmolLM2"
-    assert bar.description.words == "llama · 135M · Q8_0"
-    assert "/models/x.gguf" in bar.name.toolTip()
+    assert bar.state.text() == ""
+    assert "/models/x.gguf\nllama · 135M · Q8_0\n" in bar.name.toolTip()
 
 
 def test_loading_can_be_cancelled(qtbot: QtBot, bar: TargetBar) -> None:
@@ -53,7 +53,7 @@ def test_a_chosen_file_is_told(bar: TargetBar, monkeypatch: pytest.MonkeyPatch, 
 
 def test_a_target_that_waits_for_the_reply_can_be_cancelled_too(bar: TargetBar) -> None:
     bar.show_waiting("Qwen")
-    assert bar.description.words == "Loads when the reply is finished"
+    assert bar.state.words == "Loads when the reply is finished"
     assert bar.cancel_button.isVisible()
 
 
@@ -62,4 +62,11 @@ def test_a_long_name_gives_way_and_is_told_in_full(bar: TargetBar) -> None:
     bar.set_target(TargetInfo(name, "/models/x.gguf", "llama", 8192, 144_000_000, 2))
     bar.resize(420, 50)
     assert bar.name.text() == name
+    bar.show_loading("SmolLM2-135M-Instruct", 0.3)
+    for width in range(700, 300, -10):  # what is not said whole is not said
+        bar.resize(width, 50)
+        QApplication.processEvents()
+        assert bar.name.width() >= bar.name.sizeHint().width() or not bar.state.text()
+        assert bar.state.text() in ("Loading… 30\u00a0%", "")
+    bar.set_target(TargetInfo(name, "/models/x.gguf", "llama", 8192, 144_000_000, 2))
     assert bar.name.geometry().right() < bar.menu_button.geometry().left()

@@ -189,6 +189,8 @@ def test_where_a_draft_cannot_be_taken_back_the_text_is_read_again_and_nothing_i
     target = ForgettingTarget(says(TEXT), max_tokens=8)
     session = Session(target)
     speculation = wrong(target)
+    told: list[bool] = []
+    speculation._on_changed = lambda now: told.append(now.can_draft)
     prompt = target.tokenize("user\nPlease.\n" + PROMPT)
     rows = session.read(prompt, StopSignal())
     decoder = Decoder(target, session, GREEDY, TURNS, speculation)
@@ -200,9 +202,10 @@ def test_where_a_draft_cannot_be_taken_back_the_text_is_read_again_and_nothing_i
     assert target.held == session.tokens == [*prompt, *written[:-1]]
     assert len(decoder.figures.by_proposer) == 1
     assert decoder.figures.by_proposer["drafter"].num_rounds == 1
-    assert speculation.state.startswith("Off: this model cannot take back")
+    assert speculation.state.startswith("No speed-up: this model cannot take back")
     speculation.join(at_random(target))
     assert not speculation.is_drafting
+    assert told == [False]
 
 
 def test_reading_again_can_be_stopped_and_what_was_read_stays_known() -> None:

@@ -49,7 +49,7 @@ def test_nothing_is_drafted_before_a_proposer_is_there() -> None:
     assert not speculation.is_drafting
     speculation.join(RandomProposer(10))
     assert speculation.is_drafting
-    assert speculation.state.startswith("Random is ready: ")
+    assert speculation.state.startswith("Random is ready.")
     assert max(len(speculation.propose(CONTEXT, 4).tokens) for _ in range(20)) == 4
 
 
@@ -101,7 +101,7 @@ def test_recall_that_fails_is_left_out_from_then_on_and_the_drafter_is_not(caplo
     speculation = choosing(FailingRecall(), FakeSlow(0.9))
     with caplog.at_level(logging.CRITICAL):
         assert speculation.propose(CONTEXT, 4) is NO_DRAFT
-    assert speculation.state.startswith("Recall failed (ZeroDivisionError)")
+    assert speculation.state.startswith("Earlier text failed (ZeroDivisionError)")
     assert speculation.propose(CONTEXT, 4).proposer == "drafter"
 
 
@@ -114,7 +114,7 @@ def test_it_says_so_when_checking_guesses_cannot_pay() -> None:
     watched.play(100, stands=True)
     watched.speculation.end_reply()
     assert len(watched.told) == 1  # each change once
-    assert watched.told[0].startswith("Paused: on this machine, checking guesses would cost")
+    assert watched.told[0].startswith("Normal speed: on this computer, checking guesses would take")
 
 
 def test_it_says_who_drafts_how_far_and_what_that_brings() -> None:
@@ -123,15 +123,15 @@ def test_it_says_who_drafts_how_far_and_what_that_brings() -> None:
     assert watched.told == []  # nothing before a while
     watched.play(1, stands=True)
     # Four tokens in a round that takes 1.1 s, where plain decoding takes 1 s for each.
-    assert watched.told == ["Recall guesses 3 ahead."]
+    assert watched.told == ["Guessing 3 ahead: earlier text."]
     slow = Watched(GENTLE)
     slow.speculation.join(FakeSlow(0.9, 0.1))
     slow.play(64, stands=True)
-    assert slow.told[-1].startswith("Drafter guesses ")
+    assert slow.told[-1].endswith(" ahead: drafter.")
     both = Watched(GENTLE, FakeRecall((7, 8), (0.95, 0.95)))
     both.speculation.join(FakeSlow(0.9, 0.1))
     both.play(64, stands=True)
-    assert both.told[-1].startswith("Recall and drafter guess ")
+    assert both.told[-1].endswith(" ahead: earlier text and drafter.")
 
 
 def test_it_says_so_when_drafting_does_not_pay_any_more() -> None:
@@ -139,10 +139,10 @@ def test_it_says_so_when_drafting_does_not_pay_any_more() -> None:
     slow = FakeSlow(0.9, 0.1)
     watched.speculation.join(slow)
     watched.play(32, stands=True)
-    assert watched.speculation.state.startswith("Drafter guesses")
+    assert watched.speculation.state.endswith(" ahead: drafter.")
     slow.chance = 0.02
     watched.play(200, stands=False)
-    assert watched.speculation.state == "Paused: this text is unpredictable."
+    assert watched.speculation.state == "Normal speed: nothing to predict here."
     num_told = len(watched.told)
     watched.speculation.end_reply()
     watched.speculation.end_reply()
@@ -154,7 +154,7 @@ def test_what_is_wrong_with_the_drafter_is_said_again_when_recall_rests() -> Non
     watched = Watched(GENTLE, recall)
     watched.speculation.give_up(DRAFTER, "The drafter is broken.")
     watched.play(32, stands=True)
-    assert watched.told[-1].startswith("Recall guesses 2 ahead")
+    assert watched.told[-1].startswith("Guessing 2 ahead: earlier text.")
     recall.tokens = ()
     watched.play(200, stands=True)
     assert watched.told[-1] == "The drafter is broken."
@@ -176,7 +176,7 @@ def test_a_drafter_that_is_there_after_all_is_complained_about_no_more() -> None
     watched.speculation.join(slow)
     slow.chance = 0.02
     watched.play(200, stands=False)
-    assert watched.speculation.state == "Paused: this text is unpredictable."
+    assert watched.speculation.state == "Normal speed: nothing to predict here."
 
 
 def test_what_is_told_on_demand_is_never_told_after_something_newer() -> None:

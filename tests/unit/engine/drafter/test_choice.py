@@ -98,7 +98,7 @@ def test_a_folder_wins_over_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_name_stands_for_what_was_fetched(tmp_path: Path) -> None:
-    with pytest.raises(DrafterUnusable, match="owner/name is not on this machine"):
+    with pytest.raises(DrafterUnusable, match="owner/name is not on this computer"):
         drafter_source("owner/name", tmp_path)
     folder = fetched("owner/name", tmp_path)
     source = drafter_source("owner/name", tmp_path)

@@ -105,7 +105,7 @@ def test_a_file_larger_than_all_memory_is_not_read(tmp_path: Path, monkeypatch: 
     os.truncate(path, 3 << 40)  # sparse: it takes no room on the disk
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=2**34, available=2**50))
     assert refusal(path) == (
-        "huge cannot draft: it takes 3072.0 GiB, but this machine has 16.0 GiB of memory; choose a smaller model or "
+        "huge cannot draft: it takes 3072.0 GiB, but this computer has 16.0 GiB of memory; choose a smaller model or "
         "quantization."
     )
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=2**34, available=2**33))

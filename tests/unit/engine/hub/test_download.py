@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,8 +18,9 @@ from engine.hub import fetching
 from engine.hub.download import download_target
 from engine.hub.saved import SavedDownloads
 from engine.hub.search import list_files, search_models
-from engine.messages.commands import SearchHub
-from engine.messages.events import Event, TargetDownloading
+from engine.library.suggestions import read_suggestions
+from engine.messages.commands import CheckSuggestions, SearchHub
+from engine.messages.events import Event, SuggestionsChecked, TargetDownloading
 from engine.messages.targets import HubFile
 from engine.services.hub_service import HubService
 from engine.stop_signal import StopSignal
@@ -260,3 +262,32 @@ def test_a_search_that_was_stopped_asks_nobody(hub: FakeHub, kept: SavedDownload
     service.handle(SearchHub("tiny"), stop)
     assert told == []
     assert hub.asked == []
+
+
+def test_suggestions_are_checked_and_what_is_gone_or_another_is_told(hub: FakeHub) -> None:
+    def check() -> dict[HubFile, HubFile | None]:
+        told: list[Event] = []
+        service = HubService(EngineConfig(Path()), SavedDownloads(Path()), lambda: pytest.fail("asked"), told.append)
+        service.handle(CheckSuggestions(), StopSignal())
+        (event,) = told
+        assert isinstance(event, SuggestionsChecked)
+        return dict(event.found)
+
+    same, changed, renamed, gone, gated, *others = [each.file for each in read_suggestions()]
+    for file in (same, changed, *others):
+        hub.models[file.repository] = {file.name: b"GGUF"}
+        hub.false_sizes[file.name] = file.size_bytes
+    hub.false_sizes[changed.name] += 1
+    hub.models[renamed.repository] = {"other.gguf": b"GGUF"}
+    hub.refused[gated.repository] = 403, "GatedRepo"
+    found = check()
+    assert found == {
+        **{file: file for file in (same, *others)},
+        changed: replace(changed, size_bytes=changed.size_bytes + 1),
+        renamed: None,
+        gone: None,
+        gated: None,
+    }
+    hub.refused[same.repository] = 500, ""
+    with pytest.raises(FetchFailed, match="answers with an error"):
+        check()

@@ -87,7 +87,7 @@ def test_what_is_here_is_not_asked_for_again(server: FakeHub, tmp_path: Path) ->
 def test_a_file_that_was_lost_is_fetched_again_and_the_others_are_not(server: FakeHub, tmp_path: Path) -> None:
     fetch(tmp_path)
     (tmp_path / "drafters" / "somebody--tiny-llama" / WEIGHTS).unlink()
-    with pytest.raises(DrafterUnusable, match="not on this machine"):
+    with pytest.raises(DrafterUnusable, match="not on this computer"):
         drafter_source(NAME, tmp_path)
     server.asked.clear()
     fetch(tmp_path)

@@ -41,7 +41,7 @@ def fetch(data_dir: Path, name: str = NAME, stop: StopSignal | None = None) -> t
 
 def test_it_is_downloaded_once_and_then_found_without_the_network(hub: FakeHub, tmp_path: Path) -> None:
     assert hub_name(NAME) == NAME
-    with pytest.raises(DrafterUnusable, match="is not on this machine"):
+    with pytest.raises(DrafterUnusable, match="is not on this computer"):
         drafter_source(NAME, tmp_path)
     path, said = fetch(tmp_path)
     size = len(hub.models[REPOSITORY][FILE])

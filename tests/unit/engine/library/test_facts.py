@@ -52,7 +52,7 @@ def test_models_with_a_running_state_cannot_be_drafted_for(tmp_path: Path, chang
     found = facts(tmp_path, changes)
     assert found.details is not None
     assert not found.details.can_speculate
-    assert found.details.speculation == "It cannot take back what it has read, so nothing can be drafted ahead of it."
+    assert found.details.speculation == "No speed-up: it cannot take back what it has read."
     assert found.problem == ""
 
 
@@ -61,7 +61,7 @@ def test_models_that_keep_copies_of_their_state_can_be_drafted_for(tmp_path: Pat
     found = facts(tmp_path, {"general.architecture": architecture, f"{architecture}.ssm.state_size": 16})
     assert found.details is not None
     assert found.details.can_speculate
-    assert found.details.speculation.startswith("It can take back the last tokens that it has read")
+    assert found.details.speculation.startswith("Supports speed-up, within limits")
 
 
 @pytest.mark.parametrize(

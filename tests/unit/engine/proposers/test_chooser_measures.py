@@ -50,14 +50,14 @@ def test_activity_tells_who_drafts_and_how_far() -> None:
     machine = Machine(recalling(0.9, 0.9, 0.9))
     machine.play(200)
     activity = machine.chooser.activity
-    assert activity.shares == {"recall": pytest.approx(0.95, abs=0.06)}
+    assert activity.shares == {"earlier text": pytest.approx(0.95, abs=0.06)}
     assert activity.length == pytest.approx(3)
 
 
 def test_activity_names_both_where_one_went_on_from_the_other() -> None:
     machine = Machine(recalling(0.95, 0.95), FakeSlow(0.9, STEP_S))
     machine.play(100)
-    assert max(machine.chooser.activity.shares.items(), key=lambda item: item[1])[0] == "recall and drafter"
+    assert max(machine.chooser.activity.shares.items(), key=lambda item: item[1])[0] == "earlier text and drafter"
     assert machine.chooser.activity.can_pay
 
 

@@ -184,9 +184,7 @@ def test_nobody_drafts_where_nothing_pays() -> None:
     choice = selection(small("a", Pair.DISTILLED), small("b"), steps={"a": 0.01, "b": 0.02}, passes=STEEP).choose()
     assert choice.chosen is None
     assert len(choice.prospects) == 2
-    assert choice.why.startswith(
-        "No drafter pays for this model on this machine, so none is loaded: the best of them, "
-    )
+    assert choice.why.startswith("No drafter pays for this model on this computer, so none is loaded. With the best, ")
     assert choice.label == "no drafter"
 
 
@@ -205,7 +203,7 @@ def test_those_that_are_ruled_out_are_not_considered_any_more() -> None:
     assert chosen(choice) == "b"
     assert [each.source.key for each in choice.prospects] == ["b"]
     found.rule_out("b")
-    assert found.choose() == DrafterChoice(None, "No drafter is there for this model.")
+    assert found.choose() == DrafterChoice(None, "There is no drafter for this model.")
 
 
 @given(

@@ -72,7 +72,7 @@ def test_it_says_that_it_drafts() -> None:
     speculation = speculating()
     write(speculation)
     assert speculation.is_drafting
-    assert speculation.state.startswith("Toy guesses ")
+    assert speculation.state.endswith(" ahead: toy.")
 
 
 class Raising(ToyProposer):
@@ -158,7 +158,7 @@ def test_where_a_target_cannot_roll_back_nothing_is_built(monkeypatch: pytest.Mo
     target = FakeTarget(can_roll_back=False)
     config = EngineConfig(Path("nowhere"))
     speculation = speculate(config, target, StopSignal(), DrafterSupply(config, target), at_once=True)
-    assert speculation.state.startswith("Off: this model cannot take back")
+    assert speculation.state.startswith("No speed-up: this model cannot take back")
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_one_that_loads_joins_when_it_is_there(monkeypatch: pytest.MonkeyPatch) 
     assert "toy" not in write(speculation).figures.by_proposer
     Late.loaded.set()
     joined()
-    assert told[-1].startswith("Toy is ready: ")
+    assert told[-1].startswith("Toy is ready.")
     assert not speculation.is_loading
     assert "toy" in write(speculation).figures.by_proposer
 

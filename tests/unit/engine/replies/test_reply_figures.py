@@ -28,6 +28,11 @@ TURNS = [ChatTurn(Role.USER, "Say it.")]
 GREEDY = SamplingSettings(temperature=0)
 
 
+@pytest.fixture(autouse=True)
+def figures_of_every_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.replies.reply._FIGURES_S", 0.0)
+
+
 def write(
     target: FakeTarget,
     speculation: Speculation | None,
@@ -136,6 +141,32 @@ def test_without_speculation_nothing_is_compared() -> None:
         assert not listener.figures[-1].is_compared
         assert listener.figures[-1].speedup is None
         assert reply.statistics.shown_speedup is None
+        assert reply.statistics.ratio == 0
+
+
+def test_by_counts_a_reply_is_as_fast_as_its_passes_are_on_average() -> None:
+    """Whatever the clock says: passes over one and two tokens, with a change of rows between them."""
+    costs = FixedCosts({1: 2.0, 2: 2.5, 16: 9.0}, change_s=0.1)
+    speculation = Speculation(Chooser(costs, [FakeRecall([ord("x")], (0.9,))]))
+    reply, listener = write(FakeTarget(says("b" * 40)), speculation)
+    passes, num_changes = reply.figures.passes, reply.figures.num_changes
+    assert set(passes) == {1, 2}
+    assert 0 < num_changes <= 2 * passes[2]
+    seconds = 2.0 * passes[1] + 2.5 * passes[2] + 0.1 * num_changes
+    assert reply.statistics.ratio == pytest.approx(2.0 * reply.figures.num_written / seconds)
+    assert reply.statistics.speedup == reply.statistics.ratio
+    shown, kept = listener.figures[-1].speedup, reply.statistics.shown_speedup
+    assert shown is not None
+    assert kept is not None
+    assert shown.value == pytest.approx(kept.value, rel=0.01), "the same while it is written and when it is kept"
+    assert write(FakeTarget(says("b" * 40)), choosing(FakeRecall()))[0].statistics.ratio == 1.0
+
+
+def test_figures_stay_for_a_moment_since_nobody_reads_that_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.replies.reply._FIGURES_S", 3600.0)
+    reply, listener = write(FakeTarget(says("b" * 60)), None)
+    assert {figures.num_tokens for figures in listener.figures} == {1}
+    assert reply.statistics.reply_tokens == 60
 
 
 def test_a_reply_is_not_compared_while_the_drafter_is_being_loaded() -> None:

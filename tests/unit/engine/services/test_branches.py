@@ -66,7 +66,7 @@ def test_an_edited_prompt_is_asked_beside_the_old_one(desk: Desk, incognito: boo
 
 def test_only_prompts_that_fit_can_be_edited(desk: Desk) -> None:
     reply = ask(desk, "One")
-    with pytest.raises(ConversationMissing, match="Only a message of yours"):
+    with pytest.raises(ConversationMissing, match="Only your own messages"):
         desk.do(EditPrompt(reply.conversation_id, reply.id, "Uno", GREEDY))
     assert reply.parent_id is not None
     with pytest.raises(PromptTooLong):
@@ -175,7 +175,7 @@ def test_nothing_is_kept_where_nothing_is_added(desk: Desk) -> None:
     assert desk.repository.open_conversation(before.conversation_id).siblings == {}
     number = desk.repository.create_conversation("t", "").id
     desk.repository.add_message(number, None, Role.USER, "Hi")
-    with pytest.raises(NotPossible, match="no reply to go on"):
+    with pytest.raises(NotPossible, match="no reply to continue"):
         desk.do(ContinueReply(number, GREEDY))
 
 

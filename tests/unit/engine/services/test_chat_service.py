@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from engine.messages.events import (
     Event,
     PromptStored,
     ReplyFinished,
+    ReplyRepeats,
     ReplyStarted,
     ReplyText,
     SpeculationChanged,
@@ -33,6 +35,7 @@ from engine.messages.events import (
 )
 from engine.messages.replies import StopReason
 from engine.messages.targets import TargetSource
+from engine.numerics.draft_length import FixedCosts
 from engine.proposers.chooser import Chooser
 from engine.proposers.interface import Supplies
 from engine.proposers.recall import RecallProposer
@@ -43,7 +46,7 @@ from engine.services.target_in_use import TargetInUse
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.target.interface import Interrupted, Target
-from tests.fakes.proposers import FREE, FakeSlow
+from tests.fakes.proposers import FREE, FakeRecall, FakeSlow
 from tests.fakes.target import FakeTarget, failing, says
 
 GREEDY = ReplySettings(SamplingSettings(temperature=0))
@@ -58,6 +61,7 @@ class Desk:
         self.events: list[Event] = []
         self.posted: list[Command] = []
         self.drafts_from_recall = False
+        self.speculation: Speculation | None = None
         self.targets: dict[str, FakeTarget | Exception] = {}
         self.trusted: dict[str, bool] = {}
         self.settings: list[TargetSettings] = []  # that targets were loaded with
@@ -91,6 +95,8 @@ class Desk:
     def _speculate(self, target: Target, stop: StopSignal, drafter: str, _identity: str) -> Speculation:
         if stop.is_set():
             raise Interrupted
+        if self.speculation is not None:
+            return self.speculation
         if self.drafts_from_recall:
             speculation = Speculation(Chooser(FREE, [RecallProposer(self.recall.indexes)]))
             speculation.expect([FakeSlow], Supplies(target))
@@ -130,7 +136,7 @@ def test_loading_tells_its_progress_in_whole_percents_and_remembers_the_target(d
     (ready,) = desk.told(TargetReady)
     assert isinstance(ready, TargetReady)
     assert ready.target.name == "fake"
-    assert ready.target.notice == "This model brings no chat template; ChatML is used, which may not suit it."
+    assert ready.target.notice == "This model has no chat template; ChatML is used, which may not suit it."
     (record,) = desk.repository.list_targets()
     assert str(record.path) == path
 
@@ -346,7 +352,7 @@ def test_another_drafter_is_used_at_once_and_for_the_next_target(talking: Desk) 
     conversation_id = finished(talking).message.conversation_id
     talking.do(UseDrafter("somebody/tiny"))
     sentence = "Nothing drafts in this test, somebody/tiny either."
-    assert talking.events == [SpeculationChanged("fake", sentence, False)]
+    assert talking.events == [SpeculationChanged("fake", sentence, False, can_draft=False)]
     talking.do(Send("And?", conversation_id, GREEDY))
     statistics = finished(talking).message.statistics
     assert statistics is not None
@@ -477,3 +483,36 @@ def test_an_incognito_chat_goes_on_like_any_other_and_leaves_no_trace(talking: D
     assert b"fake" in data
     assert b"Quicksilver" not in data
     assert b"Zeppelin" not in data
+
+
+def test_a_slow_reply_is_told_in_the_log_with_what_made_it_slow(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
+    wrong = FakeRecall([ord("x")], (0.9,))
+    desk.speculation = Speculation(Chooser(FixedCosts({1: 1.0, 2: 1.25, 16: 4.0}), [wrong]))
+    desk.do(LoadTarget(desk.add("fake", FakeTarget(says("Good day to you.")))))
+    with caplog.at_level(logging.WARNING, "slipstream.chat"):
+        desk.do(Send("Hi", None, GREEDY, incognito=True))
+        assert caplog.text == "", "of an incognito chat there is no trace"
+        desk.do(Send("Hi", None, GREEDY))
+    message = finished(desk).message
+    assert message.statistics is not None
+    assert message.statistics.is_slow
+    (line,) = caplog.messages
+    assert line.startswith(
+        f"reply {message.id} was slower than without drafts: {message.statistics.ratio:.3f} by counts"
+    )
+    assert f"recall 0 of {message.statistics.num_drafted}" in line
+    wrong.tokens = ()
+    caplog.clear()
+    desk.do(Send("Hi", None, GREEDY))
+    assert caplog.text == ""
+
+
+def test_a_reply_that_repeats_itself_is_told_of_once_and_goes_on(desk: Desk) -> None:
+    desk.do(LoadTarget(desk.add("fake", FakeTarget(says("and on " * 40)))))
+    desk.do(Send("Hi", None, GREEDY))
+    message = finished(desk).message
+    assert desk.told(ReplyRepeats) == [ReplyRepeats(message.conversation_id)]
+    assert message.text == "and on " * 40
+    opened = desk.repository.open_conversation(message.conversation_id).messages[-1]
+    assert opened.statistics is not None
+    assert opened.statistics.repeats

@@ -18,8 +18,9 @@ from engine.drafter.choice import folder_source
 from engine.errors import StoreUnusable
 from engine.learning.learner import Learner, Trial
 from engine.messages.conversations import ChatTurn, Message, Role
-from engine.messages.events import DrafterLearned, Event
+from engine.messages.events import DrafterLearned, Event, LearningChanged
 from engine.messages.learned import Learned, NgramRecord
+from engine.messages.replies import ReplyStatistics, StopReason
 from engine.proposers.teachable import TeachableDrafting, open_teachable
 from engine.services import learning_service, pupil
 from engine.services.learning_service import LearningService, LearningTime
@@ -40,18 +41,26 @@ class Home:
         self.repository = Repository.open(folder)
         self.drafting = drafting
         self.events: list[Event] = []
+        self.told: list[LearningChanged] = []
         self.on_battery = on_battery
         self.service = LearningService(lambda: self.repository, settings, self._hear, lambda: self.on_battery)
         self._heard = threading.Condition()
 
     def _hear(self, event: Event) -> None:
         with self._heard:
-            self.events.append(event)
+            if isinstance(event, LearningChanged):
+                self.told.append(event)
+            else:
+                self.events.append(event)
             self._heard.notify_all()
 
     def hears(self, num_events: int) -> bool:
         with self._heard:
             return self._heard.wait_for(lambda: len(self.events) >= num_events, PATIENCE_S)
+
+    def is_told(self, last: LearningChanged) -> bool:
+        with self._heard:
+            return self._heard.wait_for(lambda: self.told[-1:] == [last], PATIENCE_S)
 
     def talk(self, texts: list[bytes]) -> list[Message]:
         said = []
@@ -249,6 +258,41 @@ def test_who_waits_comes_first(homes: Callable[..., Home], monkeypatch: pytest.M
     assert len(steps) > begun
 
 
+def test_learning_is_announced_and_rests_while_it_is_held(
+    homes: Callable[..., Home], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = homes()
+    working, held = threading.Event(), threading.Event()
+
+    def work(_learner: Learner, check: Callable[[], None]) -> None:
+        working.set()
+        while not held.is_set():
+            check()
+            time.sleep(0.001)
+
+    monkeypatch.setattr(Learner, "work", work)
+    home.service.open(home.drafting)
+    assert home.told == [], "there is nothing to learn from yet"
+    home.talk(FOXES[:3])
+    assert home.is_told(LearningChanged(is_learning=True))
+    assert working.wait(PATIENCE_S)
+    with home.service.pause():
+        assert home.is_told(LearningChanged(is_learning=False)), "somebody waits for a reply"
+    assert home.is_told(LearningChanged(is_learning=True))
+    home.service.hold(True)
+    assert home.is_told(LearningChanged(is_learning=False, is_paused=True))
+    with home.service.pause():
+        home.talk(FOXES[3:4])
+    time.sleep(0.1)
+    working.clear()
+    time.sleep(0.1)
+    assert not working.is_set()
+    assert home.told[-1].is_paused, "a reply does not end it"
+    home.service.hold(False)
+    assert working.wait(PATIENCE_S)
+    assert home.is_told(LearningChanged(is_learning=True))
+
+
 def test_a_deleted_conversation_teaches_nothing(homes: Callable[..., Home]) -> None:
     home = homes()
     home.service.open(home.drafting)
@@ -328,6 +372,18 @@ def test_what_another_target_wrote_is_no_lesson_for_this_one(homes: Callable[...
     message = home.repository.add_message(chat.id, None, Role.ASSISTANT, "text")
     home.service.take(message, TURNS, reply(FOXES[0]), other)
     assert home.repository.load_lessons(home.drafting.target_fingerprint) == ()
+
+
+def test_a_reply_that_repeated_itself_is_no_lesson(homes: Callable[..., Home]) -> None:
+    home = homes()
+    home.service.open(home.drafting)
+    endless = ReplyStatistics(9, 9, 512, 0.1, 5.0, StopReason.STOPPED, 521, 1000, repeats=True)
+    chat = home.repository.create_conversation("chat", "")
+    for statistics in (endless, replace(endless, repeats=False)):
+        message = home.repository.add_message(chat.id, None, Role.ASSISTANT, "text", statistics=statistics)
+        home.service.take(message, TURNS, reply(FOXES[0]), TARGET)
+    (lesson,) = home.repository.load_lessons(home.drafting.target_fingerprint)
+    assert lesson.message_id == message.id
 
 
 def test_a_reply_is_learned_from_as_it_was_asked_for_whatever_its_chat_is_told_meanwhile(

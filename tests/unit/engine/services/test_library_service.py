@@ -12,16 +12,19 @@ import pytest
 from engine.config import TargetOptions, TargetSettings
 from engine.errors import NotPossible, TargetMissing
 from engine.hub.saved import SavedDownloads
+from engine.library.suggestions import expected_speed
 from engine.messages.commands import (
     AddTargets,
     ChangeTargetOptions,
     EstimateMemory,
     LibraryCommand,
+    ListSuggestions,
     ListTargets,
     RemoveTarget,
 )
-from engine.messages.events import Event, MemoryEstimated, TargetInfo, TargetsListed
-from engine.messages.targets import LibraryTarget
+from engine.messages.events import Event, MemoryEstimated, SuggestionsListed, TargetInfo, TargetsListed
+from engine.messages.pace import KnownCosts, KnownPace, SpanCosts
+from engine.messages.targets import LibraryTarget, Suggestion
 from engine.services.library_service import LibraryService
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
@@ -39,7 +42,7 @@ class Desk:
         self.events: list[Event] = []
         self.loaded: TargetInfo | None = None
         kept = SavedDownloads(folder / "models")
-        self.service = LibraryService(repository, kept, lambda: self.loaded, self.events.append)
+        self.service = LibraryService(repository, kept, lambda: self.loaded, self.events.append, _build=lambda: "build")
 
     def do(self, command: LibraryCommand) -> None:
         self.events.clear()
@@ -223,3 +226,19 @@ def test_memory_is_estimated_with_what_the_user_set(desk: Desk, tmp_path: Path) 
     assert context(TargetSettings(context_size=1024)) == 2 * context(TargetSettings())
     with pytest.raises(TargetMissing):
         desk.do(EstimateMemory(tmp_path / "gone.gguf", TargetSettings()))
+
+
+def test_speeds_of_suggestions_are_estimated_from_what_was_measured_here(desk: Desk, tmp_path: Path) -> None:
+    def suggested() -> tuple[Suggestion, ...]:
+        desk.do(ListSuggestions())
+        (event,) = desk.events
+        assert isinstance(event, SuggestionsListed)
+        return event.suggestions
+
+    assert {each.tokens_per_s for each in suggested()} == {0.0}, "nothing was measured"
+    path = write(tmp_path / "tiny.gguf")
+    target = desk.repository.add_target(file_source(path))
+    desk.repository.save_pace(target.identity, "build", 2, KnownPace(KnownCosts({0: SpanCosts(0.01, (1.0,), (1.0,))})))
+    measured = [(path.stat().st_size, 0.01)]
+    for each in suggested():
+        assert each.tokens_per_s == expected_speed(each.read_share * each.file.size_bytes, measured)

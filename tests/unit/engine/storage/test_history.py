@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import insert
 
 from engine.messages.conversations import Role
-from engine.messages.history import total
+from engine.messages.history import Tally, total
 from engine.messages.learned import NgramRecord
 from engine.messages.replies import ProposerCounts, ReplyStatistics, StopReason, TextKind
 from engine.storage import Repository
@@ -81,13 +81,26 @@ def test_replies_are_added_up_by_day_and_by_chat(repository: Repository) -> None
     assert (tally.num_rounds, tally.num_in_rounds, tally.num_drafted, tally.num_accepted) == (24, 40, 32, 16)
     assert tally.proposers == (ProposerCounts("drafter", 18, 22, 10), ProposerCounts("recall", 6, 10, 6))
     assert (tally.parted_s, tally.draft_s, tally.check_s) == (6.0, 0.5, 3.0)
-    assert (tally.num_compared, tally.plain_s, tally.compared_s) == (2, 5.0, 6.0)
-    assert (tally.plain_squares, tally.compared_squares, tally.products) == (12.5, 20.0, 15.0)
-    assert tally.plain_variance == pytest.approx(2 * 0.25**2)
+    assert tally.ratios == pytest.approx((2.5 / 2.0, 2.5 / 4.0)), "by the clock, where counts are not known"
+    assert tally.saved_s == pytest.approx(5.0 - 6.0)
+    assert (tally.num_slow, tally.num_repeating) == (0, 0)
     (day,) = {portion.day for portion in history.days}
     assert abs(day - datetime.now().astimezone().date()) <= timedelta(days=1)
     assert len(history.days) == 3
     assert total(each.tally for each in history.days) == total(each.tally for each in history.chats)
+
+
+def test_one_endless_reply_earns_no_figure(repository: Repository) -> None:
+    endless = statistics(ratio=6.0, reply_tokens=2664, reply_s=40.0, repeats=True)
+    proposers = (ProposerCounts("recall", 9, 90, 80),)
+    say(repository, statistics(ratio=0.88), statistics(ratio=0.96), statistics(ratio=1.02), endless)
+    say(repository, replace(endless, kind=TextKind.PROSE, proposers=proposers))
+    replies, alone = (portion.tally for portion in repository.read_history().chats)
+    assert (replies.ratios, replies.num_slow, replies.num_repeating) == ((0.88, 0.96, 1.02), 2, 1)
+    assert (replies.num_replies, replies.num_tokens, replies.seconds) == (3, 60, 6.0)
+    assert replies.saved_s == pytest.approx(2.0 * (-0.12 - 0.04 + 0.02))
+    assert alone == Tally(num_repeating=1)
+    assert repository.summarize_learned().statistics[0].speedup == 0.96
 
 
 def test_a_target_is_told_by_what_it_is_and_called_as_it_was_last(repository: Repository) -> None:

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from engine.messages.pace import KnownChances, KnownCosts, KnownForm, KnownPace, SpanCosts
+from engine.messages.pace import KnownChances, KnownCosts, KnownPace, KnownStanding, SpanCosts
 from engine.storage import Repository
 
 TARGET, BUILD = "file:" + "7a" * 32, "llama-cpp-python 1.2.3 AVX2"
 SPAN = SpanCosts(0.007, (1.0, 1.5, 1.75), (20.0, 2.0, 0.0))
-FORM = KnownForm(40, 1.25, 0.004, (0.5, 0.25))
+STANDING = KnownStanding(40, 1.25, 0.004, (0.5, 0.25))
 PACE = KnownPace(
-    KnownCosts({0: SPAN, 3: SPAN}, 0.0005), {"recall": KnownChances((1.5,), (8.0,))}, {"the starter": FORM}
+    KnownCosts({0: SPAN, 3: SPAN}, 0.0005), {"recall": KnownChances((1.5,), (8.0,))}, {"the starter": STANDING}
 )
 
 
@@ -36,12 +36,20 @@ def test_what_is_known_is_read_again_after_a_restart(
     assert reopened.known_pace("file:" + "0b" * 32, BUILD, 2) is None
 
 
+def test_single_passes_are_told_of_all_targets_with_the_threads_that_are_fastest(repository: Repository) -> None:
+    slower = KnownPace(KnownCosts({0: SpanCosts(0.009, (1.0,), (1.0,)), 3: SpanCosts(0.001, (1.0,), (1.0,))}))
+    for threads, pace in ((1, slower), (2, PACE), (4, KnownPace(KnownCosts({})))):
+        repository.save_pace(TARGET, BUILD, threads, pace)
+    repository.save_pace("file:" + "0b" * 32, "another build", 2, PACE)
+    assert repository.single_passes(BUILD) == {TARGET: 0.007}
+
+
 def _with(path: str, value: object) -> str:
     """The pace as JSON with another value at that place."""
     pace: dict[str, Any] = {
         "costs": {"spans": {"0": {"single_s": 0.007, "multiples": [1.0], "weights": [1.0]}}, "change_s": 0.0},
         "chances": {"recall": {"accepted": [1.0], "tried": [8.0]}},
-        "forms": {},
+        "standings": {},
     }
     place, *names = pace, *path.split(".")
     for name in names[:-1]:
@@ -64,7 +72,7 @@ def _with(path: str, value: object) -> str:
         _with("costs.change_s", -1.0),
         _with("chances.recall.tried", ["many"]),
         _with("chances.recall.accepted", [float("inf")]),
-        _with("forms.starter", {}),
+        _with("standings.starter", {}),
         " " * 2_000_000,
     ],
 )

@@ -28,7 +28,7 @@ def test_each_day_is_a_point_of_all_that_was_written_on_it() -> None:
         Grouping.DAY,
     )
     assert [point.place for point in made] == [DAY.toordinal(), DAY.toordinal() + 2]
-    assert [point.speedup.ratio for point in made] == pytest.approx([1.5, 1.5])
+    assert [point.speedup.ratio for point in made] == pytest.approx([1.5, 1.5], abs=0.02)
     assert [point.speedup.num_replies for point in made] == [4, 2]
 
 

@@ -46,10 +46,11 @@ def test_without_replies_a_sentence_says_what_will_be_here(page: HistoryPage) ->
 def test_the_week_is_told_and_all_that_was_before(page: HistoryPage) -> None:
     page.show_history(history())
     assert page.headline.isVisible()
-    assert page.headline.text().startswith("Over the last 7 days replies came 1.40× ")
+    assert page.headline.text().startswith("Over the last 7 days a typical reply came 1.50× ")
     assert "(6 replies)" in page.headline.text()
     assert page.before.text().startswith("Since ")
     assert "1.3" in page.before.text()
+    assert not page.exceptions.isVisible()
     assert page.bars.bars[0].parts[0].words == "Checking 85\u00a0%, 3 minutes"
     assert page.bars.bars[1].parts[0].words == "2 minutes"
     assert column(page, "Kind") == ["Tiny", "All kinds", "Prose", "Code", "Big", "Prose"]
@@ -79,10 +80,18 @@ def test_what_is_chosen_counts_everywhere_and_stays(page: HistoryPage) -> None:
     assert "0.90×" in page.headline.text()
 
 
+def test_slow_replies_and_endless_ones_are_counted(page: HistoryPage) -> None:
+    figures = replace(tally(), num_slow=1, num_repeating=2)
+    page.show_history(History(days=(portion(ago(0), figures=figures),), chats=()))
+    assert page.exceptions.isVisible()
+    assert page.exceptions.text().startswith("1 of 2 replies was slower than without speed-up")
+    assert page.exceptions.text().endswith("2 replies that repeated themselves are left out.")
+
+
 def test_replies_that_were_never_compared_have_no_plot(page: HistoryPage) -> None:
     old = (portion(ago(0), figures=tally(compared=False)),)
     page.show_history(History(days=old, chats=old))
-    assert page.headline.text() == "Over the last 7 days no reply could be compared with writing without guesses."
+    assert page.headline.text() == "Over the last 7 days no reply could be compared with writing without speed-up."
     assert not page.before.isVisible()
     assert page.no_points.isVisible()
     assert column(page, "Ratio") == ["–"]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import replace
 from datetime import date
 
 import pytest
@@ -10,6 +11,7 @@ from app.dialogs.history.columns import cells, csv_text
 from app.dialogs.history.figures import Grouping, Row, points, rows
 from app.dialogs.history.wording import (
     duration,
+    exceptions_words,
     headline,
     learned_words,
     plot_words,
@@ -27,31 +29,49 @@ WEEK = "Over the last 7 days"
     [
         (
             TotalSpeedup(1.34, 0.03, 212, 840),
-            "Over the last 7 days replies came 1.34× ± 0.03 as fast as without guesses (212 replies); about 14 minutes "
-            "saved.",
+            "Over the last 7 days a typical reply came 1.34× ± 0.03 as fast as without speed-up (212 replies). "
+            "Together, speed-up saved about 14 minutes.",
         ),
         (
             TotalSpeedup(0.94, 0.01, 1, -30),
-            "Over the last 7 days replies came 0.94× ± 0.01 as fast as without guesses (1 reply); guessing cost about "
-            "30 seconds.",
+            "Over the last 7 days a typical reply came 0.94× ± 0.01 as fast as without speed-up (1 reply). "
+            "Together, speed-up cost about 30 seconds.",
         ),
         (
             TotalSpeedup(1.01, 0.02, 3, 1),
-            "Over the last 7 days replies came about as fast as without guesses: 1.01× ± 0.02 (3 replies).",
+            "Over the last 7 days a typical reply came at normal speed: 1.01× ± 0.02 (3 replies). Together, speed-up "
+            "saved about 1 second.",
         ),
         (
-            TotalSpeedup(1.5, 0.0, 1, 90),
-            "Over the last 7 days replies came 1.50× as fast as without guesses (1 reply); about 2 minutes saved.",
+            TotalSpeedup(1.5, 0.0, 1, 0.5),
+            "Over the last 7 days a typical reply came 1.50× as fast as without speed-up (1 reply).",
         ),
         (
             TotalSpeedup(1.03, 0.37, 2, 1),
-            "Over the last 7 days too little was written to tell whether guesses help: 1.03× ± 0.37 (2 replies).",
+            "Over the last 7 days too little was written to tell whether speed-up helps: 1.03× ± 0.37 (2 replies).",
         ),
-        (None, "Over the last 7 days no reply could be compared with writing without guesses."),
+        (None, "Over the last 7 days no reply could be compared with writing without speed-up."),
     ],
 )
 def test_the_headline_is_honest(speedup: TotalSpeedup | None, words: str) -> None:
     assert headline(speedup, WEEK) == words
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, ""),
+        ({"num_slow": 1}, "1 of 120 replies was slower than without speed-up; the log says why."),
+        (
+            {"num_slow": 3, "num_repeating": 2},
+            "3 of 120 replies were slower than without speed-up; the log says why. 2 replies that repeated themselves "
+            "are left out.",
+        ),
+        ({"num_repeating": 1}, "1 reply that repeated itself is left out."),
+    ],
+)
+def test_slow_replies_and_endless_ones_are_told_of(changes: dict[str, int], words: str) -> None:
+    assert exceptions_words(replace(tally(num_replies=120), **changes)) == words  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -81,7 +101,7 @@ def test_a_point_tells_when_and_how_many() -> None:
 @pytest.mark.usefixtures("drafter_and_recall")
 def test_the_cells_of_a_row() -> None:
     row = Row("Tiny", TextKind.CODE, tally())
-    who = "Drafter 75\u00a0%, recall 25\u00a0%"
+    who = "Drafter 75\u00a0%, earlier text 25\u00a0%"
     assert cells(row) == ("Code", "2", "200", "3.3", "1.50× ± 0.03", "1.67", "50\u00a0%", who)
     assert cells(Row("Tiny", None, Tally())) == ("All kinds", "0", "0", "–", "–", "–", "–", "–")
 

@@ -64,14 +64,14 @@ def test_a_context_too_small_is_made_the_smallest(form: OptionsForm, changes: li
 
 def test_a_preset_and_then_a_figure_of_one_s_own(form: OptionsForm, changes: list[TargetOptions]) -> None:
     sampling = form.sampling
-    assert sampling.preset.currentText() == "As for all chats"
+    assert sampling.preset.currentText() == "Defaults"
     assert sampling.fields["temperature"].value() == 0.7, "what holds is shown"
     sampling.preset.setFocus()
     QTest.keyClick(sampling.preset, Qt.Key.Key_Down)
     assert changes[-1].sampling == PRESETS[0][1]
     show_number(sampling.fields["min_p"], 0.2)
     assert changes[-1].sampling == SamplingSettings(temperature=0.2, top_k=20, top_p=0.9, min_p=0.2)
-    assert sampling.preset.currentText() == "Own figures"
+    assert sampling.preset.currentText() == "Custom"
     sampling.preset.setCurrentIndex(0)
     sampling.preset.activated.emit(0)
     assert changes[-1] == TargetOptions()

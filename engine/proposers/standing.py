@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import pairwise
 
-from engine.messages.pace import KnownForm
+from engine.messages.pace import KnownStanding
 from engine.numerics.draft import Draft
 from engine.numerics.draft_length import USUAL_LENGTH, PassCosts, best_gain
 
@@ -59,7 +59,7 @@ class StepCosts:
         self.can_pay = gain > rate * self.step_s
 
 
-class Form:
+class Standing:
     """How a costly proposer is doing, and when it is worth asking.
 
     Gain and cost of an asking are expected from chances rather than counted from luck: tokens that are accepted, and
@@ -90,10 +90,10 @@ class Form:
         return self._rounds_passed_over >= _LONGEST_REST
 
     @property
-    def known(self) -> KnownForm:
-        return KnownForm(self.num_askings, self.tokens, self.seconds, tuple(self._next_chances))
+    def known(self) -> KnownStanding:
+        return KnownStanding(self.num_askings, self.tokens, self.seconds, tuple(self._next_chances))
 
-    def know(self, known: KnownForm) -> None:
+    def know(self, known: KnownStanding) -> None:
         """Takes over how it was doing earlier."""
         if len(known.next_chances) == len(self._next_chances):
             self.num_askings, self.tokens, self.seconds = known.num_askings, known.tokens, known.seconds

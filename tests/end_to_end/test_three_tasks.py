@@ -1,0 +1,163 @@
+"""Three things that people want in their first hour, counted in clicks and keys from a fresh start to the goal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QPoint, Qt, QTimer
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QMenu, QWidget
+from pytestqt.qtbot import QtBot
+
+from app.startup.first_paint import open_window
+from app.widgets.rows_view import RowsView
+from app.wiring import WiredWindow
+from engine import BUILT_IN
+from engine.config import SpeculationSettings
+from engine.messages.events import (
+    AdapterUsed,
+    Event,
+    ReplyFinished,
+    SpeculationChanged,
+    TargetDownloaded,
+    TargetReady,
+)
+from engine.proposers.teachable import TeachableDrafting
+from tests.end_to_end.test_personal import keep_two_adapters
+from tests.fakes.ear import Ear
+from tests.fakes.gguf import gguf
+from tests.fakes.hub import FakeHub
+
+pytestmark = [
+    pytest.mark.starter,
+    pytest.mark.qt_log_ignore(r"This plugin does not support ((propagateSizeHints|raise)\(\)|grabbing the keyboard)"),
+]
+_PATIENCE_MS = 60_000
+
+
+class Hand:
+    """A person with a mouse. Counts what is pressed."""
+
+    def __init__(self, qtbot: QtBot, qapp: QApplication, folder: Path) -> None:
+        self._qtbot = qtbot
+        self.num_pressed = 0
+        self.app = WiredWindow(open_window(qapp, folder), folder, SpeculationSettings(drafter=BUILT_IN))
+        self.window = self.app.window
+        self._ear = Ear(self.app.bridge)  # after the controllers: what the test hears, the window has heard
+        qtbot.addWidget(self.window)
+        self.until(lambda: self.heard(TargetReady) and self.app.library is not None)
+
+    def heard(self, kind: type[Event]) -> list[Event]:
+        return [event for event in self._ear.events if isinstance(event, kind)]
+
+    def until(self, is_so: Callable[[], object]) -> None:
+        self._qtbot.waitUntil(lambda: bool(is_so()), timeout=_PATIENCE_MS)
+
+    def click(self, widget: QWidget, place: QPoint | None = None) -> None:
+        self.until(lambda: widget.isVisible() and widget.isEnabled())
+        self.num_pressed += 1
+        QTest.mouseClick(widget, Qt.MouseButton.LeftButton, pos=place or widget.rect().center())
+
+    def choose(self, *names: str) -> None:
+        """In the menu ☰: its button, and each of the names."""
+        QTimer.singleShot(0, lambda: self._choose_below(names))  # the click below ends when the menu is closed
+        self.click(self.window.target_bar.menu_button)
+
+    def _choose_below(self, names: tuple[str, ...]) -> None:
+        menu = QApplication.activePopupWidget()
+        for name in names:
+            assert isinstance(menu, QMenu)
+            action = next(each for each in menu.actions() if each.text().replace("&", "") == name)
+            self.click(menu, menu.actionGeometry(action).center())
+            below = action.menu()
+            menu = below if isinstance(below, QMenu) else None
+
+    def use(self, view: RowsView) -> None:
+        """Its first row."""
+        self.until(view.model().rowCount)
+        self.click(view.viewport(), view.visualRect(view.model().index(0, 0)).center())
+
+    def ask(self, text: str) -> ReplyFinished:
+        num_before = len(self.heard(ReplyFinished))
+        self.window.prompt_box.editor.setPlainText(text)
+        QTest.keyClick(self.window.prompt_box.editor, Qt.Key.Key_Return)
+        self.until(lambda: len(self.heard(ReplyFinished)) > num_before)
+        finished = self.heard(ReplyFinished)[-1]
+        assert isinstance(finished, ReplyFinished)
+        return finished
+
+    def took(self) -> int:
+        """Clicks and keys since this was asked last."""
+        num_pressed, self.num_pressed = self.num_pressed, 0
+        return num_pressed
+
+    def close(self) -> None:
+        self.window.close()
+        self.app.close()
+        self.app.theme.deleteLater()
+
+
+@pytest.fixture
+def hand(qtbot: QtBot, qapp: QApplication, tmp_path: Path, server: FakeHub) -> Iterator[Hand]:
+    server.models["somebody/Tiny-GGUF"] = {"tiny-Q8_0.gguf": gguf()}
+    with closing(Hand(qtbot, qapp, tmp_path / "store")) as hand:
+        yield hand
+
+
+def start_a_download(hand: Hand) -> None:
+    hand.click(hand.window.transcript.welcome.models_button)
+    assert hand.app.library is not None
+    page = hand.app.library.dialog.hub
+    hand.click(page.search_button)
+    hand.use(page.models_view)
+    hand.click(page.download_button)
+    hand.until(lambda: hand.heard(TargetDownloaded))
+    hand.app.library.dialog.close()
+
+
+def have_shorter_replies(hand: Hand) -> None:
+    hand.choose("Chat", "Settings of this chat…")
+    dialog = hand.app.chat_settings.dialog
+    hand.click(dialog.shorter_button)
+    hand.click(dialog.save_button)
+
+
+def undo_learning(hand: Hand) -> None:
+    hand.choose("Personalization…")
+    page = hand.app.personal.dialog.learned
+    hand.until(lambda: page.cards)
+    (undo,) = (each for each in page.cards[0].use_buttons if each.text() == "Undo learning")
+    hand.click(undo)
+    hand.until(lambda: hand.heard(AdapterUsed))
+    hand.app.personal.dialog.close()
+
+
+def test_what_people_want_first_takes_few_clicks(hand: Hand, tmp_path: Path) -> None:
+    start_a_download(hand)
+    assert hand.took() <= 4
+
+    hand.ask("Hi.")
+    have_shorter_replies(hand)
+    assert hand.took() <= 5
+    reply = hand.ask("Write down the numbers from one to a thousand, in words.").message
+    assert reply.statistics is not None
+    assert reply.statistics.reply_tokens <= 256
+    hand.window.conversation_action.trigger()
+    dialog = hand.app.chat_settings.dialog
+    hand.until(dialog.isVisible)
+    assert dialog.system_prompt.toPlainText() == "Answer briefly, in a few sentences."
+    assert dialog.rows["max_tokens"].chosen == 256
+    dialog.close()
+
+    hand.until(lambda: any(isinstance(each, SpeculationChanged) and each.is_drafting for each in hand.heard(Event)))
+    drafting = hand.app.bridge._engine._services._learning._drafting
+    assert isinstance(drafting, TeachableDrafting)
+    keep_two_adapters(drafting, tmp_path / "store")
+    undo_learning(hand)
+    assert hand.took() <= 4
+    (used,) = hand.heard(AdapterUsed)
+    assert isinstance(used, AdapterUsed)
+    assert used.command.number is None

@@ -1,0 +1,376 @@
+"""Every page and dialog of the window, opened as a user would, in the states in which it shows most.
+
+Each function opens some of them one after the other, yields a name and the window that shows it, and leaves the app as
+it was. The pages of tabs and lists within a window are turned by whoever looks at it (`turned`). A class of a widget
+that no page shows is told by `unseen`.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+from importlib import import_module
+from pathlib import Path
+
+from PySide6.QtCore import QCoreApplication, QEvent, QPoint
+from PySide6.QtWidgets import QApplication, QDialog, QListWidget, QMenu, QTabWidget, QWidget
+
+import app
+from app.dialogs.about_dialog import AboutDialog
+from app.dialogs.forms_dialog import FormsDialog
+from app.dialogs.library.questions import ask_discard, ask_load_anyway
+from app.dialogs.shortcuts_dialog import ShortcutsDialog
+from app.dialogs.store_dialog import StoreDialog
+from app.text.hub_files import Download, DownloadState
+from engine.messages.conversations import Message, Role
+from engine.messages.events import (
+    ConversationsFound,
+    HistoryRead,
+    LearnedRead,
+    SpeculationChanged,
+    TargetReady,
+    TargetsListed,
+)
+from engine.messages.history import History
+from engine.messages.speed import LiveFigures
+from engine.messages.targets import MemoryEstimate
+from tests.pictures.content import (
+    BRANCHED_CHAT,
+    CODE_CHAT,
+    COMPARED_PROMPT,
+    HUB_FILES,
+    LARGE_NAME,
+    Chat,
+)
+from tests.pictures.studio import Studio
+
+Page = tuple[str, QWidget]
+_GIB = 1 << 30
+_FAILED = DownloadState.FAILED
+_SENTENCE = "The store /home/robin/.local/share/slipstream/slipstream.sqlite is damaged; put a backup in its place."
+_LIVE = LiveFigures(214, 31.2, 30.0, 0.02, 213, 20.0, 0.02, 120, 160, 93, 1204, is_compared=True)
+_PARTS = {  # that no page shows for long enough, and why
+    "Flash": "a tint that fades within two seconds",
+    "RowView": "what all rows of a chat have in common",
+}
+
+
+def welcome(studio: Studio, _folder: Path) -> Iterator[Page]:
+    studio.window.new_action.trigger()
+    yield "new chat", studio.window
+    studio.window.transcript.welcome.show_introduction(True)
+    yield "first start", studio.window
+    studio.window.transcript.welcome.show_introduction(False)
+
+
+def chat(studio: Studio, _folder: Path) -> Iterator[Page]:
+    window = studio.window
+    _open(studio, CODE_CHAT)
+    yield "chat", window
+    window.transcript.column.verticalScrollBar().setValue(0)
+    yield "chat from its beginning", window
+    window.origins_action.setChecked(True)
+    yield "guessed text highlighted", window
+    window.origins_action.setChecked(False)
+    window.transcript.column.scroll_to_end()
+    window.set_busy(True)
+    window.meter.show_live(_LIVE, 8192, ())
+    window.transcript.begin_reply()
+    window.transcript.show_prompt_progress(400, 1200)
+    yield "a reply is prepared", window
+    window.transcript.show_note("The oldest messages no longer fit into the context and are left out.")
+    window.transcript.append_reply_text("A reply that is being written, " * 12)
+    window.prompt_box.set_text("And another question")
+    window.prompt_box.submit()
+    yield "a reply is written", window
+    window.prompt_box.set_text("")
+    window.transcript.abandon_reply()
+    window.set_busy(False)
+    window.meter.clear()
+
+
+def branches(studio: Studio, _folder: Path) -> Iterator[Page]:
+    _open(studio, BRANCHED_CHAT)
+    yield "versions", studio.window
+    studio.window.transcript.revise_last()
+    yield "edit", studio.window
+    studio.window.transcript.end_revision(studio.window.transcript.messages[0].id)
+    studio.window.conversation_action.trigger()
+    dialog = studio.app.chat_settings.dialog
+    studio.until(dialog.isVisible)
+    yield "settings of a chat", dialog
+    dialog.reject()
+
+
+def notes(studio: Studio, folder: Path) -> Iterator[Page]:
+    """Toasts, notices, a model that loads, an incognito chat, attached files."""
+    window = studio.window
+    window.new_action.trigger()
+    window.toasts.show_error(_SENTENCE)
+    window.toasts.show_info("“Weekend in the Lake District” was deleted.", "Undo")
+    yield "toasts", window
+    window.toasts.clear()
+    window.notices.show_notice("crash", f"Slipstream ended unexpectedly. {_SENTENCE}", (("Show folder", print),))
+    window.notices.show_notice(
+        "update", "Slipstream 1.3 is available.", (("Open the download page", print), ("Skip this version", print))
+    )
+    yield "notices", window
+    for subject in ("crash", "update"):
+        window.notices.dismiss(subject)
+    window.incognito_action.trigger()
+    window.prompt_box.set_text("Write a short invitation from these minutes.")
+    studio.app.prompt.attach([str(folder / "Garden club.md")])
+    studio.until(lambda: bool(window.prompt_box.chips.attachments))
+    yield "incognito, a file attached", window
+    sent = Message(1, 1, None, Role.USER, window.prompt_box.text, datetime.now(UTC))
+    window.prompt_box.set_text("")
+    window.new_action.trigger()
+    window.transcript.show_messages((sent,))
+    yield "a file sent", window
+    window.transcript.clear()
+
+
+def lists(studio: Studio, _folder: Path) -> Iterator[Page]:
+    """The list of chats, searched; its menu, the main menu, and the list of models."""
+    window = studio.window
+    window.conversations.begin_search()
+    window.conversations.search.setText("boat")
+    studio.until(lambda: studio.heard(ConversationsFound))
+    yield "search", window
+    window.conversations.search.setText("nothing has these words")
+    studio.rest()
+    yield "nothing found", window
+    window.conversations.search.leave()
+    yield from _menus(window.target_bar.menu_button.menu(), window)
+    window.target_bar.open_picker()
+    picker = window.target_bar.picker
+    studio.until(lambda: picker.note.text().startswith("Takes"))
+    yield "choose a model", picker
+    picker.close()
+
+
+def library(studio: Studio, folder: Path) -> Iterator[Page]:
+    studio.window.library_action.trigger()
+    library = studio.app.library
+    assert library is not None
+    dialog = library.dialog
+    page = dialog.library
+    page.view.point_at(folder / "models" / f"{LARGE_NAME}.gguf")
+    studio.until(lambda: page.details.form.memory.text().startswith("Takes"))
+    yield "library", dialog
+    page.details.verticalScrollBar().setValue(page.details.verticalScrollBar().maximum())
+    yield "options of a model", dialog
+    page.details.form.gpu.help_button.click()
+    (box,) = _message_boxes()
+    yield "how to use a graphics card", box
+    box.close()
+    assert page.target is not None
+    page.remove_requested.emit(page.target.path)
+    (box,) = _message_boxes()
+    yield "remove a model", box
+    box.close()
+    estimate = MemoryEstimate(9 * _GIB, 2 * _GIB, 1 * _GIB, 4 * _GIB)
+    box = ask_load_anyway(LARGE_NAME, estimate, dialog, print)
+    yield "too little memory", box
+    box.close()
+    page.details.forms_button.click()
+    (forms,) = studio.window.findChildren(FormsDialog)
+    studio.until(lambda: len(forms.table.rows) > 1)
+    forms.show_words(f"{LARGE_NAME}: Q4_0 is being timed.")
+    forms.show_busy(True)
+    yield "forms", forms
+    forms.show_busy(False)
+    forms.show_model(LARGE_NAME, "The starter is used in Q8_0, where it writes 1.24 times as fast.", True)
+    yield "forms of the starter", forms
+    forms.close()
+    dialog.open_hub()
+    dialog.hub.search.clear()
+    yield "find models", dialog
+    dialog.hub.search.setText("qwen 7b")
+    dialog.hub.search_button.click()
+    studio.rest()
+    dialog.hub.models_view.use_current()
+    downloads = [
+        Download(file, state, _GIB, 12e6, "The hub does not answer; try again later." if state is _FAILED else "")
+        for file, state in zip(HUB_FILES, (DownloadState.RUNNING, _FAILED, DownloadState.FINISHED), strict=False)
+    ]
+    dialog.hub.downloads.show_downloads(downloads)
+    yield "models found", dialog
+    box = ask_discard(downloads[0], dialog, print)
+    yield "discard a download", box
+    box.close()
+    dialog.hub.downloads.show_downloads(())
+    dialog.close()
+
+
+def speed(studio: Studio, _folder: Path) -> Iterator[Page]:
+    studio.window.history_action.trigger()
+    studio.until(lambda: studio.heard(HistoryRead) and studio.app.history.page is not None)
+    page = studio.app.history.page
+    assert page is not None
+    yield "speed", page
+    shown = page._history
+    page.show_history(History())
+    yield "speed, no replies", page
+    page.show_history(shown)
+    page.close()
+    _open(studio, CODE_CHAT)
+    studio.window.compare_action.trigger()
+    dialog = studio.app.comparing.dialog
+    yield "compare", dialog
+    dialog.show_prompt(COMPARED_PROMPT, True)
+    dialog.start_requested.emit()
+    yield "compared", dialog
+    dialog.close()
+
+
+def personal(studio: Studio, _folder: Path) -> Iterator[Page]:
+    studio.window.personal_action.trigger()
+    dialog = studio.app.personal.dialog
+    studio.until(lambda: studio.heard(LearnedRead))
+    yield "personalization", dialog
+    dialog.show_words("Adapter 3 is used for SmolLM2-135M-Instruct again.", can_undo=True)
+    dialog.show_page(dialog.forget)
+    for ask in (dialog.forget.learned_button, dialog.forget.everything_button):
+        ask.click()
+        yield f"{ask.text()} asked", dialog
+    dialog.forget.close_questions()
+    dialog.clear_words()
+    dialog.close()
+
+
+def settings(studio: Studio, _folder: Path) -> Iterator[Page]:
+    studio.window.settings_action.trigger()
+    dialog = studio.app.settings.dialog
+    dialog.show_loading_needed(True)
+    yield "settings", dialog
+    dialog.search.setText("text")
+    yield "settings, searched", dialog
+    dialog.search.setText("no such words")
+    yield "settings, nothing found", dialog
+    dialog.search.clear()
+    dialog.reset_all_button.click()
+    (box,) = _message_boxes()
+    yield "reset all settings", box
+    box.close()
+    dialog.show_loading_needed(False)
+    dialog.close()
+
+
+def others(studio: Studio, _folder: Path) -> Iterator[Page]:
+    window = studio.window
+    window.drafter_action.trigger()
+    drafter = studio.app.drafters.dialog
+    yield "drafter", drafter
+    drafter.show_words("Downloading somebody/a-model-with-a-long-name: 1.5 of 3.0 MB.")
+    drafter.show_downloading(True)
+    yield "drafter, downloading", drafter
+    drafter.show_downloading(False)
+    drafter.show_words("")
+    drafter.close()
+    window.shortcuts_action.trigger()
+    (shortcuts,) = (each for each in window.findChildren(ShortcutsDialog) if each.isVisible())
+    yield "shortcuts", shortcuts
+    shortcuts.close()
+    window.about_action.trigger()
+    (about,) = (each for each in window.findChildren(AboutDialog) if each.isVisible())
+    yield "about", about
+    about.close()
+    store = StoreDialog(window)
+    store.show_sentence(_SENTENCE)
+    store.open()
+    yield "damaged store", store
+    store.close()
+    store.deleteLater()
+    _open(studio, CODE_CHAT)
+    window.forget_action.trigger()
+    (box,) = _message_boxes()
+    yield "forget a chat", box
+    box.close()
+
+
+PAGES: tuple[Callable[[Studio, Path], Iterator[Page]], ...] = (
+    welcome, chat, branches, notes, lists, library, speed, personal, settings, others,
+)  # fmt: skip
+
+
+def turned(window: QWidget) -> Iterator[str]:
+    """Turns to every page of the tabs and lists of pages within the window. Yields the name of each."""
+    books = [each for each in window.findChildren(QTabWidget) if each.isVisible()]
+    indexes = [
+        each for each in window.findChildren(QListWidget) if each.isVisible() and each.property("kind") == "pages"
+    ]
+    if not (books or indexes):
+        yield ""
+        return
+    for book in books:
+        first = book.currentIndex()
+        for number in range(book.count()):
+            book.setCurrentIndex(number)
+            yield book.tabText(number)
+        book.setCurrentIndex(first)
+    for index in indexes:
+        for number in range(index.count()):
+            index.setCurrentRow(number)
+            yield index.item(number).text()
+        index.setCurrentRow(0)
+
+
+def unseen(seen: Iterable[str]) -> set[str]:
+    """The classes of widgets of the app that are not among those that were seen, by their names."""
+    for module in pkgutil.walk_packages(app.__path__, "app."):
+        if not module.name.endswith("__main__"):
+            import_module(module.name)
+    ours = {each.__name__ for each in _subclasses(QWidget) if each.__module__.startswith("app.")}
+    return ours - set(seen) - set(_PARTS)
+
+
+def classes(widget: QWidget) -> set[str]:
+    return {each.__name__ for each in type(widget).__mro__ if each.__module__.startswith("app.")}
+
+
+def _subclasses(base: type[QWidget]) -> Iterator[type[QWidget]]:
+    for each in base.__subclasses__():
+        yield each
+        yield from _subclasses(each)
+
+
+def _open(studio: Studio, chat: Chat) -> None:
+    model = studio.window.conversations.model
+    wanted = next(model.summary(row).id for row in range(model.rowCount()) if model.summary(row).title == chat.title)
+    studio.window.conversations.chosen.emit(wanted)
+    studio.until(lambda: any(message.conversation_id == wanted for message in studio.window.transcript.messages))
+
+
+def _menus(menu: QMenu, window: QWidget) -> Iterator[Page]:
+    menu.popup(window.mapToGlobal(QPoint(window.width() // 2, 40)))
+    yield "menu", menu
+    for action in menu.actions():
+        submenu = action.menu()
+        if isinstance(submenu, QMenu):
+            submenu.popup(menu.mapToGlobal(menu.actionGeometry(action).topRight()))
+            yield f"menu {action.text()}", submenu
+            submenu.close()
+    menu.close()
+
+
+def _message_boxes() -> list[QDialog]:
+    return [
+        each
+        for each in QApplication.topLevelWidgets()
+        if isinstance(each, QDialog) and each.inherits("QMessageBox") and each.isVisible()
+    ]
+
+
+def wait_until_ready(studio: Studio) -> None:
+    studio.until(lambda: studio.heard(TargetReady) and studio.heard(TargetsListed))
+    studio.until(lambda: any(isinstance(event, SpeculationChanged) and event.is_drafting for event in studio.events))
+
+
+def settle(window: QWidget) -> None:
+    """Until its layouts have come to rest."""
+    for _ in range(4):
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest.value)
+        QCoreApplication.processEvents()
+    assert window.isVisible()
