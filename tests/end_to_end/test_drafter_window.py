@@ -73,7 +73,7 @@ def open_desk(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> Iterator[Call
 def test_a_stored_choice_that_is_gone_is_told_and_nothing_else_fails(open_desk: Callable[[str], Desk]) -> None:
     desk = open_desk("somebody/gone")
     desk.window.drafter_action.trigger()
-    desk.until(lambda: desk.dialog.heading.text().startswith("Nobody drafts for"))
+    desk.until(lambda: desk.dialog.heading.text().endswith("has no drafter now."))
     sentence = "The drafter somebody/gone is not on this computer; choose it again to download it."
     desk.until(lambda: desk.dialog.state.text() == sentence)
     assert desk.dialog.form.from_hub.isChecked()
@@ -93,7 +93,7 @@ def test_a_drafter_is_seen_fixed_for_one_model_and_let_go(open_desk: Callable[[s
     form.ours["built-in"].setChecked(True)
     form.scope.setCurrentIndex(1)
     dialog.use_button.click()
-    desk.until(lambda: dialog.heading.text().startswith("The built-in drafter drafts for"))
+    desk.until(lambda: dialog.heading.text().startswith("The built-in drafter guesses ahead for"))
     assert dialog.state.text().startswith("You chose the built-in drafter.")
     assert desk.drafters.choice == "automatic"
 
@@ -102,14 +102,14 @@ def test_a_drafter_is_seen_fixed_for_one_model_and_let_go(open_desk: Callable[[s
     form.from_path.setChecked(True)
     dialog.use_button.click()
     assert "holds no config.json; choose the folder of a drafter" in dialog.words.text()
-    assert dialog.heading.text().startswith("The built-in drafter drafts for")
+    assert dialog.heading.text().startswith("The built-in drafter guesses ahead for")
 
     # a file that only loading shows to be none: told, and the one before comes back
     form.path.setText(str(tiny_llama(tmp_path / "broken.gguf", byte_tokens="byte {}")))
     dialog.use_button.click()
     desk.until(lambda: "broken cannot draft: it is damaged" in dialog.words.text())
     assert dialog.words.text().endswith("Your choice before it stays: Built-in.")
-    desk.until(lambda: dialog.heading.text().startswith("The built-in drafter drafts for"))
+    desk.until(lambda: dialog.heading.text().startswith("The built-in drafter guesses ahead for"))
     assert "broken cannot draft" in dialog.words.text()  # still
     desk.window.prompt_box.submitted.emit("Count to three.")
     desk.until(lambda: desk.heard(ReplyFinished) == 1)
