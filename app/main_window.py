@@ -14,6 +14,7 @@ from app.theme import ThemeKeeper, app_icon
 from app.widgets.conversation_list import ConversationList
 from app.widgets.dropped_files import DroppedFiles
 from app.widgets.icon_button import KeyHint
+from app.widgets.keyboard_home import KeyboardHome
 from app.widgets.layouts import Placed, Stretch, in_column, in_row
 from app.widgets.notice_bar import IncognitoBanner, NoticeBars
 from app.widgets.prompt_box import PromptBox
@@ -77,8 +78,8 @@ class MainWindow(QMainWindow):
         self.prompt_box.pages_requested.connect(self.transcript.scroll_pages)
         self.prompt_box.edit_last_requested.connect(self.transcript.revise_last)
         sidebar = self.conversations
-        for signal in (sidebar.new_requested, sidebar.incognito_requested, sidebar.clicked, sidebar.left):
-            signal.connect(self.prompt_box.setFocus)
+        for signal in (sidebar.new_requested, sidebar.incognito_requested, sidebar.left):
+            signal.connect(self.prompt_box.setFocus)  # also from the search
         self.conversations.has_current_changed.connect(self._enable_current)
         keeper.changed.connect(self._fit)
         self._fit()
@@ -89,6 +90,7 @@ class MainWindow(QMainWindow):
         KeyHint(self.conversations.new_button, self.new_action)
         self.set_busy(False)
         self._enable_current(False)
+        self._keyboard = KeyboardHome(self, self.prompt_box)
         self.prompt_box.setFocus()
 
     def set_busy(self, busy: bool) -> None:
@@ -154,6 +156,7 @@ class MainWindow(QMainWindow):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
+        self._keyboard.watch()
         QTimer.singleShot(PREPARE_AFTER_MS, self.transcript.lexing.prepare)
 
     def closeEvent(self, event: QCloseEvent) -> None:
@@ -345,7 +348,6 @@ class MainWindow(QMainWindow):
     @Slot(str)
     def _use_example(self, prompt: str) -> None:
         self.prompt_box.set_text(prompt)
-        self.prompt_box.setFocus()
 
     @Slot()
     def _show_shortcuts(self) -> None:

@@ -118,9 +118,10 @@ class ConversationsController(Controller):
             return
         text = self.tr("Forget “{title}” for good?").format(title=summary.title)
         goes = self.tr(
-            "Its text is erased from this computer, also from what is reused and learned from. This cannot be undone."
+            "Its text is removed from this computer now, with what recall and learning keep of it. "
+            "This cannot be undone."
         )
-        stays = self.tr("What the drafter has already learned from it stays.")
+        stays = self.tr("What the speed-up has already learned from all chats together stays.")
         forget = self.tr("Forget at once")
         box = question_box(self._window, forget, text, f"{goes}\n\n{stays}")
         ask(box, forget, partial(self._change, ForgetConversation(conversation_id)))

@@ -78,7 +78,10 @@ class Dialog(QDialog):
             return usual
         width = min(max(usual.width(), layout.totalMinimumSize().width()), room.width())
         self.resize(width, max(1, self.height()))
-        layout.activate()  # the contents have their width now, and so their height
+        layout.invalidate()
+        layout.activate()
+        for contents in self.findChildren(_Contents):  # they have their width now, and so their height
+            contents.updateGeometry()
         height = layout.totalHeightForWidth(width) if layout.hasHeightForWidth() else layout.totalSizeHint().height()
         return QSize(width, min(height, room.height()))
 
@@ -116,14 +119,27 @@ class _Contents(ScrollArea):
         return QSize(super().minimumSizeHint().width(), height)
 
     def sizeHint(self) -> QSize:
-        width = self.viewport().width()
+        width = self.width()
         if self._inside.hasHeightForWidth():
-            return QSize(width, self._inside.heightForWidth(width))
+            least = self._inside.minimumSizeHint().height()
+            return QSize(width, max(least, self._inside.heightForWidth(width)))
         return QSize(width, self._inside.sizeHint().height())
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.LayoutRequest:
+            self._show_bar()
+        return super().event(event)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self.updateGeometry()  # lines are broken at other words
+        self._show_bar()
+
+    def _show_bar(self) -> None:
+        """Qt keeps a bar that was needed for a moment, as the lines beside it need more room."""
+        fits = self.sizeHint().height() <= self.height()
+        policy = Qt.ScrollBarPolicy
+        self.setVerticalScrollBarPolicy(policy.ScrollBarAlwaysOff if fits else policy.ScrollBarAsNeeded)
 
 
 class Question(QFrame):

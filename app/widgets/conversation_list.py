@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QModelIndex, QPoint, QSize, Qt, Signal, SignalInstance, Slot
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QAbstractItemView, QMenu, QStackedLayout, QWidget
+from PySide6.QtWidgets import QAbstractItemDelegate, QAbstractItemView, QMenu, QStackedLayout, QWidget
 
 from app.models.conversations import ConversationsModel
 from app.theme import ThemeKeeper
@@ -26,17 +26,15 @@ class ConversationList(QWidget):
 
     Signals:
         chosen(int): open the conversation with this id.
-        clicked(): a conversation was chosen with the mouse; the keyboard may go elsewhere.
         new_requested(), incognito_requested(): begin a new chat; one that leaves no trace.
         renamed(int, str): the user has given a conversation another title; the list shows it already.
         deleted(int): delete a conversation; it stays in the list until `remove`.
         export_requested(int), forget_requested(int): write a conversation to a file; delete it for good.
-        left(): the user is done with searching; the keyboard may go elsewhere.
+        left(): the user is done with searching, or has opened what was found; the keyboard may go elsewhere.
         has_current_changed(bool): whether there is a conversation for `rename_current` and the like.
     """
 
     chosen = Signal(int)
-    clicked = Signal()
     new_requested = Signal()
     renamed = Signal(int, str)
     deleted = Signal(int)
@@ -61,6 +59,7 @@ class ConversationList(QWidget):
         self.search = SearchField(keeper, self)
         self.search.searched.connect(self._on_searched)
         self.search.left.connect(self.left)
+        self.search.entered.connect(self.left)
         self.results = SearchResults(keeper, self)
         self.results.left.connect(self.search.leave)
         self.results.up_pressed.connect(self.search.setFocus)
@@ -76,7 +75,6 @@ class ConversationList(QWidget):
         self.view.delete_pressed.connect(self.delete_current)
         self.view.forget_pressed.connect(self.forget_current)
         self.view.customContextMenuRequested.connect(self._show_menu)
-        self.view.clicked.connect(self._on_clicked)
         self.view.selectionModel().currentChanged.connect(self._on_current_changed)
         lists = QWidget(self)
         self._lists = QStackedLayout(lists)
@@ -158,11 +156,6 @@ class ConversationList(QWidget):
             self.chosen_id = conversation_id
             self.chosen.emit(conversation_id)
 
-    @Slot(QModelIndex)
-    def _on_clicked(self, _index: QModelIndex) -> None:
-        if not self.view.is_editing():
-            self.clicked.emit()
-
     @Slot(QPoint)
     def _show_menu(self, position: QPoint) -> None:
         index = self.view.indexAt(position)
@@ -217,8 +210,9 @@ class _View(KeyboardFrame, ListView):
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.viewport().setAutoFillBackground(False)
 
-    def is_editing(self) -> bool:
-        return self.state() == QAbstractItemView.State.EditingState
+    def closeEditor(self, editor: QWidget, hint: QAbstractItemDelegate.EndEditHint) -> None:
+        super().closeEditor(editor, hint)
+        self.clearFocus()  # to where the keyboard is at home
 
     def keyboardSearch(self, search: str) -> None:
         """Letters do not jump to another conversation: they were meant for the message box."""

@@ -176,7 +176,6 @@ class PromptView(RowView):
     def _on_revision_cancelled(self) -> None:
         self.end_revision()
         self.revision_changed.emit(None)
-        self.footer.edit_button.setFocus()
 
     @Slot()
     def _copy(self) -> None:

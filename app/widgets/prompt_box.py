@@ -168,7 +168,6 @@ class PromptBox(QWidget):
             self.stop_requested.emit()
         else:
             self.submit()
-        self.editor.setFocus()
 
     @Slot()
     def _on_escape(self) -> None:

@@ -161,7 +161,7 @@ def test_what_was_learned_is_gone_back_on_carried_forgotten_and_brought_back(
         desk.window.personal_action.trigger()
     (card,) = dialog.learned.cards
     assert card.vocabulary == desk.drafting.target_fingerprint
-    assert [use.accessibleName().split(": ")[1] for use in card.use_buttons] == ["Adapter 1", "Original drafter"]
+    assert [use.accessibleName().split(": ")[1] for use in card.use_buttons] == ["Snapshot 1", "Original drafter"]
 
     desk.press(card.use_buttons[0], AdapterUsed, LearnedRead)
     first = desk.weights_of_the_next_reply()

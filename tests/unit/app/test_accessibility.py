@@ -101,12 +101,16 @@ def area(window: QWidget, widget: QWidget) -> QRect:
 def test_one_sees_where_the_keyboard_is(window: QWidget, keeper: ThemeKeeper, scheme: str) -> None:
     keeper.choose(scheme, 100)
     unseen = []
-    for stop in tab_stops(window):
+    stops = tab_stops(window)
+    for stop in stops:
         box = stop.parentWidget() or stop
         stop.setFocus(Qt.FocusReason.TabFocusReason)
         QApplication.processEvents()
         focused = box.grab().toImage()
-        stop.clearFocus()
+        if window.inherits("QMainWindow"):  # to whose message box a keyboard without a place returns
+            next(each for each in stops if not box.isAncestorOf(each)).setFocus()
+        else:
+            stop.clearFocus()
         QApplication.processEvents()
         if focused == box.grab().toImage():
             unseen.append(describe(stop))

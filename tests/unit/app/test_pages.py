@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 from PySide6.QtCore import QCoreApplication, QEvent, QPoint, QSize, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QCheckBox, QLabel, QLineEdit, QPushButton, QTabBar, QWidget
+from PySide6.QtWidgets import QApplication, QCheckBox, QLabel, QLineEdit, QPushButton, QScrollArea, QTabBar, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.dialogs.conversation_dialog import ConversationDialog
@@ -107,7 +107,15 @@ def test_a_window_has_the_size_that_it_was_left_with_on_this_screen(qtbot: QtBot
     sizes.take_text("nonsense")
 
 
-def test_a_dialog_that_is_larger_than_the_screen_scrolls(qtbot: QtBot, keeper: ThemeKeeper) -> None:
+def test_a_dialog_is_as_high_as_its_contents_and_scrolls_only_on_a_small_screen(
+    qtbot: QtBot, keeper: ThemeKeeper
+) -> None:
+    for scale in (80, 100):
+        keeper.choose("light", scale)
+        about = opened(qtbot, TOP_LEVELS["about"](keeper))
+        (area,) = about.findChildren(QScrollArea)
+        assert not area.verticalScrollBar().isVisible()
+        assert area.height() == area.widget().heightForWidth(area.width()), "and no room is left"  # type: ignore[union-attr]
     keeper.choose("light", 200)
     dialog = ConversationDialog()
     opened(qtbot, dialog)

@@ -90,7 +90,7 @@ def test_the_summary_tells_how_much_of_what(repository: Repository) -> None:
     assert learned.vocabularies == (TARGET, "other")
 
 
-def test_statistics_weigh_replies_by_their_time_and_leave_out_the_deleted(repository: Repository) -> None:
+def test_statistics_are_of_a_typical_reply_and_leave_out_the_deleted(repository: Repository) -> None:
     kept, gone = (repository.create_conversation(title, "") for title in ("kept", "gone"))
     replies = [statistics(), statistics(seconds=1.0, tokens=41), statistics(seconds=9.0, plain=0.0)]
     for reply in replies:
@@ -101,8 +101,8 @@ def test_statistics_weigh_replies_by_their_time_and_leave_out_the_deleted(reposi
     repository.delete_conversation(gone.id)
     assert repository.summarize_learned().statistics == (
         TargetStatistics("plain", 1, 41, 2.0, tokens_per_round=0.0, speedup=None),
-        # 40 passes in 2 s and 40 in 1 s, which would have taken 4 s each
-        TargetStatistics("tiny", 3, 123, 12.0, tokens_per_round=2.0, speedup=8 / 3),
+        # 40 passes in 2 s and 40 in 1 s, which would have taken 4 s each: halfway between them
+        TargetStatistics("tiny", 3, 123, 12.0, tokens_per_round=2.0, speedup=3.0),
     )
 
 
