@@ -115,9 +115,13 @@ class JoinedSelection(QObject):
 
     def end(self, text: JoinedText) -> None:
         self._scroller.stop()
-        if self._held is None and not text.textCursor().hasSelection():  # a click on what was selected
+        is_drag, self._held = self._held is not None, None
+        if text.textCursor().hasSelection():
+            return
+        if not is_drag:  # a click on what was selected
             self._clear_all_but(text)
-        self._held = None
+        elif selected := self.selected():  # it began at the end of this one, which has nothing to be copied
+            selected[0].setFocus()
 
     def _extend(self, held: JoinedText) -> bool:
         """Selects from where the drag began in `held` up to the pointer. False if that is within it."""

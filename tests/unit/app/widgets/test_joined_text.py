@@ -132,6 +132,16 @@ def test_a_selection_goes_on_over_code_and_is_copied_in_order(reader: Reader) ->
     QTest.mouseClick(other.viewport(), LEFT, NONE, place + QPoint(200, 400))
     assert not any(reader.selected)
 
+    # from the end of a text, in which nothing is selected then
+    held, place = reader.place("names:")
+    code, there = reader.place("return")
+    reader.press(held, place + QPoint(300, 0))
+    reader.move(held, held.viewport().mapFromGlobal(code.viewport().mapToGlobal(there)))
+    QTest.mouseRelease(held.viewport(), LEFT, NONE, place)
+    focused = QApplication.focusWidget()
+    assert isinstance(focused, JoinedText)
+    assert reader.copied(focused)[0] == "def sort(names):\n    "
+
     # only one message has a selection
     reader.drag("function", "That was")
     view = reader.window.transcript.findChild(PromptView)
