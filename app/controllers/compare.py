@@ -103,6 +103,8 @@ class CompareController(Controller):
                 self.dialog.show_figures(Side.PLAIN, side_words(comparison.plain))
                 self.dialog.show_figures(Side.SPED_UP, side_words(comparison.sped_up))
                 self.dialog.show_result(result(comparison), reasons(comparison))
+                if comparison.plain and comparison.sped_up:
+                    self.dialog.mark_difference()
             case ConversationForgotten(summary) if summary.id == self._conversation_id:
                 self._drop_prompt()
             case EverythingForgotten():

@@ -124,7 +124,7 @@ class DrafterController(Controller):
     def _choose(self, choice: str, is_own: bool) -> None:
         """What can be seen to be no drafter is told at once, and nothing changes."""
         if not choice:
-            self.dialog.show_words(self.tr("Choose a model, a file or a folder first."))
+            self.dialog.show_problem(self.tr("Choose a model, a file or a folder first."))
         elif hub_name(choice) is not None:
             self._download(choice, is_own=is_own)
         elif choice == AUTOMATIC:
@@ -133,7 +133,7 @@ class DrafterController(Controller):
             try:
                 check_drafter(choice, self._data_dir)
             except MendableError as error:
-                self.dialog.show_words(str(error))
+                self.dialog.show_problem(str(error))
             else:
                 self._use(choice, is_own)
 
@@ -202,7 +202,7 @@ class DrafterController(Controller):
             self._store(before.for_all, target, before.own)
             kept = choice_words(before.own or before.for_all)
             problem = self.tr("{problem} Your choice before it stays: {choice}.").format(problem=problem, choice=kept)
-        self.dialog.show_words(problem)
+        self.dialog.show_problem(problem)
         if not self.dialog.isVisible():
             self._window.toasts.show_error(problem)
 
@@ -272,7 +272,7 @@ class DrafterController(Controller):
     @Slot(object)
     def _on_fetch_failed(self, failed: Failed) -> None:
         self._end_fetch()
-        self.dialog.show_words(failed.sentence)
+        self.dialog.show_problem(failed.sentence)
         if not self.dialog.isVisible():
             self._window.toasts.show_error(failed.sentence)
 
@@ -280,7 +280,7 @@ class DrafterController(Controller):
     def _on_use_failed(self, failed: Failed) -> None:
         self._trial = None
         self._window.toasts.show_error(failed.sentence)
-        self.dialog.show_words(failed.sentence)
+        self.dialog.show_problem(failed.sentence)
 
     def _end_fetch(self) -> None:
         self._fetch = None

@@ -158,9 +158,11 @@ class TargetController(Controller):
         answers = self.tr("The starter model answers instead.")
         if self.in_use is not None:
             answers = self.tr("{model} goes on answering.").format(model=self.in_use.name)
-        words = self.tr("The file of {model} is no longer in {path}. {answers} If you moved it, show where it is.")
         path = Path(command.target)
-        words = words.format(model=path.stem, path=path.parent, answers=answers)
+        words = self.tr("The file of {model} is no longer in {folder}. {answers} If you moved it, show where it is.")
+        if not path.is_absolute():  # a name, given on the command line
+            words = self.tr("The library has no model {model}. {answers} If you have its file, show where it is.")
+        words = words.format(model=path.stem, folder=path.parent, answers=answers)
         self._window.notices.show_notice(_MISSING, words, ((self.tr("Locate…"), self._locate),))
 
     @Slot()
@@ -168,9 +170,10 @@ class TargetController(Controller):
         """The library keeps what was set for the model if the file is that model, and adds it if it is another one."""
         if self._missing is None:
             return
-        name = Path(self._missing.target).stem
-        title = self.tr("Where is {model}?").format(model=name)
-        path, _ = QFileDialog.getOpenFileName(self._window, title, str(Path.home()), model_files())
+        gone = Path(self._missing.target)
+        title = self.tr("Where is {model}?").format(model=gone.stem)
+        folder = gone.parent if gone.is_absolute() and gone.parent.is_dir() else Path.home()
+        path, _ = QFileDialog.getOpenFileName(self._window, title, str(folder), model_files())
         if path:
             self._located = path
             self.choose(path)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QPlainTextEdit, QWidget
 
+from app.dialogs.compare_texts import ComparedTexts
 from app.dialogs.compare_wording import HOW_IT_IS_FAIR, HOW_SPEED_IS_MEASURED
 from app.dialogs.parts import Dialog, fill_dialog
 from app.text.translation import QT_TRANSLATE_NOOP, translate
 from app.widgets.layouts import Part, Placed, Stretch, in_grid, in_row
 from app.widgets.parts import ProgressLine, button, keep_place, set_up, words
-from app.widgets.throttle import Throttle
 from engine.messages.comparison import Side
 
 _SIZE_PX = (860, 640)
@@ -19,18 +19,18 @@ _LENGTHS = (64, 128, 256, 512)  # tokens of a reply
 _USUAL_LENGTH = 128
 _ABOUT = QT_TRANSLATE_NOOP(
     "CompareDialog",
-    "One prompt is answered without guesses and with them. Nothing of it is kept, remembered or learned from.",
+    "One prompt is answered without speed-up and with it. Nothing of it is kept, remembered or learned from.",
 )
 _ABOUT_CHAT = QT_TRANSLATE_NOOP(
-    "CompareDialog", "The prompt is read as the last one of the open chat, after all that was said before it"
+    "CompareDialog", "The prompt is read as the last message of the open chat, after everything said before it"
 )
 _ABOUT_SAMPLING = QT_TRANSLATE_NOOP(
     "CompareDialog",
-    "Without this the likeliest word is always taken, so that the texts can be compared. With it, words are drawn by "
-    "chance as in your chats.",
+    "Without this, the likeliest word is always taken, so that the texts can be compared. With it, words are drawn at "
+    "random, as in your chats.",
 )
 _ABOUT_LENGTH = QT_TRANSLATE_NOOP(
-    "CompareDialog", "How long a reply may become. Four replies of this length are written, two on each side"
+    "CompareDialog", "How long a reply may get. Four replies of this length are written, two on each side"
 )
 
 
@@ -65,13 +65,10 @@ class CompareDialog(Dialog):
         self.start_button = button(self.tr("Start"), "outlined", self, self._on_start)
         self.start_button.setDefault(True)
         self.close_button = button(self.tr("Close"), "outlined", self, self.close)
-        self.texts = {
-            Side.PLAIN: self._text(self.tr("Plain reply")),
-            Side.SPED_UP: self._text(self.tr("Sped up reply")),
-        }
+        names = {Side.PLAIN: self.tr("Plain reply"), Side.SPED_UP: self.tr("Sped-up reply")}
+        self._written = ComparedTexts(names, self)
+        self.texts = self._written.fields
         self.figures = {side: self._figures() for side in Side}
-        self._pending: dict[Side, list[str]] = {side: [] for side in Side}
-        self._repaint = Throttle(self._show_pending, parent=self)
         self.progress = keep_place(ProgressLine(self.tr("Replies written"), self))
         fair = translate("Compare", HOW_IT_IS_FAIR)
         self.outcome = set_up(words("", self), kind="title", tip=f"<p>{fair}</p>")
@@ -99,20 +96,21 @@ class CompareDialog(Dialog):
 
     def clear(self) -> None:
         """Neither side has answered yet."""
-        self._repaint.cancel()
+        self._written.clear()
         for side in Side:
-            self._pending[side].clear()
-            self.texts[side].clear()
             self.figures[side].clear()
         self.show_progress(0.0)
         self.show_result("", ())
 
     def add_text(self, side: Side, text: str) -> None:
-        self._pending[side].append(text)
-        self._repaint.request()
+        self._written.add(side, text)
 
     def show_figures(self, side: Side, sentence: str) -> None:
         self.figures[side].setText(sentence)
+
+    def mark_difference(self) -> None:
+        """Both replies are complete: shows where they begin to differ."""
+        self._written.finish()
 
     def show_progress(self, share: float) -> None:
         """0 … 1 of all replies."""
@@ -122,9 +120,6 @@ class CompareDialog(Dialog):
         """How far it is, or the result."""
         self.outcome.setText(sentence)
         self.reasons.setText("\n".join((*reasons, translate("Compare", HOW_IT_IS_FAIR))))
-
-    def _text(self, name: str) -> QPlainTextEdit:
-        return set_up(QPlainTextEdit(self, readOnly=True, tabChangesFocus=True), kind="field", name=name)
 
     def _figures(self) -> QLabel:
         return set_up(words("", self), kind="quiet", tip=f"<p>{translate('Compare', HOW_SPEED_IS_MEASURED)}</p>")
@@ -168,14 +163,3 @@ class CompareDialog(Dialog):
     @Slot()
     def _show_state(self) -> None:
         self.start_button.setEnabled(self._running or bool(self.prompt.toPlainText().strip()))
-
-    def _show_pending(self) -> None:
-        for side, pieces in self._pending.items():
-            if pieces:
-                edit = self.texts[side]
-                cursor = edit.textCursor()
-                cursor.movePosition(cursor.MoveOperation.End)
-                cursor.insertText("".join(pieces))
-                bar = edit.verticalScrollBar()
-                bar.setValue(bar.maximum())
-                pieces.clear()

@@ -18,7 +18,7 @@ HOW_IT_IS_FAIR = QT_TRANSLATE_NOOP(
 HOW_SPEED_IS_MEASURED = QT_TRANSLATE_NOOP(
     "Compare",
     "Tokens written per second, from the end of the prompt to the last token. A round is one pass of the model; "
-    "without guesses each brings one token.",
+    "without speed-up, each writes one token.",
 )
 _NEAR_TIE = 0.5  # between two logits; rounding changes them far less on most models
 _FEW_TOKENS = 32  # of a reply: a shorter one is hard to time
@@ -69,11 +69,11 @@ def result(comparison: Comparison) -> str:
             return Compare.tr("Stopped before both sides had answered.")
         return Compare.tr("The replies are too short to be timed; try another prompt.")
     if abs(ratio - 1) < _EVEN:
-        words = Compare.tr("About as fast ({ratio}×); {texts}")
+        words = Compare.tr("Normal speed ({ratio}×); {texts}")
     elif ratio > 1:
-        words = Compare.tr("{ratio}× as fast; {texts}")
+        words = Compare.tr("{ratio}× faster; {texts}")
     else:
-        words = Compare.tr("{ratio}× as fast: here guessing cost time; {texts}")
+        words = Compare.tr("{ratio}× the normal speed: guessing cost time here; {texts}")
     return words.format(ratio=f"{ratio:.2f}", texts=_about_texts(comparison))
 
 
@@ -87,19 +87,21 @@ def _reasons(comparison: Comparison) -> Iterator[str]:
         yield _why(comparison.fork)
     elif not comparison.is_greedy and comparison.ratio is not None:
         yield Compare.tr(
-            "With your sampling, words are drawn by chance and the two sides draw differently: their words need not "
-            "be the same, but they are as likely as each other."
+            "With your sampling, words are drawn at random and the two sides draw differently: their words need not "
+            "be the same, but they are equally likely."
         )
     if comparison.sped_up and not sum(run.num_drafted for run in comparison.sped_up):
-        yield Compare.tr("Nothing was guessed: guesses are off for this model, or none promised to pay on this text.")
+        yield Compare.tr(
+            "Nothing was guessed: speed-up is off for this model, or there was nothing to predict in this text."
+        )
     if comparison.range is not None:
         least, most = comparison.range
         yield Compare.tr("From reply to reply, it was {least}× to {most}×.", least=f"{least:.2f}", most=f"{most:.2f}")
     elif comparison.ratio is not None:
-        yield Compare.tr("Stopped before each side had answered twice, so the ratio is less sure.")
+        yield Compare.tr("Stopped before each side had answered twice, so the ratio is less certain.")
     shortest = min((run.num_tokens for run in (*comparison.plain, *comparison.sped_up)), default=_FEW_TOKENS)
     if comparison.ratio is not None and shortest < _FEW_TOKENS:
-        yield Compare.tr("The reply is short; a longer one is timed better.")
+        yield Compare.tr("The reply is short; a longer one gives a better measurement.")
 
 
 def _tokens(number: int) -> str:
@@ -109,10 +111,10 @@ def _tokens(number: int) -> str:
 def _about_texts(comparison: Comparison) -> str:
     """The end of a sentence."""
     if not comparison.is_greedy:
-        return Compare.tr("the words were drawn by chance.")
+        return Compare.tr("the words were drawn at random.")
     if comparison.fork is None:
         return Compare.tr("the texts are the same.")
-    return Compare.tr("the texts part after {number} token(s).", "", comparison.fork.num_tokens)
+    return Compare.tr("the texts differ after {number} token(s).", "", comparison.fork.num_tokens)
 
 
 def _why(fork: TextFork) -> str:

@@ -18,11 +18,11 @@ from engine.messages.targets import LibraryTarget
 
 _ABOUT_HUB = QT_TRANSLATE_NOOP(
     "DrafterChoiceForm",
-    "OWNER/NAME is a small Llama-type model with safetensors, OWNER/NAME:FILE a GGUF file. Downloaded once, then kept "
-    "on this computer.",
+    "OWNER/NAME is a small Llama-type model with safetensors, OWNER/NAME:FILE a GGUF file. It is downloaded once and "
+    "kept on this computer.",
 )
 _WORDS = (
-    (AUTOMATIC, QT_TRANSLATE_NOOP("DrafterChoiceForm", "Whoever is expected to write most words per second")),
+    (AUTOMATIC, QT_TRANSLATE_NOOP("DrafterChoiceForm", "Whichever is expected to make replies fastest")),
     (BUILT_IN, QT_TRANSLATE_NOOP("DrafterChoiceForm", "The drafter that comes with Slipstream; it learns")),
     (STARTER, QT_TRANSLATE_NOOP("DrafterChoiceForm", "The starter model, as quick as this computer runs it")),
     (STARTER_TORCH, QT_TRANSLATE_NOOP("DrafterChoiceForm", "The starter model, slower, but it learns")),
@@ -42,7 +42,7 @@ class DrafterChoiceForm(QWidget):
         self._sources = QButtonGroup(self)
         for source in (*self.ours.values(), self.from_library, self.from_path, self.from_hub):
             self._sources.addButton(source)
-        self.models = self._combo(self.tr("Model from the library that guesses"))
+        self.models = self._combo(self.tr("Model from the library that guesses ahead"))
         self.models.activated.connect(lambda: self.from_library.setChecked(True))
         example = self.tr("A GGUF file, or a folder in Hugging Face's format")
         path = QLineEdit(self, placeholderText=example)

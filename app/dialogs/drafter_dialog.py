@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtGui import QShowEvent
+from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QWidget
 
 from app.dialogs.drafter_choice import DrafterChoiceForm
@@ -13,6 +13,7 @@ from app.dialogs.drafter_table import DrafterTable
 from app.dialogs.parts import Dialog, fill_dialog
 from app.text.drafters import offer_words
 from app.text.translation import QT_TRANSLATE_NOOP
+from app.widgets.appearance import restyle
 from app.widgets.layouts import Part, Placed, Stretch, in_row
 from app.widgets.parts import ProgressLine, button, line, words
 from engine.messages.drafters import DrafterChoice, DrafterOffer
@@ -20,8 +21,8 @@ from engine.messages.drafters import DrafterChoice, DrafterOffer
 _WIDTH_PX = 680
 _ABOUT = QT_TRANSLATE_NOOP(
     "DrafterDialog",
-    "A drafter guesses the next words, and your model checks them. Another drafter changes how fast replies come, "
-    "not how good they are.",
+    "A drafter guesses the next words, and your model checks them. Another drafter changes how fast replies are "
+    "written, not what they say.",
 )
 
 
@@ -81,6 +82,13 @@ class DrafterDialog(Dialog):
         """How far the download is, or what came of the user's choice; a sentence."""
         self.words.setText(text)
         self.words.setVisible(bool(text))
+        restyle(self.words, kind="")
+
+    def show_problem(self, sentence: str) -> None:
+        """Why what the user wanted cannot be."""
+        self.show_words(sentence)
+        restyle(self.words, kind="error")
+        QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self.words, sentence))
 
     def show_downloading(self, downloading: bool) -> None:
         self.progress.setVisible(downloading)

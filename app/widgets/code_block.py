@@ -23,6 +23,7 @@ from app.text.origin_marks import spans_of
 from app.theme import ThemeKeeper
 from app.widgets.appearance import code_font
 from app.widgets.icon_button import CopyButton
+from app.widgets.joined_text import JoinedText
 from app.widgets.layouts import Stretch, in_row
 from app.widgets.parts import set_up
 
@@ -182,8 +183,8 @@ class CodeBlockView(QFrame):
         ranges = []
         for span in spans_of(self._line_marks[number]) if number < len(self._line_marks) else ():
             part = QTextLayout.FormatRange()
-            part.start = _utf16_length(text[: span.start])
-            part.length = _utf16_length(text[span.start : span.start + span.length])
+            part.start = utf16_length(text[: span.start])
+            part.length = utf16_length(text[span.start : span.start + span.length])
             part.format = QTextCharFormat()
             part.format.setBackground(QColor(self._keeper.theme.tint(span.origin)))
             ranges.append(part)
@@ -195,7 +196,9 @@ class CodeBlockView(QFrame):
         self.copied.emit(self.code)
 
 
-class _Body(QPlainTextEdit):
+class _Body(JoinedText, QPlainTextEdit):
+    is_code = True
+
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent, readOnly=True, undoRedoEnabled=False)
         self.is_ascii = True
@@ -253,7 +256,8 @@ def _by_line(code: str, marks: str) -> list[str]:
     return [marks[start : start + len(line)] for line, start in zip(lines, starts, strict=False)]
 
 
-def _utf16_length(text: str) -> int:
+def utf16_length(text: str) -> int:
+    """As Qt counts characters."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 

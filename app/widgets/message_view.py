@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QEvent, QRectF, Qt, Signal, Slot
 from PySide6.QtGui import (
     QColor,
@@ -21,6 +23,7 @@ from app.theme import ThemeKeeper
 from app.widgets.attached_files import AttachedFiles
 from app.widgets.code_block import CodeBlockView
 from app.widgets.footers import BranchFlipper, PromptFooter, ReplyFooter
+from app.widgets.joined_text import JoinedSelection, JoinedText
 from app.widgets.origin_legend import OriginLegend
 from app.widgets.parts import button, discard, set_up
 from app.widgets.prompt_editor import SHARE_OF_WINDOW, PromptRevision
@@ -106,6 +109,7 @@ class PromptView(MessageView):
         self.prose = set_up(Prose(keeper, self), name=self.tr("Your message"))
         self.prose.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)  # it is part of the row's
         self.all_button = button(self.tr("Show more"), "link", self, self._show_all, has_hand=True)
+        self.prose.joined = JoinedSelection(lambda: [self.prose], self)
         shortened = _shortened(text)
         self.prose.set_plain_text(shortened if shortened == text else shortened + " …")
         self._shortened = shortened != text
@@ -252,6 +256,7 @@ class ReplyView(MessageView):
         self.footer: ReplyFooter | None = None
         self._text = ""
         self._message_id = 0  # once it is finished
+        self._selection = JoinedSelection(self._texts, self)
 
     @property
     def block_views(self) -> tuple[Prose | CodeBlockView, ...]:
@@ -383,12 +388,20 @@ class ReplyView(MessageView):
         else:
             self._views.append(view)
             self._heights.append(None)
+        _text_of(view).joined = self._selection
         view.show()
+
+    def _texts(self) -> Sequence[JoinedText]:
+        return [_text_of(view) for view in self._views]
 
     @Slot()
     def _copy(self) -> None:
         QGuiApplication.clipboard().setText(self._text)
         self.copied.emit(self._text)
+
+
+def _text_of(view: Prose | CodeBlockView) -> JoinedText:
+    return view.body if isinstance(view, CodeBlockView) else view
 
 
 def _shortened(text: str) -> str:

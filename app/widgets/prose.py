@@ -27,6 +27,7 @@ from app.text.links import opened_address
 from app.text.origin_marks import proposers
 from app.theme import Theme, ThemeKeeper
 from app.widgets.appearance import code_font, reading_font
+from app.widgets.joined_text import JoinedText
 
 _INDENT_PX = 26  # of lists
 _QUOTE_INDENT = 20.0
@@ -35,7 +36,7 @@ _SCROLL_KEYS = frozenset(
 )
 
 
-class Prose(QTextBrowser):
+class Prose(JoinedText, QTextBrowser):
     """Shows HTML made by `app.text.markdown`, or plain text, without scroll bars.
 
     Nothing is ever loaded, neither files nor addresses. A click opens a link in the system's browser, if it leads to a

@@ -279,11 +279,12 @@ class VirtualColumn(KeyboardFrame, QAbstractScrollArea):
         for slot, top in zip(self._slots, self._tops, strict=False):
             if slot.view is None:
                 continue
-            if slot.arranged_width == width and top + slot.height - value > -KEEP_PX and top - value < height + KEEP_PX:
+            is_near = top + slot.height - value > -KEEP_PX and top - value < height + KEEP_PX
+            if (is_near and slot.arranged_width == width) or _has_focus(slot.view):
                 slot.view.setGeometry(left, top - value, width, slot.height)
                 if slot.view.isHidden():
                     slot.view.show()
-            elif not _has_focus(slot.view):
+            else:
                 self._drop(slot)
 
     @Slot()

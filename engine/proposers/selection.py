@@ -28,6 +28,7 @@ _GENEROUS_CHANCE = 0.8  # where this does not pay, no drafter of this cost ever 
 _STEP_OVERHEAD_S = 0.0012  # of a pass of a small model: many small operations
 _STEP_SHARE = 1.5  # a small model reads its bytes so much slower than a large one
 _TORCH_BYTES_PER_S = 14e9
+_BELIEVED = 3.0  # times the estimate: a step that took longer at an earlier start says how busy the machine was
 
 
 GivenStep = Callable[[DrafterSource], float | None]
@@ -72,12 +73,14 @@ class Selection:
         self._records = dict(records)
         self._given_step = given_step
         self._unusable: set[str] = set()
+        self._seen: set[str] = set()  # keys of those that were measured since this start
 
     def record(self, key: str) -> DrafterRecord:
         return self._records.get(key, DrafterRecord(key))
 
     def note(self, record: DrafterRecord) -> None:
         """More is known of this drafter."""
+        self._seen.add(record.key)
         self._records[record.key] = record
 
     def rule_out(self, key: str) -> None:
@@ -101,16 +104,20 @@ class Selection:
         usual_first, usual_next = applicant.pair.value
         first = _chance(usual_first, record.guesses.num_first, record.guesses.first_right)
         following = _chance(usual_next, record.guesses.num_next, record.guesses.next_right)
-        step_s = self._given_step(source) or record.step_s
-        is_measured = step_s > 0
-        step_s = step_s or self._estimated_step(source)
+        given_s = self._given_step(source)
+        is_measured = bool(given_s or record.step_s)
+        step_s = given_s or self.step_of(source)
         speedup = expected_speedup(self._passes, first, following, step_s)
         seen = record.guesses.num_first + record.guesses.num_next
         return DrafterProspect(source, first, following, seen, step_s, is_measured, speedup, applicant.memory_bytes)
 
     def step_of(self, source: DrafterSource) -> float:
-        """Seconds of a step, as they were last measured or are estimated."""
-        return self.record(source.key).step_s or self._estimated_step(source)
+        """Seconds of a step, as they were last measured or are estimated. What is kept from an earlier start and would
+        rule out a drafter for ever, as only loading it measures it again, is believed up to a point."""
+        known_s, estimated_s = self.record(source.key).step_s, self._estimated_step(source)
+        if source.key not in self._seen:
+            known_s = min(known_s, _BELIEVED * estimated_s)
+        return known_s or estimated_s
 
     def speedup_of(self, choice: DrafterChoice) -> float:
         """Expected of the chosen drafter; 1 where there is none."""

@@ -47,6 +47,7 @@ class LibraryDialog(Dialog):
             in_column([area], inside=frame, margins=(0, 12, 0, 0))
             self.tabs.addTab(frame, name)
         self.words = words("", self, kind="quiet")
+        self.tabs.currentChanged.connect(lambda: self.show_words(""))  # what was said concerns the page that is left
         self.close_button = button(self.tr("Close"), "outlined", self, self.close)
         foot = in_row([Placed(self.words, 1), self.close_button], spacing=12)
         in_column([Placed(self.tabs, 1), foot], inside=self, margins=(16, 10, 16, 12), spacing=10)

@@ -28,6 +28,7 @@ UNTRANSLATED_FILES = {
     "crash/watch.py": REPORT,
     "startup/open_request.py": "read before there is a window",
     "startup/single_instance.py": "goes to the terminal, when another window is open already",
+    "text/links.py": "ends of addresses, which are no words",
     "startup/smoke.py": "a check of the machine, whose outcome goes to the terminal",
     "commands/bench.py": TERMINAL,
     "commands/bench_table.py": TERMINAL,

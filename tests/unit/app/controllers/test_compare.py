@@ -11,6 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from app.controllers.chat import NextChat
 from app.controllers.compare import CompareController
+from app.dialogs.compare_texts import first_difference
 from app.dialogs.compare_wording import HOW_IT_IS_FAIR, reasons, result
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
@@ -120,13 +121,53 @@ def test_both_sides_are_seen_as_they_are_written(desk: Desk, qtbot: QtBot) -> No
     desk.tell(CompareText(Side.SPED_UP, 1, "La again", RunFigures(64, 1.0, 42.0)))
     assert desk.dialog.outcome.text() == "Reply 3 of 4: sped up again, only to measure."
     desk.tell(CompareFinished(desk.command, WHOLE))
-    assert desk.dialog.outcome.text() == "1.40× as fast; the texts are the same."
+    assert desk.dialog.outcome.text() == "1.40× faster; the texts are the same."
     assert desk.dialog.reasons.text() == f"From reply to reply, it was 1.40× to 1.40×.\n{HOW_IT_IS_FAIR}"
     assert desk.dialog.figures[Side.SPED_UP].text() == "42.0 and 42.0 tok/s  ·  128 tokens in 74 rounds  ·  3.0 s"
     texts = desk.dialog.texts
     qtbot.waitUntil(lambda: texts[Side.SPED_UP].toPlainText() == "La")
     assert texts[Side.PLAIN].toPlainText() == "La la."
     assert desk.dialog.start_button.text() == "Start"
+
+
+def test_equal_words_stand_side_by_side_and_the_first_that_differ_are_marked(desk: Desk) -> None:
+    desk.open("Sing.")
+    desk.press()
+    same = "Words that are the same, 😀 and some more of them. " * 40
+    for side, end in ((Side.PLAIN, "Then green hills. " * 9), (Side.SPED_UP, "Then great hills, and a song. " * 40)):
+        for piece in (same, end):
+            desk.tell(CompareText(side, 0, piece, RunFigures(100, 1.0, 30.0)))
+        desk.tell(CompareText(side, 0, "", SLOW, is_finished=True))
+    desk.tell(CompareFinished(desk.command, WHOLE))
+    plain, sped_up = (desk.dialog.texts[side] for side in Side)
+    for field, word in ((plain, "green"), (sped_up, "great")):
+        (mark,) = field.extraSelections()
+        assert mark.cursor.selectedText() == word
+    at, beside = plain.cursorRect(), sped_up.cursorRect()  # before these words
+    assert at.x() == beside.x()
+    assert abs(at.y() - beside.y()) <= 2  # the last line of a text stands on the edge
+    assert plain.viewport().rect().contains(plain.cursorRect())
+    assert plain.width() == sped_up.width()
+    assert plain.verticalScrollBar().value() == sped_up.verticalScrollBar().value() > 0
+    sped_up.verticalScrollBar().setValue(sped_up.verticalScrollBar().maximum())  # the longer one goes on alone
+    assert plain.verticalScrollBar().value() == plain.verticalScrollBar().maximum()
+    assert sped_up.verticalScrollBar().value() > plain.verticalScrollBar().value()
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "now", "at_last"),
+    [
+        ("a b", "a b", None, None),
+        ("a bc d", "a bd d", 2, 2),
+        ("a b", "a b c", None, 2),  # the one may go on
+        ("a ", "a b", None, 2),
+        ("", "a", None, 0),
+        ("x", "a", 0, 0),
+    ],
+)
+def test_where_two_texts_differ(one: str, other: str, now: int | None, at_last: int | None) -> None:
+    assert first_difference(one, other, are_whole=False) == now
+    assert first_difference(one, other, are_whole=True) == at_last
 
 
 def test_it_can_be_stopped_and_is_when_somebody_waits(desk: Desk) -> None:
@@ -179,32 +220,32 @@ def test_opened_again_it_shows_what_is_under_way(desk: Desk) -> None:
     [
         (
             Comparison((SLOW,), (QUICK,), True, True, TextFork(37, " that", "\nwhich", 0.312, 0.31)),
-            "1.40× as fast; the texts part after 37 tokens.",
+            "1.40× faster; the texts differ after 37 tokens.",
             "There plain writing went on with “ that” (31.2\u00a0%) and the other went on with “⏎which” (31.0\u00a0%):",
         ),
         (
             Comparison((SLOW,), (QUICK,), True, True, TextFork(1, "", "a", 0.8, 0.1)),
-            "1.40× as fast; the texts part after 1 token.",
+            "1.40× faster; the texts differ after 1 token.",
             "There plain writing ended (80.0\u00a0%) and the other went on with “a” (10.0\u00a0%). That is more than",
         ),
         (
             Comparison((SLOW,), (QUICK,), True, True, TextFork(5, "b", "a", 0.8, None)),
-            "1.40× as fast; the texts part after 5 tokens.",
+            "1.40× faster; the texts differ after 5 tokens.",
             "There the plain reply went on with “b” and the other went on with “a”; how likely both were is not known.",
         ),
         (
             Comparison((SLOW,), (QUICK,), False, True, None),
-            "1.40× as fast; the words were drawn by chance.",
-            "With your sampling, words are drawn by chance",
+            "1.40× faster; the words were drawn at random.",
+            "With your sampling, words are drawn at random",
         ),
         (
             Comparison((QUICK, QUICK), (SLOW, SLOW), True, False, None),
-            "0.71× as fast: here guessing cost time; the texts are the same.",
+            "0.71× the normal speed: guessing cost time here; the texts are the same.",
             "Nothing was guessed",
         ),
         (
             Comparison((RunFigures(9, 1.0, 8.0, 8),), (RunFigures(9, 1.0, 8.1, 7, 1, 1),), True, True, None),
-            "About as fast (1.01×); the texts are the same.",
+            "Normal speed (1.01×); the texts are the same.",
             "Stopped before each side had answered twice",
         ),
         (

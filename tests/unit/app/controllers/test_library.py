@@ -299,6 +299,9 @@ def test_what_was_left_out_of_a_folder_is_told(desk: Desk, monkeypatch: pytest.M
     new = tuple(replace(MAMBA, name=name, path=Path(f"/new/{name}.gguf")) for name in ("a", "b"))
     desk.tell(TargetsListed((*TARGETS, *new), ("c.gguf is cut short.",)))
     assert desk.dialog.words.text() == "2 models were added. One file was left out: c.gguf is cut short."
+    desk.dialog.show_hub()
+    assert desk.dialog.words.text() == "", "that is not about finding models"
+    desk.dialog.open_library()
     assert desk.window.toasts.shown == ()
 
 

@@ -117,6 +117,19 @@ def test_a_dragged_bar_that_rests_shows_the_messages(qtbot: QtBot, transcript: T
     bar.setSliderDown(False)
 
 
+def test_a_message_with_the_focus_scrolls_away_like_the_others(qtbot: QtBot, transcript: Transcript) -> None:
+    transcript.show_messages(conversation(120))
+    transcript.column.verticalScrollBar().setValue(0)
+    view = transcript.column.view_of(transcript.column.visible_rows()[1][0])
+    assert isinstance(view, ReplyView)
+    transcript.activateWindow()
+    view.block_views[0].setFocus()
+    qtbot.waitUntil(view.block_views[0].hasFocus)
+    transcript.column.scroll_to_end()
+    assert not view.isHidden()  # the keyboard stays in it
+    assert view.geometry().bottom() < 0
+
+
 def test_another_width_keeps_the_first_visible_message(transcript: Transcript) -> None:
     transcript.show_messages(conversation(300))
     bar = transcript.column.verticalScrollBar()

@@ -224,3 +224,14 @@ def test_whoever_is_chosen_is_expected_to_be_quicker_than_plain_decoding_and_tha
     else:
         assert choice.chosen == best.source
         assert best.speedup >= 1.05
+
+
+def test_a_step_that_was_slow_at_an_earlier_start_does_not_keep_a_drafter_away_for_ever() -> None:
+    """As where another program kept the machine busy then: only a loaded drafter is measured again."""
+    applicant = small("a", Pair.FAMILY, TARGET_BYTES // 10)
+    slow = DrafterRecord("a", Guesses(), 2.0)
+    kept = Selection(FLAT, TARGET_BYTES, [applicant], {"a": slow})
+    assert chosen(kept.choose()) == "a"
+    assert kept.choose().prospects[0].is_measured
+    kept.note(slow)  # now it was measured
+    assert chosen(kept.choose("a")) == ""
