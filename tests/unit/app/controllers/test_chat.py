@@ -623,7 +623,7 @@ def test_a_prompt_that_was_not_sent_comes_back_in_its_own_chat_only(ready: Desk)
     ready.tell(Failed("Something is wrong; try again.", command))
     assert ready.window.prompt_box.text == "", "what is begun there is kept on the disk"
     told = {toast.words.text(): toast for toast in ready.window.toasts.shown}
-    button = told["A message was not sent."].action_button
+    button = told["Your message was not sent."].action_button
     assert button is not None
     button.click()
     assert QApplication.clipboard().text() == "secret"
