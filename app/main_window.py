@@ -126,7 +126,7 @@ class MainWindow(QMainWindow):
         if stream.status() != QDataStream.Status.Ok or not self.restoreGeometry(geometry):
             return
         self._sides.restoreState(splitter)
-        self._sides.show_sidebar(shown)
+        self._sides.restore_sidebar(shown)
         self.sizes.take_text(stream.readQString())  # empty in an older state
         if not self.isMaximized() and not self.isFullScreen():
             self.resize((self.sizes.kept(self) or self.size()).boundedTo(room_for(self)))

@@ -12,6 +12,7 @@ from app.controllers.controller import Controller
 from app.controllers.conversations import UNDO_MS, ConversationsController
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
+from app.widgets.toast import Toast
 from engine import ContinueReply, DeleteMessage, EditPrompt, Regenerate, RestoreMessage, ShowBranch
 from engine.messages.conversations import Message, Role
 from engine.messages.events import Event, Failed, MessageDeleted
@@ -27,6 +28,7 @@ class BranchController(Controller):
         self._conversations = conversations
         self._chat = chat
         self._transcript = window.transcript
+        self._undo: Toast | None = None  # of the last message that was deleted
         self._transcript.regenerate_requested.connect(self._regenerate)
         self._transcript.continue_requested.connect(self._continue)
         self._transcript.revision_submitted.connect(self._edit_prompt)
@@ -85,11 +87,21 @@ class BranchController(Controller):
 
     def _on_event(self, event: Event) -> None:
         if isinstance(event, MessageDeleted):
-            undo = partial(self._restore, RestoreMessage(event.conversation_id, event.message_id))
-            self._window.toasts.show_info(self.tr("The message was deleted."), self.tr("Undo"), undo, UNDO_MS)
+            self._offer_undo(self.tr("The message was deleted."), event.conversation_id, event.message_id)
 
-    def _restore(self, command: RestoreMessage) -> None:
-        self._bridge.post(command)
+    def _offer_undo(self, words: str, conversation_id: int, message_id: int) -> None:
+        """Of the last deletion alone: what was deleted before it may have lost its place with it."""
+        toasts = self._window.toasts
+        if self._undo is not None:
+            toasts.dismiss(self._undo)
+        undo = partial(self._restore, conversation_id, message_id)
+        self._undo = toasts.show_info(words, self.tr("Undo"), undo, UNDO_MS)
+
+    def _restore(self, conversation_id: int, message_id: int) -> None:
+        if self._chat.is_answering:  # the reply would leave the branch that is shown
+            self._offer_undo(self.tr("Undo is possible when the reply is written."), conversation_id, message_id)
+        else:
+            self._bridge.post(RestoreMessage(conversation_id, message_id))
 
     def _shown(self, message_id: int) -> Message | None:
         return next((message for message in self._transcript.messages if message.id == message_id), None)

@@ -247,7 +247,7 @@ class DrafterController(Controller):
             self.dialog.show_words(words.format(name=name))
         else:
             self._use(name, fetch.is_own)
-            words = self.tr("{name} is downloaded and drafts from now on.")
+            words = self.tr("{name} is downloaded. It is loaded as soon as no reply is being written.")
         self._tell(words.format(name=name))
 
     def _on_changed(self, name: str) -> None:

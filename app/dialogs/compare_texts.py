@@ -15,7 +15,6 @@ from app.widgets.parts import set_up
 from app.widgets.throttle import Throttle
 from engine.messages.comparison import Side
 
-_LAST_WORD = re.compile(r"\S*\Z")
 _WORD = re.compile(r"\s*\S+")
 
 
@@ -100,8 +99,9 @@ def first_difference(one: str, other: str, are_whole: bool) -> int | None:
     place = next((place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), shorter)
     if one == other or (place == shorter and not are_whole):
         return None
-    begun = _LAST_WORD.search(one[:place])
-    return place if begun is None else begun.start()
+    while place and not one[place - 1].isspace():  # a pattern would look from every letter of a long word
+        place -= 1
+    return place
 
 
 def _field(name: str, parent: QWidget) -> QPlainTextEdit:

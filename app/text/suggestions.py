@@ -98,7 +98,7 @@ def _place(advice: SuggestionAdvice) -> tuple[bool, int, float]:
 def _speed(advice: SuggestionAdvice) -> str:
     speed = speed_words(advice.suggestion.tokens_per_s)
     if not speed:
-        return Suggestions.tr("How fast it would write here is known once any model was loaded.")
+        return Suggestions.tr("How fast it would write here will be known once a model has been loaded.")
     if advice.is_slow:
         words = Suggestions.tr("It would write {speed} here, slower than most people read.", speed=speed)
     else:
@@ -110,9 +110,11 @@ def _speed(advice: SuggestionAdvice) -> str:
 def _seen(advice: SuggestionAdvice, host: str) -> str:
     if not advice.is_checked:
         day = day_words(advice.suggestion.seen_on)
-        return Suggestions.tr("Seen in public catalogues on {day}; {host} was not asked since.", day=day, host=host)
+        return Suggestions.tr(
+            "Seen in public catalogues on {day}; {host} has not been asked since.", day=day, host=host
+        )
     if advice.file is None:
-        return Suggestions.tr("{host} offers this file no more. Search for another one above.", host=host)
+        return Suggestions.tr("{host} no longer offers this file. Search for another one above.", host=host)
     if advice.has_changed:
         size = size_words(advice.file.size_bytes)
         return Suggestions.tr("{host} has another file of this name by now, of {size}.", host=host, size=size)

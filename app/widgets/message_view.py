@@ -15,7 +15,7 @@ from PySide6.QtGui import (
     QPainter,
     QPaintEvent,
 )
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtWidgets import QApplication, QMenu, QWidget
 
 from app.text.highlight import Lexing
 from app.text.markdown import Block, CodeBlock, ProseBlock
@@ -73,7 +73,8 @@ class MessageView(RowView):
         menu.popup(place)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() == Qt.Key.Key_Delete and self._deletion:
+        is_in_text = isinstance(QApplication.focusWidget(), JoinedText) or self.findChild(PromptRevision) is not None
+        if event.key() == Qt.Key.Key_Delete and self._deletion and not is_in_text:  # there it means something else
             self.delete_requested.emit()
         else:
             super().keyPressEvent(event)

@@ -218,6 +218,8 @@ def context_words(used: int, size: int) -> str:
 def note(figures: MeterFigures | None, readiness: Readiness, sentence: str) -> str:
     """What the headline means, where rows do not say; `sentence` is the engine's own of who drafts, or why nobody."""
     match readiness:
+        case Readiness.OFF if figures is not None and figures.num_drafted:
+            return Meter.tr("Speed-up is off from the next reply on. The switch turns it on again.")
         case Readiness.OFF:
             return Meter.tr("Replies are written at the model's normal speed. The switch turns speed-up on again.")
         case Readiness.AWAITED | Readiness.IMPOSSIBLE if figures is None or figures.is_live:

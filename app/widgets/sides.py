@@ -38,6 +38,11 @@ class Sides(QSplitter):
             self.is_sidebar_wanted = shown
         self._sidebar.setVisible(shown)
 
+    def restore_sidebar(self, shown: bool) -> None:
+        """As the user left it in another window, whose width may have been another."""
+        self.is_sidebar_wanted = shown
+        self._sidebar.setVisible(shown and not self._is_narrow)
+
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fold()

@@ -51,9 +51,10 @@ def read_suggestions(text: str | None = None) -> tuple[Suggestion, ...]:
     return tuple(_suggestion(entry) for entry in entries)
 
 
-def expected_speed(read_bytes: float, measured: Iterable[tuple[int, float]]) -> float:
+def expected_speed(read_bytes: float, measured: Iterable[tuple[float, float]]) -> float:
     """Tokens per second of a model of which each token reads so many bytes; 0 if nothing was measured. `measured`:
-    bytes and V(1) in seconds of targets on this machine, of which the one that is nearest in size counts."""
+    bytes that each token reads, and V(1) in seconds, of targets on this machine; the one that is nearest in size
+    counts."""
     nearest = min(measured, key=lambda each: abs(math.log(each[0] / read_bytes)), default=None)
     return 0.0 if nearest is None else (nearest[0] + _BESIDES) / nearest[1] / (read_bytes + _BESIDES)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-LOOK_EVERY = 16  # tokens: looking takes some ten microseconds, however long the text is
+LOOK_EVERY = 16  # tokens: looking takes less than a millisecond, however long the text is
 _LONGEST_PERIOD = 256  # tokens that are written again and again
 _FEWEST_TOKENS = 128  # of a repetition, the first time included
 _FEWEST_REPEATS = 4
@@ -21,6 +21,8 @@ def repeats(tokens: Sequence[int]) -> bool:
         num = max(_FEWEST_TOKENS, _FEWEST_REPEATS * period)
         if num > len(tokens):
             return False
-        if tokens[-1] == tokens[-1 - period] and tokens[-num:-period] == tokens[period - num :]:
+        if tokens[-1] != tokens[-1 - period] or tokens[-num] != tokens[period - num]:
+            continue
+        if tokens[-num:-period] == tokens[period - num :]:
             return True
     return False

@@ -162,12 +162,18 @@ class LibraryService:
         build = self._build()
         seconds = self._repository.single_passes(build)
         records = self._repository.list_targets()
-        measured = [(each.size_bytes, seconds[each.identity]) for each in records if each.identity in seconds]
+        suggestions = read_suggestions()
+        shares = {each.file.size_bytes: each.read_share for each in suggestions}  # less than 1: a mixture of experts
+        measured = [
+            (each.size_bytes * shares.get(each.size_bytes, 1.0), seconds[each.identity])
+            for each in records
+            if each.identity in seconds
+        ]
         for report in self._repository.tune_reports(build).values():
             measured += [(each.size_bytes, each.passes[0][1]) for each in (report.original, *report.forms)]
         return tuple(
             replace(each, tokens_per_s=expected_speed(each.read_share * each.file.size_bytes, measured))
-            for each in read_suggestions()
+            for each in suggestions
         )
 
     def report_downloads(self) -> None:

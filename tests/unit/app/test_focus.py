@@ -335,6 +335,10 @@ def test_the_mouse_leaves_the_keyboard_at_home(desk: Desk) -> None:
     text = [view.prose for _, view in chat.column.built_rows() if isinstance(view, PromptView)][-1]
     desk.click(text.viewport(), QPoint(12, 8), double=True)
     assert text.hasFocus()
+    deleted: list[int] = []
+    chat.delete_requested.connect(deleted.append)
+    desk.key(Qt.Key.Key_Delete)
+    assert deleted == [], "words are selected, not the message"
     desk.press(QKeySequence(QKeySequence.StandardKey.Copy))
     assert QApplication.clipboard().text() == "And", "what is selected can be copied"
     desk.press(QKeySequence(QKeySequence.StandardKey.Paste))

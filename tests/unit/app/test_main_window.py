@@ -100,6 +100,9 @@ def test_state_is_restored(qtbot: QtBot, keeper: ThemeKeeper, window: MainWindow
     other.restore(window.state())
     assert other.size() == window.size()
     assert other.conversations.isHidden()
+    with qtbot.waitExposed(other):
+        other.show()
+    assert other.conversations.isHidden(), "nor when it gets its width"
 
 
 @pytest.mark.parametrize("state", [b"", b"nonsense", b"\xff" * 100])

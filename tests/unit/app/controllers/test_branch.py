@@ -295,10 +295,11 @@ def test_a_message_is_deleted_from_its_row_or_by_keys_and_brought_back(desk: Des
     desk.tell(ReplyFinished(SECOND), MessageDeleted(7, 4))
     desk.show(ALL[:3])
     assert desk.shown == ["One", "First", "Two"]
-    (toast,) = desk.window.toasts.shown
+    desk.tell(MessageDeleted(7, 2))
+    (toast,) = desk.window.toasts.shown  # of the last deletion alone
     assert toast.action_button is not None
     toast.action_button.click()
-    assert desk.take() == [RestoreMessage(7, 4)]
+    assert desk.take() == [RestoreMessage(7, 2)]
     desk.window.set_busy(True)
     QTest.keyClick(view.footer.copy_button, Qt.Key.Key_Delete)
     assert desk.take() == [], "a reply is on its way"

@@ -238,7 +238,7 @@ def test_with_the_dialog_closed_a_toast_tells_how_it_ended(desk: Desk, bridge: F
     assert desk.toasts == ["The hub cannot be reached."]
     desk.dialog.chosen.emit(NAME, False)
     bridge.tell(DrafterFetched(NAME))
-    assert desk.toasts[-1] == f"{NAME} is downloaded and drafts from now on."
+    assert desk.toasts[-1] == f"{NAME} is downloaded. It is loaded as soon as no reply is being written."
 
 
 def test_the_download_is_stopped(desk: Desk, bridge: FakeBridge) -> None:
