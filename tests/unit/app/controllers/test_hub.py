@@ -287,7 +287,7 @@ def test_a_stale_suggestion_says_so_on_its_row_after_a_check(desk: Desk) -> None
         ("Quick", "no longer offered"),
     ]
     view.view.point_at(Q4)
-    assert "offers this file no more" in view.details.text()
+    assert "no longer offers this file" in view.details.text()
     assert view.download_button.isHidden()
     view.view.point_at(Q8)
     assert "of 9.0 GB" in view.details.text()
