@@ -35,13 +35,12 @@ def speedup_of(
     plain_tokens_per_s: float,
     plain_error: float,
     num_tokens: int,
-    largest_error: float = LARGEST_ERROR,
 ) -> Speedup | None:
     """Errors are standard errors, as shares of the speeds. None while too little is known."""
     if num_tokens <= FEWEST_TOKENS or tokens_per_s <= 0 or plain_tokens_per_s <= 0:
         return None
     share = math.hypot(error, plain_error)
-    if not share <= largest_error:
+    if not share <= LARGEST_ERROR:
         return None
     value = tokens_per_s / plain_tokens_per_s
     return Speedup(value, share * value)
@@ -68,20 +67,11 @@ class LiveFigures:
 
     @property
     def speedup(self) -> Speedup | None:
-        """None while too little is known."""
-        return self.speedup_within(LARGEST_ERROR)
-
-    def speedup_within(self, largest_error: float) -> Speedup | None:
-        """None if its error may be larger than that, as a share of it. By counts it has none."""
+        """None while too little is known. By counts it has no error."""
         if self.ratio and self.plain_tokens_per_s:
-            return speedup_of(self.ratio, 0.0, 1.0, 0.0, self.num_measured, largest_error)
+            return speedup_of(self.ratio, 0.0, 1.0, 0.0, self.num_measured)
         return speedup_of(
-            self.mean_tokens_per_s,
-            self.mean_error,
-            self.plain_tokens_per_s,
-            self.plain_error,
-            self.num_measured,
-            largest_error,
+            self.mean_tokens_per_s, self.mean_error, self.plain_tokens_per_s, self.plain_error, self.num_measured
         )
 
     @property
