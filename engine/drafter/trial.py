@@ -15,7 +15,7 @@ import torch
 
 from engine.drafter.checkpoint import load_drafter
 from engine.errors import Cancelled, DrafterUnusable, MendableError
-from engine.target.child import ask_child
+from engine.target.child import Limits, ask_child
 from engine.target.cpu import usable_cores
 
 _CHUNKS = (1, 5, 40)  # tokens read at once: each way to multiply
@@ -31,7 +31,7 @@ def try_out(
     if note.exists():
         return
     try:
-        complaint = ask_child(look, (folder, device), is_cancelled, limit_s)
+        complaint = ask_child(look, (folder, device), is_cancelled, Limits(wall_s=limit_s))
     except Cancelled:
         raise Cancelled("Loading the drafter was cancelled.") from None
     if complaint is None:

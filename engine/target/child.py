@@ -5,37 +5,54 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
+
+import psutil
 
 from engine.errors import Cancelled
 
 _GLANCE_S = 0.05
+_START_S = 10.0  # of the processor, for Python and its libraries, on a slow machine
+_START_BYTES = 1 << 30  # likewise, where the kernel does not count from when they are there
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a child may take; None: as much as it likes. One that takes more dies."""
+
+    memory_bytes: int | None = None  # its own, over what it has at first; files that it maps do not count
+    processor_s: float | None = None  # of all its threads together; waiting for a disk does not count
+    wall_s: float | None = None
 
 
 def ask_child(
     look: Callable[..., str],
     arguments: tuple[Any, ...],
     is_stopped: Callable[[], bool],
-    limit_s: float | None = None,
+    limits: Limits = Limits(),
 ) -> str | None:
-    """What `look` (a function of a module) returns; None where its process dies, or has not answered after `limit_s`:
-    by default there is no limit. Its output is discarded. Raises Cancelled when `is_stopped` says so meanwhile."""
+    """What `look` (a function of a module) returns; None where its process dies, of itself or at its limits. Its output
+    is discarded. Raises Cancelled when `is_stopped` says so meanwhile."""
     spawn = multiprocessing.get_context("spawn")  # a fork would copy the threads' locks
     reader, writer = spawn.Pipe(duplex=False)
-    process = spawn.Process(target=_answer, args=(look, arguments, writer), daemon=True, name="slipstream-preflight")
+    process = spawn.Process(
+        target=_answer, args=(look, arguments, limits, writer), daemon=True, name="slipstream-child"
+    )
     with _interrupts_held_back():
         process.start()
     writer.close()
-    end = None if limit_s is None else time.monotonic() + limit_s
+    watched = _Watched(process.pid or 0, limits)
     try:
         while not reader.poll(_GLANCE_S):
             if is_stopped():
                 raise Cancelled("The first look at a file was cancelled.")
-            if end is not None and time.monotonic() > end:
+            if watched.has_outgrown():
                 return None
         return str(reader.recv_bytes(), "utf-8")
     except EOFError:
@@ -60,11 +77,59 @@ def _interrupts_held_back() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _answer(look: Callable[..., str], arguments: tuple[Any, ...], writer: Connection) -> None:
+class _Watched:
+    """Seen from the parent, whatever the platform: the kernel's own limits are narrower where it has them."""
+
+    def __init__(self, pid: int, limits: Limits) -> None:
+        self._limits = limits
+        self._process = psutil.Process(pid)
+        self._end = None if limits.wall_s is None else time.monotonic() + limits.wall_s
+
+    def has_outgrown(self) -> bool:
+        if self._end is not None and time.monotonic() > self._end:
+            return True
+        try:
+            return self._takes_too_much()
+        except psutil.Error:  # it has just ended; what it said, if anything, is in the pipe
+            return False
+
+    def _takes_too_much(self) -> bool:
+        limits = self._limits
+        if limits.processor_s is not None:
+            times = self._process.cpu_times()
+            if times.user + times.system > limits.processor_s + _START_S:
+                return True
+        if limits.memory_bytes is None or sys.platform == "linux":
+            return False
+        return bool(self._process.memory_full_info().uss > limits.memory_bytes + _START_BYTES)
+
+
+def _limit_oneself(limits: Limits) -> None:
+    """Runs in the child. A crash leaves no image of memory behind, which may hold a user's words."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    def lower(kind: int, most: int) -> None:
+        hard = resource.getrlimit(kind)[1]
+        resource.setrlimit(kind, (most, most) if hard == resource.RLIM_INFINITY else (min(most, hard), hard))
+
+    lower(resource.RLIMIT_CORE, 0)
+    if limits.memory_bytes is not None and sys.platform == "linux":  # elsewhere mapped files would count
+        lower(resource.RLIMIT_DATA, _own_bytes() + limits.memory_bytes)
+
+
+def _own_bytes() -> int:
+    """Linux's VmData: private memory that can be written, of which RLIMIT_DATA is the limit."""
+    return int(psutil.Process().memory_info().data)
+
+
+def _answer(look: Callable[..., str], arguments: tuple[Any, ...], limits: Limits, writer: Connection) -> None:
     """Runs in the child."""
     os.environ["GGML_NO_BACKTRACE"] = "1"  # the backtrace starts a debugger, which takes seconds
     silence = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silence, 1)
     os.dup2(silence, 2)
+    _limit_oneself(limits)
     writer.send_bytes(look(*arguments).encode())
     writer.close()

@@ -26,7 +26,7 @@ from llama_cpp import llama_cpp as lib
 
 from engine.errors import Cancelled, NotPossible
 from engine.stop_signal import StopSignal
-from engine.target.child import ask_child
+from engine.target.child import Limits, ask_child
 from engine.target.cpu import usable_cores
 from engine.target.model_files import model_name, part_paths, without_quantization
 from engine.target.runtime import forget_errors, last_error
@@ -87,7 +87,7 @@ def form_sizes(path: Path, forms: tuple[str, ...], stop: StopSignal) -> Mapping[
     is set."""
     for form in forms:
         check_form(form)
-    answer = ask_child(_measure_sizes, (path, forms), stop.is_set, _LOOK_S)
+    answer = ask_child(_measure_sizes, (path, forms), stop.is_set, Limits(wall_s=_LOOK_S))
     if answer is None:
         raise NotPossible(f"llama.cpp cannot read {path.name}; download it again.")
     return {form: FormSize(*found) for form, found in json.loads(answer).items()}
