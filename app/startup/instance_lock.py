@@ -13,7 +13,7 @@ import os
 import stat
 import sys
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NoReturn
 
 from engine.errors import MendableError
 
@@ -49,12 +49,12 @@ class InstanceLock:
             handle = os.open(self._path, os.O_RDWR | os.O_CREAT | _CAREFULLY, 0o600)
         except OSError as error:
             if error.errno == errno.ELOOP:
-                raise self._unusable() from error
+                self._refuse()
             return True
         found = os.fstat(handle)
         if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
             os.close(handle)
-            raise self._unusable()
+            self._refuse()
         file = os.fdopen(handle, "r+b", buffering=0)
         try:
             if sys.platform == "win32":
@@ -92,7 +92,7 @@ class InstanceLock:
             self._file.close()
             self._file = None
 
-    def _unusable(self) -> LockUnusable:
-        return LockUnusable(
+    def _refuse(self) -> NoReturn:
+        raise LockUnusable(
             f"{self._path} is a link, or another file has this name as well; delete it, and start Slipstream again."
         )
