@@ -6,6 +6,7 @@ import time
 
 from engine.config import EngineConfig
 from engine.factory import Services, row_of
+from engine.memory import settle_memory
 from engine.messages.commands import (
     ChangeConversation,
     ChatCommand,
@@ -71,6 +72,7 @@ class Engine:
     """
 
     def __init__(self, config: EngineConfig, listener: Listener) -> None:
+        settle_memory()
         self._services = Services(config, listener, self.post)
         self._workers = {
             name: Worker(

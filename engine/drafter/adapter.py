@@ -23,6 +23,7 @@ _OF_LAYER = ("qkv", "attention_out", "gate_up", "down")  # matrices, in the orde
 _HEAD = "head"
 _OF_STATE, _OF_PROBABILITY = "acceptance.state", "acceptance.probability"
 _MAX_RANK = 512
+_FLOATS = (torch.float32, torch.float16, torch.bfloat16)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,7 +64,7 @@ class Adapter:
         """Raises AdapterUnusable where this is no adapter of a drafter of this shape."""
         try:
             tensors = load(data)
-        except (SafetensorError, ValueError, OverflowError, MemoryError) as error:
+        except (SafetensorError, ValueError, KeyError, OverflowError, MemoryError) as error:  # KeyError: of its numbers
             raise AdapterUnusable("What the drafter had learned is damaged; it learns anew.") from error
         first = tensors.get(_HEAD + _DOWN)
         rank = first.shape[0] if first is not None and first.ndim else 0
@@ -75,7 +76,7 @@ class Adapter:
             expected |= {_OF_STATE: (shape.hidden,), _OF_PROBABILITY: (3,)}
         if not 0 < rank <= _MAX_RANK or {name: tuple(tensor.shape) for name, tensor in tensors.items()} != expected:
             raise AdapterUnusable("What was learned belongs to another drafter; this one learns anew.")
-        if not all(tensor.is_floating_point() and torch.isfinite(tensor).all() for tensor in tensors.values()):
+        if not all(tensor.dtype in _FLOATS and torch.isfinite(tensor).all() for tensor in tensors.values()):
             raise AdapterUnusable("What the drafter had learned is damaged (it holds no numbers); it learns anew.")
         numbers = {name: tensor.to(torch.float32) for name, tensor in tensors.items()}
         parts = {name: LowRank(numbers[name + _DOWN], numbers[name + _UP]) for name in sizes}

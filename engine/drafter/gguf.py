@@ -12,7 +12,7 @@ from engine.drafter.exact_encoder import STRAY, STRAY_OR_MARK, WORD_MARK, ExactE
 from engine.drafter.interface import LogitRow
 from engine.drafter.prompt_format import PromptFormat
 from engine.errors import Cancelled, CardsTooSmall, DrafterUnusable, MendableError
-from engine.library.facts import facts_of
+from engine.library.facts import TargetFacts, facts_of
 from engine.library.loading import check_memory, fitted
 from engine.messages.conversations import ChatTurn
 from engine.stop_signal import StopSignal
@@ -22,6 +22,8 @@ from engine.target.model_files import model_name
 from engine.target.preflight import preflight
 
 MAX_HELD = 2048  # tokens; more would cost memory, and what is further away hardly changes a guess
+_MIN_HELD = 64
+_CONTEXT_BYTES = 128 << 20  # or more, where the weights take more, too
 _GUARD = "\x01"  # a character that no tokenizer merges with another
 _NUM_JOINED = 256
 
@@ -159,8 +161,7 @@ def _load(path: Path, name: str, trusted: bool, stop: StopSignal) -> LlamaCppTar
     found = facts_of(path)
     if found.problem:
         raise DrafterUnusable(found.problem)
-    trained_context = found.details.trained_context if found.details else 0
-    settings = TargetSettings(context_size=min(MAX_HELD, trained_context or MAX_HELD))
+    settings = TargetSettings(context_size=_most_held(found))
     check_memory(path, settings, way_out="close other programs, or choose a smaller drafter")
     if not trusted:
         preflight(path, stop)
@@ -168,6 +169,16 @@ def _load(path: Path, name: str, trusted: bool, stop: StopSignal) -> LlamaCppTar
         return LlamaCppTarget.load(path, name, fitted(path, settings), _ignore, stop, max_rows=1)
     except CardsTooSmall:
         return LlamaCppTarget.load(path, name, replace(settings, gpu_layers=0), _ignore, stop, max_rows=1)
+
+
+def _most_held(found: TargetFacts) -> int:
+    """Tokens, for which a context has room beside the weights; known drafters have for `MAX_HELD`. Raises
+    DrafterUnusable."""
+    room = max(_CONTEXT_BYTES, 2 * found.stamp.size_bytes)
+    held = min(MAX_HELD, room // max(1, found.memory.token_bytes)) if found.memory else MAX_HELD
+    if held < _MIN_HELD:
+        raise DrafterUnusable("it takes far more memory for each token than its weights take; choose another drafter.")
+    return min(held, (found.details.trained_context if found.details else 0) or held)
 
 
 def _refusal(name: str, path: Path, reason: str) -> str:

@@ -8,9 +8,7 @@ driver decides when.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -25,15 +23,9 @@ from engine.learning.adapting import AdaptedModel, Check
 from engine.learning.evaluation import accepted_per_round
 from engine.learning.losses import Loss, losses, wanted
 from engine.learning.samples import MAX_TOKENS, CorpusLesson, Labels, LabelTable, Sample, SampleMaker
+from engine.memory import return_free_memory
 from engine.messages.conversations import ChatTurn
 from engine.messages.learned import VerifiedReply
-
-
-def return_free_memory() -> None:
-    """To the system, in milliseconds: passes over sequences of different lengths leave holes that glibc keeps, a
-    megabyte each."""
-    with suppress(OSError, TypeError, AttributeError):  # other C libraries; TypeError: Windows has none without a name
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,9 @@ from engine.target.sources import starter_path
 from tests.attacks.attack import Attack, Outcome, Plan
 from tests.fakes.tiny_models import tiny_llama
 
-_REPLIES_PER_CHANGE = 10
+_BLOCK = 100  # replies, of which the first half goes by in peace, so that something is learned, and in the other half
+_REPLIES_PER_CHANGE = 5  # every so many the target is changed
+_REST_S = 0.1  # between replies, at most, for the learner
 _REPLIES_PER_CHAT = 7
 _REPLIES_PER_LOOK = 20
 _WARM_UP = 0.25  # of the replies
@@ -96,6 +98,7 @@ class _Soak:
         stop = self._engine.post(send)
         if not is_to_be_ended:
             self._until_over(send)
+            time.sleep(self._dice.uniform(0, _REST_S))
             return
         time.sleep(self._dice.uniform(0, 0.3))
         stop.set()
@@ -153,7 +156,8 @@ def _run(plan: Plan) -> Outcome:
         for number in range(plan.count):
             if number % _REPLIES_PER_CHAT == 0:
                 soak.start_chat()
-            soak.ask(is_to_be_ended=number % _REPLIES_PER_CHANGE == _REPLIES_PER_CHANGE - 1)
+            is_peaceful = number % _BLOCK < _BLOCK // 2
+            soak.ask(is_to_be_ended=not is_peaceful and number % _REPLIES_PER_CHANGE == 0)
             outcome.tried += 1
             if outcome.tried % _REPLIES_PER_LOOK == 0:
                 looks.append(_Look.now(outcome.tried))

@@ -109,6 +109,7 @@ def _changed(data: bytes, **tensors: torch.Tensor | None) -> bytes:
         {"head.down": torch.zeros((0, 48))},
         {"another": torch.zeros(3)},
         {"head.down": torch.zeros((3, 48), dtype=torch.int32)},
+        {"head.down": torch.zeros((3, 48), dtype=torch.float8_e4m3fn)},
         {"head.down": torch.full((3, 48), torch.nan)},
         {"acceptance.state": torch.zeros(48)},
         {"acceptance.state": torch.zeros(47), "acceptance.probability": torch.zeros(3)},

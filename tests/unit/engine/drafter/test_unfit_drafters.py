@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,9 +12,10 @@ import numpy as np
 import psutil
 import pytest
 
-from engine.drafter.gguf import GgufVocabulary, load_gguf
+from engine.drafter.gguf import GgufVocabulary, _most_held, load_gguf
 from engine.errors import DrafterUnusable
 from engine.library import estimate as estimating
+from engine.library.facts import facts_of
 from engine.messages.conversations import ChatTurn, Role
 from engine.stop_signal import StopSignal
 from engine.target.preflight import preflight
@@ -97,6 +99,16 @@ def test_what_takes_more_memory_than_is_free_is_refused_in_figures(
         "large cannot draft: it takes about 0.0 GiB of memory with a context of 512 tokens, but 0.0 GiB are free; "
         "close other programs, or choose a smaller drafter."
     )
+
+
+def test_a_context_has_room_beside_the_weights(tmp_path: Path) -> None:
+    facts = facts_of(tiny_llama(tmp_path / "wide.gguf"))
+    assert facts.memory is not None
+    assert _most_held(facts) == 512, "what it was trained for"
+    wide = replace(facts, memory=replace(facts.memory, token_bytes=1 << 20))
+    assert _most_held(wide) == 128
+    with pytest.raises(DrafterUnusable, match="far more memory for each token"):
+        _most_held(replace(facts, memory=replace(facts.memory, token_bytes=1 << 30)))
 
 
 def test_a_file_larger_than_all_memory_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
