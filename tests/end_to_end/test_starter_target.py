@@ -55,7 +55,7 @@ def test_vocabulary_bytes_are_what_llama_cpp_writes(fresh_starter: LlamaCppTarge
     buffer = ctypes.create_string_buffer(64)
     for token in range(0, len(vocabulary), 7):
         ids = (lib.llama_token * 1)(token)
-        length = lib.llama_detokenize(fresh_starter._vocab, ids, 1, buffer, len(buffer), False, True)
+        length = lib.llama_detokenize(fresh_starter._tokenizer._vocab, ids, 1, buffer, len(buffer), False, True)
         if length >= 0:
             assert buffer.raw[:length] == vocabulary.pieces[token]
 
