@@ -26,6 +26,7 @@ from engine.storage.schema import ConversationRow, Holds, MessageRow, rows_holdi
 from engine.storage.search import MOST_HITS, find_conversations, summary_of
 from engine.storage.targets import TargetRepository
 from engine.storage.texts import encodable, fit_title, wanted_words
+from engine.storage.transactions import SHORT_PATIENCE_S
 from engine.storage.trees import KnownTrees, read_tree, write_tree
 from engine.storage.upgrade import upgrade
 
@@ -314,7 +315,7 @@ class Repository(TargetRepository, FormRepository, DrafterRepository, PaceReposi
         text = encodable(text)
         now = datetime.now(UTC)
         target_name = None if target_name is None else encodable(target_name)
-        with self._writing(conversation_id) as connection:
+        with self._writing(conversation_id, SHORT_PATIENCE_S) as connection:
             found = _find(connection, conversation_id, even_deleted=True)
             if parent_id is not None:
                 _check_message(connection, conversation_id, parent_id)
@@ -336,6 +337,18 @@ class Repository(TargetRepository, FormRepository, DrafterRepository, PaceReposi
             values = {"head_message_id": message_id, "left_heads": left, "updated_at": now}
             _change(connection, conversation_id, even_deleted=True, **values)
         return Message(message_id, conversation_id, parent_id, role, text, now, target_name, statistics)
+
+    def rewrite_message(self, message: Message) -> Message:
+        """With this text and these statistics, in place of those that are stored: a reply that has grown."""
+        message = replace(message, text=encodable(message.text))
+        with self._writing(message.conversation_id, SHORT_PATIENCE_S) as connection:
+            _check_message(connection, message.conversation_id, message.id)
+            connection.execute(update(MessageRow).where(MessageRow.id == message.id).values(text=message.text))
+            if message.statistics is not None:
+                branch.write_statistics(connection, message.id, message.statistics)
+            used = {"updated_at": datetime.now(UTC)}
+            _change(connection, message.conversation_id, even_deleted=True, **used)
+        return message
 
 
 def _last_use(summary: ConversationSummary) -> tuple[datetime, int]:
