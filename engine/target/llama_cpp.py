@@ -10,6 +10,7 @@ import ctypes
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +84,7 @@ class LoadedModel:
 
     def tokenize(self, text: str) -> list[int]:
         """As `Target.tokenize`."""
-        return tokenize(self._vocab, text)
+        return self.vocabulary.marks.tokens_of(text, partial(tokenize, self._vocab))
 
     def spell(self, text: str) -> list[int]:
         """As `SpellingVocabulary.spell`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ class VocabularyFile:
     def tokenize(self, text: str) -> list[int]:
         """As `Target.tokenize`."""
         assert self._model is not None
-        return tokenize(self._vocab, text)
+        return self.vocabulary.marks.tokens_of(text, partial(tokenize, self._vocab))
 
     def spell(self, text: str) -> list[int]:
         """As `SpellingVocabulary.spell`."""
@@ -81,7 +82,7 @@ def _read_pieces(vocab: Any, size: int) -> tuple[bytes, ...]:
     return tuple(pieces)
 
 
-def tokenize(vocab: Any, text: str, with_special: bool = True) -> list[int]:
+def tokenize(vocab: Any, text: str, with_special: bool) -> list[int]:
     """Tokens of a text; special ones in it are recognised only `with_special`, and none are added."""
     data = text.encode("utf-8", "replace")
     size = len(data) + 16
