@@ -16,7 +16,7 @@ from engine.messages.drafters import DrafterRunner, DrafterSource
 from engine.messages.targets import TargetRecord
 from engine.target.downloads import download_path, models_folder
 from engine.target.model_files import is_gguf, part_paths
-from engine.target.sources import file_source, starter_path
+from engine.target.sources import file_source, is_known, starter_path
 
 BUILT_IN = "built-in"
 STARTER_TORCH = "starter-torch"
@@ -138,8 +138,8 @@ def folder_source(folder: Path) -> DrafterSource:
 def file_drafter(path: Path, records: Sequence[TargetRecord] = ()) -> DrafterSource:
     """A GGUF file; `records` are what the library knows. One that was used before needs no first look."""
     source = file_source(path)
-    trusted = any(each.identity == source.identity and each.last_used_at is not None for each in records)
     key = source.identity or f"file:{path}"
+    trusted = is_known(source, records)
     return DrafterSource(key, source.name, DrafterRunner.LLAMA_CPP, source.path, source.size_bytes, trusted)
 
 
@@ -149,9 +149,18 @@ _OURS = {BUILT_IN: built_in_source, STARTER: starter_drafter, STARTER_TORCH: sta
 def weight_bytes(folder: Path) -> int:
     """Of a drafter's weights. 0 where the folder cannot be read: loading says why."""
     try:
-        return sum(path.stat().st_size for path in folder.glob(SAFETENSORS))
+        return sum(map(bytes_on_disk, folder.glob(SAFETENSORS)))
     except OSError:
         return 0
+
+
+def bytes_on_disk(file: Path) -> int:
+    """0 where there is none. A file may claim more than was ever written to it; some file systems count no blocks."""
+    try:
+        status = file.stat()
+    except OSError:
+        return 0
+    return min(status.st_size, 512 * getattr(status, "st_blocks", 0) or status.st_size)
 
 
 def _folder(choice: str) -> Path | None:
