@@ -84,7 +84,7 @@ class LoadedModel:
 
     def tokenize(self, text: str) -> list[int]:
         """As `Target.tokenize`."""
-        return self._tokenizer.tokenize(text)
+        return self.vocabulary.marks.tokens_of(text, self._tokenizer.tokenize)
 
     def spell(self, text: str) -> list[int]:
         """As `SpellingVocabulary.spell`."""

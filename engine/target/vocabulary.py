@@ -28,7 +28,7 @@ class VocabularyFile:
     def tokenize(self, text: str) -> list[int]:
         """As `Target.tokenize`."""
         assert self._model is not None
-        return self._tokenizer.tokenize(text)
+        return self.vocabulary.marks.tokens_of(text, self._tokenizer.tokenize)
 
     def spell(self, text: str) -> list[int]:
         """As `SpellingVocabulary.spell`."""
