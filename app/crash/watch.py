@@ -16,6 +16,7 @@ from typing import Any
 
 from app.crash.reports import CrashFolder, error_text
 from engine.errors import MendableError
+from engine.places import LOG
 
 MOST_REPORTS = 5  # of one run: what goes wrong at every repaint is known by then
 _LOG_BYTES = 1_000_000  # of one file, of which there are
@@ -24,7 +25,7 @@ _logger = logging.getLogger("slipstream")
 
 
 def log_file(data_dir: Path) -> Path:
-    return data_dir / "logs" / "slipstream.log"
+    return data_dir / LOG
 
 
 def log_to_file(data_dir: Path) -> None:

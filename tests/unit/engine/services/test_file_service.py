@@ -45,7 +45,7 @@ class Desk:
         self.learning = LearningService(lambda: repository, LearningSettings(), self.events.append)
         self.recall = Recall(repository)
         self.files = FileService(lambda: repository, self.learning, self.events.append, self.posted.append)
-        self.store = StoreService(repository, self.recall, self.learning, self.events.append)
+        self.store = StoreService(repository, self.recall, self.learning, self.events.append, lambda _command: None)
 
     def chat(self, title: str, *texts: str, incognito: bool = False) -> int:
         number = self.repository.create_conversation(title, "", incognito).id

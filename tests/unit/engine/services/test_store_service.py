@@ -44,7 +44,7 @@ def resting(repository: Repository) -> LearningService:
 
 def test_ngrams_are_kept_without_an_event(repository: Repository) -> None:
     events: list[Event] = []
-    service = StoreService(repository, Recall(repository), resting(repository), events.append)
+    service = StoreService(repository, Recall(repository), resting(repository), events.append, lambda _command: None)
     kept, gone = (NgramRecord((token,), token, count=1, doubts=0, last_use=0) for token in (1, 2))
     service.handle(SaveNgrams("target", "drafter", (kept, gone)))
     service.handle(SaveNgrams("target", "drafter", (replace(gone, count=0),)))
@@ -57,7 +57,7 @@ def test_ngrams_are_kept_without_an_event(repository: Repository) -> None:
 
 def test_ngrams_of_an_era_that_has_ended_are_not_kept(repository: Repository) -> None:
     learning = resting(repository)
-    service = StoreService(repository, Recall(repository), learning, lambda _event: None)
+    service = StoreService(repository, Recall(repository), learning, lambda _event: None, lambda _command: None)
     ngram = NgramRecord((1,), 1, count=1, doubts=0, last_use=0)
     with learning.exchanging():
         service.handle(SaveNgrams("target", "drafter", (ngram,), learning.era.number))  # and waits for nobody
@@ -71,7 +71,7 @@ def test_a_deleted_conversation_is_forgotten_and_comes_back_restored(repository:
     events: list[Event] = []
     recall = Recall(repository)
     recall.open(FakeTarget())
-    service = StoreService(repository, recall, resting(repository), events.append)
+    service = StoreService(repository, recall, resting(repository), events.append, lambda _command: None)
     summary = repository.create_conversation("chat", "")
     recall.add(repository.add_message(summary.id, None, Role.USER, "one two three"))
 
@@ -90,7 +90,7 @@ def test_a_deleted_message_is_neither_recalled_nor_learned_from(repository: Repo
     events: list[Event] = []
     recall = Recall(repository)
     recall.open(FakeTarget())
-    service = StoreService(repository, recall, resting(repository), events.append)
+    service = StoreService(repository, recall, resting(repository), events.append, lambda _command: None)
     number = repository.create_conversation("chat", "").id
     asked = repository.add_message(number, None, Role.USER, "one two three")
     said = repository.add_message(number, asked.id, Role.ASSISTANT, "four five six")
@@ -106,7 +106,8 @@ def test_a_deleted_message_is_neither_recalled_nor_learned_from(repository: Repo
     service.handle(DeleteMessage(number, said.id))
     assert (found("one"), found("four"), len(repository.load_lessons("target"))) == (1, 0, 0)
     service.handle(RestoreMessage(number, said.id))
-    assert [type(event) for event in events] == [MessageDeleted, ConversationOpened, ConversationOpened]
+    changed = [ConversationChanged, ConversationOpened]
+    assert [type(event) for event in events] == [MessageDeleted, *changed, *changed]
     service.handle(DeleteMessage(number, asked.id))
     assert isinstance(events[-1], ConversationDeleted), "nothing would be left"
     assert repository.list_conversations() == ()
@@ -115,7 +116,7 @@ def test_a_deleted_message_is_neither_recalled_nor_learned_from(repository: Repo
 def test_a_conversation_that_is_missing_is_neither_forgotten_nor_restored(repository: Repository) -> None:
     recall = Recall(repository)
     recall.open(FakeTarget())
-    service = StoreService(repository, recall, resting(repository), lambda _event: None)
+    service = StoreService(repository, recall, resting(repository), lambda _event: None, lambda _command: None)
     before = recall.indexes()
     for command in (DeleteConversation(7), RestoreConversation(7)):
         with pytest.raises(ConversationMissing):
@@ -125,7 +126,7 @@ def test_a_conversation_that_is_missing_is_neither_forgotten_nor_restored(reposi
 
 def test_branch_settings_and_draft_of_a_conversation_are_changed(repository: Repository) -> None:
     events: list[Event] = []
-    service = StoreService(repository, Recall(repository), resting(repository), events.append)
+    service = StoreService(repository, Recall(repository), resting(repository), events.append, lambda _command: None)
     summary = repository.create_conversation("chat", "")
     first = repository.add_message(summary.id, None, Role.USER, "first")
     second = repository.add_message(summary.id, None, Role.USER, "second")
