@@ -17,6 +17,7 @@ from pydantic import (
     model_serializer,
     model_validator,
 )
+from PySide6.QtCore import QSettings
 
 from app.settings.declaration import Group, Shown
 from app.settings.look import TEXT_SIZE, Look, Theme
@@ -214,10 +215,14 @@ class SettingsFile:
             file.write(settings.model_dump_json(indent=2).encode())
 
     def forget_words(self, settings: AppSettings) -> None:
-        """Saves these, which hold none, and removes what earlier ones left. Raises OSError."""
+        """Saves these, which hold none, and removes what earlier ones left, and the folders that Qt's file dialogs
+        noted. Raises OSError."""
         self.save(settings)
         for file in clear_words(self._path.parent, of_settings=True):
             file.unlink(missing_ok=True)  # says why it cannot be removed
+        dialogs = QSettings(QSettings.Scope.UserScope, "QtProject")
+        for name in ("FileDialog/history", "FileDialog/lastVisited"):
+            dialogs.remove(name)
 
 
 def not_saved(error: OSError) -> str:

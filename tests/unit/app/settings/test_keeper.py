@@ -5,6 +5,7 @@ from pathlib import Path
 from time import perf_counter
 
 import pytest
+from PySide6.QtCore import QSettings
 from pytestqt.qtbot import QtBot
 
 from app.settings.app_settings import AppSettings, SettingsFile
@@ -86,6 +87,10 @@ def test_what_the_user_wrote_leaves_the_settings_and_all_their_files(
     keeper.change("top_k", 7)
     keeper.change("system_prompt", "quicksilver")
     keeper.note(draft="quicksilver")
+    QSettings.setPath(QSettings.Format.NativeFormat, QSettings.Scope.UserScope, str(tmp_path))
+    dialogs = QSettings(QSettings.Scope.UserScope, "QtProject")
+    dialogs.setValue("FileDialog/lastVisited", "file:///home/me/quicksilver")
+    dialogs.sync()
     data = tmp_path / "data"
     data.mkdir()
     left = [data / name for name in ("settings.unreadable.json", ".settings.json.abc.part")]
@@ -94,6 +99,8 @@ def test_what_the_user_wrote_leaves_the_settings_and_all_their_files(
     keeper.forget_words()
     qtbot.waitUntil(lambda: not any(file.exists() for file in left))
     assert b"quicksilver" not in b"".join(file.read_bytes() for file in data.iterdir())
+    keeper.close()
+    assert not QSettings(QSettings.Scope.UserScope, "QtProject").contains("FileDialog/lastVisited")
     assert kept(tmp_path).sampling.top_k == 7
 
 
