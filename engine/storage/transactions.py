@@ -5,22 +5,29 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import DBAPIError
 
 from engine.errors import StoreUnusable
 from engine.storage import connections, erasing
 from engine.storage.erasing import Due, Postponed
-from engine.storage.failures import as_store_errors
+from engine.storage.failures import as_store_errors, is_locked
 from engine.storage.schema import Base
 
 # Ids of incognito chats and their messages begin here: beyond any that the file gives, so that an id tells where its
 # chat is, and small enough for the window's signals, whose numbers have 32 bits.
 _FIRST_INCOGNITO_ID = 2**30
-_PATIENCE_S = 0.2
+# For another program that has locked the file, as a backup does: of what the user waits for, and of what can go on
+# without it.
+PATIENCE_S = 120.0
+SHORT_PATIENCE_S = 1.0
+_LOOK_S = 0.01
+_GIVING_WAY_S = 0.2
 
 
 def is_incognito(conversation_id: int) -> bool:
@@ -38,6 +45,8 @@ class Database:
         # SQLite's time limit is for other processes: a thread of ours that imports a profile may take longer.
         self._turn = threading.RLock()
         self._is_awaited = threading.Event()
+        self._is_free = True  # for all that is known
+        self.on_waiting: Callable[[bool], None] = lambda _is_waiting: None
 
     def close(self) -> None:
         self._readers.dispose()
@@ -49,15 +58,44 @@ class Database:
             yield connection
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        """All or nothing; nobody else writes meanwhile."""
-        with self._taken(), as_store_errors(self._path), self._writers.begin() as connection:
-            yield connection
+    def writing(self, patience_s: float | None = None) -> Iterator[Connection]:
+        """All or nothing; nobody else writes meanwhile. Waits so long for another program that has locked the file;
+        `on_waiting` is told of a long wait, and of its end. Those with a patience of their own do not wait again where
+        somebody did in vain."""
+        began = time.monotonic()
+        is_told = False
+        if patience_s is None:
+            patience_s = PATIENCE_S
+        elif not self._is_free:
+            patience_s = 0.0
+        try:
+            with as_store_errors(self._path):
+                while True:
+                    with self._taken(), self._writers.connect() as connection:
+                        try:
+                            transaction = connection.begin()
+                        except DBAPIError as error:
+                            waited_s = time.monotonic() - began
+                            if not is_locked(error) or waited_s > patience_s:
+                                self._is_free = not is_locked(error)
+                                raise
+                        else:
+                            self._is_free = True
+                            with transaction:
+                                yield connection
+                            return
+                    if not is_told and waited_s > SHORT_PATIENCE_S:
+                        is_told = True
+                        self.on_waiting(True)
+                    time.sleep(_LOOK_S)
+        finally:
+            if is_told:
+                self.on_waiting(False)
 
     @contextmanager
     def _taken(self) -> Iterator[None]:
         """The turn to write. Erasing gives way to whoever waits for it for some time."""
-        if not self._turn.acquire(timeout=_PATIENCE_S):
+        if not self._turn.acquire(timeout=_GIVING_WAY_S):
             self._is_awaited.set()
             self._turn.acquire()
             self._is_awaited.clear()
@@ -77,7 +115,7 @@ class Database:
                 return ()
             if Due.FOLDER not in due:
                 left += erasing.erase_in_copies(self._path, due, named, is_stopped)
-            with self.writing() as connection:
+            with self.writing(SHORT_PATIENCE_S) as connection:
                 left += erasing.clear_folder(self._path, due)
                 if not left:
                     erasing.settle(connection, due & ~Due.PAGES, named)
@@ -86,6 +124,8 @@ class Database:
         except Postponed:
             return None
         except StoreUnusable as error:
+            if is_locked(error.__cause__):
+                return None
             left.append(str(error))
         return tuple(left)
 
@@ -137,6 +177,11 @@ class Transactions:
         """The folder that the file is in."""
         return self._path.parent
 
+    def tell_waiting(self, on_waiting: Callable[[bool], None]) -> None:
+        """`on_waiting` is told, on any thread, when somebody has to wait for another program, and when that has ended;
+        it must not use the store."""
+        self._file.on_waiting = on_waiting
+
     def close(self) -> None:
         """Closes the file and forgets incognito chats. May be called more than once."""
         for database in self._databases():
@@ -159,5 +204,5 @@ class Transactions:
         """Of the file, or of the database in memory for an incognito conversation."""
         return self._database_of(conversation_id).reading()
 
-    def _writing(self, conversation_id: int = 0) -> AbstractContextManager[Connection]:
-        return self._database_of(conversation_id).writing()
+    def _writing(self, conversation_id: int = 0, patience_s: float | None = None) -> AbstractContextManager[Connection]:
+        return self._database_of(conversation_id).writing(patience_s)
