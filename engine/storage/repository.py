@@ -232,9 +232,12 @@ class Repository(TargetRepository, FormRepository, DrafterRepository, PaceReposi
         """Removes deleted conversations for good, their text from the files too, and returns how many. If this is
         interrupted, or another process is reading meanwhile, the next call removes the rest of the text. N-grams stay,
         see `load_ngrams`."""
-        with self._writing() as connection:
-            ids = connection.execute(_IDS.where(ConversationRow.deleted_at.is_not(None))).scalars().all()
-            if ids:
+        deleted = _IDS.where(ConversationRow.deleted_at.is_not(None))
+        with self._reading() as connection:
+            ids = connection.execute(deleted).scalars().all()
+        if ids:  # else another program's lock would hold up a start for nothing
+            with self._writing() as connection:
+                ids = connection.execute(deleted).scalars().all()
                 self._file.delete_conversations(connection, ids)
         self._file.finish_erasure()
         return len(ids)
