@@ -92,7 +92,7 @@ def _shown_without_terminal() -> Iterator[None]:
     try:
         yield
     except MendableError as error:
-        in_terminal = sys.stderr is not None and sys.stderr.isatty()
+        in_terminal = sys.__stderr__ is not None and sys.__stderr__.isatty()
         if not in_terminal and not _is_headless():
             from app.startup.desktop_application import show_sentence
 
@@ -127,10 +127,12 @@ def _run(start: _Start) -> int:
 
 
 def _show(start: _Start, watch: CrashWatch) -> int:
+    from app.crash.qt_messages import log_qt_messages
     from app.startup.desktop_application import DesktopApplication
     from app.startup.first_paint import import_in_pieces, open_window
     from app.text.translation import install_translations
 
+    log_qt_messages()
     application = DesktopApplication()
     install_translations(application)
     opened = open_window(application, start.folder)

@@ -12,11 +12,12 @@ import re
 from dataclasses import dataclass, fields
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import QByteArray, QObject, QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QFont, QIcon, QPainter, QPalette, QPixmap
 from PySide6.QtSvg import QSvgRenderer
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QProxyStyle, QWidget
 
 from engine.messages.origins import Origin
 
@@ -221,8 +222,19 @@ def text_px(length_px: float) -> int:
 
 def apply_theme(app: QApplication, scheme: str = "system", text_percent: int = 100) -> ThemeKeeper:
     """Gives the app its style; the keeper belongs to the app."""
-    app.setStyle("Fusion")
+    app.setStyle(_PlainStyle("Fusion"))
     return ThemeKeeper(app, scheme, text_percent)
+
+
+class _PlainStyle(QProxyStyle):
+    """Words are shown as they are. Qt would take those of a label or a tooltip for HTML where they look like it, and
+    open the files that they name, on this machine or another; what is meant as HTML says so (`Qt.RichText`)."""
+
+    def polish(self, what: Any) -> None:
+        """Before a widget is laid out for the first time; Qt makes a label for each tooltip, too."""
+        super().polish(what)
+        if isinstance(what, QLabel) and what.textFormat() is Qt.TextFormat.AutoText:
+            what.setTextFormat(Qt.TextFormat.PlainText)
 
 
 def line_icon(name: str, colour: str, disabled_colour: str | None = None) -> QIcon:

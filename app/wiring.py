@@ -110,7 +110,7 @@ class WiredWindow(QObject):
         self.drafters.start()
         self.conversations.list_all()
         target, identity = self._start_target
-        self.target.load(target, identity=identity)
+        self.target.load(target, identity=identity, by_itself=True)
         QTimer.singleShot(0, self, self._begin_library)  # much to build: a turn of its own
 
     @Slot()

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Annotated, TextIO
+from typing import Annotated
 
 import typer
 
 import engine
 from app.commands.options import DrafterDeviceOption, DrafterOption, NoSpeculationOption, TargetOption, takes_sampling
-from app.commands.terminal import INTERRUPTED, chosen_drafter, stopped_by_ctrl_c
+from app.commands.terminal import INTERRUPTED, chosen_drafter, json_line, stopped_by_ctrl_c
 from engine.config import (
     AUTOMATIC,
     STARTER,
@@ -110,7 +109,7 @@ def _show(name: str, reply: engine.Reply, as_json: bool) -> None:
     if reply.failure is not None:
         raise reply.failure
     if as_json:
-        print(json.dumps(_summary(name, reply), ensure_ascii=not _is_unicode(sys.stdout)))
+        print(json_line(_summary(name, reply)))
     else:
         print("" if reply.text.endswith("\n") else "\n", end="", flush=True)
         note = _CUT.get(reply.statistics.stop_reason)
@@ -136,7 +135,3 @@ def _summary(name: str, reply: engine.Reply) -> dict[str, object]:
         "accepted_tokens": figures.num_accepted,
         "stop_reason": figures.stop_reason.value,
     }
-
-
-def _is_unicode(stream: TextIO) -> bool:
-    return (stream.encoding or "").lower().replace("-", "").startswith("utf")

@@ -7,7 +7,6 @@ imported by the command that needs it, or by `engine` when one of its names is u
 from __future__ import annotations
 
 import errno
-import io
 import os
 import sys
 from importlib.metadata import version
@@ -23,6 +22,8 @@ from app.commands.distill import distill
 from app.commands.models import models
 from app.commands.options import NoSpeculationOption
 from app.commands.profile import profile
+from app.commands.terminal import mark_output
+from app.crash.images import leave_no_image
 from app.startup.open_request import OpenRequest, is_there
 from engine.config import SpeculationSettings
 from engine.errors import MendableError
@@ -51,9 +52,8 @@ application = typer.Typer(
 
 def main() -> None:
     """Entry point. An error that the user can mend ends with one sentence and exit code 2, never with a traceback."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal that knows no emoji shows question marks
+    leave_no_image()
+    mark_output()
     try:
         application()
     except MendableError as error:

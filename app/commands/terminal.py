@@ -1,16 +1,25 @@
-"""What commands share in the terminal: Ctrl+C, bars, tables, and the drafter that `--drafter` names."""
+"""What commands share in the terminal: Ctrl+C, bars, tables, and the drafter that `--drafter` names.
+
+Models, files and errors may have words in them that command a terminal: to hide text, to change its title, to answer as
+if it had been typed. All that is written passes through `MarkedOutput`, which shows them as what they are, also where
+it goes to a file or to another program: a terminal may be next. `--json` has the exact text, in escapes.
+"""
 
 from __future__ import annotations
 
+import io
+import json
+import os
 import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any, TextIO
 
 import engine
+from app.text.unseen import mark_of, replaced, shown
 from engine.errors import Cancelled
 
 if TYPE_CHECKING:
@@ -21,6 +30,47 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130  # the exit code of a program that Ctrl+C ended
 _WIDE = 10_000  # columns
+
+
+class MarkedOutput(io.TextIOWrapper):
+    """Standard output, or standard error, with marks in place of what commands a terminal. Whoever asks is told that it
+    is none, and sends no colours."""
+
+    def __init__(self, beneath: io.TextIOWrapper) -> None:
+        """A terminal that knows no emoji shows question marks."""
+        super().__init__(
+            beneath.buffer, beneath.encoding, "replace", line_buffering=beneath.line_buffering, write_through=True
+        )
+        self.beneath = beneath  # for bars and tables, which move the cursor; they mark their words themselves
+
+    def write(self, text: str, /) -> int:
+        super().write(_shown(text))
+        return len(text)
+
+    def isatty(self) -> bool:
+        return False
+
+
+def mark_output() -> None:
+    os.environ["_TYPER_FORCE_DISABLE_TERMINAL"] = "1"  # else it sends colours wherever its help is tested
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if type(stream) is io.TextIOWrapper:
+            setattr(sys, name, MarkedOutput(stream))
+
+
+def json_line(value: object) -> str:
+    """On one line, exact, and without anything that commands a terminal."""
+    is_unicode = (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
+    return replaced(json.dumps(value, ensure_ascii=not is_unicode), lambda signs: json.dumps(signs)[1:-1])
+
+
+def _shown(text: str) -> str:
+    return shown(text.replace("\r\n", "\n")).replace("\r", mark_of("\r"))
+
+
+def _beneath(stream: TextIO) -> IO[str]:
+    return stream.beneath if isinstance(stream, MarkedOutput) else stream
 
 
 @contextmanager
@@ -45,16 +95,16 @@ def stopped_by_ctrl_c(says_so: bool = False) -> Iterator[engine.StopSignal]:
 
 def progress_bar(*columns: ProgressColumn) -> Progress:
     """With these columns after the bar. On standard error, and gone when it is done; nothing if that is no terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn
+    from rich.progress import BarColumn, Progress, ProgressColumn, Task
+    from rich.text import Text
 
+    class Description(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            return Text(_shown(task.description))
+
+    console = _console(sys.stderr)
     return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        *columns,
-        console=Console(stderr=True),
-        transient=True,
-        disable=not sys.stderr.isatty(),
+        Description(), BarColumn(), *columns, console=console, transient=True, disable=not console.is_terminal
     )
 
 
@@ -66,10 +116,20 @@ def download_bar() -> Progress:
 
 def wide_console() -> Console:
     """For tables: other programs get whole lines."""
-    from rich.console import Console
+    console = _console(sys.stdout)
+    return console if console.is_terminal else _console(sys.stdout, width=_WIDE)
 
-    console = Console()
-    return console if console.is_terminal else Console(width=_WIDE)
+
+def _console(stream: TextIO, **options: Any) -> Console:
+    """Words are no markup."""
+    from rich.console import Console
+    from rich.text import Text
+
+    class MarkingConsole(Console):
+        def render_str(self, text: str, **others: Any) -> Text:
+            return super().render_str(_shown(text), **others)
+
+    return MarkingConsole(file=_beneath(stream), markup=False, emoji=False, highlight=False, **options)
 
 
 def in_gib(size_bytes: int) -> str:

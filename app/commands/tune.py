@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import engine
-from app.commands.terminal import in_gib, progress_bar, stopped_by_ctrl_c, wide_console
+from app.commands.terminal import in_gib, json_line, progress_bar, stopped_by_ctrl_c, wide_console
 from engine.config import STARTER, EngineConfig, data_dir
 from engine.errors import TargetMissing
 
@@ -127,7 +126,7 @@ def _tuning() -> Iterator[tuple[engine.TuningService, engine.StopSignal]]:
 
 def _show(name: str, report: TuneReport, as_json: bool) -> None:
     if as_json:
-        print(json.dumps({"model": name, **_figures(report)}, ensure_ascii=False))
+        print(json_line({"model": name, **_figures(report)}))
         return
     console = wide_console()
     console.print(f"{name}, {report.threads} threads", markup=False, highlight=False)

@@ -8,6 +8,7 @@ to a file that ends in `.native`, which becomes a report at the next start.
 from __future__ import annotations
 
 import contextlib
+import dis
 import getpass
 import os
 import platform
@@ -24,12 +25,13 @@ if TYPE_CHECKING:
 
 _MOST_REPORTS = 10
 _NATIVE_BYTES = 256 * 1024
-_PLAIN_ERRORS = frozenset(  # whose words come from code, never from data
+_PLAIN_ERRORS = frozenset(  # whose words are Python's own, never data, where it raises them itself
     {
-        AssertionError, AttributeError, FloatingPointError, ImportError, IndexError, MemoryError, ModuleNotFoundError,
-        NameError, NotImplementedError, RecursionError, RuntimeError, TypeError, UnboundLocalError, ZeroDivisionError,
+        AttributeError, FloatingPointError, ImportError, IndexError, MemoryError, ModuleNotFoundError, NameError,
+        RecursionError, TypeError, UnboundLocalError, ZeroDivisionError,
     }
 )  # fmt: skip
+_RAISING = frozenset(dis.opmap[name] for name in ("RAISE_VARARGS", "RERAISE"))
 _MOST_WORDS = 500  # characters
 
 
@@ -52,7 +54,8 @@ class CrashFolder:
         )
         try:
             self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
-            report.write_text(text, "utf-8")
+            with report.open("x", encoding="utf-8", errors="backslashreplace") as file:
+                file.write(text)
             for old in self._files(".new", ".txt")[:-_MOST_REPORTS]:
                 old.unlink()
         except OSError:
@@ -118,6 +121,13 @@ def error_text(error: BaseException | None) -> str:
     return without_home("\n\nwhich came from\n\n".join(parts))
 
 
+def error_line(error: BaseException) -> str:
+    """The same in a line, with the innermost place."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return f"{type(error).__qualname__}{place}{_words(error)}"
+
+
 def machine_text() -> str:
     """Versions of system and packages, and the processor."""
     packages = ", ".join(sorted(f"{package.name} {package.version}" for package in distributions()))
@@ -149,8 +159,18 @@ def without_home(text: str) -> str:
 
 
 def _words(error: BaseException) -> str:
-    if type(error) in _PLAIN_ERRORS:
+    if type(error) in _PLAIN_ERRORS and not _is_raised_by_code(error):
         return f": {error}"[:_MOST_WORDS]
     if isinstance(error, OSError) and error.errno is not None:
         return f": [Errno {error.errno}] {error.strerror}"  # without the file
     return " (its words are left out: they may hold what somebody wrote)" if str(error) else ""
+
+
+def _is_raised_by_code(error: BaseException) -> bool:
+    """By a `raise`, whose words may be put together from data."""
+    trace = error.__traceback__
+    if trace is None:
+        return True
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace.tb_frame.f_code.co_code[trace.tb_lasti] in _RAISING

@@ -5,22 +5,29 @@ from __future__ import annotations
 import faulthandler
 import logging
 import logging.handlers
+import os
+import re
 import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import copy
+from io import TextIOWrapper
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from app.crash.reports import CrashFolder, error_text
+from app.crash.reports import CrashFolder, error_line, error_text, without_home
 from engine.errors import MendableError
 
 MOST_REPORTS = 5  # of one run: what goes wrong at every repaint is known by then
 _LOG_BYTES = 1_000_000  # of one file, of which there are
 _NUM_OLD_LOGS = 2  # more
 _logger = logging.getLogger("slipstream")
+# Who quotes files, paths and texts in its messages, and where a quotation may begin.
+_QUOTING = ("slipstream.llama_cpp", "slipstream.qt")
+_QUOTATION = re.compile(r"""['"`=<|\[{/\\]|[^ -~]""")
 
 
 def log_file(data_dir: Path) -> Path:
@@ -28,16 +35,50 @@ def log_file(data_dir: Path) -> Path:
 
 
 def log_to_file(data_dir: Path) -> None:
-    """Begins logging; nothing a user wrote is ever logged. If the folder cannot be written, there is no log."""
+    """Begins logging; nothing a user wrote is ever logged, see `_Discreet`. If the folder cannot be written, or another
+    file is there under the name of the log, there is none."""
     file = log_file(data_dir)
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handler = logging.handlers.RotatingFileHandler(file, "a", _LOG_BYTES, _NUM_OLD_LOGS, "utf-8")
+        handler = _LogFile(file, "a", _LOG_BYTES, _NUM_OLD_LOGS, "utf-8", errors="backslashreplace")
     except OSError:
         return
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(threadName)s: %(message)s"))
+    handler.setFormatter(_Discreet("%(asctime)s %(levelname)s %(name)s %(threadName)s: %(message)s"))
     _logger.addHandler(handler)
     _logger.setLevel(logging.INFO)
+
+
+class _LogFile(logging.handlers.RotatingFileHandler):
+    """Follows no link."""
+
+    def _open(self) -> TextIOWrapper:
+        return open(self.baseFilename, "a", encoding=self.encoding, errors=self.errors, opener=_open_itself)
+
+
+def _open_itself(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
+
+
+class _Discreet(logging.Formatter):
+    """Says what happened and where, and leaves out the words of errors: they may be what somebody searched for, a title
+    or a path. Of messages that come from libraries, it leaves out what they quote."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        told = copy(record)
+        told.exc_text = None
+        if isinstance(told.args, tuple):
+            told.args = tuple(error_line(each) if isinstance(each, BaseException) else each for each in told.args)
+        if told.name in _QUOTING:
+            told.msg, told.args = _without_quotations(told.getMessage()), ()
+        return without_home(super().format(told))
+
+    def formatException(self, failed: Any) -> str:
+        return error_text(failed[1])
+
+
+def _without_quotations(message: str) -> str:
+    found = _QUOTATION.search(message)
+    return message if found is None else f"{message[: found.start()]}…"
 
 
 class CrashWatch(logging.Handler):
@@ -100,7 +141,9 @@ def _uncaught(kind: type[BaseException], error: BaseException, trace: TracebackT
     """Also what a method raises that Qt has called: the app goes on after that."""
     if isinstance(error, Exception):
         _logger.error("an error was caught by nobody", exc_info=error)
-    sys.__excepthook__(kind, error, trace)
+        _tell(error)
+    else:
+        sys.__excepthook__(kind, error, trace)
 
 
 def _uncaught_elsewhere(as_usual: Callable[[Any], Any]) -> Callable[[Any], None]:
@@ -109,6 +152,14 @@ def _uncaught_elsewhere(as_usual: Callable[[Any], Any]) -> Callable[[Any], None]
     def hear(failed: threading.ExceptHookArgs | sys.UnraisableHookArgs) -> None:
         if isinstance(failed.exc_value, Exception):
             _logger.error("an error ended a thread, or could not be raised", exc_info=failed.exc_value)
-        as_usual(failed)
+            _tell(failed.exc_value)
+        else:
+            as_usual(failed)
 
     return hear
+
+
+def _tell(error: Exception) -> None:
+    """On the terminal; started from a desktop, there is the system's log in its place."""
+    if sys.stderr is not None:
+        print(error_text(error), file=sys.stderr)

@@ -9,6 +9,7 @@ from app.dialogs.compare_texts import ComparedTexts
 from app.dialogs.compare_wording import HOW_IT_IS_FAIR, HOW_SPEED_IS_MEASURED
 from app.dialogs.parts import Dialog, fill_dialog
 from app.text.translation import QT_TRANSLATE_NOOP, translate
+from app.text.unseen import wrapped
 from app.widgets.layouts import Part, Placed, Stretch, in_grid, in_row
 from app.widgets.parts import ProgressLine, button, keep_place, set_up, words
 from engine.messages.comparison import Side
@@ -71,7 +72,7 @@ class CompareDialog(Dialog):
         self.figures = {side: self._figures() for side in Side}
         self.progress = keep_place(ProgressLine(self.tr("Replies written"), self))
         fair = translate("Compare", HOW_IT_IS_FAIR)
-        self.outcome = set_up(words("", self), kind="title", tip=f"<p>{fair}</p>")
+        self.outcome = set_up(words("", self), kind="title", tip=wrapped(fair))
         self.reasons = words(fair, self, kind="quiet")
         self._arrange()
         self.show_running(False)
@@ -122,7 +123,7 @@ class CompareDialog(Dialog):
         self.reasons.setText("\n".join((*reasons, translate("Compare", HOW_IT_IS_FAIR))))
 
     def _figures(self) -> QLabel:
-        return set_up(words("", self), kind="quiet", tip=f"<p>{translate('Compare', HOW_SPEED_IS_MEASURED)}</p>")
+        return set_up(words("", self), kind="quiet", tip=wrapped(translate("Compare", HOW_SPEED_IS_MEASURED)))
 
     def _arrange(self) -> None:
         chosen = in_row([self.in_chat, self.own_sampling, self.length, Stretch(), self.start_button], spacing=16)

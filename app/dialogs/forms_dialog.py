@@ -13,6 +13,7 @@ from app.dialogs.forms_table import FormsTable
 from app.dialogs.parts import Dialog, fill_dialog
 from app.text.amounts import size_words
 from app.text.translation import QT_TRANSLATE_NOOP
+from app.text.unseen import wrapped
 from app.widgets.layouts import Part, Placed, Stretch, in_row
 from app.widgets.parts import ProgressLine, button, set_up, words
 from engine.messages.forms import TuneReport
@@ -75,7 +76,7 @@ class FormsDialog(Dialog):
         self.table.changed.connect(self._show_current)
         self.advice = set_up(words("", self), kind="title")
         own_prompts = QCheckBox(self.tr("Compare with my own latest prompts"), self)
-        self.own_prompts = set_up(own_prompts, tip=f"<p>{self.tr(_OWN_TIP)}</p>")
+        self.own_prompts = set_up(own_prompts, tip=wrapped(self.tr(_OWN_TIP)))
         self.needs = words("", self, kind="quiet")
         self.words = words("", self)
         self.progress = ProgressLine(self.tr("Measuring or making forms"), self)

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QAbstractItemView, QWidget
 
 from app.dialogs.form_wording import COLUMNS, FormRow, cells
 from app.text.translation import translate
+from app.text.unseen import in_tip, wrapped
 from app.widgets.table import Heading, Table
 from engine.messages.forms import TuneReport
 
@@ -30,7 +31,7 @@ class FormsTable(Table):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         headings = [
-            Heading(translate("Forms", title), f"<p>{translate('Forms', about)}</p>", is_words=not number)
+            Heading(translate("Forms", title), wrapped(translate("Forms", about)), is_words=not number)
             for number, (title, about) in enumerate(COLUMNS)
         ]
         super().__init__(headings, _MOST_ROWS_SHOWN, parent=parent, first_grows=True)
@@ -94,7 +95,7 @@ class FormsTable(Table):
         if item is not None:
             item.setText(problem)
             item.setTextAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-            item.setToolTip(f"<p>{problem}</p>")
+            item.setToolTip(wrapped(in_tip(problem)))
         self.setSpan(number, _FIRST_FIGURE, 1, len(COLUMNS) - _FIRST_FIGURE)
 
     @Slot()

@@ -10,6 +10,7 @@ from PySide6.QtCore import QAbstractListModel, QObject, Qt, Signal
 
 from app.models.rows import ROOT, Index
 from app.text.translation import translate
+from app.text.unseen import in_tip, one_line
 from engine.messages.conversations import ConversationSummary
 
 
@@ -79,8 +80,12 @@ class ConversationsModel(QAbstractListModel):
             return None
         summary = self._summaries[index.row()]
         match role:
-            case Qt.ItemDataRole.DisplayRole | Qt.ItemDataRole.EditRole | Qt.ItemDataRole.ToolTipRole:
+            case Qt.ItemDataRole.DisplayRole | Qt.ItemDataRole.EditRole:
                 return summary.title
+            case Qt.ItemDataRole.ToolTipRole:
+                return in_tip(summary.title)
+            case Qt.ItemDataRole.AccessibleTextRole:
+                return one_line(summary.title)
             case self.IdRole:
                 return summary.id
             case self.IncognitoRole:

@@ -8,6 +8,8 @@ from typing import Any
 
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
+from app.text.unseen import in_tip, one_line
+
 Index = QModelIndex | QPersistentModelIndex
 ROOT = QModelIndex()
 
@@ -27,12 +29,12 @@ class Row:
     @property
     def about(self) -> str:
         """Its lines, which may be shortened where there is no room, and its tooltip."""
-        return "\n".join(dict.fromkeys(filter(None, (self.title, self.subtitle, *self.tooltip.split("\n")))))
+        return in_tip("\n".join(dict.fromkeys(filter(None, (self.title, self.subtitle, *self.tooltip.split("\n"))))))
 
     @property
     def spoken(self) -> str:
         """All of it, for a screen reader."""
-        return ", ".join(filter(None, (self.title, self.tag, self.subtitle)))
+        return one_line(", ".join(filter(None, (self.title, self.tag, self.subtitle))))
 
 
 class RowsModel(QAbstractListModel):

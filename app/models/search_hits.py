@@ -9,6 +9,7 @@ from typing import Any
 from PySide6.QtCore import QAbstractListModel, QObject, Qt
 
 from app.models.rows import ROOT, Index
+from app.text.unseen import in_tip, one_line
 from engine.messages.conversations import SearchHit
 
 # Underscores stay: in the words that people search for, they are mostly part of a name.
@@ -51,8 +52,10 @@ class SearchHitsModel(QAbstractListModel):
             return None
         hit = self.hits[index.row()]
         match role:
-            case Qt.ItemDataRole.DisplayRole | Qt.ItemDataRole.ToolTipRole:
-                return hit.conversation.title
+            case Qt.ItemDataRole.DisplayRole | Qt.ItemDataRole.AccessibleTextRole:
+                return one_line(hit.conversation.title)
+            case Qt.ItemDataRole.ToolTipRole:
+                return in_tip(hit.conversation.title)
             case Qt.ItemDataRole.AccessibleDescriptionRole:
                 return hit.snippet
             case self.HitRole:

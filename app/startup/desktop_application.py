@@ -8,11 +8,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QFileOpenEvent
 from PySide6.QtWidgets import QApplication, QMessageBox
 
 from app.startup.open_request import OpenRequest
+from app.text.unseen import shown
 
 _COLLECT_MS = 1000
 _BEGIN_MS = 10_000  # by then most is imported
@@ -93,6 +94,7 @@ class InterfaceGarbage(QObject):
 def show_sentence(sentence: str) -> None:
     """Returns when the user has read it."""
     application = QApplication.instance() or QApplication(["slipstream"])
-    box = QMessageBox(QMessageBox.Icon.Warning, "Slipstream", sentence)
+    box = QMessageBox(QMessageBox.Icon.Warning, "Slipstream", shown(sentence))
+    box.setTextFormat(Qt.TextFormat.PlainText)
     box.exec()
     del application

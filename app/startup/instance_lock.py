@@ -10,9 +10,12 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import stat
 import sys
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NoReturn
+
+from engine.errors import MendableError
 
 if sys.platform == "win32":
     import msvcrt
@@ -22,6 +25,12 @@ else:
 _BUSY = frozenset({errno.EAGAIN, errno.EACCES, errno.EWOULDBLOCK})
 _LOCKED_BYTE = 4096  # on Windows, a byte that is locked cannot be read
 _MOST_BYTES = 1024  # of an address
+# What lies there under the name of the lock may lead elsewhere, or be a pipe that keeps its reader waiting.
+_CAREFULLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+
+
+class LockUnusable(MendableError):
+    """What has the name of the lock is no file of its own; writing it would change another file."""
 
 
 class InstanceLock:
@@ -33,12 +42,20 @@ class InstanceLock:
         self._file: BinaryIO | None = None
 
     def take(self) -> bool:
-        """False while another process has it. True if the folder has no locks or cannot be written."""
+        """False while another process has it. True if the folder has no locks or cannot be written. Raises
+        LockUnusable."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            file = os.fdopen(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600), "r+b", buffering=0)
-        except OSError:
+            handle = os.open(self._path, os.O_RDWR | os.O_CREAT | _CAREFULLY, 0o600)
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                self._refuse()
             return True
+        found = os.fstat(handle)
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+            os.close(handle)
+            self._refuse()
+        file = os.fdopen(handle, "r+b", buffering=0)
         try:
             if sys.platform == "win32":
                 file.seek(_LOCKED_BYTE)
@@ -63,7 +80,7 @@ class InstanceLock:
     def address(self) -> str:
         """Where the owner of the lock can be reached; empty for nowhere."""
         try:
-            with self._path.open("rb") as file:
+            with os.fdopen(os.open(self._path, os.O_RDONLY | _CAREFULLY), "rb") as file:
                 return file.read(_MOST_BYTES).decode("utf-8", "surrogateescape")
         except OSError:
             return ""
@@ -74,3 +91,8 @@ class InstanceLock:
         if self._file is not None:
             self._file.close()
             self._file = None
+
+    def _refuse(self) -> NoReturn:
+        raise LockUnusable(
+            f"{self._path} is a link, or another file has this name as well; delete it, and start Slipstream again."
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QPushButton, QWidget
 
+from app.text.unseen import in_tip, one_line
 from app.theme import ThemeKeeper
 from app.widgets.appearance import code_font
 from app.widgets.attachment_chips import words_of_size
@@ -65,9 +66,9 @@ class AttachedFiles(QWidget):
 
     def _button(self, attachment: Attachment) -> QPushButton:
         size = words_of_size(attachment.num_bytes)
-        tip = self.tr("Show or hide the text of {file}").format(file=attachment.name)
+        tip = self.tr("Show or hide the text of {file}").format(file=in_tip(attachment.name))
         made = set_up(QPushButton(self), kind="file", name=f"{attachment.name}, {size}", tip=tip)
-        name = made.fontMetrics().elidedText(attachment.name, Qt.TextElideMode.ElideMiddle, _WIDEST_NAME_PX)
+        name = made.fontMetrics().elidedText(one_line(attachment.name), Qt.TextElideMode.ElideMiddle, _WIDEST_NAME_PX)
         made.setText(f"{name} · {size}".replace("&", "&&"))
         made.setCheckable(True)
         made.clicked.connect(self._on_clicked)

@@ -7,6 +7,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy, QWidget
 
 from app.text.translation import translate
+from app.text.unseen import in_tip
 from app.theme import ThemeKeeper
 from app.widgets.icon_button import IconButton
 from app.widgets.layouts import Placed, in_row
@@ -86,7 +87,7 @@ class _Chip(QFrame):
         super().__init__(parent)
         self.attachment = attachment
         self.setProperty("kind", "chip")
-        self.setToolTip(attachment.name)
+        self.setToolTip(in_tip(attachment.name))
         name = ElidedLabel(self)
         name.set_words(attachment.name)
         size = set_up(QLabel(words_of_size(attachment.num_bytes), self), kind="quiet")

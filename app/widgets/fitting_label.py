@@ -8,6 +8,8 @@ from PySide6.QtCore import QEvent, QSize, Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
+from app.text.unseen import one_line
+
 
 class FittingLabel(QLabel):
     """Shows the first of several wordings that there is room for: it takes what others leave, and is never narrower
@@ -25,7 +27,7 @@ class FittingLabel(QLabel):
 
     def set_words(self, *wordings: str) -> None:
         """From the longest to the shortest."""
-        self._wordings = wordings
+        self._wordings = tuple(map(one_line, wordings))
         self.setAccessibleName(self.words)
         self._measure()
 

@@ -9,6 +9,7 @@ from PySide6.QtCore import QSize, Qt, SignalInstance, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QLabel, QLineEdit, QProgressBar, QPushButton, QTabWidget, QWidget
 
+from app.text.unseen import in_tip, one_line
 from app.theme import ThemeKeeper
 
 _Widget = TypeVar("_Widget", bound=QWidget)
@@ -117,13 +118,13 @@ class ElidedLabel(QLabel):
         self._tip = ""
         self.setMinimumWidth(20)
 
-    def setToolTip(self, tip: str) -> None:
-        self._tip = tip
+    def setToolTip(self, words: str) -> None:
+        self._tip = in_tip(words)
         self._elide()
 
     def set_words(self, words: str) -> None:
-        self.words = words
-        self.setAccessibleName(words)
+        self.words = one_line(words)
+        self.setAccessibleName(self.words)
         self._elide()
 
     def sizeHint(self) -> QSize:

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.models.rows import Index, Row, RowsModel
+from app.text.unseen import one_line
 from app.theme import Theme, ThemeKeeper
 from app.widgets.appearance import KeyboardFrame
 from app.widgets.layouts import Placed, Stretch, in_column
@@ -189,7 +190,7 @@ def draw_line(
     painter: QPainter, area: QRect, colour: str, words: str, elide: Qt.TextElideMode = Qt.TextElideMode.ElideRight
 ) -> None:
     painter.setPen(QColor(colour))
-    shown = painter.fontMetrics().elidedText(words, elide, area.width())
+    shown = painter.fontMetrics().elidedText(one_line(words), elide, area.width())
     painter.drawText(area, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, shown)
 
 

@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QStyle, QTableWidget, QTableWidgetItem, QWidget
 
+from app.text.unseen import in_tip, one_line
 from app.widgets.appearance import KeyboardFrame
 
 
@@ -63,7 +64,7 @@ class Table(KeyboardFrame, QTableWidget):
         for column, (heading, word) in enumerate(zip(self._headings, words, strict=False)):
             item = _item(heading, word)
             if tip and column == 0:
-                item.setToolTip(tip)
+                item.setToolTip(in_tip(tip))
             if is_bold:
                 font = self.font()
                 font.setWeight(font.Weight.DemiBold)
@@ -95,7 +96,7 @@ class Table(KeyboardFrame, QTableWidget):
 
 
 def _item(heading: Heading, words: str) -> QTableWidgetItem:
-    item = QTableWidgetItem(words)
+    item = QTableWidgetItem(one_line(words))
     side = Qt.AlignmentFlag.AlignLeft if heading.is_words else Qt.AlignmentFlag.AlignRight
     item.setTextAlignment(side | Qt.AlignmentFlag.AlignVCenter)
     item.setToolTip(heading.tip)

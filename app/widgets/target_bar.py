@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 
 from app.text.amounts import percent_words, size_words
 from app.text.translation import translate
+from app.text.unseen import one_line
 from app.theme import ThemeKeeper
 from app.widgets.fitting_label import FittingLabel
 from app.widgets.icon_button import IconButton
@@ -114,7 +115,7 @@ class TargetBar(QWidget):
         return words.format(size=size_words(target.size_bytes), context=f"{target.context_size:,}")
 
     def _set_name(self, name: str, facts: str) -> None:
-        self.name.setText(name)
+        self.name.set_words(name)
         self.name.setToolTip("\n".join(filter(None, (self.tr("Choose another model  (Ctrl+M)"), facts))))
         self.name.updateGeometry()
 
@@ -131,6 +132,7 @@ class NameButton(QPushButton):
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._keeper = keeper
+        self.words = ""
         self.setProperty("kind", "name")
         font = QFont(self.font())
         font.setWeight(QFont.Weight.DemiBold)
@@ -140,9 +142,13 @@ class NameButton(QPushButton):
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         keeper.changed.connect(self.update)
 
+    def set_words(self, words: str) -> None:
+        self.words = one_line(words)
+        self.setText(self.words.replace("&", "&&"))  # no letter of it is a shortcut
+
     def sizeHint(self) -> QSize:
         metrics = self.fontMetrics()
-        width = metrics.horizontalAdvance(self.text()) + _GAP_PX + _ARROW_PX + 2 * _PADDING_PX + 2
+        width = metrics.horizontalAdvance(self.words) + _GAP_PX + _ARROW_PX + 2 * _PADDING_PX + 2
         return QSize(width, metrics.height() + 12)
 
     def minimumSizeHint(self) -> QSize:
@@ -156,7 +162,7 @@ class NameButton(QPushButton):
         painter = QStylePainter(self)
         painter.drawControl(QStyle.ControlElement.CE_PushButton, option)
         room = self.rect().adjusted(_PADDING_PX, 0, -_PADDING_PX - _ARROW_PX - _GAP_PX, 0)
-        words = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideMiddle, room.width())
+        words = self.fontMetrics().elidedText(self.words, Qt.TextElideMode.ElideMiddle, room.width())
         painter.setFont(self.font())
         painter.setPen(self.palette().buttonText().color())
         painter.drawText(room, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, words)

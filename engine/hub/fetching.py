@@ -6,17 +6,22 @@ and deletes it when something fails) and looks up only once in 10 MB. Hence the 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
+import re
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import httpx2
-from huggingface_hub import constants, get_session
+from huggingface_hub import constants, get_session, set_client_factory
 
 # Documented, but not marked as exported.
 from huggingface_hub.utils import build_hf_headers, hf_raise_for_status  # type: ignore[attr-defined]
+from huggingface_hub.utils._http import default_client_factory
 
 from engine.errors import Cancelled, FetchFailed
 from engine.stop_signal import StopSignal
@@ -55,7 +60,7 @@ def fetch_file(file: RemoteFile, folder: Path, stop: StopSignal, on_size: Callab
     if _size(part) != file.size or _digest(part, file, stop) != file.digest:
         part.unlink()
         raise FetchFailed(f"{file.name} arrived damaged and was deleted; download it again.")
-    part.replace(done)
+    _move(part, done)
 
 
 def check_stop(stop: StopSignal) -> None:
@@ -90,16 +95,46 @@ def _append(file: RemoteFile, part: Path, stop: StopSignal, on_size: Callable[[i
     timeout_s = constants.HF_HUB_DOWNLOAD_TIMEOUT
     with get_session().stream("GET", file.url, headers=headers, timeout=timeout_s) as response:
         hf_raise_for_status(response)
-        if response.status_code != httpx2.codes.PARTIAL_CONTENT:
-            size = 0  # the server begins anew
-        with part.open("ab" if size else "wb") as out:
-            for chunk in response.iter_bytes():
-                out.write(chunk)
-                size += len(chunk)
-                on_size(min(size, file.size))
+        place = _begin(response, size)
+        with part.open("r+b") as out:
+            out.seek(place)
+            for chunk in response.iter_raw():
+                known = out.read(len(chunk))  # a server that begins anew repeats what has come
+                if not chunk.startswith(known):
+                    raise FetchFailed(
+                        f"What comes of {file.name} is not what had come of it before, which is kept; try again later, "
+                        "or discard the download and begin anew."
+                    )
+                out.write(chunk[len(known) :])
+                place += len(chunk)
+                on_size(min(max(place, size), file.size))
                 check_stop(stop)
-                if size > file.size:
+                if place > file.size:
                     return  # something else than was announced; no need to fill the disk with it
+
+
+def _begin(response: httpx2.Response, size: int) -> int:
+    """The place in the file where the answer begins: after so many bytes, as it was asked for, or before."""
+    if response.status_code != httpx2.codes.PARTIAL_CONTENT:
+        return 0
+    begin = re.match(r"bytes (\d{1,15})-", response.headers.get("content-range", ""), re.ASCII)
+    if begin is None or int(begin[1]) > size:
+        raise httpx2.RemoteProtocolError("another part of the file than was asked for")
+    return int(begin[1])
+
+
+def _move(part: Path, done: Path) -> None:
+    """A power failure leaves all of the file under one of its names."""
+    with part.open("rb+") as content:
+        os.fsync(content.fileno())
+    part.replace(done)
+    if sys.platform != "win32":  # which cannot open folders
+        folder = os.open(done.parent, os.O_RDONLY)
+        try:
+            with contextlib.suppress(OSError):  # some file systems cannot
+                os.fsync(folder)
+        finally:
+            os.close(folder)
 
 
 def _pause(stop: StopSignal) -> None:
@@ -122,6 +157,28 @@ def _digest(path: Path, file: RemoteFile, stop: StopSignal) -> str:
 
 def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
+
+
+def _client() -> httpx2.Client:
+    """huggingface_hub's own, which stays with https. It sends no token to another host, and none is sent at all."""
+    client = default_client_factory()
+    client.event_hooks = client.event_hooks | {"response": [_refuse_unguarded]}
+    return client
+
+
+def _refuse_unguarded(response: httpx2.Response) -> None:
+    """Raises FetchFailed where an answer over https leads to an address without."""
+    if response.url.scheme != "https" or not response.has_redirect_location:
+        return
+    with contextlib.suppress(httpx2.InvalidURL):  # which httpx reports itself
+        if response.url.join(response.headers["location"]).scheme != "https":
+            raise FetchFailed(
+                f"{response.url.host} passes the download on to an address without https, where anybody on the way "
+                "could change it; nothing was fetched from there. Try again later, or in another network."
+            )
+
+
+set_client_factory(_client)  # for whatever asks the hub
 
 
 class ByteProgress:

@@ -68,6 +68,7 @@ class LoadTarget(ChatCommand):
     # That `target` and `settings` are meant for; empty: any. If the file is gone, another one with this identity is
     # loaded; if it has changed, `settings` are ignored
     identity: str = ""
+    by_itself: bool = False  # nobody asked for it now: a target that the program did not survive last time is refused
 
 
 class Send(ReplyCommand):

@@ -414,3 +414,4 @@ class Failed(Event):
     command: Command
     is_stopped: bool = False  # its stop signal was set
     is_missing: bool = False  # the model file that it needs is not there
+    is_suspect: bool = False  # the program ended when the model was opened last; it is opened only if the user asks

@@ -68,27 +68,34 @@ class ChatService:
         if isinstance(command, UpdateRecall):  # nobody waits for it
             if command.restarts:
                 self._recall.restart()
-            if self.target.is_loaded and self._recall.catch_up():
-                self._post(UpdateRecall())
+            with self.target.watched():
+                if self.target.is_loaded and self._recall.catch_up():
+                    self._post(UpdateRecall())
             return
         with self._learning.pause():
-            if isinstance(command, ReplyCommand | Compare):
-                self.target.require(stop)
             match command:
                 case LoadTarget():
                     self.target.load(command, stop)
                 case UseDrafter(drafter):
                     self.target.use_drafter(drafter, stop)
-                case Send():
-                    self._send(command, stop)
-                case Regenerate():
-                    self._regenerate(command, stop)
-                case EditPrompt():
-                    self._edit(command, stop)
-                case ContinueReply():
-                    self._continue(command, stop)
-                case Compare():
-                    self._compare(command, stop)
+                case ReplyCommand() | Compare():
+                    self.target.require(stop)
+                    with self.target.watched():
+                        self._write(command, stop)
+                    self.target.loaded.is_proven = True
+
+    def _write(self, command: ReplyCommand | Compare, stop: StopSignal) -> None:
+        match command:
+            case Send():
+                self._send(command, stop)
+            case Regenerate():
+                self._regenerate(command, stop)
+            case EditPrompt():
+                self._edit(command, stop)
+            case ContinueReply():
+                self._continue(command, stop)
+            case Compare():
+                self._compare(command, stop)
 
     @property
     def _writer(self) -> ReplyWriter:

@@ -7,7 +7,7 @@ import queue
 import threading
 from collections.abc import Callable
 
-from engine.errors import MendableError, TargetMissing
+from engine.errors import MendableError, TargetMissing, TargetSuspect
 from engine.messages.commands import Command
 from engine.messages.events import Failed, Finished, Listener
 from engine.stop_signal import StopSignal
@@ -121,7 +121,8 @@ class Worker:
             self._handle(command, stop)
         except MendableError as error:
             _logger.info("%s: %s", type(command).__name__, error)
-            self._emit(Failed(str(error), command, stop.is_set(), isinstance(error, TargetMissing)))
+            kinds = isinstance(error, TargetMissing), isinstance(error, TargetSuspect)
+            self._emit(Failed(str(error), command, stop.is_set(), *kinds))
         except Exception as error:
             _logger.exception("%s failed", type(command).__name__)
             reason = ": ".join(filter(None, (type(error).__name__, str(error).split("\n")[0][:_REASON_LENGTH])))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import compress
@@ -273,16 +273,20 @@ class Repository(TargetRepository, FormRepository, DrafterRepository, PaceReposi
             _find(connection, conversation_id)
             return read_tree(connection, conversation_id)
 
-    def add_trees(self, trees: Sequence[ConversationTree], check: Callable[[], None] = lambda: None) -> list[bool]:
+    def add_trees(self, trees: Iterable[ConversationTree], check: Callable[[], None] = lambda: None) -> list[bool]:
         """Adds all conversations that are not here yet, or none when it fails; returns which of them were added.
-        `check`, called when nobody else can write any more, may raise to have none added. In every tree parents come
-        before their children, and the head is one of its messages."""
+        `trees` are read twice. `check`, called before each is compared and written, may raise to have none added. In
+        every tree parents come before their children, and the head is one of its messages."""
         with self._reading() as connection:
             known = KnownTrees(connection)
-        is_new = [known.add(tree) for tree in trees]
+        is_new = []
+        for tree in trees:
+            check()
+            is_new.append(known.add(tree))
         with self._writing() as connection:  # for a short time, because replies are saved meanwhile
             check()
             for tree in compress(trees, is_new):
+                check()
                 write_tree(connection, tree)
         return is_new
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
+CERTIFICATE = Path(__file__).with_name("loopback.pem")  # for 127.0.0.1, with its key; nobody trusts it unasked
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 _LARGE = 10_000  # bytes; files of this size and more come from another address and have a sha256, as in Git LFS
 
@@ -36,6 +38,8 @@ class FakeHub:
         self.false_sizes: dict[str, int] = {}  # of files, as a listing reports them
         self.body: bytes | None = None  # sent in place of a listing
         self.ignores_ranges = False
+        self.false_begin: int | None = None  # where a part of a file begins, whatever was asked for
+        self.contents_at = ""  # the address of another hub that has the files
 
     def add(self, name: str, folder: Path) -> None:
         self.models[name] = {file.name: file.read_bytes() for file in folder.iterdir()}
@@ -57,10 +61,14 @@ class FakeHub:
 
 
 @contextmanager
-def serving() -> Iterator[FakeHub]:
-    """A hub that serves until the end of the block."""
+def serving(is_guarded: bool = False) -> Iterator[FakeHub]:
+    """A hub that serves until the end of the block; a guarded one over https, with `CERTIFICATE`."""
     server = _Server(("127.0.0.1", 0), _Handler)
-    hub = server.hub = FakeHub(f"http://127.0.0.1:{server.server_port}")
+    if is_guarded:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(CERTIFICATE)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    hub = server.hub = FakeHub(f"{'https' if is_guarded else 'http'}://127.0.0.1:{server.server_port}")
     thread = threading.Thread(target=lambda: server.serve_forever(poll_interval=0.01), name="fake-hub")
     thread.start()
     try:
@@ -88,7 +96,7 @@ class _Handler(BaseHTTPRequestHandler):
             case ["api", "models", owner, name]:
                 self._list(hub, f"{owner}/{name}")
             case [owner, name, "resolve", revision, *file] if revision == COMMIT:
-                self._redirect(f"/content/{owner}/{name}/{'/'.join(file)}")
+                self._redirect(f"{hub.contents_at}/content/{owner}/{name}/{'/'.join(file)}")
             case ["content", owner, name, *file]:
                 self._send(hub, f"{owner}/{name}", "/".join(file))
             case _:
@@ -119,9 +127,10 @@ class _Handler(BaseHTTPRequestHandler):
         asked = self.headers.get("Range", "")
         start = int(asked.removeprefix("bytes=").rstrip("-")) if asked and not hub.ignores_ranges else 0
         self.send_response(206 if start else 200)
-        self.send_header("Content-Length", str(len(data) - start))
         if start:
+            start = start if hub.false_begin is None else hub.false_begin
             self.send_header("Content-Range", f"bytes {start}-{len(data) - 1}/{len(data)}")
+        self.send_header("Content-Length", str(len(data) - start))
         self.send_header("X-Repo-Commit", COMMIT)
         self.end_headers()
         cuts = hub.cut_after.get(file)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from app.dialogs.history.figures import Grouping, Point
 from app.text.amounts import day_words
 from app.text.translation import QT_TRANSLATE_NOOP, Words, translate
+from app.text.unseen import wrapped
 from engine.messages.history import AdapterNote, History, Tally, TotalSpeedup
 from engine.messages.replies import TextKind
 
@@ -43,8 +44,8 @@ _SURE = 0.05  # a standard error beyond it leaves a ratio near 1 open
 
 
 def tool_tip(text: str) -> str:
-    """One of the texts above or in `columns.py`. Qt wraps only rich text."""
-    return f"<p>{translate('Speed', text)}</p>".replace("\n", "<br>")
+    """One of the texts above or in `columns.py`."""
+    return wrapped(translate("Speed", text))
 
 
 def headline(speedup: TotalSpeedup | None, when: str) -> str:

@@ -20,6 +20,7 @@ from app.models.target_rows import Library, target_title
 from app.text.amounts import count_words, day_words, size_words
 from app.text.drafters import drafted_by
 from app.text.translation import QT_TRANSLATE_NOOP, translate
+from app.text.unseen import in_tip, one_line, wrapped
 from app.widgets.appearance import restyle
 from app.widgets.layouts import Placed, ScrollingPage, Stretch, in_column, in_row
 from app.widgets.parts import button, line, set_up, words
@@ -134,7 +135,7 @@ class TargetDetailsView(ScrollingPage):
     def _show_facts(self, target: LibraryTarget) -> None:
         facts = _facts(target)
         for row, name in enumerate(_NAMES):
-            self.values[row].setText(facts.get(name, ""))
+            self.values[row].setText(one_line(facts.get(name, "")))
             self.facts.setRowVisible(row, name in facts)
             self.values[row].setToolTip("")
         self._show_measured(target)
@@ -144,7 +145,7 @@ class TargetDetailsView(ScrollingPage):
         if target.tuned is not None:
             when, how = when_measured(target.tuned), translate("Forms", CHECKING_TIP)
             self.values[_NAMES.index("Speed here")].setToolTip(when)
-            self.values[_NAMES.index("Checking guesses")].setToolTip(f"<p>{how}</p><p>{when}</p>")
+            self.values[_NAMES.index("Checking guesses")].setToolTip(wrapped(how, "", when))
 
 
 class _Title(QLabel):
@@ -155,6 +156,7 @@ class _Title(QLabel):
         self.setProperty("kind", "heading")
 
     def set_words(self, text: str) -> None:
+        text = one_line(text)
         self.setText("".join(f"{letter}\u200b" if letter in "-_." else letter for letter in text))
         self.setAccessibleName(text)
 
@@ -218,7 +220,7 @@ class PathField(QLineEdit):
 
     def show_path(self, path: str) -> None:
         self._path = path
-        self.setToolTip(path)
+        self.setToolTip(in_tip(path))
         self.setAccessibleDescription(path)
         self._show()
 
@@ -237,7 +239,7 @@ class PathField(QLineEdit):
 
     def _show(self, whole: bool = False) -> None:
         room = self.width() - _INSIDE_PX
-        short = self.fontMetrics().elidedText(self._path, Qt.TextElideMode.ElideMiddle, room)
+        short = self.fontMetrics().elidedText(one_line(self._path), Qt.TextElideMode.ElideMiddle, room)
         text = self._path if whole or self.hasFocus() else short
         if text != self.text():
             self.setText(text)

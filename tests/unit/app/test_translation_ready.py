@@ -26,6 +26,7 @@ UNTRANSLATED_FILES = {
     "application.py": "what is said before there is a window goes to the terminal",
     "crash/reports.py": REPORT,
     "crash/watch.py": REPORT,
+    "startup/instance_lock.py": "read before there is a window",
     "startup/open_request.py": "read before there is a window",
     "startup/single_instance.py": "goes to the terminal, when another window is open already",
     "text/links.py": "ends of addresses, which are no words",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import socket
 import stat
 import subprocess
@@ -16,7 +17,7 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.startup.instance_lock import InstanceLock
+from app.startup.instance_lock import InstanceLock, LockUnusable
 from app.startup.open_request import MOST_BYTES, CannotOpenFile, OpenRequest
 from app.startup.single_instance import InstanceSilent, OpenRequests, hand_over
 
@@ -115,6 +116,25 @@ def test_only_this_user_can_reach_it(first: OpenRequests, folder: Path) -> None:
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert stat.S_IMODE((folder / "running.sock").stat().st_mode) & 0o077 == 0
     assert stat.S_IMODE((folder / "running.lock").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("link", [Path.symlink_to, Path.hardlink_to])
+def test_no_other_file_is_emptied_through_the_lock(folder: Path, link: Callable[[Path, Path], None]) -> None:
+    folder.mkdir()
+    letter = folder / "letter.txt"
+    letter.write_text("Dear Ada")
+    link(folder / "running.lock", letter)
+    with pytest.raises(LockUnusable, match="delete it, and start Slipstream again"):
+        InstanceLock(folder).take()
+    assert letter.read_text() == "Dear Ada"
+
+
+def test_a_pipe_in_place_of_the_lock_keeps_nobody_waiting(folder: Path) -> None:
+    folder.mkdir()
+    os.mkfifo(folder / "running.lock")
+    assert InstanceLock(folder).address() == ""
+    with pytest.raises(LockUnusable):
+        InstanceLock(folder).take()
 
 
 def test_a_folder_with_a_long_name_has_its_socket_elsewhere(qtbot: QtBot, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from engine.messages.targets import HubFile
 from engine.services.hub_service import HubService
 from engine.stop_signal import StopSignal
 from tests.fakes.gguf import TINY, gguf
-from tests.fakes.hub import FakeHub, serving
+from tests.fakes.hub import CERTIFICATE, FakeHub, serving
 
 NAME = "somebody/Tiny-GGUF"
 ONE, BIG = "tiny-Q4_K_M.gguf", "Q8_0/tiny-Q8_0-00001-of-00002.gguf"
@@ -140,6 +140,58 @@ def test_a_paused_download_goes_on_in_its_second_part(hub: FakeHub, kept: SavedD
     path, _ = fetch(file, kept)
     assert hub.ranges(PARTS[1]) == ["", "bytes=5000-"]
     assert (path.parent / Path(PARTS[1]).name).read_bytes() == hub.models[NAME][PARTS[1]]
+
+
+def test_a_server_that_begins_anew_cuts_nothing_off(hub: FakeHub, kept: SavedDownloads) -> None:
+    file, whole = file_named(ONE), hub.models[NAME][ONE]
+    with pytest.raises(Cancelled, match="download was stopped"):
+        fetch(file, kept, stop_after(hub, ONE, 5000))
+    hub.ignores_ranges = True
+    with pytest.raises(Cancelled, match="download was stopped"):
+        fetch(file, kept, stop_after(hub, ONE, 100))
+    assert kept.list() == ((file, 5000),)
+    listing, hub.body = hub.body, json.dumps(hub.listing(NAME)).encode()
+    hub.models[NAME][ONE] = b"<html>Log in.</html>"  # of a café's network
+    with pytest.raises(FetchFailed, match="which is kept"):
+        fetch(file, kept)
+    assert kept.list() == ((file, 5000),)
+    hub.models[NAME][ONE], hub.body = whole, listing
+    path, told = fetch(file, kept)
+    assert path.read_bytes() == whole
+    assert min(event.num_bytes for event in told) == 5000
+
+
+@pytest.mark.parametrize("begin", [10, 6000])
+def test_another_part_than_was_asked_for_is_put_where_it_belongs(
+    hub: FakeHub, kept: SavedDownloads, begin: int
+) -> None:
+    file = file_named(ONE)
+    with pytest.raises(Cancelled, match="download was stopped"):
+        fetch(file, kept, stop_after(hub, ONE, 5000))
+    hub.false_begin = begin
+    if begin < 5000:
+        assert fetch(file, kept)[0].read_bytes() == hub.models[NAME][ONE]
+    else:
+        with pytest.raises(FetchFailed, match="What has arrived is kept"):
+            fetch(file, kept)
+        assert kept.list() == ((file, 5000),)
+
+
+def test_what_is_fetched_with_https_is_not_passed_on_without(
+    hub: FakeHub, kept: SavedDownloads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
+    with serving(is_guarded=True) as guarded:
+        monkeypatch.setenv("HF_ENDPOINT", guarded.url)
+        close_session()
+        guarded.models = hub.models
+        file = file_named(ONE)
+        guarded.contents_at = hub.url
+        with pytest.raises(FetchFailed, match="an address without https"):
+            fetch(file, kept)
+        assert hub.asked == []
+        guarded.contents_at = guarded.url.replace("https:", "HTTPS:")
+        assert fetch(file, kept)[0].read_bytes() == hub.models[NAME][ONE]
 
 
 def test_what_is_discarded_is_gone_and_what_is_whole_stays(hub: FakeHub, kept: SavedDownloads, tmp_path: Path) -> None:
