@@ -240,9 +240,13 @@ class Repository(TargetRepository, FormRepository, DrafterRepository, PaceReposi
     def purge_deleted(self) -> int:
         """Removes deleted conversations for good, and returns how many; `finish_erasure` is to follow. N-grams stay,
         see `load_ngrams`."""
-        with self._writing() as connection:
-            ids = connection.execute(_IDS.where(ConversationRow.deleted_at.is_not(None))).scalars().all()
-            delete_conversations(connection, ids)
+        deleted = _IDS.where(ConversationRow.deleted_at.is_not(None))
+        with self._reading() as connection:
+            ids = connection.execute(deleted).scalars().all()
+        if ids:  # else another program's lock would hold up a start for nothing
+            with self._writing() as connection:
+                ids = connection.execute(deleted).scalars().all()
+                delete_conversations(connection, ids)
         return len(ids)
 
     def forget_conversation(self, conversation_id: int) -> ConversationSummary:
