@@ -51,11 +51,11 @@ def shape_of(config: Mapping[str, Any], name: str) -> LlamaShape:
     """Raises DrafterUnusable, with the `name` of the drafter, for other models than Llama-type ones."""
     kind = config.get("model_type")
     if kind not in _LLAMA_TYPES:
-        raise DrafterUnusable(f"{name} is a model of type “{_word(kind)}”; a drafter must be a Llama-type model.")
+        raise DrafterUnusable(f"{name} is a model of type “{word(kind)}”; a drafter must be a Llama-type model.")
     if config.get("quantization_config") is not None:
         raise _differs(name, "its weights are quantized in a way that is not known here")
     if config.get("hidden_act", "silu") != "silu":
-        raise _differs(name, f"its activation “{_word(config['hidden_act'])}” is another one")
+        raise _differs(name, f"its activation “{word(config['hidden_act'])}” is another one")
     slides = {"llama": False, "mistral": True, "qwen2": config.get("use_sliding_window", False)}[kind]
     if slides and config.get("sliding_window", 4096) is not None:
         raise _differs(name, "it attends through a sliding window")
@@ -125,7 +125,7 @@ def _rope_of(config: Mapping[str, Any], name: str, head_dim: int) -> Rope:
             return Rope(float(theta), stretch=stretch)
     except ValueError as error:
         raise _wrong(name, "rope_scaling") from error
-    raise _differs(name, f"its positions are scaled by “{_word(kind)}”")
+    raise _differs(name, f"its positions are scaled by “{word(kind)}”")
 
 
 def _positive(given: Mapping[str, Any], key: str) -> float:
@@ -149,7 +149,7 @@ def _number(config: Mapping[str, Any], key: str, name: str, default: int | None 
     return int(value)
 
 
-def _word(value: Any) -> str:
+def word(value: Any) -> str:
     """What a config says, fit for a sentence."""
     text = value if isinstance(value, str) else "unknown"
     return "".join(filter(str.isprintable, text[:_LONGEST_WORD]))

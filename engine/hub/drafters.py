@@ -13,6 +13,7 @@ from pathlib import Path
 from huggingface_hub.hf_api import ModelInfo
 
 from engine.drafter.choice import MARKER, fetched_folder, is_fetched
+from engine.drafter.config_file import word
 from engine.drafter.files import read_json
 from engine.errors import FetchFailed
 from engine.hub.asking import check_room, explained, look_up, remote_file
@@ -23,7 +24,7 @@ from engine.stop_signal import StopSignal
 from engine.target.model_files import is_gguf, no_model
 from engine.whole_file import whole_file
 
-KINDS = ("llama", "mistral", "qwen2")  # what `config_file.py` reads; it imports torch, for which nobody waits here
+KINDS = ("llama", "mistral", "qwen2")  # what `config_file.py` reads
 _CONFIG = "config.json"
 _TEXTS = ("tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja")
 _TOKENIZERS = ("tokenizer.json", "tokenizer.model")  # the second only where there is no first
@@ -104,7 +105,7 @@ def _fetch(name: str, folder: Path, files: list[RemoteFile], stop: StopSignal, o
 def _check_kind(folder: Path, name: str) -> None:
     kind = (read_json(folder / _CONFIG) or {}).get("model_type")
     if kind not in KINDS:
-        raise FetchFailed(f"{name} is a model of type “{kind}”; a drafter must be a Llama-type model.")
+        raise FetchFailed(f"{name} is a model of type “{word(kind)}”; a drafter must be a Llama-type model.")
 
 
 def _sweep(folder: Path, needed: set[str]) -> None:

@@ -17,6 +17,7 @@ import numpy as np
 
 from engine.config import SamplingSettings
 from engine.drafter.interface import Drafter, LogitRow
+from engine.errors import DrafterUnusable
 from engine.messages.conversations import ChatTurn
 from engine.messages.drafters import Guesses
 from engine.messages.learned import NgramRecord
@@ -233,6 +234,8 @@ class DrafterProposer(Proposer):
         began = time.perf_counter()
         logits = self._drafter.read(tokens)
         seconds = time.perf_counter() - began
+        if not math.isfinite(logits.max()):  # one that is no number is the largest
+            raise DrafterUnusable(f"{self.label} computes no numbers; choose another drafter.")
         self._drafter_s += seconds
         if len(tokens) > _MOST_CAUGHT_UP:
             self._reading_s += seconds

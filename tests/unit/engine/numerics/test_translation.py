@@ -142,6 +142,10 @@ def test_the_speller_takes_the_longest_pieces_and_no_special_ones() -> None:
     assert speller(1) == (2, 5)
 
 
+def test_a_token_of_pages_is_not_spelled() -> None:
+    assert Speller([b"a"], frozenset(), [b"a" * 5000])(0) is None
+
+
 def test_groups_end_where_both_sides_have_a_border() -> None:
     target = [b"in", b"credible", b" story", b"", b"!"]
     draft = [b"inc", b"red", b"ible", b" st", b"ory", b"", b"!!"]

@@ -11,6 +11,7 @@ import pytest
 
 from engine.config import SamplingSettings
 from engine.drafter.interface import LogitRow
+from engine.errors import DrafterUnusable
 from engine.messages.conversations import ChatTurn, Role
 from engine.messages.learned import NgramRecord
 from engine.numerics.draft import Verdict
@@ -88,6 +89,30 @@ def test_a_conversation_too_long_for_the_drafter_loses_its_beginning() -> None:
         bench.propose(reply[:length], turns=turns)
         assert bytes_of(reply[:length])[-4:].decode() in bench.held()
     assert len(bench.drafter.held) <= 64
+
+
+def test_of_a_conversation_of_millions_only_the_end_is_split(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench(max_held=64, logits=random_logits(1))
+    split: list[int] = []
+    encode = FakeDrafterVocabulary.encode
+
+    def counting(self: FakeDrafterVocabulary, data: bytes) -> list[int] | None:
+        split.append(len(data))
+        return encode(self, data)
+
+    monkeypatch.setattr(FakeDrafterVocabulary, "encode", counting)
+    bench.propose(tokens_of("the"), turns=(ChatTurn(Role.USER, "x" * 10**6), ChatTurn(Role.ASSISTANT, "y" * 100)))
+    assert sum(split) < 64 * 20
+    assert "y" * 8 + "<assistant>the" in bench.held()
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+def test_a_drafter_that_computes_no_numbers_is_told_apart(number: float) -> None:
+    """It would spoil the distributions that a reply is drawn from."""
+    row = np.zeros(len(PIECES), np.float32)
+    row[7] = number
+    with pytest.raises(DrafterUnusable, match="computes no numbers"):
+        Bench(logits=lambda _held: row).propose(tokens_of("the "))
 
 
 def test_special_tokens_of_the_target_are_no_text() -> None:
