@@ -13,6 +13,7 @@ import pytest
 from engine.config import AUTOMATIC, STARTER, EngineConfig, ReplySettings, SamplingSettings, SpeculationSettings
 from engine.decoding.speculation import Speculation
 from engine.drafter.choice import BUILT_IN, folder_source, starter_drafter
+from engine.drafter.tokenizer_apart import TokenizerApart
 from engine.errors import Cancelled, DrafterUnusable, StoreUnusable, TargetMissing
 from engine.library.facts import facts_of
 from engine.messages.conversations import ChatTurn, Role
@@ -383,6 +384,7 @@ def test_a_folder_is_run_by_torch_and_learns(tmp_path: Path) -> None:
     assert drafting is not None
     assert isinstance(drafting, TeachableDrafting)
     assert drafting.teachable is drafting
+    assert isinstance(drafting._drafter.tokenizer, TokenizerApart), "its folder is not ours"
     assert proposer.label == folder.name
     assert write(target, drafting).text == TEXT
 

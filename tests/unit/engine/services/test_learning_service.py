@@ -96,7 +96,7 @@ def drafting(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> O
     original = TeachableDrafting.make_learner
     monkeypatch.setattr(TeachableDrafting, "make_learner", make_learner)
     monkeypatch.setattr(learning_service, "_LOOK_AGAIN_S", 0.05)
-    settings, source = SpeculationSettings(device="cpu"), folder_source(folder)
+    settings, source = SpeculationSettings(device="cpu"), replace(folder_source(folder), trusted=True)
     return lambda: open_teachable(settings, source, tmp_path / "maps", TARGET, None)
 
 
