@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -38,9 +39,12 @@ from tests.fakes.tiny_models import tiny_llama
 _BLOCK = 100  # replies, of which the first half goes by in peace, so that something is learned, and in the other half
 _REPLIES_PER_CHANGE = 5  # every so many the target is changed
 _REST_S = 0.1  # between replies, at most, for the learner
+_REPLIES_PER_LESSON = 500  # once in so many, somebody thinks for long enough that an adapter may be published
+_LESSON_S = 30.0  # at most
 _REPLIES_PER_CHAT = 7
 _REPLIES_PER_LOOK = 20
 _WARM_UP = 0.25  # of the replies
+_FEWEST = 400  # by which growth can be judged
 _MOST_GROWTH = 0.05
 _PATIENCE_S = 120.0  # for one reply, or one change of target
 _WORDS = ("red", "house", "river", "seven", "cloud", "paper", "green", "winter", "stone", "music", "bread", "quiet")
@@ -130,19 +134,29 @@ class _Soak:
                 time.sleep(self._dice.uniform(0, 0.1))
                 stop.set()
 
+    def rest(self, longest_s: float) -> None:
+        """Until something was learned."""
+        known, end = self.num_learned, time.monotonic() + longest_s
+        while self.num_learned == known and time.monotonic() < end:
+            with suppress(queue.Empty):
+                self._note(self._events.get(timeout=1.0))
+
     def _until_over(self, command: Command) -> None:
         while True:
             event = self._events.get(timeout=_PATIENCE_S)
-            if isinstance(event, ReplyFinished):
-                self._chat = event.message.conversation_id
-            elif isinstance(event, DrafterLearned):
-                self.num_learned += 1
-            elif isinstance(event, SpeculationChanged):
-                self.num_drafting += event.is_drafting
-            elif isinstance(event, Failed) and not event.is_stopped:
-                self.failures.append(f"{type(event.command).__name__}: {event.sentence}")
+            self._note(event)
             if isinstance(event, Finished | Failed) and event.command is command:
                 return
+
+    def _note(self, event: Event) -> None:
+        if isinstance(event, ReplyFinished):
+            self._chat = event.message.conversation_id
+        elif isinstance(event, DrafterLearned):
+            self.num_learned += 1
+        elif isinstance(event, SpeculationChanged):
+            self.num_drafting += event.is_drafting
+        elif isinstance(event, Failed) and not event.is_stopped:
+            self.failures.append(f"{type(event.command).__name__}: {event.sentence}")
 
 
 def _run(plan: Plan) -> Outcome:
@@ -159,6 +173,8 @@ def _run(plan: Plan) -> Outcome:
             is_peaceful = number % _BLOCK < _BLOCK // 2
             soak.ask(is_to_be_ended=not is_peaceful and number % _REPLIES_PER_CHANGE == 0)
             outcome.tried += 1
+            if number % _REPLIES_PER_LESSON == _BLOCK // 2 - 1:
+                soak.rest(_LESSON_S)
             if outcome.tried % _REPLIES_PER_LOOK == 0:
                 looks.append(_Look.now(outcome.tried))
                 print(looks[-1], file=sys.stderr, flush=True)
@@ -177,7 +193,8 @@ def _run(plan: Plan) -> Outcome:
 
 def _judge(outcome: Outcome, looks: list[_Look]) -> None:
     warm = [look for look in looks if look.reply >= _WARM_UP * outcome.tried]
-    if len(warm) < 4:
+    if outcome.tried < _FEWEST:
+        outcome.figures["at the end"] = str(looks[-1]) if looks else "too few to look"
         return
     quarter = len(warm) // 4
     first, last = warm[:quarter], warm[-quarter:]
