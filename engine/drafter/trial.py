@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -40,8 +41,9 @@ def try_out(
         )
     if complaint:
         raise DrafterUnusable(complaint)
-    tried.mkdir(parents=True, exist_ok=True)
-    note.touch()
+    with suppress(OSError):  # no room, or not to be written: then it is tried again
+        tried.mkdir(parents=True, exist_ok=True)
+        note.touch()
 
 
 def look(folder: Path, device: str | None) -> str:
