@@ -243,7 +243,7 @@ class Repository(TargetRepository, FormRepository, DrafterRepository, PaceReposi
         see `load_ngrams`."""
         with self._reading() as connection:
             ids = connection.execute(_DELETED_IDS).scalars().all()
-        if ids:
+        if ids:  # else another program's lock would hold up a start for nothing
             with self._writing(patience_s=SHORT_PATIENCE_S) as connection:
                 ids = connection.execute(_DELETED_IDS).scalars().all()
                 delete_conversations(connection, ids)

@@ -7,7 +7,15 @@ from importlib import import_module
 from tests.attacks.attack import Attack
 
 # In the order in which they are run. Each module has an ATTACK.
-NAMES: tuple[str, ...] = ("ordinary", "disk")
+NAMES: tuple[str, ...] = (
+    "ordinary",
+    "soak",
+    "kill",
+    "lock",
+    "starts",
+    "disk",
+    "models",
+)
 
 
 def attack(name: str) -> Attack:
