@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
@@ -45,8 +46,9 @@ def try_out(folder: Path, device: str | None, tried: Path, is_cancelled: Callabl
         )
     if complaint:
         raise DrafterUnusable(complaint)
-    tried.mkdir(parents=True, exist_ok=True)
-    note.touch()
+    with suppress(OSError):  # no room, or not to be written: then it is tried again
+        tried.mkdir(parents=True, exist_ok=True)
+        note.touch()
 
 
 def look(folder: Path, device: str | None) -> str:

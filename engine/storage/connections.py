@@ -1,4 +1,4 @@
-"""Makes the database file, the connections to it and its backups: who may read them, how the file is locked, what a
+"""Makes the database file, the connections to it and its copies: who may read them, how the file is locked, what a
 commit promises."""
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def back_up(path: Path, revision: str) -> Path:
     return copy
 
 
-def backups(path: Path) -> tuple[Path, ...]:
+def copies(path: Path) -> tuple[Path, ...]:
     """Oldest first."""
     return tuple(sorted(path.parent.glob(f"{COPY}[0-9][0-9][0-9][0-9]")))
 

@@ -117,7 +117,7 @@ def erase_in_copies(
 ) -> list[str]:
     """What was deleted from the store at this path. Returns sentences about what could not be. Raises Postponed."""
     left = []
-    for copy in connections.backups(path):
+    for copy in connections.copies(path):
         try:
             _erase_in_copy(copy, due, named, is_stopped)
         except sqlite3.Error as error:

@@ -37,6 +37,7 @@ FILE_NAME = STORE
 _LONGEST_PROMPT = 500  # characters: of those that are asked again
 _POSSIBLE_IDS = range(1, 2**63)
 _IDS = select(ConversationRow.id)
+_DELETED_IDS = _IDS.where(ConversationRow.deleted_at.is_not(None))
 _SUMMARIES = select(ConversationRow.id, ConversationRow.title, ConversationRow.updated_at)
 
 
@@ -240,12 +241,11 @@ class Repository(TargetRepository, FormRepository, DrafterRepository, PaceReposi
     def purge_deleted(self) -> int:
         """Removes deleted conversations for good, and returns how many; `finish_erasure` is to follow. N-grams stay,
         see `load_ngrams`."""
-        deleted = _IDS.where(ConversationRow.deleted_at.is_not(None))
         with self._reading() as connection:
-            ids = connection.execute(deleted).scalars().all()
+            ids = connection.execute(_DELETED_IDS).scalars().all()
         if ids:  # else another program's lock would hold up a start for nothing
-            with self._writing() as connection:
-                ids = connection.execute(deleted).scalars().all()
+            with self._writing(patience_s=SHORT_PATIENCE_S) as connection:
+                ids = connection.execute(_DELETED_IDS).scalars().all()
                 delete_conversations(connection, ids)
         return len(ids)
 

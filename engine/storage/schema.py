@@ -4,7 +4,7 @@ A conversation is a tree of messages (`parent_id`); `head_message_id` names the 
 classes only describe: the repository reads plain rows and returns the records of `engine/messages`.
 
 Every class declares what its table holds. Whatever empties tables (forgetting, replacing by a profile, in the store and
-in its backups) or measures them reads this declaration, and incognito chats have the same tables in memory: a new table
+in its copies) or measures them reads this declaration, and incognito chats have the same tables in memory: a new table
 is a class here and a migration, see `migrations/__init__.py`.
 """
 

@@ -14,6 +14,7 @@ NAMES: tuple[str, ...] = (
     "kill",
     "lock",
     "starts",
+    "disk",
     "models",
 )
 

@@ -98,6 +98,9 @@ def test_a_child_dies_at_its_limits_and_mapped_files_do_not_count(
 
 def test_a_drafter_is_tried_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, tried = save(random_llama(), tmp_path / "drafter"), tmp_path / "tried"
+    no_folder = tmp_path / "file"
+    no_folder.touch()
+    trial.try_out(folder, "cpu", no_folder / "tried", never)  # what cannot be noted is tried again
     trial.try_out(folder, "cpu", tried, never)
     monkeypatch.setattr(trial, "look", _dies)
     trial.try_out(folder, "cpu", tried, never)  # it is known by now
