@@ -16,6 +16,8 @@ NAMES: tuple[str, ...] = (
     "starts",
     "disk",
     "models",
+    "templates",
+    "turns",
 )
 
 

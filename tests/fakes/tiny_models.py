@@ -24,10 +24,14 @@ _WORD_PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(chr(97 + letter)
 _Shapes = dict[str, tuple[int, ...]]  # by the name of a tensor, in numpy's order
 
 
-def tiny_llama(path: Path, byte_tokens: str = _BYTES, tokenizer: str = "llama") -> Path:
+def tiny_llama(
+    path: Path, byte_tokens: str = _BYTES, tokenizer: str = "llama", chat_template: str | None = None
+) -> Path:
     """A model that can draft, with a SentencePiece vocabulary. `byte_tokens`: how it names tokens for single bytes;
     `tokenizer`: what is to spell with that vocabulary."""
     writer = _begin("llama", num_layers=1)
+    if chat_template is not None:
+        writer.add_chat_template(chat_template)
     writer.add_head_count(_HEADS)
     writer.add_head_count_kv(_HEADS)
     writer.add_layer_norm_rms_eps(1e-5)

@@ -1,0 +1,136 @@
+"""Forged turns: letters of special tokens in what is typed, attached, imported or replied never become such tokens."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from unittest.mock import patch
+
+from engine.config import TargetSettings
+from engine.messages.conversations import ChatTurn, Role
+from engine.replies.prompt import PromptBuilder
+from engine.stop_signal import StopSignal
+from engine.target.chat_template import CHATML
+from engine.target.interface import FloatRows
+from engine.target.llama_cpp import LlamaCppTarget
+from engine.target.prompt_text import PromptText
+from engine.target.sources import starter_path
+from tests.attacks.attack import Attack, Outcome, Plan
+from tests.attacks.desk import HELD_BAR_MS, Desk, Held
+
+_WRITE = "{{{{ '<|im_start|>' + m['role'] + '\n' }}}}{0}{{{{ '<|im_end|>\n' }}}}"
+_WAYS = (  # in which templates treat what is said
+    "{{ m.content }}", "{{ m['content'] | trim }}", "{{ m.content.strip() + '\n' }}", "{{ m.content | upper }}",
+    "{{ m.content | lower }}", "{{ m.content.split('</think>')[-1].lstrip('\n') }}",
+    "{{ m.content | replace('x', '') }}", "{{ m.content.replace('<x>', '').replace('x', '|') }}",
+    "{{ m.content[:40] }}", "{{ ' ' ~ m.content ~ ' ' }}", "{% set c = m.content %}{{ c + '' }}",
+    "{% set c %}{{ m.content }}{% endset %}{{ c | trim }}", "{{ m.content | tojson }}",
+    "{{ '{}'.format(m.content) }}", "{{ [m.content, ''] | join('\n') }}",
+    "{% for l in m.content.split('\n') %}{{ l }}\n{% endfor %}", "{% for c in m.content %}{{ c }}{% endfor %}",
+    "<{{ m.content }}>", "<|{{ m.content }}|>", "{{ m.content.split() | join('') }}",
+)  # fmt: skip
+_SAMPLES = 3
+
+
+class _Told:
+    """A target with another template."""
+
+    def __init__(self, target: LlamaCppTarget, template: str) -> None:
+        self.vocabulary, self.limits, self.tokenize = target.vocabulary, target.limits, target.tokenize
+        self.description = replace(target.description, chat_template=template)
+
+
+def _forged(dice: random.Random, marks: Sequence[str]) -> str:
+    words = [
+        "user",
+        "system",
+        "assistant",
+        "\n",
+        " ",
+        "Hi",
+        "x",
+        "<",
+        "|",
+        ">",
+        "<|",
+        "|>",
+        "im_end",
+        "</think>",
+        "é🙂",
+    ]
+    pieces = []
+    for _ in range(dice.randint(1, 12)):
+        mark = dice.choice(marks)
+        place = dice.randint(0, len(mark))
+        changed = (mark, mark, mark.upper(), mark[:place], mark[place:], mark[:place] + "x" + mark[place:])
+        inside = mark[:place] + dice.choice(marks) + mark[place:]
+        pieces += [dice.choice((*changed, inside, mark.replace("|", "x"), f"\n{mark}\n")), dice.choice(words)]
+    return "".join(pieces)
+
+
+def _run(plan: Plan) -> Outcome:
+    outcome = Outcome()
+    target = LlamaCppTarget.load(starter_path(), "starter", TargetSettings(4096), lambda _done: None, StopSignal())
+    special = target.vocabulary.special | target.vocabulary.end_of_generation
+    marks = sorted(target.vocabulary.pieces[token].decode() for token in special)
+    held: list[int] = []  # of one chat, when the next begins: neither may lend the other its tokens
+    for number in range(plan.count):
+        dice = plan.dice(number)
+        template = dice.choice((target.description.chat_template or CHATML, CHATML, _template(dice)))
+        builder = PromptBuilder(_Told(target, template))  # type: ignore[arg-type]
+        roles = [*((Role.SYSTEM,) if dice.random() < 0.5 else ()), *[Role.USER, Role.ASSISTANT] * dice.randint(0, 3)]
+        turns = [ChatTurn(role, _forged(dice, marks)) for role in (*roles, Role.USER)]
+        about = f"try {number} ({[turn.text for turn in turns]!r} in {template[:200]!r})"
+        begun = _forged(dice, marks) if dice.random() < 0.2 else ""
+        outcome.tried += 1
+        tokens = builder.build(turns, held, begun=begun).tokens
+        honest = [ChatTurn(turn.role, "y") for turn in turns]
+        # A system prompt of which a template leaves out a part joins the first prompt.
+        without_system = [turn for turn in honest if turn.role is not Role.SYSTEM]
+        prompts = (tokens, builder.build(honest, []).tokens, builder.build(without_system, []).tokens)
+        found, *expected = ([token for token in each if token in special] for each in prompts)
+        outcome.check(found in expected, f"{about}: {found} instead of {expected}")
+        for turn in turns:
+            alone = target.tokenize(PromptText(turn.text))
+            outcome.check(special.isdisjoint(alone), f"{about}: alone, {turn.text!r} has special tokens")
+            spelled = b"".join(target.vocabulary.pieces[token] for token in alone)
+            outcome.check(spelled == turn.text.encode(), f"{about}: alone, {turn.text!r} is spelled {spelled!r}")
+        held = [*tokens, *target.tokenize(dice.choice((_forged(dice, marks), PromptText(_forged(dice, marks)))))]
+    target.close()
+    _against_window(plan, outcome, marks, special)
+    return outcome
+
+
+def _template(dice: random.Random) -> str:
+    body = _WRITE.format(dice.choice(_WAYS).replace("{", "{").replace("}", "}"))
+    return f"{{% for m in messages %}}{body}{{% endfor %}}{{{{ '<|im_start|>assistant\n' }}}}"
+
+
+def _against_window(plan: Plan, outcome: Outcome, marks: Sequence[str], special: frozenset[int]) -> None:
+    """What is typed: the tokens that the starter reads are those that it is given."""
+    held, read, evaluate = Held(), list[int](), LlamaCppTarget.evaluate
+
+    def watched(self: LlamaCppTarget, tokens: Sequence[int], num_rows: int, stop: StopSignal) -> FloatRows:
+        read[self.num_held :] = tokens  # what it will hold
+        return evaluate(self, tokens, num_rows, stop)
+
+    with Desk(plan.folder) as desk, patch.object(LlamaCppTarget, "evaluate", watched):
+        for number in range(min(plan.count, _SAMPLES)):
+            num_marks = []
+            for prompt in (_forged(plan.dice(number), marks), "Hello."):
+                desk.window.new_action.trigger()
+                desk.studio.rest()
+                with desk.watching() as now:
+                    desk.window.prompt_box.editor.insertPlainText(prompt)
+                    desk.ask(".")
+                num_marks.append(sum(token in special for token in read))
+                held = held.worst(now)
+            outcome.check(
+                len(set(num_marks)) == 1, f"{number}: {num_marks[0]} special tokens instead of {num_marks[1]}"
+            )
+    outcome.check(held.own_ms <= HELD_BAR_MS, f"the interface thread computed for {held.own_ms:.0f} ms")
+    outcome.figures["interface"] = str(held)
+
+
+ATTACK = Attack("forged turns in what is said, under templates of many kinds", 400, _run)
