@@ -18,20 +18,13 @@ import torch
 from engine.drafter.checkpoint import load_drafter
 from engine.drafter.choice import bytes_on_disk, weight_bytes
 from engine.drafter.files import TOKENIZER
+from engine.drafter.tokenizer_apart import limits_for
 from engine.errors import Cancelled, DrafterUnusable, MendableError
-from engine.target.child import Limits, ask_child
+from engine.target.child import ask_child
 from engine.target.cpu import usable_cores
 
 _CHUNKS = (1, 5, 40)  # tokens read at once: each way to multiply
 _MOST_FILES = 1000  # of a folder; those of drafters have ten
-
-
-def limits_of(folder: Path) -> Limits:
-    """What a trial may take: for weights of 4 bits, eight times as much memory while they become floats, and for a
-    vocabulary of 256,000 tokens as much. The rest is for libraries, on a slow machine."""
-    num_bytes = weight_bytes(folder) + bytes_on_disk(folder / TOKENIZER)
-    seconds = num_bytes / 10e6
-    return Limits((512 << 20) + 12 * num_bytes, 60 + seconds, 120 + seconds)
 
 
 def try_out(folder: Path, device: str | None, tried: Path, is_cancelled: Callable[[], bool]) -> None:
@@ -40,8 +33,9 @@ def try_out(folder: Path, device: str | None, tried: Path, is_cancelled: Callabl
     note = tried / _digest(folder, device)
     if note.exists():
         return
+    limits = limits_for(weight_bytes(folder) + bytes_on_disk(folder / TOKENIZER))
     try:
-        complaint = ask_child(look, (folder, device), is_cancelled, limits_of(folder))
+        complaint = ask_child(look, (folder, device), is_cancelled, limits)
     except Cancelled:
         raise Cancelled("Loading the drafter was cancelled.") from None
     if complaint is None:
