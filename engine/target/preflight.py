@@ -36,7 +36,7 @@ _OPENING_S, _OPENING_S_PER_GIB = 5.0, 20.0  # of each core
 _TEXTS_S = 5.0  # of the processor
 _WALL_S, _SLOWEST_DISK = 600.0, 5 << 20  # bytes a second
 
-_STACK_BYTES = 4 << 20  # half of what threads of the app have on Linux
+_STACK_BYTES = 4 << 20  # a fourth of what the app's threads have
 _GLANCE_S = 0.1
 
 
