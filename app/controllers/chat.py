@@ -121,7 +121,7 @@ class ChatController(Controller):
 
     # What the user wants
 
-    @Slot(str)
+    @Slot(object)
     def _send(self, prompt: str) -> None:
         open_id = self._conversations.open_id
         new = self.new_chat

@@ -40,7 +40,7 @@ class PromptController(Controller):
         for path in paths[:room]:
             self._bridge.post(ReadTextFile(Path(path)))
 
-    @Slot(str)
+    @Slot(object)
     def _attach_pasted(self, text: str) -> None:
         """A long text would hold up the box with every key."""
         toasts = self._window.toasts

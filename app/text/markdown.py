@@ -37,6 +37,9 @@ MOST_LINES = 800  # of a block
 _MOST_SIGNS = 2_500  # in a block, that may begin a link or emphasis
 _MOST_CELLS = 2_500  # of a table; rows beyond are plain text
 _MOST_COLUMNS = 64
+_MOST_LOOKED_AT = 1_000_000  # characters, for the ends of all links in a paragraph
+_LONGEST_LINE = 50_000  # characters of code
+_MOST_TABS = 500  # in a line of code
 _SIGNS = "[*_~`<&!\\"
 PLAIN_PIECE = 4_000  # characters of a block that is shown as plain text
 _NO_REVERSAL = {0x202D: None, 0x202E: None}  # signs that would show an address from its end
@@ -220,6 +223,9 @@ class _Pieces:
             self._close()
             language = first.info.split()[0].lower() if first.info.strip() else ""
             code = first.content.removesuffix("\n")
+            if _is_slow_code(code):
+                self.add_plain(code, _marks_of_code(first, code, block.marked()))
+                return
             self._full.append(CodeBlock(language, code, _marks_of_code(first, code, block.marked())))
         elif _is_heavy(block):
             self.add_plain(block.source, block.marks)
@@ -274,9 +280,19 @@ def _long_code(opening: Token, text: str, marks: str) -> tuple[_TopLevel, int]:
     return _TopLevel([token], text.count("\n", 0, first), text[:size], marks[:size]), size
 
 
+def _is_slow_code(code: str) -> bool:
+    """Whether it has lines that take Qt long, as it does not wrap them."""
+    longest = max(code.split("\n"), key=len)
+    return len(longest) > _LONGEST_LINE or longest.count("\t") > _MOST_TABS
+
+
 def _is_heavy(block: _TopLevel) -> bool:
     """Whether it would take long to parse what is in it, or to lay it out."""
-    return len(block.source) > LONGEST_BLOCK or sum(map(block.source.count, _SIGNS)) > _MOST_SIGNS
+    return (
+        len(block.source) > LONGEST_BLOCK
+        or sum(map(block.source.count, _SIGNS)) > _MOST_SIGNS
+        or any(each.content.count("](") * len(each.content) > _MOST_LOOKED_AT for each in block.tokens)
+    )
 
 
 def _narrow_table(state: StateBlock, first: int, end: int, silent: bool) -> bool:

@@ -48,7 +48,7 @@ _SHOWN_LINES = 5_000  # of a reply
 _SHOWN_LINES_OF_PROMPT = 2_000
 LONGEST_REVISED = 100_000  # characters of a prompt that can be edited
 _BLOCKS_SHOWN = 600  # of a reply
-_BLOCKS_AT_ONCE = 6  # that are built
+_BLOCKS_AT_ONCE = 3  # that are built
 _ARRANGED_AT_ONCE = 40
 
 

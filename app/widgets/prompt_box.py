@@ -37,8 +37,8 @@ class PromptBox(QWidget):
     """
 
     attach_requested = Signal()
-    long_pasted = Signal(str)
-    submitted = Signal(str)
+    long_pasted = Signal(object)  # a str that Qt need not copy
+    submitted = Signal(object)  # a str that Qt need not copy
     stop_requested = Signal()
     pages_requested = Signal(int)
     edit_last_requested = Signal()

@@ -38,7 +38,7 @@ class PromptEditor(QPlainTextEdit):
     pages_requested = Signal(int)
     up_pressed_while_empty = Signal()
     focused = Signal(bool)
-    long_pasted = Signal(str)
+    long_pasted = Signal(object)  # a str that Qt need not copy
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)

@@ -32,7 +32,8 @@ from app.widgets.joined_text import JoinedText
 
 _INDENT_PX = 26  # of lists
 _QUOTE_INDENT = 20.0
-_LONG_RUN = re.compile(r"[^\s<>]{1000}")
+_LONG_RUN = re.compile(r"\S{1000}")
+_TAG = re.compile(r"<[^>]*>")
 _SCROLL_KEYS = frozenset(
     {Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown, Qt.Key.Key_Home, Qt.Key.Key_End}
 )
@@ -70,7 +71,7 @@ class Prose(JoinedText, QTextBrowser):
         self._html = html
         cursor = self.textCursor()
         anchor, position = cursor.anchor(), cursor.position()
-        self.setWordWrapMode(wrap_mode(html))
+        self.setWordWrapMode(wrap_mode(_TAG.sub("", html)))
         self.setHtml(html)
         if anchor != position:  # the user selects while the reply is still growing
             self._select(anchor, position)

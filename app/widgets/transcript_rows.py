@@ -65,7 +65,7 @@ class PromptRow:
         self.siblings = siblings  # ids of all versions, if there are others
         self.revision: str | None = None  # what it is being changed to
         self._stage = stage
-        self._num_lines = min(message.text.count("\n") + 1, SHORTENED_LINES)
+        self._num_lines = min(message.text.count("\n", 0, TYPICAL_PROMPT_CHARACTERS) + 1, SHORTENED_LINES)
 
     @property
     def is_revisable(self) -> bool:

@@ -65,7 +65,7 @@ def _closed(prompt: str, fence: str, begin: int) -> re.Match[str] | None:
     """What follows the fence that ends the text beginning there."""
     place = begin - 1
     for _ in range(_MOST_TRIED):
-        place = prompt.find("\n" + fence, place)
+        place = prompt.find("\n" + fence, place, begin + 2 * MOST_PASTED)
         if place < 0:
             return None
         place += 1 + len(fence)
