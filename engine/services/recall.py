@@ -18,6 +18,7 @@ from engine.numerics.suffix_index import SuffixIndex
 from engine.proposers.recall import MOST_TOKENS, RecallTexts
 from engine.storage import Repository
 from engine.target.interface import Target
+from engine.target.prompt_text import PromptText
 
 _logger = logging.getLogger("slipstream.recall")
 
@@ -73,7 +74,7 @@ class Recall:
     def open(self, target: Target) -> None:
         """Recalls texts in this target's tokens from now on."""
         vocabulary = target.vocabulary
-        self._tokenize = target.tokenize
+        self._tokenize = lambda text: target.tokenize(PromptText(text))
         self._num_tokens = len(vocabulary)
         name = vocabulary.fingerprint
         with self._lock:

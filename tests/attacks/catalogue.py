@@ -7,7 +7,17 @@ from importlib import import_module
 from tests.attacks.attack import Attack
 
 # In the order in which they are run. Each module has an ATTACK.
-NAMES: tuple[str, ...] = ("ordinary", "archives", "profiles", "messages")
+NAMES: tuple[str, ...] = (
+    "ordinary",
+    "soak",
+    "kill",
+    "lock",
+    "starts",
+    "models",
+    "archives",
+    "profiles",
+    "messages",
+)
 
 
 def attack(name: str) -> Attack:
