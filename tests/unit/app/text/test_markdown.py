@@ -243,7 +243,8 @@ def test_no_step_looks_at_more_than_a_bounded_part_of_a_long_text(text: str, mon
     monkeypatch.setattr(MarkdownIt, "parse", parse)
     monkeypatch.setattr(ParserInline, "parse", parse_inline)
     blocks: tuple[Block, ...] = ()
-    for num_steps, (blocks, _) in enumerate(parsing(text)):
+    for num_steps, step in enumerate(parsing(text)):
+        blocks = step[0]
         assert max(parsed, default=0) <= LONGEST_BLOCK
         assert sum(parsed) <= 6 * LONGEST_BLOCK
         assert max(signs, default=0) <= 2_500
