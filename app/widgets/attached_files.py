@@ -15,6 +15,7 @@ from engine.messages.prompts import Attachment
 _GAP_PX = 6
 _LINES = 14  # of an opened file, at most
 _WIDEST_NAME_PX = 230
+_SHOWN_CHARACTERS = 10_000
 
 
 class AttachedFiles(QWidget):
@@ -57,7 +58,7 @@ class AttachedFiles(QWidget):
             x += wide + _GAP_PX
             bottom = y + size.height()
         if self._opened is not None:
-            lines = min(_LINES, self._opened.text.count("\n") + 1)
+            lines = min(_LINES, self.text.blockCount())
             height = lines * self.text.fontMetrics().lineSpacing() + 34  # with a scroll bar below
             self.text.setGeometry(0, bottom + _GAP_PX, width, height)
             bottom += _GAP_PX + height
@@ -83,7 +84,11 @@ class AttachedFiles(QWidget):
             if button.isChecked():
                 self._opened = attachment
         if self._opened is not None:
-            self.text.setPlainText(self._opened.text)
+            text, shown = self._opened.text, self._opened.text[:_SHOWN_CHARACTERS]
+            if len(shown) < len(text):
+                words = self.tr("The first {shown} of {all} characters are shown.")
+                shown += "\n\n" + words.format(shown=f"{len(shown):,}", all=f"{len(text):,}")
+            self.text.setPlainText(shown)
             self.text.setAccessibleName(self.tr("Text of {file}").format(file=self._opened.name))
         self.text.setVisible(self._opened is not None)
         self.height_changed.emit()

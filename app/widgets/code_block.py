@@ -115,6 +115,7 @@ class CodeBlockView(QFrame):
             self._longest_px = max(self._longest_px, self.body.longest_line_px(code[last_line:]))
         else:
             self.body.setPlainText(code)
+            self.body.forget_heights()
             self._lines = []
             self._next_line = 0
             self._longest_px = self.body.longest_line_px(code)
@@ -202,6 +203,7 @@ class _Body(JoinedText, QPlainTextEdit):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent, readOnly=True, undoRedoEnabled=False)
         self.is_ascii = True
+        self._num_measured, self._measured_px = 0, 0  # lines from the first on, and their height
         self.setProperty("kind", "code")
         self.setAccessibleName(self.tr("Code"))
         self.setAcceptDrops(False)
@@ -219,12 +221,18 @@ class _Body(JoinedText, QPlainTextEdit):
         ordinary = ceil(self._line_px())
         if self.is_ascii:
             return self.blockCount() * ordinary
+        block = self.document().findBlockByNumber(self._num_measured)
         height = 0
-        block = self.document().begin()
         while block.isValid():
-            height += ordinary if block.text().isascii() else ceil(self.blockBoundingRect(block).height())
+            self._measured_px += height  # the last line may still grow
+            self._num_measured = block.blockNumber()
+            height = ordinary if block.text().isascii() else ceil(self.blockBoundingRect(block).height())
             block = block.next()
-        return height
+        return self._measured_px + height
+
+    def forget_heights(self) -> None:
+        """It shows other code."""
+        self._num_measured, self._measured_px = 0, 0
 
     def _line_px(self) -> float:
         """The height of a line as it is laid out; the font's metrics are rounded differently."""

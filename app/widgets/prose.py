@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 from math import ceil
 
@@ -31,6 +32,8 @@ from app.widgets.joined_text import JoinedText
 
 _INDENT_PX = 26  # of lists
 _QUOTE_INDENT = 20.0
+_LONG_RUN = re.compile(r"\S{1000}")
+_TAG = re.compile(r"<[^>]*>")
 _SCROLL_KEYS = frozenset(
     {Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown, Qt.Key.Key_Home, Qt.Key.Key_End}
 )
@@ -53,7 +56,6 @@ class Prose(JoinedText, QTextBrowser):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         # `arrange` sets the width; a hidden QTextEdit would wrap at the width of a viewport that has no layout yet.
         self.setLineWrapMode(QTextBrowser.LineWrapMode.FixedPixelWidth)
-        self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
         self.setOpenLinks(False)
         self.setUndoRedoEnabled(False)
         self.setAcceptDrops(False)
@@ -69,6 +71,7 @@ class Prose(JoinedText, QTextBrowser):
         self._html = html
         cursor = self.textCursor()
         anchor, position = cursor.anchor(), cursor.position()
+        self.setWordWrapMode(wrap_mode(_TAG.sub("", html)))
         self.setHtml(html)
         if anchor != position:  # the user selects while the reply is still growing
             self._select(anchor, position)
@@ -169,6 +172,12 @@ class Prose(JoinedText, QTextBrowser):
         self.document().setIndentWidth(self._keeper.px(_INDENT_PX))
         self.document().setDefaultStyleSheet(style_sheet(self._keeper.theme))
         self.set_html(self._html)
+
+
+def wrap_mode(text: str) -> QTextOption.WrapMode:
+    """Between words, where there are any: in a long run without them, Qt looks through all that is left for a line."""
+    has_run = _LONG_RUN.search(text) is not None
+    return QTextOption.WrapMode.WrapAnywhere if has_run else QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere
 
 
 def _quote_level(block: QTextBlock) -> int:

@@ -18,6 +18,9 @@ NAMES: tuple[str, ...] = (
     "models",
     "templates",
     "turns",
+    "archives",
+    "profiles",
+    "messages",
 )
 
 
